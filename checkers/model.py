@@ -1,0 +1,75 @@
+"""What a checker says: verdicts, findings, results.
+
+Verdicts combine so that ``invalid`` beats ``unknown`` beats ``valid``; a property that observed nothing is
+``unknown``, because a check that saw nothing proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+
+class Verdict(StrEnum):
+    VALID = "valid"
+    UNKNOWN = "unknown"
+    INVALID = "invalid"
+
+    @property
+    def exit_code(self) -> int:
+        return {Verdict.VALID: 0, Verdict.INVALID: 1, Verdict.UNKNOWN: 2}[self]
+
+
+def combine(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the worst verdict; ``unknown`` when there is none."""
+    order = (Verdict.VALID, Verdict.UNKNOWN, Verdict.INVALID)
+    ranks = [order.index(verdict) for verdict in verdicts]
+    return order[max(ranks)] if ranks else Verdict.UNKNOWN
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a checker found. Findings are data; ``reports`` renders them."""
+
+    property: str
+    """The property that is broken or could not be decided, e.g. ``hw-bounded``."""
+    verdict: Verdict
+    """``invalid``, ``unknown``, or ``valid`` for what is reported but allowed (see ``Result.findings``)."""
+    key: str
+    """What it is about: ``orders-0``, ``/controller_epoch``, ``broker-2``."""
+    sentence: str
+    """One sentence in plain words."""
+    events: tuple[dict[str, Any], ...] = ()
+    """The few events that prove it, as they stand in the history, unset columns left out."""
+    faults: tuple[str, ...] = ()
+    """The faults in force at the time of the proving events; filled in by the engine."""
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What one property came to."""
+
+    property: str
+    verdict: Verdict
+    checked: int
+    """How many events (or keys, see ``unit``) the property was evaluated on; 0 means ``unknown``."""
+    unit: str = "events"
+    findings: tuple[Finding, ...] = ()
+    """The first findings in time order; all of them are counted in ``finding_count``."""
+    finding_count: int = 0
+    numbers: dict[str, float] = {}
+    """Measured quantities (times without a leader, ...), with their unit last in the name."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """All results of one history."""
+
+    verdict: Verdict
+    results: tuple[Result, ...]
+    events: int
+    engine: str
+    seconds: float
+    problems: tuple[str, ...] = ()
+    """What is wrong with the history itself (torn files, missing sources); each makes the verdict ``unknown``
+    unless it is ``invalid`` already."""

@@ -1,0 +1,14 @@
+"""The history: everything that clients, brokers, ZooKeeper and the nemesis did in one run.
+
+The room holds the vocabulary that all other packages share, and the files it is kept in:
+
+* ``events``           the words: one flat record type, the kinds of events and their columns (start here)
+* ``recorder``         writing events while a run lasts: JSON lines, one ``write()`` per event
+* ``schema``           the one Arrow schema of the Parquet history
+* ``reader``           reading raw JSON lines (torn tails included) and Parquet segments
+* ``zookeeper_log``    ZooKeeper's transaction log, read from its files
+* ``ingest``           raw JSON lines and the transaction log to Parquet, on Spark or in process
+* ``run_directory``    where a run keeps what
+
+It imports nothing of ours.
+"""

@@ -1,0 +1,77 @@
+"""Writing a history while the run lasts: JSON lines, one ``write()`` per event.
+
+A line is handed to the operating system before ``record`` returns, so a process that is killed with SIGKILL
+has lost nothing that anybody else could have seen the effect of. The file is opened with ``O_APPEND`` and
+never buffered.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from history.events import Event, Kind
+
+Clock = Callable[[], int]
+"""Returns the event time in nanoseconds."""
+
+Sink = Callable[[bytes], object]
+"""Takes one encoded line, newline included, and has written it when it returns."""
+
+
+class Recorder:
+    """Stamps events with the time and the process that saw them, and writes each at once."""
+
+    def __init__(
+        self,
+        sink: Sink,
+        *,
+        process: str,
+        clock: Clock,
+        node: int | None = None,
+        incarnation: int | None = None,
+    ) -> None:
+        self._sink = sink
+        self._process = process
+        self._clock = clock
+        self._node = node
+        self._incarnation = incarnation
+        self._seq = 0
+        self._encoder = msgspec.json.Encoder()
+
+    def record(self, kind: Kind, /, **columns: Any) -> Event:
+        """Write one event and return it. ``columns`` are fields of ``Event``; a wrong name is a TypeError."""
+        columns.setdefault("process", self._process)
+        columns.setdefault("node", self._node)
+        event = Event(
+            time=self._clock(),
+            kind=kind.value,
+            seq=self._seq,
+            incarnation=self._incarnation,
+            **columns,
+        )
+        self._seq += 1
+        self._sink(self._encoder.encode(event) + b"\n")
+        return event
+
+
+class FileSink:
+    """An append-only file; each call is one ``write()``. Raises OSError when the file cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+    def __call__(self, line: bytes) -> None:
+        view = memoryview(line)
+        while view:
+            view = view[os.write(self._fd, view) :]
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

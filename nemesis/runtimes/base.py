@@ -1,0 +1,123 @@
+"""The interface between a run and the place where its cluster lives.
+
+Nodes are named ``broker-N`` and ``zookeeper-N``; clients are ``client-N`` and own an address each, so that a link
+is always (sender of bytes, receiver of bytes). A runtime that cannot do a thing raises ``FaultUnsupported`` when
+it is asked what it supports, before the run starts, never silently during it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Protocol
+
+FETCH_API_KEY = 1
+
+
+class Capability(StrEnum):
+    """What a fault may need of a runtime."""
+
+    CUT = "cut"
+    KILL = "kill"
+    PAUSE = "pause"
+    RESTART = "restart"
+    SESSION = "session"
+    STALL = "stall"
+
+
+class FaultUnsupported(Exception):
+    """A runtime lacks a capability that a planned fault needs. Raised before the run starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A direction of bytes. ``api_key`` narrows it to connections whose requests carry that Kafka API key."""
+
+    source: str
+    target: str
+    api_key: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCounters:
+    """What a link did so far, in bytes, both counted at the proxy or the kernel."""
+
+    forwarded_bytes: int
+    held_bytes: int
+
+
+class Runtime(Protocol):
+    """All coroutines raise ``RuntimeFailure`` (a failure of the harness, never a verdict) when the place breaks."""
+
+    name: str
+    capabilities: frozenset[Capability]
+
+    async def start(self) -> None:
+        """Bring ZooKeeper and every broker up; returns once each broker's port answers."""
+
+    async def stop(self) -> None:
+        """End everything that ``start`` began, in any state. Idempotent."""
+
+    @property
+    def brokers(self) -> list[str]: ...
+    @property
+    def zookeepers(self) -> list[str]: ...
+    @property
+    def clients(self) -> list[str]: ...
+
+    def client_host(self, client: str) -> str:
+        """The source address that this client binds."""
+
+    def bootstrap(self) -> list[Address]:
+        """The brokers' advertised addresses."""
+
+    def zookeeper_connect(self) -> str:
+        """A connect string for the harness itself, past every link rule."""
+
+    def address(self, node: str) -> Address:
+        """The advertised address of a broker or ZooKeeper node (through the links)."""
+
+    def direct_address(self, node: str) -> Address:
+        """The address of a broker or ZooKeeper node past every link rule, for the harness's own probes."""
+
+    async def cut(self, links: frozenset[Link]) -> None:
+        """Hold all bytes on these directions until ``restore``; connections stay open."""
+
+    async def restore(self, links: frozenset[Link]) -> None:
+        """Let the bytes flow again, the held ones first."""
+
+    async def counters(self, links: frozenset[Link]) -> dict[Link, LinkCounters]: ...
+
+    async def probe(self, source: str, target: str, *, timeout_s: float) -> bool:
+        """Whether a request from source's address reaches target and its reply comes back in time."""
+
+    async def kill(self, node: str) -> dict[str, Any]:
+        """SIGKILL; returns what was measured: ``{"pid": ..., "dead": True}`` once the process is gone."""
+
+    async def restart(self, node: str) -> dict[str, Any]:
+        """Start a dead node again on the same data; returns once its port answers."""
+
+    async def pause(self, node: str) -> dict[str, Any]:
+        """SIGSTOP or the freezer; returns once the kernel says that it is stopped."""
+
+    async def resume(self, node: str) -> dict[str, Any]: ...
+
+    def is_alive(self, node: str) -> bool:
+        """Whether the node's process exists (a paused one does)."""
+
+    async def collect(self, run_directory: Path) -> None:
+        """Bring traces, logs and ZooKeeper's transaction log into the run's directory."""
+
+
+class RuntimeFailure(Exception):
+    """The runtime itself broke (a process did not start, a proxy died): the harness fails, the verdict does not."""

@@ -1,0 +1,166 @@
+"""Values that several parts of a broker speak of: partitions, epochs, requests between ReplicaManager and KafkaApis.
+
+Kafka's names. Offsets count records; a log end offset and a high watermark are exclusive (last offset + 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+NO_LEADER = -1
+LEADER_DURING_DELETE = -2
+UNDEFINED_EPOCH = -1
+UNDEFINED_OFFSET = -1
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetAndEpoch:
+    offset: int
+    leader_epoch: int
+
+
+class LeaderRecoveryState(IntEnum):
+    RECOVERED = 0
+    RECOVERING = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsr:
+    """What ``/brokers/topics/T/partitions/P/state`` holds, with the znode's version as ``partition_epoch``."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    leader_recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
+    partition_epoch: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderAndIsrPartitionState:
+    """One partition of a LeaderAndIsrRequest, whatever its version."""
+
+    topic_partition: TopicPartition
+    topic_id: UUID | None
+    controller_epoch: int
+    leader_and_isr: LeaderAndIsr
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    is_new: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StopReplicaPartitionState:
+    """One partition of a StopReplicaRequest. ``leader_epoch`` −2 means delete, −1 no epoch known (KIP-570)."""
+
+    topic_partition: TopicPartition
+    leader_epoch: int
+    delete_partition: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateMetadataPartitionState:
+    """One partition of an UpdateMetadataRequest; leader −2 removes it from the cache."""
+
+    topic_partition: TopicPartition
+    topic_id: UUID | None
+    controller_epoch: int
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    offline_replicas: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerEndPoint:
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+class FetchIsolation(IntEnum):
+    LOG_END = 0
+    """A follower: up to the log end offset."""
+    HIGH_WATERMARK = 1
+    """A consumer: below the high watermark."""
+    TXN_COMMITTED = 2
+    """read_committed; equals the high watermark while there are no transactions."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchParams:
+    replica_id: int
+    """A follower's broker id; −1 a consumer, −2 a debugging consumer (any replica, KIP section 8 of kafka.md)."""
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    isolation: FetchIsolation
+
+    @property
+    def is_from_follower(self) -> bool:
+        return self.replica_id >= 0
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPartitionRequest:
+    topic_partition: TopicPartition
+    topic_id: UUID | None
+    """None when the request named the topic (Fetch before version 13)."""
+    current_leader_epoch: int
+    """−1 when the client does not know it (then it is not checked)."""
+    fetch_offset: int
+    last_fetched_epoch: int
+    log_start_offset: int
+    max_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochEndOffset:
+    """Where an epoch ends on the leader; −1/−1 when it cannot say."""
+
+    leader_epoch: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class FetchPartitionResult:
+    topic_partition: TopicPartition
+    error: ErrorCode
+    high_watermark: int = -1
+    log_start_offset: int = -1
+    records: bytes = b""
+    diverging_epoch: EpochEndOffset | None = None
+    current_leader_id: int = -1
+    current_leader_epoch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ProducePartitionResult:
+    error: ErrorCode
+    base_offset: int = -1
+    log_start_offset: int = -1
+    error_message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListOffsetsResult:
+    error: ErrorCode
+    timestamp: int = -1
+    offset: int = -1
+    leader_epoch: int = -1

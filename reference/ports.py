@@ -1,0 +1,111 @@
+"""What a broker wants of the world outside its process, as protocols.
+
+Clock and timers are the asyncio loop's (``loop.time()``), streams are ``asyncio.open_connection`` and
+``asyncio.start_server``, randomness is a ``random.Random`` and the wall clock a callable, all given as
+arguments. The rest is here. Real ones live in ``reference.adapters``; simulated ones with the harness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+WallClock = Callable[[], int]
+"""Milliseconds since 1970."""
+
+
+class Disk(Protocol):
+    """Files by path ('/'-separated). Calls block; an OSError of the medium is raised as OSError."""
+
+    def append(self, path: str, data: bytes) -> None: ...
+    def read(self, path: str, offset: int, size: int) -> bytes: ...
+    def size(self, path: str) -> int: ...
+    def truncate(self, path: str, size: int) -> None: ...
+    def fsync(self, path: str) -> None: ...
+    def replace(self, path: str, data: bytes) -> None:
+        """Write the whole file anew, atomically and synced: after a crash it is the old one or the new one."""
+
+    def exists(self, path: str) -> bool: ...
+    def list(self, path: str) -> Sequence[str]:
+        """Names in a directory, sorted; empty when it does not exist."""
+
+    def make_directory(self, path: str) -> None: ...
+    def rename(self, source: str, target: str) -> None: ...
+    def remove(self, path: str) -> None:
+        """Remove a file, or a directory with all that is in it; absent is not an error."""
+
+    def close(self, path: str) -> None:
+        """Forget any handle kept for the path (a directory: for all below it)."""
+
+
+class SessionState(Enum):
+    CONNECTED = "connected"
+    SUSPENDED = "suspended"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class ZnodeStat:
+    """Of ZooKeeper's Stat what Kafka reads. ``version`` is the data version."""
+
+    czxid: int
+    mzxid: int
+    version: int
+    ephemeral_owner: int
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    path: str
+    data: bytes
+    ephemeral: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SetData:
+    path: str
+    data: bytes
+    version: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    path: str
+    version: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    path: str
+    version: int
+
+
+ZooKeeperOp = Create | SetData | Delete | Check
+Watch = Callable[[], None]
+"""Called once, on the loop, when the watched thing changed (or the watch was lost with the connection)."""
+
+
+class ZooKeeperClient(Protocol):
+    """One ZooKeeper session after another. Errors are those of ``reference.zk.errors``.
+
+    Watches and completions are delivered on the loop in the order in which the server sent them. A session that
+    expired is finished (its EXPIRED listener has run) before anything of the next one is seen.
+    """
+
+    @property
+    def session_id(self) -> int: ...
+    async def start(self) -> None: ...
+    async def close(self) -> None: ...
+    def add_session_listener(self, listener: Callable[[SessionState], None]) -> None: ...
+    async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, ZnodeStat]: ...
+    async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None: ...
+    async def get_children(self, path: str, watch: Watch | None = None) -> list[str]: ...
+    async def create(
+        self, path: str, data: bytes, *, ephemeral: bool = False, sequential: bool = False
+    ) -> tuple[str, ZnodeStat]: ...
+    async def set_data(self, path: str, data: bytes, version: int = -1) -> ZnodeStat: ...
+    async def delete(self, path: str, version: int = -1) -> None: ...
+    async def multi(self, ops: Sequence[ZooKeeperOp]) -> list[ZnodeStat | str | bool]:
+        """All or nothing. Raises ``MultiError`` naming the first op that failed and its error."""

@@ -1,0 +1,36 @@
+"""What a broker tells about itself: one event for every step that a property speaks about.
+
+``Tracer.event`` is called after the effect and before anybody else can see it (before the reply is sent, before
+the request leaves). It costs one JSON encoding and one ``write()``. The vocabulary is ``history.events``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from history.events import Kind
+from history.recorder import Recorder
+
+__all__ = ["Kind", "NullTracer", "RecorderTracer", "Tracer"]
+
+
+class Tracer(Protocol):
+    def event(self, kind: Kind, /, **columns: Any) -> None:
+        """Record one event; ``columns`` are those that ``history.events`` lists for the kind."""
+
+
+class RecorderTracer:
+    """Writes every event to the broker's trace."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+
+    def event(self, kind: Kind, /, **columns: Any) -> None:
+        self._recorder.record(kind, **columns)
+
+
+class NullTracer:
+    """A broker without a trace (``trace.file`` unset): nothing is recorded."""
+
+    def event(self, kind: Kind, /, **columns: Any) -> None:
+        del kind, columns
