@@ -1,0 +1,145 @@
+"""The three shapes of a check, and how an engine runs them.
+
+A check names the kinds of events and the columns it needs; an engine reads the history once for all
+checks together and hands each its own rows. A check never sees a segment without rows, and one
+whose kinds never occur is ``unknown`` without being asked: who saw nothing has proved nothing.
+
+* ``Fold``: ``reduce(segment) -> summary``, ``combine(a, b)``, ``finish(summary)``. Segments are
+  reduced in any order, on any machine; summaries are combined in history order, and ``combine``
+  must be associative.
+* ``Scan``: for state in which the last value wins (a log end offset, an ISR). ``state(segment)``
+  says what a segment leaves behind; ``join(a, b)`` chains two of those; then ``reduce(segment,
+  carry)`` evaluates the segment, knowing the state before its first row. Two passes, both parallel,
+  even inside one partition.
+* ``Grouped``: ``check(key, segment)`` sees all events of one key together, wherever they stand in
+  the history. For what is clearer as one walk over one partition or one process. A key's events
+  must fit into memory.
+
+Rows come in the order of ``history.schema``: first what concerns no topic, then topic by topic,
+partition by partition; inside each, ZooKeeper's rows by zxid, then all others by time. Summaries
+are pickled between processes: plain data, small, row numbers instead of events.
+
+One check may decide several properties: it lists them in ``properties`` and returns a result for
+each.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Generic, TypeVar
+
+from checkers.model import Finding, Result, Verdict, combine
+from checkers.segment import Key, Segment
+
+Summary = TypeVar("Summary")
+State = TypeVar("State")
+Results = Result | Sequence[Result]
+
+MAX_FINDINGS = 20
+"""Findings kept per property; the others are only counted."""
+
+_WORST_FIRST = (Verdict.INVALID, Verdict.UNKNOWN, Verdict.VALID)
+
+
+class Check(ABC):
+    """What every shape of check has."""
+
+    name: ClassVar[str]
+    """The property's name, or for a check of several properties a name for them together."""
+    properties: ClassVar[tuple[str, ...]] = ()
+    """The properties that ``finish`` returns results for; empty means ``(name,)``."""
+    kinds: ClassVar[frozenset[str]]
+    """The kinds of events it is given."""
+    columns: ClassVar[tuple[str, ...]]
+    """The columns it reads, beside those that are always there (``time``, ``process``, ``kind``,
+    ``seq``).
+    """
+
+    @classmethod
+    def property_names(cls) -> tuple[str, ...]:
+        return cls.properties or (cls.name,)
+
+
+class Fold(Check, Generic[Summary]):
+    @abstractmethod
+    def reduce(self, segment: Segment) -> Summary:
+        """Summarise consecutive rows. The segment has at least one row, all of ``kinds``."""
+
+    @abstractmethod
+    def combine(self, a: Summary, b: Summary) -> Summary:
+        """Join the summaries of two neighbouring stretches, ``a`` before ``b``. Associative; may
+        reuse ``a``.
+        """
+
+    @abstractmethod
+    def finish(self, summary: Summary) -> Results:
+        """Turn the summary of the whole history into results."""
+
+
+class Scan(Check, Generic[State, Summary]):
+    @abstractmethod
+    def state(self, segment: Segment) -> State:
+        """What these rows leave behind for those that follow."""
+
+    @abstractmethod
+    def join(self, a: State, b: State) -> State:
+        """What two neighbouring stretches leave behind, ``a`` before ``b``. Associative; changes
+        neither.
+        """
+
+    @abstractmethod
+    def reduce(self, segment: Segment, carry: State | None) -> Summary:
+        """Evaluate rows, given the joined state of everything before them (``None``: nothing is
+        before them).
+        """
+
+    @abstractmethod
+    def combine(self, a: Summary, b: Summary) -> Summary:
+        """As ``Fold.combine``."""
+
+    @abstractmethod
+    def finish(self, summary: Summary) -> Results:
+        """As ``Fold.finish``."""
+
+
+class Grouped(Check, Generic[Summary]):
+    keys: ClassVar[tuple[str, ...]]
+    """The columns that make the key, e.g. ``("topic", "partition")`` or ``("process",)``."""
+
+    @abstractmethod
+    def check(self, key: Key, segment: Segment) -> Summary:
+        """Evaluate all rows of one key, in history order. A key column that is unset is ``None``."""
+
+    @abstractmethod
+    def finish(self, summaries: list[tuple[Key, Summary]]) -> Results:
+        """Turn the summaries of all keys, ordered by each key's first row, into results."""
+
+
+def conclude(
+    name: str,
+    *,
+    checked: int,
+    findings: Iterable[Finding] = (),
+    finding_count: int | None = None,
+    unit: str = "events",
+    numbers: dict[str, float] | None = None,
+) -> Result:
+    """Return the result of one property: the worst verdict of its findings, else ``valid``.
+
+    Nothing checked and nothing found is ``unknown``. Keeps the first ``MAX_FINDINGS`` of the worst
+    kind first; ``finding_count`` is for checks that counted more findings than they kept.
+    """
+    found = sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.verdict))
+    verdicts = [finding.verdict for finding in found]
+    if checked > 0:
+        verdicts.append(Verdict.VALID)
+    return Result(
+        property=name,
+        verdict=combine(verdicts),
+        checked=checked,
+        unit=unit,
+        findings=tuple(found[:MAX_FINDINGS]),
+        finding_count=len(found) if finding_count is None else finding_count,
+        numbers=numbers or {},
+    )

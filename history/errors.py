@@ -1,0 +1,28 @@
+"""What can be wrong with a history on disk.
+
+::
+
+    HistoryError          one sentence for the user, naming the file; ``nemesis`` ends with 254
+    ├── MissingHistory    there is no such run, or a file of it is gone
+    ├── ForeignHistory    the path exists, but nemesis did not write it (or a newer one did)
+    └── DamagedHistory    ours, but the bytes are not what was written
+
+A source that is incomplete but readable (a torn file in ``raw/``) is none of these: it becomes a
+*problem* of the ingested history, which makes verdicts ``unknown``.
+"""
+
+
+class HistoryError(Exception):
+    """A history cannot be used at all. The message is one sentence that names the file."""
+
+
+class MissingHistory(HistoryError):
+    """A run, or a file that every run has, does not exist."""
+
+
+class ForeignHistory(HistoryError):
+    """The path does not hold a history of ours, or one of a format that this version does not know."""
+
+
+class DamagedHistory(HistoryError):
+    """A file of ours does not hold what was written into it."""

@@ -1,0 +1,143 @@
+"""The Arrow schema of a history: one column per field of ``history.events.Event``, and the order of
+rows.
+
+Order of rows (every reader may rely on it). Rows are *partition-major*:
+
+1. by ``topic``, rows without a topic first, then by ``partition``, rows without a partition
+   first. So the history starts with everything that concerns no topic (faults, phases, sessions,
+   elections of the controller, control requests), then for each topic what concerns it as a whole,
+   then its partitions.
+2. inside such a run by ``time``. ZooKeeper's rows carry time −1, so they come first in their
+   run, by (``zxid``, ``seq``); everything else follows by the monotonic clock.
+3. on equal times ``high-watermark`` goes last: an event that moves a log end offset and the high
+   watermark that it allowed may carry the same nanosecond.
+4. then by ``process``, ``incarnation`` and ``seq``, which is the order of writing inside a process.
+
+Repeated words (kind, process, topic, ...) are dictionary-coded; lists are lists of int64, or of
+strings for ``targets``. Offsets count records, ``time`` is in ns, ``wall_ms`` in ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from history.events import Event, Kind
+
+Array = np.ndarray[Any, np.dtype[np.int64]]
+
+WORD: Final = pa.dictionary(pa.int32(), pa.string())
+"""Strings that repeat often."""
+
+WORD_COLUMNS: Final = frozenset(
+    [
+        "process",
+        "kind",
+        "f",
+        "topic",
+        "topic_id",
+        "role",
+        "api",
+        "error",
+        "zk_op",
+        "fault",
+        "effect",
+    ]
+)
+TEXT_COLUMNS: Final = frozenset(["path", "data", "detail"])
+NUMBER_LISTS: Final = frozenset(["values", "offsets", "isr", "maximal_isr", "replicas", "live"])
+
+
+def _type(name: str) -> pa.DataType:
+    if name in WORD_COLUMNS:
+        return WORD
+    if name in TEXT_COLUMNS:
+        return pa.string()
+    if name in NUMBER_LISTS:
+        return pa.list_(pa.int64())
+    if name == "targets":
+        return pa.list_(pa.string())
+    if name == "ephemeral":
+        return pa.bool_()
+    return pa.int64()
+
+
+REQUIRED: Final = frozenset({"time", "process", "kind", "seq"})
+COLUMNS: Final = tuple(Event.__struct_fields__)
+FORMAT_VERSION: Final = 1
+SCHEMA: Final = pa.schema(
+    [pa.field(name, _type(name), nullable=name not in REQUIRED) for name in COLUMNS]
+)
+"""One field per field of ``Event``, in its order."""
+
+
+def table(events: Iterable[Event]) -> pa.Table:
+    """Return the events as a table of ``SCHEMA``, in the order given."""
+    rows = events if isinstance(events, Sequence) else list(events)
+    columns = []
+    for field in SCHEMA:
+        values = [getattr(row, field.name) for row in rows]
+        if field.type == WORD:
+            columns.append(pa.array(values, pa.string()).dictionary_encode())
+        else:
+            columns.append(pa.array(values, field.type))
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def ordered(rows: pa.Table) -> pa.Table:
+    """Return the rows in the order that this module documents. The sort is stable."""
+    if rows.num_rows == 0:
+        return rows
+    rows = rows.unify_dictionaries().combine_chunks()
+    return rows.take(pa.array(_positions(rows)))
+
+
+def _positions(rows: pa.Table) -> Array:
+    """The row numbers in order. ``np.lexsort`` takes its most significant key last."""
+    time = _numbers(rows, "time")
+    zookeeper = time < 0
+    last = _ranks(rows, "kind", only=Kind.HIGH_WATERMARK.value)
+    keys = (
+        _numbers(rows, "seq"),
+        _numbers(rows, "incarnation"),
+        _ranks(rows, "process"),
+        last,
+        np.where(zookeeper, _numbers(rows, "zxid"), 0),
+        time,
+        _numbers(rows, "partition"),
+        _ranks(rows, "topic"),
+    )
+    return np.lexsort(keys)
+
+
+def _numbers(rows: pa.Table, name: str) -> Array:
+    """A column of integers with −1 where it is unset (no key column is negative otherwise but
+    time).
+    """
+    filled = pc.fill_null(rows.column(name), -1)
+    return np.asarray(filled.to_numpy(), dtype=np.int64)
+
+
+def _ranks(rows: pa.Table, name: str, *, only: str | None = None) -> Array:
+    """The alphabetical rank of each word, −1 where unset; with ``only``, 1 for that word and 0 for
+    others.
+    """
+    chunk = rows.column(name).combine_chunks()
+    if isinstance(chunk, pa.ChunkedArray):
+        chunk = chunk.chunk(0)
+    words = chunk.dictionary.to_pylist()
+    if only is not None:
+        rank = np.array([int(word == only) for word in words] + [0], dtype=np.int64)
+    else:
+        rank = np.empty(len(words) + 1, dtype=np.int64)
+        rank[np.array(sorted(range(len(words)), key=words.__getitem__), dtype=np.int64)] = (
+            np.arange(len(words))
+        )
+        rank[-1] = -1
+    codes = np.asarray(pc.fill_null(chunk.indices, -1).to_numpy(zero_copy_only=False))
+    ranks: Array = rank[codes]
+    return ranks
