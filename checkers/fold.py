@@ -109,7 +109,7 @@ class Grouped(Check, Generic[Summary]):
 
     @abstractmethod
     def check(self, key: Key, segment: Segment) -> Summary:
-        """Evaluate all rows of one key, in history order. A key column that is unset is ``None``."""
+        """Evaluate all rows of one key, in history order. An unset key column is ``None``."""
 
     @abstractmethod
     def finish(self, summaries: list[tuple[Key, Summary]]) -> Results:

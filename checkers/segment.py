@@ -38,7 +38,7 @@ def proof(row: int) -> dict[str, Any]:
 
 
 class Segment:
-    """Rows of a history, in history order. Immutable; the arrays it returns must not be written to."""
+    """Rows of a history, in history order. Its arrays must not be written to."""
 
     def __init__(self, table: pa.Table, rows: Numbers) -> None:
         self.table = table
@@ -100,7 +100,7 @@ class Segment:
         return self.is_word("kind", kinds)
 
     def is_word(self, name: str, wanted: Collection[str]) -> Mask:
-        """For each row, whether the column of words says one of these; an unset column says none."""
+        """For each row, whether the column says one of these words; unset says none."""
         codes, words = self.codes(name)
         hit = np.array([word in wanted for word in words] + [False], dtype=np.bool_)
         return hit[codes]

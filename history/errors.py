@@ -3,9 +3,9 @@
 ::
 
     HistoryError          one sentence for the user, naming the file; ``nemesis`` ends with 254
-    ├── MissingHistory    there is no such run, or a file of it is gone
-    ├── ForeignHistory    the path exists, but nemesis did not write it (or a newer one did)
-    └── DamagedHistory    ours, but the bytes are not what was written
+    ├── MissingHistoryError    there is no such run, or a file of it is gone
+    ├── ForeignHistoryError    the path exists, but nemesis did not write it (or a newer one did)
+    └── DamagedHistoryError    ours, but the bytes are not what was written
 
 A source that is incomplete but readable (a torn file in ``raw/``) is none of these: it becomes a
 *problem* of the ingested history, which makes verdicts ``unknown``.
@@ -16,13 +16,13 @@ class HistoryError(Exception):
     """A history cannot be used at all. The message is one sentence that names the file."""
 
 
-class MissingHistory(HistoryError):
+class MissingHistoryError(HistoryError):
     """A run, or a file that every run has, does not exist."""
 
 
-class ForeignHistory(HistoryError):
-    """The path does not hold a history of ours, or one of a format that this version does not know."""
+class ForeignHistoryError(HistoryError):
+    """The path holds no history of ours, or one of a format that this version does not know."""
 
 
-class DamagedHistory(HistoryError):
+class DamagedHistoryError(HistoryError):
     """A file of ours does not hold what was written into it."""

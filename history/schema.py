@@ -1,5 +1,4 @@
-"""The Arrow schema of a history: one column per field of ``history.events.Event``, and the order of
-rows.
+"""The Arrow schema of a history: one column per field of ``Event``, and the order of rows.
 
 Order of rows (every reader may rely on it). Rows are *partition-major*:
 

@@ -1,0 +1,213 @@
+"""The directory of one run, and what ``run.json`` says about it.
+
+::
+
+    store/latest -> SCENARIO/TIME          the newest run
+    store/SCENARIO/TIME/
+        run.json                           RunInfo: everything needed to repeat and to judge the run
+        raw/*.jsonl                        one file per process, as written during the run
+        raw/zookeeper/zookeeper-N/version-2/log.*    ZooKeeper's own transaction logs
+        history/                           the same, ingested: ordered Parquet
+        logs/                              what the processes printed
+        results.json  report.html  junit.xml
+
+A directory is ours if its ``run.json`` says so; nothing is ever written into one that is not. Files
+that are replaced (``run.json``, results) are written beside and renamed, so a killed harness leaves
+the old one or the new one, never half of one.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from history.errors import DamagedHistoryError, ForeignHistoryError, MissingHistoryError
+
+FORMAT: Final = "nemesis-run"
+VERSION: Final = 1
+
+
+class RunInfo(msgspec.Struct, kw_only=True, omit_defaults=False):
+    """What was run and how to run it again. Unknown keys of a file are ignored when it is read."""
+
+    format: str = FORMAT
+    version: int = VERSION
+    scenario: str
+    seed: int
+    target: str = "reference"
+    runtime: str = "local"
+    mutant: str | None = None
+    brokers: int = 3
+    zookeepers: int = 1
+    time_limit_s: float = 0.0
+    started_at: str = ""
+    """UTC, ISO 8601."""
+    command_line: list[str] = []
+    replay: str = ""
+    """The command that repeats the run."""
+    plan: list[Any] = []
+    """The fault plan as it is written in a plan file."""
+    checkers: list[str] = []
+    versions: dict[str, str] = {}
+    """Versions of nemesis, Python, Kafka, ZooKeeper, Java, the kernel, ..."""
+    config: dict[str, Any] = {}
+    """The scenario as it was run: time-outs, topics, rates."""
+    phases: list[str] = []
+    """The phases that the run got through; a run without ``end`` was interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunDirectory:
+    """The paths of a run. ``create`` makes a new one, ``open`` checks that an old one is ours."""
+
+    path: Path
+
+    @property
+    def info_file(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def raw(self) -> Path:
+        """Event files as the processes wrote them."""
+        return self.path / "raw"
+
+    @property
+    def zookeeper(self) -> Path:
+        """Transaction logs: one directory per member, ``zookeeper-1`` and so on."""
+        return self.raw / "zookeeper"
+
+    @property
+    def history(self) -> Path:
+        return self.path / "history"
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    @property
+    def results_file(self) -> Path:
+        return self.path / "results.json"
+
+    @property
+    def report_file(self) -> Path:
+        return self.path / "report.html"
+
+    @property
+    def junit_file(self) -> Path:
+        return self.path / "junit.xml"
+
+    def raw_file(self, process: str) -> Path:
+        """The event file of a process, e.g. ``raw/broker-2.jsonl``."""
+        return self.raw / f"{process}.jsonl"
+
+    @classmethod
+    def create(cls, store: Path, info: RunInfo) -> RunDirectory:
+        """Make ``store/SCENARIO/TIME/``, write ``run.json`` and point ``store/latest`` to it.
+
+        Raises OSError when the store cannot be written; nothing is left behind then but empty
+        directories.
+        """
+        now = datetime.now(UTC)
+        if not info.started_at:
+            info = msgspec.structs.replace(info, started_at=now.isoformat(timespec="seconds"))
+        parent = store / info.scenario
+        parent.mkdir(parents=True, exist_ok=True)
+        path = _claim(parent, now.strftime("%Y%m%dT%H%M%SZ"))
+        run = cls(path.absolute())
+        for directory in (run.raw, run.logs):
+            directory.mkdir()
+        run.write_info(info)
+        _point_latest(store, Path(info.scenario) / path.name)
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> RunDirectory:
+        """Return the run at this path (``store/latest`` works), having checked that it is one of
+        ours.
+
+        Raises HistoryError with one sentence when it is missing, foreign or damaged.
+        """
+        if not path.exists():
+            raise MissingHistoryError(f"there is no run at {path}")
+        if not path.is_dir():
+            raise ForeignHistoryError(f"{path} is a file, not the directory of a run")
+        run = cls(path.resolve())
+        run.read_info()
+        return run
+
+    def read_info(self) -> RunInfo:
+        """Return what ``run.json`` says. Raises HistoryError when it is missing, foreign or
+        damaged.
+        """
+        try:
+            text = self.info_file.read_bytes()
+        except FileNotFoundError:
+            raise MissingHistoryError(
+                f"{self.path} is not the directory of a run: it has no run.json"
+            ) from None
+        except OSError as error:
+            raise DamagedHistoryError(f"{self.info_file} cannot be read: {error.strerror}") from
+            None
+        try:
+            marks = msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise DamagedHistoryError(f"{self.info_file} is not valid JSON: {error}") from None
+        if not isinstance(marks, dict) or marks.get("format") != FORMAT:
+            raise ForeignHistoryError(f"{self.info_file} was not written by nemesis")
+        if marks.get("version") != VERSION:
+            raise ForeignHistoryError(
+                f"{self.info_file} has format version {marks.get('version')!r}; "
+                f"this nemesis reads version {VERSION}"
+            )
+        try:
+            return msgspec.convert(marks, RunInfo)
+        except msgspec.ValidationError as error:
+            raise DamagedHistoryError(f"{self.info_file} is damaged: {error}") from None
+
+    def write_info(self, info: RunInfo) -> None:
+        """Replace ``run.json``."""
+        write_atomically(self.info_file, msgspec.json.format(msgspec.json.encode(info)) + b"\n")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Replace a file in one step: readers see the old content or the new. Raises OSError."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _claim(parent: Path, name: str) -> Path:
+    """Make a directory that did not exist: two runs may start in the same second."""
+    for attempt in range(1, 1000):
+        path = parent / (name if attempt == 1 else f"{name}-{attempt}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise FileExistsError(f"{parent / name} and its successors exist already")
+
+
+def _point_latest(store: Path, target: Path) -> None:
+    """Make ``store/latest`` a link to the newest run; anything of that name that is no link stays.
+    """
+    latest = store / "latest"
+    if latest.exists() and not latest.is_symlink():
+        return
+    temporary = store / f".latest-{os.getpid()}"
+    temporary.unlink(missing_ok=True)
+    temporary.symlink_to(target)
+    temporary.replace(latest)
