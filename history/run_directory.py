@@ -152,8 +152,8 @@ class RunDirectory:
                 f"{self.path} is not the directory of a run: it has no run.json"
             ) from None
         except OSError as error:
-            raise DamagedHistoryError(f"{self.info_file} cannot be read: {error.strerror}") from
-            None
+            reason = error.strerror
+            raise DamagedHistoryError(f"{self.info_file} cannot be read: {reason}") from None
         try:
             marks = msgspec.json.decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -202,8 +202,7 @@ def _claim(parent: Path, name: str) -> Path:
 
 
 def _point_latest(store: Path, target: Path) -> None:
-    """Make ``store/latest`` a link to the newest run; anything of that name that is no link stays.
-    """
+    """Make ``store/latest`` a link to the newest run; anything of that name that is no link stays."""
     latest = store / "latest"
     if latest.exists() and not latest.is_symlink():
         return
