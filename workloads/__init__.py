@@ -1,0 +1,24 @@
+"""What clients do to the cluster while it breaks.
+
+* ``base``             the interface that a run sees, and what a workload is given (start here)
+* ``produce_consume``  producers, consumers, topics created under faults, final reads to the end
+* ``kafka``            the Kafka client that workloads use: asyncio and kio, one attempt per operation
+
+A workload records every operation as ``invoke`` before it is sent, then exactly one of ``ok``, ``fail`` (certainly
+did not happen) and ``info`` (unknown). It takes its clock from the event loop, its randomness from the seed, and
+nothing else from the process it runs in, so the same code runs in simulation.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from workloads.base import Workload, WorkloadContext, WorkloadFactory
+from workloads.produce_consume import ProduceConsume
+
+__all__ = ["WORKLOADS", "Workload", "WorkloadContext", "WorkloadFactory"]
+
+WORKLOADS: Final[Mapping[str, WorkloadFactory]] = MappingProxyType(
+    {"produce-consume": ProduceConsume}
+)
+"""Every workload by the name that scenarios use."""

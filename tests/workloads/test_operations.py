@@ -1,0 +1,93 @@
+"""Every operation leaves exactly one invoke and one completion, whatever happens to it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+import pytest
+from kio.schema.errors import ErrorCode
+
+from history.events import Event
+from history.recorder import Recorder
+from workloads.base import WorkloadContext, WorkloadError
+from workloads.kafka.errors import BrokerError, ConnectionFailed, RequestTimedOut
+from workloads.operations import OperationLog
+from workloads.produce_consume import ProduceConsume
+
+
+class Lines:
+    def __init__(self):
+        self.lines = []
+        self.clock = 0
+
+    def recorder(self):
+        return Recorder(self.lines.append, process="producer-0", clock=self.tick)
+
+    def tick(self):
+        self.clock += 1
+        return self.clock
+
+    def events(self):
+        return [msgspec.json.decode(line, type=Event) for line in self.lines]
+
+
+def outcome_of(error):
+    lines = Lines()
+    with OperationLog().operation(lines.recorder(), {"f": "send", "value": 7}):
+        raise error
+    return [(event.kind, event.op, event.value, event.error) for event in lines.events()]
+
+
+def test_a_successful_operation_is_ok_with_its_result():
+    lines, log = Lines(), OperationLog()
+    with log.operation(lines.recorder(), {"f": "send", "value": 7}) as operation:
+        operation.ok(offset=3)
+    invoke, ok = lines.events()
+    assert (invoke.kind, invoke.op, invoke.offset) == ("invoke", 1, None)
+    assert (ok.kind, ok.op, ok.offset, ok.value) == ("ok", 1, 3, 7)
+    assert log.completed == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (BrokerError(ErrorCode.not_enough_replicas), "fail"),
+        (BrokerError(ErrorCode.message_too_large), "fail"),
+        (ConnectionFailed("CONNECTION_REFUSED", definite=True), "fail"),
+        (BrokerError(ErrorCode.not_leader_or_follower), "info"),
+        (BrokerError(ErrorCode.not_enough_replicas_after_append), "info"),
+        (BrokerError(ErrorCode.request_timed_out), "info"),
+        (ConnectionFailed("DISCONNECTED", definite=False), "info"),
+        (RequestTimedOut(), "info"),
+    ],
+)
+def test_only_certain_failures_are_fail(error, kind):
+    assert outcome_of(error) == [("invoke", 1, 7, None), (kind, 1, 7, error.name)]
+
+
+def test_a_cancelled_operation_is_info_and_the_cancellation_goes_on():
+    lines = Lines()
+
+    def cancelled():
+        with OperationLog().operation(lines.recorder(), {"f": "send"}):
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        cancelled()
+    assert [event.kind for event in lines.events()] == ["invoke", "info"]
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"producers": -1}, "producers"),
+        ({"producers": "many"}, "producers"),
+        ({"record_bytes": 10**9}, "record_bytes"),
+        ({"prducers": 3}, "prducers"),
+    ],
+)
+def test_a_wrong_option_is_named(options, named):
+    context = WorkloadContext([("127.0.0.1", 1)], ["127.0.0.1"], lambda _: None, None)
+    with pytest.raises(WorkloadError, match=named):
+        ProduceConsume(context, options)

@@ -1,0 +1,9 @@
+"""A Kafka client for workloads: one attempt per operation, and the truth about its outcome.
+
+* ``client``        KafkaClient: metadata, create topics, send, poll (start here)
+* ``connection``    one TCP connection bound to its source address, frames through kio
+* ``record_batch``  building and reading record batches of format v2
+* ``errors``        what a failed operation says: certain or unknown
+
+Ordinary clients retry behind the caller's back and blur what is known; a checker needs to know exactly what was tried.
+"""

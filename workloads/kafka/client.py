@@ -1,0 +1,261 @@
+"""KafkaClient: metadata, topic creation, send and poll; one attempt per operation.
+
+Every method that changes or reads data makes exactly one request and tells exactly what came of it. Looking for
+metadata is not an operation: it may ask any broker, any number of times. Versions are those of Kafka 3.9: Metadata 12,
+Produce 9, Fetch 13 (by topic id), CreateTopics 7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from random import Random  # noqa: TID251 - the type only
+from typing import Any
+from uuid import UUID
+
+from kio.schema.create_topics.v7 import request as create_topics
+from kio.schema.errors import ErrorCode
+from kio.schema.fetch.v13 import request as fetch
+from kio.schema.metadata.v12 import request as metadata
+from kio.schema.metadata.v12.response import MetadataResponse
+from kio.schema.produce.v9 import request as produce
+from kio.schema.types import BrokerId, TopicName
+from kio.static.primitive import Records, i8, i16, i32, i32Timedelta, i64
+
+from workloads.kafka.connection import KafkaConnection
+from workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError
+from workloads.kafka.record_batch import Record, build, read
+
+_METADATA_TIMEOUT_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionMetadata:
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMetadata:
+    topic_id: UUID
+    partitions: dict[int, PartitionMetadata]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMetadata:
+    """What one broker knew when it was asked."""
+
+    brokers: dict[int, tuple[str, int]] = field(default_factory=dict)
+    controller_id: int = -1
+    topics: dict[str, TopicMetadata] = field(default_factory=dict)
+
+    def leader(self, topic: str, partition: int) -> int | None:
+        """The leader's id when it is known and its address too, else None."""
+        if (topic_metadata := self.topics.get(topic)) is None:
+            return None
+        partition_metadata = topic_metadata.partitions.get(partition)
+        if partition_metadata is None or partition_metadata.leader not in self.brokers:
+            return None
+        return partition_metadata.leader
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    offset: int
+    node: int
+
+
+@dataclass(frozen=True, slots=True)
+class Polled:
+    records: list[Record]
+    high_watermark: int
+    node: int
+
+
+def _milliseconds(value: int) -> i32Timedelta:
+    return i32Timedelta.parse(datetime.timedelta(milliseconds=value))
+
+
+class KafkaClient:
+    """One client process: its own metadata and one connection to each broker."""
+
+    def __init__(
+        self, bootstrap: list[tuple[str, int]], *, client_id: str, source_host: str, rng: Random
+    ) -> None:
+        self.metadata = ClusterMetadata()
+        self._bootstrap = bootstrap
+        self._client_id = client_id
+        self._source_host = source_host
+        self._rng = rng
+        self._connections: dict[int, KafkaConnection] = {}
+
+    async def refresh_metadata(self, *, timeout_s: float = _METADATA_TIMEOUT_S) -> bool:
+        """Ask one random broker for all metadata; return whether it answered. Never raises ``KafkaError``."""
+        host, port = self._rng.choice([*self.metadata.brokers.values(), *self._bootstrap])
+        connection = self._connect(host, port)
+        request = metadata.MetadataRequest(
+            topics=None,
+            allow_auto_topic_creation=False,
+            include_topic_authorized_operations=False,
+        )
+        try:
+            response = await connection.request(request, timeout_s=timeout_s)
+        except KafkaError:
+            return False
+        finally:
+            connection.close()
+        self.metadata = _cluster_metadata(response)
+        return True
+
+    async def create_topic(
+        self, topic: str, *, partitions: int, replication_factor: int, timeout_s: float
+    ) -> None:
+        """Ask the controller to create a topic. Raises ``KafkaError``."""
+        request = create_topics.CreateTopicsRequest(
+            topics=(
+                create_topics.CreatableTopic(
+                    name=TopicName(topic),
+                    num_partitions=i32(partitions),
+                    replication_factor=i16(replication_factor),
+                    assignments=(),
+                    configs=(),
+                ),
+            ),
+            timeout=_milliseconds(int(timeout_s * 1000)),
+        )
+        response = await self._request(self.metadata.controller_id, request, timeout_s)
+        code = response.topics[0].error_code
+        if code is not ErrorCode.none:
+            # NOT_CONTROLLER is answered before anything is written.
+            raise BrokerError(code, definite=True if code is ErrorCode.not_controller else None)
+
+    async def send(
+        self,
+        topic: str,
+        partition: int,
+        records: list[tuple[bytes | None, bytes | None]],
+        *,
+        acks: int,
+        timeout_s: float,
+    ) -> Sent:
+        """Send one batch to the leader that the metadata names. Raises ``KafkaError``."""
+        leader = self.metadata.leader(topic, partition)
+        timestamp_ms = int(asyncio.get_running_loop().time() * 1000)
+        partition_data = produce.PartitionProduceData(
+            index=i32(partition), records=Records.parse(build(records, timestamp_ms))
+        )
+        request = produce.ProduceRequest(
+            transactional_id=None,
+            acks=i16(acks),
+            timeout=_milliseconds(int(timeout_s * 1000)),
+            topic_data=(
+                produce.TopicProduceData(name=TopicName(topic), partition_data=(partition_data,)),
+            ),
+        )
+        node = -1 if leader is None else leader
+        response = await self._request(node, request, timeout_s)
+        result = response.responses[0].partition_responses[0]
+        if result.error_code is not ErrorCode.none:
+            raise BrokerError(result.error_code)
+        return Sent(offset=int(result.base_offset), node=node)
+
+    async def poll(
+        self,
+        topic: str,
+        partition: int,
+        position: int,
+        *,
+        max_wait_ms: int,
+        max_bytes: int,
+        timeout_s: float,
+    ) -> Polled:
+        """Fetch committed records from ``position`` on; records below it are dropped. Raises ``KafkaError``."""
+        topic_metadata = self.metadata.topics.get(topic)
+        leader = self.metadata.leader(topic, partition)
+        if topic_metadata is None or leader is None:
+            raise ConnectionFailed("LEADER_UNKNOWN", definite=True)
+        request = fetch.FetchRequest(
+            replica_id=BrokerId(-1),
+            max_wait=_milliseconds(max_wait_ms),
+            min_bytes=i32(1),
+            max_bytes=i32(max_bytes),
+            isolation_level=i8(0),
+            session_id=i32(0),
+            session_epoch=i32(-1),
+            topics=(
+                fetch.FetchTopic(
+                    topic_id=topic_metadata.topic_id,
+                    partitions=(
+                        fetch.FetchPartition(
+                            partition=i32(partition),
+                            current_leader_epoch=i32(
+                                topic_metadata.partitions[partition].leader_epoch
+                            ),
+                            fetch_offset=i64(position),
+                            partition_max_bytes=i32(max_bytes),
+                        ),
+                    ),
+                ),
+            ),
+            forgotten_topics_data=(),
+            rack_id="",
+        )
+        response = await self._request(leader, request, timeout_s)
+        if response.error_code is not ErrorCode.none:
+            raise BrokerError(response.error_code)
+        data = response.responses[0].partitions[0]
+        if data.error_code is not ErrorCode.none:
+            raise BrokerError(data.error_code)
+        records = [r for r in read(data.records or b"") if r.offset >= position]
+        return Polled(records=records, high_watermark=int(data.high_watermark), node=leader)
+
+    async def _request(self, node: int, request: Any, timeout_s: float) -> Any:
+        if (address := self.metadata.brokers.get(node)) is None:
+            raise ConnectionFailed("BROKER_UNKNOWN", definite=True)
+        connection = self._connections.get(node)
+        if connection is None or connection.address != address:
+            if connection is not None:
+                connection.close()
+            connection = self._connections[node] = self._connect(*address)
+        try:
+            return await connection.request(request, timeout_s=timeout_s)
+        except BaseException:
+            del self._connections[node]
+            raise
+
+    def _connect(self, host: str, port: int) -> KafkaConnection:
+        return KafkaConnection(host, port, client_id=self._client_id, source_host=self._source_host)
+
+    def close(self) -> None:
+        connections: Iterable[KafkaConnection] = self._connections.values()
+        for connection in connections:
+            connection.close()
+        self._connections.clear()
+
+
+def _cluster_metadata(response: MetadataResponse) -> ClusterMetadata:
+    topics: dict[str, TopicMetadata] = {}
+    for topic in response.topics:
+        if topic.error_code is not ErrorCode.none or topic.name is None or topic.topic_id is None:
+            continue
+        topics[topic.name] = TopicMetadata(
+            topic_id=topic.topic_id,
+            partitions={
+                int(p.partition_index): PartitionMetadata(
+                    leader=int(p.leader_id),
+                    leader_epoch=int(p.leader_epoch),
+                    replicas=tuple(int(r) for r in p.replica_nodes),
+                    isr=tuple(int(r) for r in p.isr_nodes),
+                )
+                for p in topic.partitions
+            },
+        )
+    return ClusterMetadata(
+        brokers={int(b.node_id): (b.host, int(b.port)) for b in response.brokers},
+        controller_id=int(response.controller_id),
+        topics=topics,
+    )

@@ -1,0 +1,123 @@
+"""Record batches of format v2 (KIP-98), built and read by the client itself.
+
+Written uncompressed, without producer id (idempotence off). Layout of the 61-byte header, big endian: base offset i64,
+length i32, partition leader epoch i32, magic i8 = 2, CRC-32C u32 of all that follows, attributes i16, last offset delta
+i32, base and max timestamp i64, producer id i64, producer epoch i16, base sequence i32, record count i32. A record is a
+varint length and: attributes i8, timestamp delta, offset delta, key and value each with a varint length (−1 = null),
+headers.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from crc32c import crc32c
+
+from workloads.kafka.errors import BadRecordBatch
+
+_HEADER = struct.Struct(">qiibIhiqqqhii")
+_AFTER_CRC = struct.Struct(">hiqqqhii")
+_OFFSET_AND_LENGTH = struct.Struct(">qi")
+_COMPRESSION_MASK = 0x07
+_CONTROL_FLAG = 0x20
+_MAGIC = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+def _write_varint(out: bytearray, number: int) -> None:
+    number = (number << 1) ^ (number >> 63)
+    while number & ~0x7F:
+        out.append((number & 0x7F) | 0x80)
+        number >>= 7
+    out.append(number)
+
+
+def _read_varint(data: bytes, position: int) -> tuple[int, int]:
+    shift = result = 0
+    while True:
+        byte = data[position]
+        position += 1
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (result >> 1) ^ -(result & 1), position
+        shift += 7
+        if shift > 63:
+            raise BadRecordBatch("a varint is longer than ten bytes")
+
+
+def _write_bytes(out: bytearray, data: bytes | None) -> None:
+    _write_varint(out, -1 if data is None else len(data))
+    out += data or b""
+
+
+def _read_bytes(data: bytes, position: int) -> tuple[bytes | None, int]:
+    size, position = _read_varint(data, position)
+    if size < 0:
+        return None, position
+    return data[position : position + size], position + size
+
+
+def build(records: list[tuple[bytes | None, bytes | None]], timestamp_ms: int) -> bytes:
+    """Return one batch holding the (key, value) pairs, all stamped with ``timestamp_ms``."""
+    body = bytearray()
+    for delta, (key, value) in enumerate(records):
+        record = bytearray(b"\x00")
+        _write_varint(record, 0)
+        _write_varint(record, delta)
+        _write_bytes(record, key)
+        _write_bytes(record, value)
+        _write_varint(record, 0)
+        _write_varint(body, len(record))
+        body += record
+    count = len(records)
+    tail = _AFTER_CRC.pack(0, count - 1, timestamp_ms, timestamp_ms, -1, -1, -1, count) + bytes(
+        body
+    )
+    crc = crc32c(tail)
+    return struct.pack(">qiibI", 0, 9 + len(tail), -1, _MAGIC, crc) + tail
+
+
+def read(data: bytes) -> Iterator[Record]:
+    """Yield the records of whole batches; a batch cut off at the end is left out, as fetches may cut it.
+
+    Raises ``BadRecordBatch`` for a wrong CRC or magic, and for compression (this client writes none).
+    """
+    position = 0
+    while len(data) - position >= _HEADER.size:
+        base_offset, length = _OFFSET_AND_LENGTH.unpack_from(data, position)
+        end = position + _OFFSET_AND_LENGTH.size + length
+        if end > len(data):
+            return
+        yield from _read_batch(data[position:end], base_offset)
+        position = end
+
+
+def _read_batch(batch: bytes, base_offset: int) -> Iterator[Record]:
+    fields = _HEADER.unpack_from(batch)
+    magic, crc, attributes, count = fields[3], fields[4], fields[5], fields[12]
+    if magic != _MAGIC:
+        raise BadRecordBatch(f"the batch at offset {base_offset} has magic {magic}")
+    if crc32c(batch[21:]) != crc:
+        raise BadRecordBatch(f"the batch at offset {base_offset} fails its CRC")
+    if attributes & _COMPRESSION_MASK:
+        raise BadRecordBatch(f"the batch at offset {base_offset} is compressed")
+    if attributes & _CONTROL_FLAG:
+        return
+    position = _HEADER.size
+    for _ in range(count):
+        size, position = _read_varint(batch, position)
+        end = position + size
+        _, cursor = _read_varint(batch, position + 1)
+        offset_delta, cursor = _read_varint(batch, cursor)
+        key, cursor = _read_bytes(batch, cursor)
+        value, _ = _read_bytes(batch, cursor)
+        yield Record(base_offset + offset_delta, key, value)
+        position = end

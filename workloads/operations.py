@@ -1,0 +1,101 @@
+"""Recording operations, and the pace of the processes that carry them out."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random  # noqa: TID251 - the type only
+from typing import Any, Self
+
+from history.events import Kind
+from history.recorder import Recorder
+from workloads.kafka.errors import KafkaError
+
+
+class OperationLog:
+    """Numbers the operations of all processes of a workload and counts the completed ones."""
+
+    def __init__(self) -> None:
+        self.completed = 0
+        self._begun = 0
+
+    def operation(self, recorder: Recorder, columns: dict[str, Any]) -> Operation:
+        """Return the context in which one operation is carried out; ``columns`` go into all its events."""
+        return Operation(self, recorder, columns)
+
+    def begin(self) -> int:
+        self._begun += 1
+        return self._begun
+
+    def end(self) -> None:
+        self.completed += 1
+
+
+class Operation:
+    """Records ``invoke`` on entry and exactly one completion on exit, whatever happens between.
+
+    A ``KafkaError`` is recorded and swallowed; a cancellation is recorded as ``info`` and goes on.
+    """
+
+    def __init__(self, log: OperationLog, recorder: Recorder, columns: dict[str, Any]) -> None:
+        self._log = log
+        self._recorder = recorder
+        self._columns = {**columns, "op": log.begin()}
+        self._result: dict[str, Any] | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        return self._result is not None
+
+    def ok(self, **columns: Any) -> None:
+        self._result = columns
+
+    def __enter__(self) -> Self:
+        self._recorder.record(Kind.INVOKE, **self._columns)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> bool:
+        self._log.end()
+        if self._result is not None:
+            self._recorder.record(Kind.OK, **{**self._columns, **self._result})
+            return False
+        if isinstance(error, KafkaError):
+            # A poll has no effect to be unsure of; Jepsen still calls an unanswered one unknown.
+            outcome = Kind.FAIL if error.definite else Kind.INFO
+            self._recorder.record(outcome, **self._columns, error=error.name)
+            return True
+        name = (
+            "CANCELLED"
+            if error is None or isinstance(error, asyncio.CancelledError)
+            else repr(error)
+        )
+        self._recorder.record(Kind.INFO, **self._columns, error=name)
+        return False
+
+
+class Pace:
+    """Keeps a process to one step per interval, with a random start so that processes do not march in step."""
+
+    def __init__(self, interval_ms: int, rng: Random) -> None:
+        self._interval_s = interval_ms / 1000
+        self._next = asyncio.get_running_loop().time() + rng.random() * self._interval_s
+
+    async def wait(self) -> None:
+        now = asyncio.get_running_loop().time()
+        await asyncio.sleep(max(0.0, self._next - now))
+        self._next = max(self._next, now) + self._interval_s
+
+
+class Avoid:
+    """Partitions that failed a moment ago."""
+
+    def __init__(self, duration_ms: int) -> None:
+        self._duration_s = duration_ms / 1000
+        self._until: dict[tuple[str, int], float] = {}
+
+    def add(self, tp: tuple[str, int]) -> None:
+        self._until[tp] = asyncio.get_running_loop().time() + self._duration_s
+
+    def contains(self, tp: tuple[str, int]) -> bool:
+        return asyncio.get_running_loop().time() < self._until.get(tp, 0.0)

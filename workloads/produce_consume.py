@@ -1,0 +1,335 @@
+"""produce-consume: producers of unique values, consumers that follow, topics created while faults strike.
+
+* Every record's value is a number that no other record of the run has, so that one read tells which send it came from.
+* A producer sends one record at a time with ``acks=all``, idempotence off, one attempt; it goes around the
+  partitions and leaves one alone for a moment after a failure there.
+* A consumer follows its share of the partitions from offset 0, one fetch at a time, ``auto.offset.reset=none``.
+* An administrator creates further topics during the run; producers and consumers take them up.
+* At the end the final readers read every partition from its start until they reach the leader's high watermark.
+
+Kafka's protocol settings are stated in ``workloads.kafka.client``; the history's vocabulary in ``history.events``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from history.events import Kind
+from history.recorder import Recorder
+from workloads.base import WorkloadContext, WorkloadError
+from workloads.kafka.client import KafkaClient, Polled
+from workloads.kafka.errors import ForeignRecord
+from workloads.operations import Avoid, OperationLog, Pace
+
+_Count = Annotated[int, Meta(ge=1, le=1000)]
+_Milliseconds = Annotated[int, Meta(ge=1, le=600_000)]
+_Bytes = Annotated[int, Meta(ge=24, le=900_000)]
+
+TopicPartition = tuple[str, int]
+
+
+class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a scenario may set."""
+
+    topics: _Count = 2
+    partitions: _Count = 3
+    replication_factor: _Count = 3
+    producers: _Count = 12
+    consumers: _Count = 6
+    later_topics: Annotated[int, Meta(ge=0, le=1000)] = 3
+    """How many further topics (of one partition) are created during the run."""
+    later_topic_interval_ms: _Milliseconds = 12_000
+    send_interval_ms: _Milliseconds = 40
+    """A producer's pace: the least time from one send to its next."""
+    poll_interval_ms: _Milliseconds = 25
+    poll_max_wait_ms: _Milliseconds = 100
+    operation_timeout_ms: _Milliseconds = 1_500
+    avoid_ms: _Milliseconds = 400
+    """How long a client leaves a partition alone after a failure there."""
+    record_bytes: _Bytes = 100
+
+
+class ProduceConsume:
+    """The workload ``produce-consume``; see the module."""
+
+    def __init__(self, context: WorkloadContext, options: Mapping[str, Any]) -> None:
+        try:
+            self._options = msgspec.convert(dict(options), ProduceConsumeOptions, strict=True)
+        except msgspec.ValidationError as error:
+            raise WorkloadError(f"options of workload produce-consume: {error}") from None
+        self._context = context
+        self._tasks: list[asyncio.Task[None]] = []
+        self._partitions: list[TopicPartition] = []
+        self._next_value = 0
+        self._log = OperationLog()
+        self._clients = 0
+
+    @property
+    def operations(self) -> int:
+        return self._log.completed
+
+    def topic_partitions(self) -> list[TopicPartition]:
+        return list(self._partitions)
+
+    async def setup(self, timeout_s: float = 20.0) -> None:
+        """Create the initial topics and wait for their leaders; raises ``WorkloadError`` after ``timeout_s``."""
+        client = self._client("admin-setup")
+        recorder = self._context.recorder("admin-setup")
+        wanted = [f"orders-{index}" for index in range(self._options.topics)]
+        try:
+            async with asyncio.timeout(timeout_s):
+                for topic in wanted:
+                    await self._create_until_seen(client, recorder, topic)
+        except TimeoutError:
+            raise WorkloadError(
+                f"the topics {', '.join(wanted)} did not all get leaders within {timeout_s:g} s"
+            ) from None
+        finally:
+            client.close()
+
+    def start(self) -> None:
+        options = self._options
+        for index in range(options.producers):
+            self._spawn(f"producer-{index}", self._produce(f"producer-{index}", index))
+        for index in range(options.consumers):
+            self._spawn(f"consumer-{index}", self._consume(f"consumer-{index}", index))
+        if options.later_topics:
+            self._spawn("admin-0", self._administer("admin-0"))
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        results = await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        for result in results:
+            if isinstance(result, Exception):
+                raise WorkloadError(f"a client process failed: {result!r}") from result
+
+    async def final_reads(self, timeout_s: float) -> None:
+        """Read all partitions, a few at a time; one that cannot be read to its end is recorded with the error."""
+        client = self._client("final-metadata")
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        while not await client.refresh_metadata():
+            if asyncio.get_running_loop().time() > deadline:
+                break
+            await asyncio.sleep(0.1)
+        client.close()
+        self._adopt_existing(client)
+        readers = min(4, len(self._partitions)) or 1
+        shares = [self._partitions[index::readers] for index in range(readers)]
+        async with asyncio.TaskGroup() as group:
+            for index, share in enumerate(shares):
+                group.create_task(self._read_to_end(f"final-{index}", share, deadline))
+
+    # -- processes ----------------------------------------------------------------------------------
+
+    async def _produce(self, process: str, index: int) -> None:
+        client, recorder = self._client(process), self._context.recorder(process)
+        rng = self._rng()
+        pace, avoid = Pace(self._options.send_interval_ms, rng), Avoid(self._options.avoid_ms)
+        turn = index
+        try:
+            while True:
+                await pace.wait()
+                turn += 1
+                choices = [tp for tp in self._partitions if not avoid.contains(tp)]
+                if not choices:
+                    continue
+                tp = choices[turn % len(choices)]
+                if client.metadata.leader(*tp) is None and not await self._find_leader(client, tp):
+                    avoid.add(tp)
+                    continue
+                if not await self._send(client, recorder, process, tp):
+                    avoid.add(tp)
+                    await client.refresh_metadata()
+        finally:
+            client.close()
+
+    async def _send(
+        self, client: KafkaClient, recorder: Recorder, process: str, tp: TopicPartition
+    ) -> bool:
+        value, self._next_value = self._next_value, self._next_value + 1
+        payload = str(value).encode().ljust(self._options.record_bytes, b".")
+        columns = self._columns(client, tp, f="send", value=value, acks=-1)
+        with self._log.operation(recorder, columns) as operation:
+            sent = await client.send(
+                *tp, [(process.encode(), payload)], acks=-1, timeout_s=self._timeout_s
+            )
+            operation.ok(offset=sent.offset, node=sent.node)
+        return operation.succeeded
+
+    async def _consume(self, process: str, index: int) -> None:
+        client, recorder = self._client(process), self._context.recorder(process)
+        rng = self._rng()
+        pace, avoid = Pace(self._options.poll_interval_ms, rng), Avoid(self._options.avoid_ms)
+        positions: dict[TopicPartition, int] = {}
+        turn = 0
+        try:
+            while True:
+                await pace.wait()
+                turn += 1
+                mine = self._partitions[index % len(self._partitions) :: self._options.consumers]
+                choices = [tp for tp in mine if not avoid.contains(tp)]
+                if not choices:
+                    continue
+                tp = choices[turn % len(choices)]
+                if client.metadata.leader(*tp) is None and not await self._find_leader(client, tp):
+                    avoid.add(tp)
+                    continue
+                polled = await self._poll(client, recorder, tp, positions.get(tp, 0))
+                if polled is None:
+                    avoid.add(tp)
+                    await client.refresh_metadata()
+                elif polled.records:
+                    positions[tp] = polled.records[-1].offset + 1
+        finally:
+            client.close()
+
+    async def _poll(
+        self, client: KafkaClient, recorder: Recorder, tp: TopicPartition, position: int
+    ) -> Polled | None:
+        polled: Polled | None = None
+        columns = self._columns(client, tp, f="poll", offset=position)
+        with self._log.operation(recorder, columns) as operation:
+            polled = await client.poll(
+                *tp,
+                position,
+                max_wait_ms=self._options.poll_max_wait_ms,
+                max_bytes=256 * 1024,
+                timeout_s=self._timeout_s,
+            )
+            operation.ok(
+                offsets=[record.offset for record in polled.records],
+                values=[_value(record.value) for record in polled.records],
+                high_watermark=polled.high_watermark,
+                node=polled.node,
+            )
+        return polled
+
+    async def _administer(self, process: str) -> None:
+        client, recorder = self._client(process), self._context.recorder(process)
+        try:
+            for index in range(self._options.later_topics):
+                await asyncio.sleep(self._options.later_topic_interval_ms / 1000)
+                await self._create_until_seen(client, recorder, f"later-{index}", partitions=1)
+        finally:
+            client.close()
+
+    async def _create_until_seen(
+        self, client: KafkaClient, recorder: Recorder, topic: str, *, partitions: int | None = None
+    ) -> None:
+        """Try until the metadata shows the topic with all its leaders; each try is an operation of its own."""
+        count = partitions or self._options.partitions
+        while True:
+            await client.refresh_metadata()
+            metadata = client.metadata
+            if topic not in metadata.topics and metadata.controller_id in metadata.brokers:
+                with self._log.operation(
+                    recorder, {"f": "create-topic", "topic": topic}
+                ) as operation:
+                    await client.create_topic(
+                        topic,
+                        partitions=count,
+                        replication_factor=self._options.replication_factor,
+                        timeout_s=self._timeout_s,
+                    )
+                    operation.ok()
+            elif all(metadata.leader(topic, p) is not None for p in range(count)):
+                self._adopt([(topic, partition) for partition in range(count)])
+                return
+            await asyncio.sleep(0.1)
+
+    async def _read_to_end(
+        self, process: str, share: list[TopicPartition], deadline: float
+    ) -> None:
+        client, recorder = self._client(process), self._context.recorder(process)
+        try:
+            for tp in share:
+                await self._read_partition(client, recorder, tp, deadline)
+        finally:
+            client.close()
+
+    async def _read_partition(
+        self, client: KafkaClient, recorder: Recorder, tp: TopicPartition, deadline: float
+    ) -> None:
+        position, high_watermark, error = 0, -1, "CLIENT_TIMED_OUT"
+        loop = asyncio.get_running_loop()
+        while loop.time() < deadline:
+            if client.metadata.leader(*tp) is None and not await self._find_leader(client, tp):
+                error = "LEADER_UNKNOWN"
+                continue
+            polled = await self._poll(client, recorder, tp, position)
+            if polled is None:
+                await asyncio.sleep(0.1)
+                await client.refresh_metadata()
+                continue
+            high_watermark = polled.high_watermark
+            if polled.records:
+                position = polled.records[-1].offset + 1
+            elif position >= high_watermark:
+                error = "NONE"
+                break
+        recorder.record(
+            Kind.FINAL_READ,
+            offset=position,
+            high_watermark=high_watermark,
+            error=error,
+            **self._subject(client, tp),
+        )
+
+    # -- helpers ------------------------------------------------------------------------------------
+
+    @property
+    def _timeout_s(self) -> float:
+        return self._options.operation_timeout_ms / 1000
+
+    def _spawn(self, name: str, process: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.get_running_loop().create_task(process, name=name))
+
+    def _client(self, process: str) -> KafkaClient:
+        hosts = self._context.client_hosts
+        host = hosts[self._clients % len(hosts)]
+        self._clients += 1
+        return KafkaClient(
+            self._context.bootstrap, client_id=process, source_host=host, rng=self._rng()
+        )
+
+    def _rng(self) -> Random:
+        return Random(self._context.rng.getrandbits(64))
+
+    async def _find_leader(self, client: KafkaClient, tp: TopicPartition) -> bool:
+        if not await client.refresh_metadata():
+            await asyncio.sleep(0.05)
+        return client.metadata.leader(*tp) is not None
+
+    def _adopt(self, partitions: list[TopicPartition]) -> None:
+        self._partitions.extend(tp for tp in partitions if tp not in self._partitions)
+
+    def _adopt_existing(self, client: KafkaClient) -> None:
+        for topic, metadata in sorted(client.metadata.topics.items()):
+            self._adopt([(topic, partition) for partition in sorted(metadata.partitions)])
+
+    def _subject(self, client: KafkaClient, tp: TopicPartition) -> dict[str, Any]:
+        metadata = client.metadata.topics.get(tp[0])
+        return {
+            "topic": tp[0],
+            "partition": tp[1],
+            "topic_id": None if metadata is None else str(metadata.topic_id),
+        }
+
+    def _columns(self, client: KafkaClient, tp: TopicPartition, **columns: Any) -> dict[str, Any]:
+        return {**self._subject(client, tp), **columns}
+
+
+def _value(payload: bytes | None) -> int:
+    """The number in a record's value; raises ``ForeignRecord`` for a record that no producer of ours wrote."""
+    digits = (payload or b"").rstrip(b".")
+    if not digits.isdigit():
+        raise ForeignRecord
+    return int(digits)
