@@ -1,0 +1,22 @@
+"""What can go wrong between two brokers.
+
+NetworkError                 the exchange failed; ``definite`` says whether the request certainly had no effect
+└── RequestTimedOutError     no answer in time (also a TimeoutError)
+"""
+
+from __future__ import annotations
+
+
+class NetworkError(Exception):
+    """A request was not answered and its connection is closed. Retrying is the caller's decision.
+
+    ``definite`` is true when no byte of the request left this process: the peer cannot have acted on it.
+    """
+
+    def __init__(self, message: str, *, definite: bool) -> None:
+        super().__init__(message)
+        self.definite = definite
+
+
+class RequestTimedOutError(NetworkError, TimeoutError):
+    """No answer within the given time. If it is not ``definite``, the peer may act on the request yet."""

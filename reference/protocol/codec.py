@@ -1,0 +1,112 @@
+"""Frames to messages and back: Kafka's request and response encoding, by way of kio.
+
+A frame is a four-byte size, a header and a message. The functions that encode return whole frames;
+those that decode take what follows the size. kio's ``__header_schema__`` knows the header of every
+message, the old header of an ApiVersions response included. Decoding raises ``ProtocolError`` and
+nothing else, whatever the bytes are, in time bounded by the frame's size (see ``bounds``).
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any
+
+from kio.index import load_request_schema
+from kio.serial import entity_reader, entity_writer
+
+from reference.protocol.bounds import check_bounds
+from reference.protocol.errors import ProtocolError, UnsupportedVersionError
+
+_SIZE = Struct(">i")
+_HEADER_START = Struct(">hhi")
+
+SIZE_BYTES = _SIZE.size
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A decoded request: what its header says, and the kio message."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    message: Any
+
+
+def decode_size(prefix: bytes, *, max_bytes: int) -> int:
+    """The size of the frame that follows; raises ``ProtocolError`` when it is absurd."""
+    (size,) = _SIZE.unpack(prefix)
+    if not 0 < size <= max_bytes:
+        raise ProtocolError(f"a frame claims {size} bytes; allowed are 1 to {max_bytes}")
+    return int(size)
+
+
+def decode_request(frame: bytes, *, is_offered: Callable[[int, int], bool]) -> Request:
+    """Decode a request whose (API key, version) is offered, else raise ``UnsupportedVersionError``."""
+    if len(frame) < _HEADER_START.size:
+        raise ProtocolError(f"a request of {len(frame)} bytes has no header")
+    api_key, api_version, correlation_id = _HEADER_START.unpack_from(frame)
+    if not is_offered(api_key, api_version):
+        raise UnsupportedVersionError(api_key, api_version, correlation_id)
+    schema: Any = load_request_schema(api_key, api_version)
+    header, offset = _decode(schema.__header_schema__, frame, 0)
+    message, _ = _decode(schema, frame, offset)
+    return Request(
+        api_key=api_key,
+        api_version=api_version,
+        correlation_id=correlation_id,
+        client_id=getattr(header, "client_id", None),
+        message=message,
+    )
+
+
+def encode_request(message: Any, *, correlation_id: int, client_id: str) -> bytes:
+    """The whole frame of a request, in the version of the message's class."""
+    header: Any = message.__header_schema__
+    values: dict[str, Any] = {
+        "request_api_key": message.__api_key__,
+        "request_api_version": message.__version__,
+        "correlation_id": correlation_id,
+    }
+    if "client_id" in header.__dataclass_fields__:
+        values["client_id"] = client_id
+    return _encode(header(**values), message)
+
+
+def decode_response(frame: bytes, response: type[Any]) -> tuple[int, Any]:
+    """The correlation id and the message of a response of class ``response``."""
+    header, offset = _decode(response.__header_schema__, frame, 0)
+    message, _ = _decode(response, frame, offset)
+    return header.correlation_id, message
+
+
+def encode_response(message: Any, *, correlation_id: int) -> bytes:
+    """The whole frame of a response."""
+    return _encode(message.__header_schema__(correlation_id=correlation_id), message)
+
+
+def _decode(entity: type[Any], frame: bytes, offset: int) -> tuple[Any, int]:
+    end = check_bounds(entity, frame, offset)
+    try:
+        value, size = entity_reader(entity)(frame, offset)
+    except Exception as error:  # noqa: BLE001
+        # What kio raises on bad values (text, error codes, dates) has no common class.
+        raise ProtocolError(f"{entity.__name__} cannot be read: {error!r}") from None
+    if offset + size != end:
+        raise ProtocolError(f"{entity.__name__} ends at byte {offset + size}, not {end}")
+    return value, end
+
+
+def _encode(header: Any, message: Any) -> bytes:
+    buffer = io.BytesIO()
+    buffer.write(b"\0" * SIZE_BYTES)
+    entity_writer(type(header))(buffer, header)
+    entity_writer(type(message))(buffer, message)
+    view = buffer.getbuffer()
+    _SIZE.pack_into(view, 0, len(view) - SIZE_BYTES)
+    view.release()
+    return buffer.getvalue()

@@ -1,0 +1,96 @@
+"""Reading kio's generated schemas: the shape of a field, and building an entity of any version.
+
+kio has one frozen dataclass per message, struct and version. The fields carry their Kafka type as metadata; what a
+version does not have is simply not a field of its class. ``build`` therefore drops values that the version cannot
+say, which is what Kafka's own generated code does with *ignorable* fields; callers pass the non-ignorable ones only
+where the version has them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from types import NoneType
+from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin
+
+from kio.index import load_response_from_request
+from kio.static.protocol import RequestPayload
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def cached(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """``functools.cache`` that keeps the signature: mypy does not count a class among the hashables."""
+    return cast("Callable[_Arguments, _Result]", cache(function))
+
+
+@dataclass(frozen=True, slots=True)
+class FieldShape:
+    """How one field lies on the wire."""
+
+    name: str
+    kafka_type: str | None
+    """Kafka's primitive type; None when the items are structs."""
+    entity: type[Any] | None
+    is_array: bool
+    is_nullable: bool
+    tag: int | None
+
+
+@cached
+def field_shapes(entity: type[Any]) -> tuple[FieldShape, ...]:
+    """The fields of a kio entity, in wire order (tagged ones among them)."""
+    return tuple(_shape(field) for field in dataclasses.fields(entity))
+
+
+def _shape(field: dataclasses.Field[Any]) -> FieldShape:
+    annotation: Any = field.type
+    nullable = NoneType in get_args(annotation)
+    if nullable and get_origin(annotation) is not tuple:
+        annotation = next(arg for arg in get_args(annotation) if arg is not NoneType)
+    is_array = get_origin(annotation) is tuple
+    item: Any = get_args(annotation)[0] if is_array else annotation
+    is_entity = isinstance(item, type) and dataclasses.is_dataclass(item)
+    return FieldShape(
+        name=field.name,
+        kafka_type=None if is_entity else field.metadata["kafka_type"],
+        entity=item if is_entity else None,
+        is_array=is_array,
+        is_nullable=nullable,
+        tag=field.metadata.get("tag"),
+    )
+
+
+@cached
+def field_names(entity: type[Any]) -> frozenset[str]:
+    return frozenset(shape.name for shape in field_shapes(entity))
+
+
+@cached
+def item_class(entity: type[Any], field: str) -> type[Any]:
+    """The class of a struct field, or of the items of an array of structs; LookupError if it is not one."""
+    for shape in field_shapes(entity):
+        if shape.name == field and shape.entity is not None:
+            return shape.entity
+    raise LookupError(f"{entity.__module__}.{entity.__name__} has no structs named {field}")
+
+
+def build(entity: type[Any], **values: Any) -> Any:
+    """An instance of ``entity`` from those values that its version has."""
+    names = field_names(entity)
+    return entity(**{name: value for name, value in values.items() if name in names})
+
+
+def build_items(entity: type[Any], field: str, items: Iterable[dict[str, Any]]) -> tuple[Any, ...]:
+    """Instances for an array field of structs, one from each dictionary of values."""
+    item = item_class(entity, field)
+    return tuple(build(item, **values) for values in items)
+
+
+@cached
+def response_class(request: type[RequestPayload]) -> type[Any]:
+    """The response that answers a request class, of the same version."""
+    return load_response_from_request(request)

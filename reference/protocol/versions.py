@@ -1,0 +1,65 @@
+"""Which APIs a broker offers, in which versions: Kafka 3.9 with ZooKeeper, but for the old record formats.
+
+librdkafka takes low versions in ApiVersions for features: without Produce from version 0 it silently
+drops gzip and snappy, without FindCoordinator from 0 lz4. So both are advertised from 0; Produce below
+3 (message formats 0 and 1) is then refused by its handler, and FindCoordinator answers
+COORDINATOR_NOT_AVAILABLE while there are no groups. Fetch below 4 would need the same formats on the
+way back and is not offered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from types import MappingProxyType
+
+
+class ApiKey(IntEnum):
+    PRODUCE = 0
+    FETCH = 1
+    LIST_OFFSETS = 2
+    METADATA = 3
+    LEADER_AND_ISR = 4
+    STOP_REPLICA = 5
+    UPDATE_METADATA = 6
+    FIND_COORDINATOR = 10
+    API_VERSIONS = 18
+    CREATE_TOPICS = 19
+    OFFSET_FOR_LEADER_EPOCH = 23
+    ALTER_PARTITION = 56
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRange:
+    lowest: int
+    highest: int
+
+    def __contains__(self, version: int) -> bool:
+        return self.lowest <= version <= self.highest
+
+
+OFFERED = MappingProxyType(
+    {
+        ApiKey.PRODUCE: VersionRange(0, 11),
+        ApiKey.FETCH: VersionRange(4, 17),
+        ApiKey.LIST_OFFSETS: VersionRange(0, 9),
+        ApiKey.METADATA: VersionRange(0, 12),
+        ApiKey.LEADER_AND_ISR: VersionRange(0, 7),
+        ApiKey.STOP_REPLICA: VersionRange(0, 4),
+        ApiKey.UPDATE_METADATA: VersionRange(0, 8),
+        ApiKey.FIND_COORDINATOR: VersionRange(0, 6),
+        ApiKey.API_VERSIONS: VersionRange(0, 4),
+        ApiKey.CREATE_TOPICS: VersionRange(0, 7),
+        ApiKey.OFFSET_FOR_LEADER_EPOCH: VersionRange(0, 4),
+        ApiKey.ALTER_PARTITION: VersionRange(0, 3),
+    }
+)
+
+CONTROL_APIS = frozenset({ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPDATE_METADATA})
+"""What the controller sends to brokers: served apart from, and never behind, the data plane."""
+
+
+def is_offered(api_key: int, api_version: int) -> bool:
+    """True when the broker answers that version of that API."""
+    versions = OFFERED.get(api_key)  # type: ignore[call-overload]
+    return versions is not None and api_version in versions

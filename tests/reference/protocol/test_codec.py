@@ -1,0 +1,155 @@
+"""The codec: what goes in comes out, in every version; hostile frames end in ProtocolError at once."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import struct
+import uuid
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kio.index import load_request_schema
+from kio.schema.errors import ErrorCode
+from kio.schema.metadata.v1.request import MetadataRequest as MetadataRequestV1
+
+from reference.protocol.codec import (
+    SIZE_BYTES,
+    decode_request,
+    decode_response,
+    decode_size,
+    encode_request,
+    encode_response,
+)
+from reference.protocol.errors import ProtocolError, UnsupportedVersionError
+from reference.protocol.schema import FieldShape, build, field_shapes, response_class
+from reference.protocol.versions import OFFERED, ApiKey, is_offered
+
+EVERY_VERSION = [
+    (key, version)
+    for key, versions in OFFERED.items()
+    for version in range(versions.lowest, versions.highest + 1)
+]
+
+
+def sample_value(shape: FieldShape) -> Any:
+    """Some value that the field may hold."""
+    item: Any
+    if shape.entity is not None:
+        item = sample(shape.entity)
+    else:
+        item = {
+            "bool": True,
+            "string": "t",
+            "bytes": b"b",
+            "records": b"records",
+            "error_code": ErrorCode.none,
+            "timedelta_i32": datetime.timedelta(milliseconds=7),
+            "datetime_i64": datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC),
+            "uuid": uuid.UUID(int=7),
+        }.get(shape.kafka_type or "", 3)
+    return (item, item) if shape.is_array else item
+
+
+def sample(entity: type[Any]) -> Any:
+    return entity(**{shape.name: sample_value(shape) for shape in field_shapes(entity)})
+
+
+@pytest.mark.parametrize(("key", "version"), EVERY_VERSION)
+def test_every_offered_request_survives_the_wire(key: ApiKey, version: int) -> None:
+    message = sample(load_request_schema(key, version))
+
+    frame = encode_request(message, correlation_id=5, client_id="me")
+    request = decode_request(frame[SIZE_BYTES:], is_offered=is_offered)
+
+    assert decode_size(frame[:SIZE_BYTES], max_bytes=1 << 20) == len(frame) - SIZE_BYTES
+    assert (request.api_key, request.api_version, request.correlation_id) == (key, version, 5)
+    assert request.message == message
+    assert request.client_id == "me"
+
+
+@pytest.mark.parametrize(("key", "version"), EVERY_VERSION)
+def test_every_offered_response_survives_the_wire(key: ApiKey, version: int) -> None:
+    message = sample(response_class(load_request_schema(key, version)))
+
+    frame = encode_response(message, correlation_id=5)
+
+    assert decode_response(frame[SIZE_BYTES:], type(message)) == (5, message)
+
+
+def header(api_key: int, api_version: int) -> bytes:
+    return struct.pack(">hhih", api_key, api_version, 1, -1)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"\0\3\0\1", id="no header"),
+        pytest.param(header(3, 1) + struct.pack(">ih", 2**31 - 1, -2), id="huge array"),
+        pytest.param(header(3, 1) + struct.pack(">ih", 1, -2), id="negative string"),
+        pytest.param(header(3, 1) + struct.pack(">ih", 1, -1), id="null topic name"),
+        pytest.param(header(3, 0) + struct.pack(">i", -1), id="null array where none may be"),
+        pytest.param(header(3, 1) + struct.pack(">ih", 1, 1) + b"\xff", id="not UTF-8"),
+        pytest.param(header(18, 3) + b"\1\7\0", id="unknown tag in the header"),
+        pytest.param(header(18, 3) + b"\0\2a\2b" + b"\xff" * 6, id="endless varint"),
+        pytest.param(
+            header(1, 12) + b"\0" + struct.pack(">iiibii", 1, 1, 1, 0, 0, 0) + b"\1\1\1\1\0\5\0",
+            id="tagged field of another length",
+        ),
+    ],
+)
+def test_a_hostile_frame_is_a_protocol_error(frame: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        decode_request(frame, is_offered=is_offered)
+
+
+@pytest.mark.parametrize("size", [-1, 0, 101])
+def test_an_absurd_size_is_a_protocol_error(size: int) -> None:
+    with pytest.raises(ProtocolError):
+        decode_size(struct.pack(">i", size), max_bytes=100)
+
+
+def test_an_api_that_is_not_offered_says_so_before_its_body_is_read() -> None:
+    with pytest.raises(UnsupportedVersionError) as raised:
+        decode_request(struct.pack(">hhi", 18, 99, 4) + b"\xff", is_offered=is_offered)
+
+    assert (raised.value.api_key, raised.value.api_version) == (18, 99)
+    assert raised.value.correlation_id == 4
+
+
+@settings(deadline=2000, max_examples=300)
+@given(st.sampled_from(EVERY_VERSION), st.binary(max_size=200))
+def test_random_bodies_never_crash_or_hang_the_decoder(
+    api: tuple[ApiKey, int], body: bytes
+) -> None:
+    with contextlib.suppress(ProtocolError):
+        decode_request(header(*api) + body, is_offered=is_offered)
+
+
+@settings(deadline=2000, max_examples=300)
+@given(st.sampled_from(EVERY_VERSION), st.data())
+def test_damaged_requests_never_crash_or_hang_the_decoder(
+    api: tuple[ApiKey, int], data: st.DataObject
+) -> None:
+    message = sample(load_request_schema(*api))
+    frame = bytearray(encode_request(message, correlation_id=1, client_id="me")[SIZE_BYTES:])
+    position = data.draw(st.integers(4, len(frame) - 1))
+    damage = data.draw(st.binary(min_size=1, max_size=8))
+    frame[position : position + len(damage)] = damage
+    frame = frame[: data.draw(st.integers(0, len(frame)))]
+
+    try:
+        request = decode_request(bytes(frame), is_offered=is_offered)
+    except ProtocolError:
+        return
+    assert dataclasses.is_dataclass(request.message)
+
+
+def test_build_leaves_out_what_the_version_does_not_have() -> None:
+    assert build(MetadataRequestV1, topics=None, allow_auto_topic_creation=False) == (
+        MetadataRequestV1(topics=None)
+    )
