@@ -1,0 +1,151 @@
+"""The real disk: files of the operating system behind the ``Disk`` port.
+
+Handles are kept open, least recently used first out, so a broker with thousands of partitions stays within its
+limit of open files and an append costs one ``write()``. Appends go to the page cache: they survive the end of
+the process, not a power cut; ``fsync`` and ``replace`` do survive one.
+
+Limits: one writer per file. A write that the medium cuts short (a full disk) raises and leaves the part that
+fitted: the caller knows the length it had and truncates back to it.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+_MODE = 0o644
+_MAX_HANDLES = 4096
+
+
+def default_max_handles() -> int:
+    """Half of what this process may open (sockets need the rest), at most 4096."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return _MAX_HANDLES
+    return max(8, min(_MAX_HANDLES, soft // 2))
+
+
+class RealDisk:
+    """Implements ``reference.ports.Disk``. Errors are the operating system's OSErrors."""
+
+    def __init__(self, *, max_handles: int | None = None) -> None:
+        self._max_handles = max_handles if max_handles is not None else default_max_handles()
+        self._handles: OrderedDict[str, int] = OrderedDict()
+        self._created: set[str] = set()
+        """Files whose directory entry has not been synced yet."""
+
+    def append(self, path: str, data: bytes) -> None:
+        handle = self._handle(path, create=True)
+        written = os.write(handle, data)
+        if written < len(data):
+            rest = memoryview(data)[written:]
+            while rest:
+                rest = rest[os.write(handle, rest) :]
+
+    def read(self, path: str, offset: int, size: int) -> bytes:
+        """Return up to ``size`` bytes: fewer only at the end of the file."""
+        handle = self._handle(path, create=False)
+        data = os.pread(handle, size, offset)
+        if len(data) == size or not data:
+            return data
+        parts = [data]
+        got = len(data)
+        while got < size and (data := os.pread(handle, size - got, offset + got)):
+            parts.append(data)
+            got += len(data)
+        return b"".join(parts)
+
+    def size(self, path: str) -> int:
+        return Path(path).stat().st_size
+
+    def truncate(self, path: str, size: int) -> None:
+        os.ftruncate(self._handle(path, create=False), size)
+
+    def fsync(self, path: str) -> None:
+        os.fsync(self._handle(path, create=False))
+        if path in self._created:
+            _fsync_parent(path)
+            self._created.discard(path)
+
+    def replace(self, path: str, data: bytes) -> None:
+        temporary = f"{path}.tmp"
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _MODE)
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(handle, rest) :]
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        self.close(path)
+        Path(temporary).replace(path)
+        _fsync_parent(path)
+
+    def exists(self, path: str) -> bool:
+        return Path(path).exists()
+
+    def list(self, path: str) -> Sequence[str]:
+        try:
+            return sorted(entry.name for entry in Path(path).iterdir())
+        except FileNotFoundError:
+            return []
+
+    def make_directory(self, path: str) -> None:
+        Path(path).mkdir(parents=True, exist_ok=True)
+
+    def rename(self, source: str, target: str) -> None:
+        self.close(source)
+        Path(source).rename(target)
+        _fsync_parent(target)
+
+    def remove(self, path: str) -> None:
+        self.close(path)
+        if Path(path).is_dir() and not Path(path).is_symlink():
+            shutil.rmtree(path)
+        else:
+            Path(path).unlink(missing_ok=True)
+
+    def close(self, path: str) -> None:
+        self._forget(path)
+        below = f"{path}/"
+        for kept in [name for name in self._handles if name.startswith(below)]:
+            self._forget(kept)
+        self._created = {name for name in self._created if not name.startswith(below)}
+
+    def _forget(self, path: str) -> None:
+        handle = self._handles.pop(path, None)
+        if handle is not None:
+            os.close(handle)
+        self._created.discard(path)
+
+    def _handle(self, path: str, *, create: bool) -> int:
+        handle = self._handles.get(path)
+        if handle is not None:
+            self._handles.move_to_end(path)
+            return handle
+        flags = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+        try:
+            handle = os.open(path, flags)
+        except FileNotFoundError:
+            if not create:
+                raise
+            handle = os.open(path, flags | os.O_CREAT, _MODE)
+            self._created.add(path)
+        while len(self._handles) >= self._max_handles:
+            _, oldest = self._handles.popitem(last=False)
+            os.close(oldest)
+        self._handles[path] = handle
+        return handle
+
+
+def _fsync_parent(path: str) -> None:
+    """Make the name last, not only the bytes."""
+    handle = os.open(Path(path).parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,62 @@
+"""Kafka's checkpoint files: ``version``, ``count``, then one line of space-separated fields per entry.
+
+replication-offset-checkpoint (topic, partition, high watermark; one per log directory), leader-epoch-checkpoint
+(epoch, start offset; one per partition). A file is written anew, atomically. A malformed one raises
+KafkaStorageError: guessing at a high watermark or an epoch would lose records silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from reference.log.errors import KafkaStorageError
+from reference.model import TopicPartition
+from reference.ports import Disk
+
+_VERSION: Final = 0
+
+
+def write_checkpoint(disk: Disk, path: str, entries: Iterable[tuple[object, ...]]) -> None:
+    """Replace the file; after a crash it is the old one or the new one. Raises OSError."""
+    lines = [" ".join(map(str, entry)) for entry in entries]
+    text = "\n".join([str(_VERSION), str(len(lines)), *lines]) + "\n"
+    disk.replace(path, text.encode())
+
+
+def read_checkpoint(disk: Disk, path: str, fields: int) -> list[list[str]]:
+    """Return the entries, each split into that many fields; empty when there is no file.
+
+    Raises OSError, or KafkaStorageError when the file is malformed.
+    """
+    if not disk.exists(path):
+        return []
+    data = disk.read(path, 0, disk.size(path))
+    try:
+        version, count, *lines = data.decode().splitlines()
+        entries = [line.split(" ") for line in lines]
+        if int(version) != _VERSION or int(count) != len(entries):
+            raise ValueError("version or count is wrong")
+        if any(len(entry) != fields for entry in entries):
+            raise ValueError(f"an entry has not {fields} fields")
+    except ValueError as error:
+        raise KafkaStorageError(f"malformed checkpoint file {path}: {error}") from error
+    return entries
+
+
+def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) -> None:
+    """Write one offset per partition. Raises OSError."""
+    write_checkpoint(
+        disk, path, ((tp.topic, tp.partition, offset) for tp, offset in offsets.items())
+    )
+
+
+def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:
+    """Return what ``write_offsets`` wrote; raises as ``read_checkpoint`` does."""
+    try:
+        return {
+            TopicPartition(topic, int(partition)): int(offset)
+            for topic, partition, offset in read_checkpoint(disk, path, fields=3)
+        }
+    except ValueError as error:
+        raise KafkaStorageError(f"malformed checkpoint file {path}: {error}") from error

@@ -1,0 +1,82 @@
+"""Everything that a log refuses or fails at; each class knows its error code on the wire.
+
+LogError
+├── KafkaStorageError           the disk failed, or what it holds cannot be read
+├── InconsistentTopicIdError    the log on disk belongs to another incarnation of the topic
+├── OffsetOutOfRangeError       a read outside [log start offset, log end offset]
+├── OffsetsOutOfOrderError      a follower was given records that do not continue its log
+├── RecordTooLargeError         a batch over message.max.bytes
+└── RecordBatchListTooLargeError   more bytes in one append than a segment may hold
+RecordError (reference.protocol.record_batch)
+├── CorruptRecordError
+├── UnsupportedForMessageFormatError
+└── InvalidRecordError
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from kio.schema.errors import ErrorCode
+
+from reference.protocol.record_batch import (
+    CorruptRecordError,
+    InvalidRecordError,
+    RecordError,
+    UnsupportedForMessageFormatError,
+)
+
+__all__ = [
+    "CorruptRecordError",
+    "InconsistentTopicIdError",
+    "InvalidRecordError",
+    "KafkaStorageError",
+    "LogError",
+    "OffsetOutOfRangeError",
+    "OffsetsOutOfOrderError",
+    "RecordBatchListTooLargeError",
+    "RecordError",
+    "RecordTooLargeError",
+    "UnsupportedForMessageFormatError",
+]
+
+
+class LogError(Exception):
+    """A log did not do what it was asked; it is as it was before."""
+
+    error_code: ClassVar[ErrorCode] = ErrorCode.unknown_server_error
+
+
+class KafkaStorageError(LogError):
+    """The medium failed (its OSError is the cause) or a file is malformed. After a failed append the records may
+    or may not be there once the broker restarts."""
+
+    error_code = ErrorCode.kafka_storage_error
+
+
+class InconsistentTopicIdError(LogError):
+    """partition.metadata names another topic id than the request. The caller's or the log's topic was deleted."""
+
+    error_code = ErrorCode.inconsistent_topic_id
+
+
+class OffsetOutOfRangeError(LogError):
+    """No such offset: below the log start offset or above the log end offset."""
+
+    error_code = ErrorCode.offset_out_of_range
+
+
+class OffsetsOutOfOrderError(LogError):
+    """The leader's batches leave a gap or overlap what is there. The follower must truncate or fetch elsewhere."""
+
+
+class RecordTooLargeError(LogError):
+    """One batch exceeds message.max.bytes."""
+
+    error_code = ErrorCode.message_too_large
+
+
+class RecordBatchListTooLargeError(LogError):
+    """One append exceeds log.segment.bytes."""
+
+    error_code = ErrorCode.record_list_too_large

@@ -1,0 +1,193 @@
+"""All logs of one broker: found at start, created and deleted on the controller's word, their high watermarks kept.
+
+A log directory (``log.dirs``) holds ``<topic>-<partition>/`` per log and replication-offset-checkpoint. The
+checkpoint always lists every log of its directory, whether or not anybody leads it (KAFKA-1647): a log missing
+there would come back with high watermark 0, and its follower would truncate to that. A deleted log leaves the
+checkpoint at once, so that a topic created anew under the name does not inherit it.
+
+Limits: a directory that cannot be loaded is offline until the broker restarts; deletion is immediate, not
+delayed by file.delete.delay.ms; KafkaScheduler calls the checkpoint, this module has no timers.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+from uuid import UUID
+
+from reference.kafka_config import KafkaConfig
+from reference.log.checkpoint import read_offsets, write_offsets
+from reference.log.errors import KafkaStorageError
+from reference.log.log import Log, LogConfig
+from reference.model import TopicPartition
+from reference.ports import Disk
+
+_logger = logging.getLogger(__name__)
+
+REPLICATION_OFFSET_CHECKPOINT: Final = "replication-offset-checkpoint"
+_LOG_NAME: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]+)")
+_DELETE_SUFFIX: Final = "-delete"
+_MAX_SEGMENT_BYTES: Final = 2**31 - 1
+
+
+class LogManager:
+    """Owns every Log. Not for concurrent use: all methods are synchronous and called from the broker's one loop."""
+
+    def __init__(self, config: KafkaConfig, disk: Disk) -> None:
+        self._disk = disk
+        self._configured_log_dirs = config.log_dirs
+        self._log_dirs = list(config.log_dirs)
+        self._logs: dict[TopicPartition, Log] = {}
+        self._directory_of: dict[TopicPartition, str] = {}
+        self._log_config = LogConfig(
+            segment_bytes=min(config.log_segment_bytes, _MAX_SEGMENT_BYTES),
+            max_message_bytes=config.message_max_bytes,
+            flush_interval_messages=config.log_flush_interval_messages,
+        )
+
+    @property
+    def live_log_dirs(self) -> tuple[str, ...]:
+        """The directories that can be used."""
+        return tuple(self._log_dirs)
+
+    def load_logs(self) -> None:
+        """Open and recover every log on disk; a directory that fails goes offline.
+
+        Raises KafkaStorageError when no directory is left.
+        """
+        self._log_dirs = [d for d in self._configured_log_dirs if self._load_directory(d)]
+        if not self._log_dirs:
+            raise KafkaStorageError(
+                f"no log directory of {', '.join(self._configured_log_dirs)} can be read"
+            )
+
+    def all_logs(self) -> Mapping[TopicPartition, Log]:
+        """The logs there are; changes as they are created and deleted."""
+        return self._logs
+
+    def get_log(self, topic_partition: TopicPartition) -> Log | None:
+        return self._logs.get(topic_partition)
+
+    def get_or_create_log(
+        self, topic_partition: TopicPartition, topic_id: UUID | None, *, is_new: bool
+    ) -> Log:
+        """Return the log, created in the directory with the fewest logs if there is none.
+
+        Raises InconsistentTopicIdError when it belongs to another topic id, KafkaStorageError when the disk fails, or
+        when the replica is not new and might lie in a directory that is offline.
+        """
+        log = self._logs.get(topic_partition)
+        if log is None:
+            if not is_new and len(self._log_dirs) < len(self._configured_log_dirs):
+                raise KafkaStorageError(
+                    f"{topic_partition} may be in a log directory that is offline"
+                )
+            log_dir = min(self._log_dirs, key=self._count_logs)
+            log = self._open(topic_partition, log_dir, high_watermark=0)
+        if topic_id is not None:
+            log.assign_topic_id(topic_id)
+        return log
+
+    def delete_log(self, topic_partition: TopicPartition) -> bool:
+        """Delete the log and its checkpointed high watermark; return whether there was one."""
+        log = self._logs.get(topic_partition)
+        if log is None:
+            return False
+        with _storage_errors(f"deleting {topic_partition}"):
+            doomed = f"{log.directory}{_DELETE_SUFFIX}"
+            self._disk.remove(doomed)
+            self._disk.rename(log.directory, doomed)
+            log_dir = self._directory_of.pop(topic_partition)
+            del self._logs[topic_partition]
+            self._disk.remove(doomed)
+            self._write_high_watermarks(log_dir)
+        return True
+
+    def checkpoint_high_watermarks(
+        self, offsets: Mapping[TopicPartition, int] | None = None
+    ) -> None:
+        """Write each log's high watermark, or the one given for it, to its directory's checkpoint."""
+        with _storage_errors("checkpointing high watermarks"):
+            for log_dir in self._log_dirs:
+                self._write_high_watermarks(log_dir, offsets)
+
+    def read_high_watermarks(self) -> dict[TopicPartition, int]:
+        """Return what the checkpoints on disk say."""
+        with _storage_errors("reading high watermarks"):
+            return {
+                topic_partition: offset
+                for log_dir in self._log_dirs
+                for topic_partition, offset in self._read_checkpoint(log_dir).items()
+            }
+
+    def close(self) -> None:
+        """Checkpoint the high watermarks, sync and close every log. The manager is not used afterwards."""
+        self.checkpoint_high_watermarks()
+        for log in self._logs.values():
+            log.close()
+        self._logs.clear()
+
+    def _load_directory(self, log_dir: str) -> bool:
+        try:
+            self._disk.make_directory(log_dir)
+            high_watermarks = self._read_checkpoint(log_dir)
+            for name in self._disk.list(log_dir):
+                if name.endswith(_DELETE_SUFFIX):
+                    self._disk.remove(f"{log_dir}/{name}")
+                elif match := _LOG_NAME.fullmatch(name):
+                    topic_partition = TopicPartition(match["topic"], int(match["partition"]))
+                    self._open(topic_partition, log_dir, high_watermarks.get(topic_partition, 0))
+            if high_watermarks.keys() - self._logs.keys():
+                self._write_high_watermarks(log_dir)
+        except (OSError, KafkaStorageError) as error:
+            _logger.error("log directory %s goes offline: %s", log_dir, error)
+            for topic_partition, owner in list(self._directory_of.items()):
+                if owner == log_dir:
+                    del self._logs[topic_partition], self._directory_of[topic_partition]
+            return False
+        return True
+
+    def _open(self, topic_partition: TopicPartition, log_dir: str, high_watermark: int) -> Log:
+        log = Log(
+            topic_partition,
+            f"{log_dir}/{topic_partition}",
+            disk=self._disk,
+            config=self._log_config,
+            high_watermark=high_watermark,
+        )
+        self._logs[topic_partition] = log
+        self._directory_of[topic_partition] = log_dir
+        return log
+
+    def _count_logs(self, log_dir: str) -> int:
+        return sum(owner == log_dir for owner in self._directory_of.values())
+
+    def _read_checkpoint(self, log_dir: str) -> dict[TopicPartition, int]:
+        return read_offsets(self._disk, f"{log_dir}/{REPLICATION_OFFSET_CHECKPOINT}")
+
+    def _write_high_watermarks(
+        self, log_dir: str, offsets: Mapping[TopicPartition, int] | None = None
+    ) -> None:
+        given = offsets or {}
+        write_offsets(
+            self._disk,
+            f"{log_dir}/{REPLICATION_OFFSET_CHECKPOINT}",
+            {
+                topic_partition: given.get(
+                    topic_partition, self._logs[topic_partition].high_watermark
+                )
+                for topic_partition, owner in self._directory_of.items()
+                if owner == log_dir
+            },
+        )
+
+
+@contextmanager
+def _storage_errors(doing: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise KafkaStorageError(f"{doing}: {error}") from error

@@ -1,0 +1,81 @@
+"""A sparse map from offsets to byte positions of one segment, in Kafka's ``.index`` format.
+
+An entry (last offset of a batch, position of the batch) is added for the first batch after every
+``index.interval.bytes``; a look-up finds the nearest entry before what is wanted and the segment walks on from
+there. In memory while the segment is written to, on disk once it is rolled or closed; rebuilt from the batches when
+the file is missing or does not fit.
+
+On disk: 8 bytes per entry, big-endian: offset relative to the segment's base, position; both int32.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from struct import Struct
+from typing import Final
+
+INDEX_INTERVAL_BYTES: Final = 4096
+"""Kafka's default of index.interval.bytes."""
+MAX_RELATIVE_OFFSET: Final = 2**31 - 1
+_ENTRY: Final = Struct(">ii")
+
+
+class OffsetIndex:
+    """The index of one segment."""
+
+    def __init__(self, base_offset: int) -> None:
+        self._base_offset = base_offset
+        self._offsets = array("q")
+        self._positions = array("q")
+        self._next_entry_at = INDEX_INTERVAL_BYTES
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def add(self, last_offset: int, position: int) -> None:
+        """Take note of a batch that starts at the position of the segment. Call in order of position."""
+        if position >= self._next_entry_at:
+            self._offsets.append(last_offset)
+            self._positions.append(position)
+            self._next_entry_at = position + INDEX_INTERVAL_BYTES
+
+    def floor_of_offset(self, offset: int) -> int:
+        """Return the position of a batch at or before the one that holds the offset."""
+        at = bisect_right(self._offsets, offset)
+        return self._positions[at - 1] if at > 0 else 0
+
+    def floor_of_position(self, position: int) -> int:
+        """Return the largest position of a known batch that is not behind the one given."""
+        at = bisect_right(self._positions, position)
+        return self._positions[at - 1] if at > 0 else 0
+
+    def truncate(self, size: int) -> None:
+        """Forget the batches from this position on."""
+        at = bisect_left(self._positions, size)
+        del self._offsets[at:], self._positions[at:]
+        last = self._positions[-1] if self._positions else 0
+        self._next_entry_at = last + INDEX_INTERVAL_BYTES
+
+    def to_bytes(self) -> bytes:
+        base = self._base_offset
+        pairs = zip(self._offsets, self._positions, strict=True)
+        return b"".join(_ENTRY.pack(offset - base, position) for offset, position in pairs)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, base_offset: int, segment_size: int) -> OffsetIndex | None:
+        """Return the index; None when the bytes cannot be the index of such a segment."""
+        if len(data) % _ENTRY.size != 0:
+            return None
+        index = cls(base_offset)
+        previous_offset, previous_position = -1, -1
+        for relative, position in _ENTRY.iter_unpack(data):
+            if relative <= previous_offset or position <= previous_position:
+                return None
+            index._offsets.append(base_offset + relative)
+            index._positions.append(position)
+            previous_offset, previous_position = relative, position
+        if previous_position >= segment_size:
+            return None
+        index._next_entry_at = max(previous_position, 0) + INDEX_INTERVAL_BYTES
+        return index
