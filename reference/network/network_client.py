@@ -10,12 +10,8 @@ import asyncio
 from typing import Any
 
 from reference.network.errors import NetworkError, RequestTimedOutError
-from reference.protocol.codec import (
-    SIZE_BYTES,
-    decode_response,
-    decode_size,
-    encode_request,
-)
+from reference.network.frames import read_frame
+from reference.protocol.codec import decode_response, encode_request
 from reference.protocol.errors import ProtocolError
 from reference.protocol.schema import response_class
 
@@ -78,11 +74,8 @@ class BrokerConnection:
         self._written = True
         writer.write(frame)
         await writer.drain()
-        prefix = await reader.readexactly(SIZE_BYTES)
-        size = decode_size(prefix, max_bytes=self._max_response_bytes)
-        correlation_id, response = decode_response(
-            await reader.readexactly(size), response_class(type(request))
-        )
+        answer = await read_frame(reader, max_bytes=self._max_response_bytes)
+        correlation_id, response = decode_response(answer, response_class(type(request)))
         if correlation_id != self._correlation_id:
             raise ProtocolError(
                 f"answer to request {correlation_id} instead of {self._correlation_id}"

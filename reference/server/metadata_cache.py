@@ -1,0 +1,118 @@
+"""What a broker knows of the cluster: live brokers, partition states, topic ids, the controller.
+
+Filled by UpdateMetadata alone, so it lags behind ZooKeeper, by different amounts on different brokers.
+An update replaces the brokers and merges the partitions (leader −2 removes one). The whole state is one
+immutable snapshot that is exchanged at once: whoever answers from ``snapshot`` sees a single state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from reference.model import (
+    LEADER_DURING_DELETE,
+    BrokerEndPoint,
+    TopicPartition,
+    UpdateMetadataPartitionState,
+)
+
+Partitions = Mapping[int, UpdateMetadataPartitionState]
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataSnapshot:
+    """One state of the cache; never changed in place."""
+
+    controller_id: int | None = None
+    controller_epoch: int = 0
+    brokers: Mapping[int, BrokerEndPoint] = field(default_factory=dict)
+    topics: Mapping[str, Partitions] = field(default_factory=dict)
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+    topic_names: Mapping[UUID, str] = field(default_factory=dict)
+
+
+class MetadataCache:
+    """The current snapshot, and the questions that others ask of it."""
+
+    def __init__(self, broker_id: int) -> None:
+        self.broker_id = broker_id
+        self.snapshot = MetadataSnapshot()
+
+    def update(
+        self,
+        controller_id: int,
+        controller_epoch: int,
+        live_brokers: Iterable[BrokerEndPoint],
+        partitions: Iterable[UpdateMetadataPartitionState],
+    ) -> list[TopicPartition]:
+        """Take over an UpdateMetadataRequest whose epochs were checked; returns what it deleted."""
+        topics = dict(self.snapshot.topics)
+        topic_ids = dict(self.snapshot.topic_ids)
+        copied: dict[str, dict[int, UpdateMetadataPartitionState]] = {}
+        deleted: list[TopicPartition] = []
+        for state in partitions:
+            topic, partition = state.topic_partition.topic, state.topic_partition.partition
+            if topic not in copied:
+                copied[topic] = dict(topics.get(topic, {}))
+            if state.leader == LEADER_DURING_DELETE:
+                if copied[topic].pop(partition, None) is not None:
+                    deleted.append(state.topic_partition)
+                continue
+            copied[topic][partition] = state
+            if state.topic_id is not None:
+                topic_ids[topic] = state.topic_id
+        for topic, states in copied.items():
+            if states:
+                topics[topic] = states
+            else:
+                topics.pop(topic, None)
+                topic_ids.pop(topic, None)
+        self.snapshot = MetadataSnapshot(
+            controller_id=controller_id,
+            controller_epoch=controller_epoch,
+            brokers={broker.id: broker for broker in sorted(live_brokers, key=lambda b: b.id)},
+            topics=topics,
+            topic_ids=topic_ids,
+            topic_names={topic_id: name for name, topic_id in topic_ids.items()},
+        )
+        return deleted
+
+    @property
+    def controller_id(self) -> int | None:
+        """The sender of the last update; None before the first one, or when it is not alive."""
+        controller_id = self.snapshot.controller_id
+        return controller_id if controller_id in self.snapshot.brokers else None
+
+    def alive_brokers(self) -> list[BrokerEndPoint]:
+        """Ordered by id."""
+        return list(self.snapshot.brokers.values())
+
+    def alive_broker(self, broker_id: int) -> BrokerEndPoint | None:
+        return self.snapshot.brokers.get(broker_id)
+
+    def has_alive_broker(self, broker_id: int) -> bool:
+        return broker_id in self.snapshot.brokers
+
+    def topics(self) -> list[str]:
+        """Names of all known topics, sorted."""
+        return sorted(self.snapshot.topics)
+
+    def topic_partitions(self, topic: str) -> Partitions:
+        """The topic's partitions by number; empty when it is not known."""
+        return self.snapshot.topics.get(topic, {})
+
+    def partition_info(
+        self, topic_partition: TopicPartition
+    ) -> UpdateMetadataPartitionState | None:
+        return self.topic_partitions(topic_partition.topic).get(topic_partition.partition)
+
+    def contains(self, topic_partition: TopicPartition) -> bool:
+        return self.partition_info(topic_partition) is not None
+
+    def topic_id(self, topic: str) -> UUID | None:
+        return self.snapshot.topic_ids.get(topic)
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        return self.snapshot.topic_names.get(topic_id)

@@ -1,0 +1,89 @@
+"""MetadataCache: brokers are replaced, partitions merged, deleted ones removed, snapshots never change."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from reference.model import (
+    LEADER_DURING_DELETE,
+    BrokerEndPoint,
+    TopicPartition,
+    UpdateMetadataPartitionState,
+)
+from reference.server.metadata_cache import MetadataCache
+
+TOPIC_ID = UUID(int=7)
+BROKERS = [BrokerEndPoint(2, "b", 9092), BrokerEndPoint(1, "a", 9092)]
+
+
+def state(partition: int, leader: int, topic: str = "t") -> UpdateMetadataPartitionState:
+    return UpdateMetadataPartitionState(
+        topic_partition=TopicPartition(topic, partition),
+        topic_id=TOPIC_ID if topic == "t" else UUID(int=8),
+        controller_epoch=1,
+        leader=leader,
+        leader_epoch=0,
+        isr=(leader,),
+        partition_epoch=0,
+        replicas=(1, 2),
+    )
+
+
+def test_it_is_empty_before_the_first_update() -> None:
+    cache = MetadataCache(1)
+
+    assert cache.controller_id is None
+    assert cache.alive_brokers() == []
+    assert cache.topics() == []
+    assert not cache.contains(TopicPartition("t", 0))
+
+
+def test_an_update_merges_partitions_and_replaces_brokers() -> None:
+    cache = MetadataCache(1)
+    cache.update(1, 1, BROKERS, [state(0, leader=1), state(1, leader=2)])
+
+    cache.update(2, 2, [BrokerEndPoint(2, "b", 9092)], [state(0, leader=2)])
+
+    assert cache.controller_id == 2
+    assert [broker.id for broker in cache.alive_brokers()] == [2]
+    assert cache.topic_partitions("t") == {0: state(0, leader=2), 1: state(1, leader=2)}
+    assert cache.partition_info(TopicPartition("t", 1)) == state(1, leader=2)
+
+
+def test_topic_ids_are_known_both_ways() -> None:
+    cache = MetadataCache(1)
+    cache.update(1, 1, BROKERS, [state(0, leader=1)])
+
+    assert cache.topic_id("t") == TOPIC_ID
+    assert cache.topic_name(TOPIC_ID) == "t"
+    assert cache.topic_name(UUID(int=9)) is None
+
+
+def test_a_topic_is_gone_with_its_last_partition() -> None:
+    cache = MetadataCache(1)
+    cache.update(1, 1, BROKERS, [state(0, leader=1), state(0, leader=1, topic="u")])
+
+    deleted = cache.update(1, 1, BROKERS, [state(0, leader=LEADER_DURING_DELETE)])
+
+    assert deleted == [TopicPartition("t", 0)]
+    assert cache.topics() == ["u"]
+    assert cache.topic_id("t") is None
+    assert cache.topic_name(TOPIC_ID) is None
+
+
+def test_a_controller_that_is_not_alive_is_not_named() -> None:
+    cache = MetadataCache(1)
+
+    cache.update(3, 1, BROKERS, [])
+
+    assert cache.controller_id is None
+
+
+def test_a_snapshot_does_not_change_with_later_updates() -> None:
+    cache = MetadataCache(1)
+    cache.update(1, 1, BROKERS, [state(0, leader=1)])
+    before = cache.snapshot
+
+    cache.update(1, 1, BROKERS, [state(0, leader=2)])
+
+    assert before.topics["t"][0].leader == 1
