@@ -139,17 +139,17 @@ class _Jute:
         self.payload = payload
         self.position = 0
 
-    def int(self) -> int:
+    def read_int(self) -> int:
         (value,) = struct.unpack_from(">i", self.payload, self.position)
         self.position += 4
         return int(value)
 
-    def bool(self) -> bool:
+    def read_bool(self) -> bool:
         self.position += 1
         return self.payload[self.position - 1] != 0
 
-    def buffer(self) -> bytes | None:
-        length = self.int()
+    def read_buffer(self) -> bytes | None:
+        length = self.read_int()
         if length < 0:
             return None
         end = self.position + length
@@ -158,8 +158,8 @@ class _Jute:
         self.position = end
         return self.payload[end - length : end]
 
-    def string(self) -> str:
-        return (self.buffer() or b"").decode("utf-8", "backslashreplace")
+    def read_string(self) -> str:
+        return (self.read_buffer() or b"").decode("utf-8", "backslashreplace")
 
     @property
     def left(self) -> int:
@@ -265,19 +265,19 @@ def _parse(payload: bytes, checksum: int) -> Transaction:
     timeout_ms = 0
     closed: tuple[str, ...] | None = None
     if kind == TransactionType.CREATE_SESSION:
-        timeout_ms = body.int()
+        timeout_ms = body.read_int()
     elif kind == TransactionType.CLOSE_SESSION:
         closed = _closed_paths(body)
     elif kind == TransactionType.MULTI:
-        operations = tuple(_part(body) for _ in range(body.int()))
+        operations = tuple(_part(body) for _ in range(body.read_int()))
     else:
         operations = (_operation(kind, body),)
     return Transaction(session, cxid, zxid, wall_ms, kind, checksum, operations, timeout_ms, closed)
 
 
 def _part(body: _Jute) -> Operation:
-    kind = body.int()
-    return _operation(kind, _Jute(body.buffer() or b""))
+    kind = body.read_int()
+    return _operation(kind, _Jute(body.read_buffer() or b""))
 
 
 def _closed_paths(body: _Jute) -> tuple[str, ...] | None:
@@ -285,7 +285,7 @@ def _closed_paths(body: _Jute) -> tuple[str, ...] | None:
     if body.left == 0:
         return None
     try:
-        paths = tuple(body.string() for _ in range(body.int()))
+        paths = tuple(body.read_string() for _ in range(body.read_int()))
     except (struct.error, ValueError):
         return None
     return paths if body.left in (0, DIGEST_BYTES) else None
@@ -293,20 +293,20 @@ def _closed_paths(body: _Jute) -> tuple[str, ...] | None:
 
 def _operation(kind: int, body: _Jute) -> Operation:
     if kind in CREATES:
-        path, data = body.string(), body.buffer()
-        for _ in range(max(body.int(), 0)):
-            body.int(), body.string(), body.string()
-        ephemeral = kind in (TransactionType.CREATE, TransactionType.CREATE2) and body.bool()
+        path, data = body.read_string(), body.read_buffer()
+        for _ in range(max(body.read_int(), 0)):
+            body.read_int(), body.read_string(), body.read_string()
+        ephemeral = kind in (TransactionType.CREATE, TransactionType.CREATE2) and body.read_bool()
         return Operation(kind, path, data, ephemeral=ephemeral, version=0)
     if kind in DELETES:
-        return Operation(kind, body.string())
+        return Operation(kind, body.read_string())
     if kind == TransactionType.SET_DATA:
-        path, data = body.string(), body.buffer()
-        return Operation(kind, path, data, version=body.int())
+        path, data = body.read_string(), body.read_buffer()
+        return Operation(kind, path, data, version=body.read_int())
     if kind == TransactionType.CHECK:
-        return Operation(kind, body.string(), version=body.int() - 1)
+        return Operation(kind, body.read_string(), version=body.read_int() - 1)
     if kind == TransactionType.ERROR:
-        return Operation(kind, error=body.int())
+        return Operation(kind, error=body.read_int())
     return Operation(kind)
 
 

@@ -1,0 +1,266 @@
+"""Running checks over a history: in Spark's tasks, or in this process, with identical results.
+
+One pass reads every row group once for all checks together: folds are reduced, scans leave their
+state, grouped checks say which keys they met. If there are scans or grouped checks a second pass
+follows: scans now know what came before each row group, grouped checks get all rows of their keys.
+Both passes are maps over row groups (``history.spark.run_all``); summaries are combined here, in
+history order, so no engine can change a result.
+
+Findings come back with row numbers; here they get the whole events, and the faults that were in
+force.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from checkers.faults_in_force import FaultsInForce
+from checkers.fold import Check, Fold, Grouped, Scan, conclude
+from checkers.model import Finding, Outcome, Result, Verdict, combine
+from checkers.segment import ALWAYS, PROOF_ROW, Key, Segment
+from history.reader import History, RowGroup, open_history
+from history.schema import SCHEMA
+from history.spark import run_all, session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Engine = Literal["inline", "spark"]
+MAX_KEYS_PER_TASK = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What a task needs to know; pickled to it."""
+
+    checks: tuple[Check, ...]
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, checks: Iterable[Check]) -> _Plan:
+        chosen = tuple(checks)
+        keys = [name for check in chosen if isinstance(check, Grouped) for name in check.keys]
+        wanted = {*ALWAYS, *keys, *(name for check in chosen for name in check.columns)}
+        return cls(chosen, tuple(name for name in SCHEMA.names if name in wanted))
+
+    def read(self, group: RowGroup) -> Segment:
+        return Segment.starting_at(group.read(self.columns), group.first_row)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bundle:
+    """Work for one task of the second pass: keys of one grouped check that lie in the same row
+    groups.
+    """
+
+    check: int
+    keys: frozenset[Key]
+    groups: tuple[RowGroup, ...]
+
+
+def check(
+    history: Path | History,
+    checkers: Sequence[Check],
+    *,
+    engine: Engine = "inline",
+    spark_master: str | None = None,
+) -> Outcome:
+    """Return what the checks make of a history (``history/`` of a run, or one already opened).
+
+    Raises HistoryError when the history cannot be used. Whatever is wrong with its sources, short
+    of that, is in ``Outcome.problems`` and makes the verdict ``unknown`` unless it is ``invalid``.
+    """
+    started = time.monotonic()
+    opened = history if isinstance(history, History) else open_history(history)
+    spark = session(spark_master) if engine == "spark" else None
+    results = _explain(opened, run_checks(opened.row_groups, checkers, spark))
+    verdicts = [result.verdict for result in results]
+    verdicts += [Verdict.UNKNOWN] * len(opened.problems)
+    return Outcome(
+        verdict=combine(verdicts),
+        results=tuple(results),
+        events=opened.events,
+        engine=engine,
+        seconds=time.monotonic() - started,
+        problems=opened.problems,
+    )
+
+
+def run_checks(
+    groups: Sequence[RowGroup], checkers: Sequence[Check], spark: SparkSession | None = None
+) -> list[Result]:
+    """Run the checks over row groups; findings still hold row numbers instead of events."""
+    plan = _Plan.of(checkers)
+    first = run_all(spark, partial(_first_pass, plan), groups)
+    summaries: list[list[Any]] = [[] for _ in checkers]
+    for number, checker in enumerate(plan.checks):
+        if isinstance(checker, Fold):
+            summaries[number] = [part[number] for part in first if part[number] is not None]
+    if any(isinstance(checker, Scan) for checker in plan.checks):
+        _scan(plan, groups, first, summaries, spark)
+    bundles = [
+        bundle
+        for number, checker in enumerate(plan.checks)
+        if isinstance(checker, Grouped)
+        for bundle in _bundles(number, groups, [part[number] for part in first])
+    ]
+    for bundle, answers in zip(
+        bundles, run_all(spark, partial(_check_bundle, plan), bundles), strict=True
+    ):
+        summaries[bundle.check] += answers
+    return [
+        result
+        for checker, parts in zip(plan.checks, summaries, strict=True)
+        for result in _finish(checker, parts)
+    ]
+
+
+def _first_pass(plan: _Plan, group: RowGroup) -> list[Any]:
+    """For each check: a fold's summary, a scan's state, a grouped check's keys; None if it has no
+    rows.
+    """
+    whole = plan.read(group)
+    answers: list[Any] = []
+    for checker in plan.checks:
+        segment = whole.only(checker.kinds)
+        if not len(segment):
+            answers.append(None)
+        elif isinstance(checker, Fold):
+            answers.append(checker.reduce(segment))
+        elif isinstance(checker, Scan):
+            answers.append(checker.state(segment))
+        elif isinstance(checker, Grouped):
+            answers.append([(key, int(rows.rows[0])) for key, rows in segment.by(*checker.keys)])
+        else:
+            raise TypeError(f"{checker!r} is neither a Fold, a Scan nor Grouped")
+    return answers
+
+
+def _scan(
+    plan: _Plan,
+    groups: Sequence[RowGroup],
+    first: list[list[Any]],
+    summaries: list[list[Any]],
+    spark: SparkSession | None,
+) -> None:
+    """Chain the scans' states over the row groups, then evaluate each group with what came before
+    it.
+    """
+    numbers = [n for n, checker in enumerate(plan.checks) if isinstance(checker, Scan)]
+    carries: list[list[Any]] = [[None] * len(numbers) for _ in groups]
+    for position, number in enumerate(numbers):
+        checker = plan.checks[number]
+        assert isinstance(checker, Scan)
+        carry: Any = None
+        for index, part in enumerate(first):
+            carries[index][position] = carry
+            state = part[number]
+            if state is not None:
+                carry = state if carry is None else checker.join(carry, state)
+    scans = _Plan.of(plan.checks[number] for number in numbers)
+    work = list(zip(groups, carries, strict=True))
+    for answers in run_all(spark, partial(_second_pass, scans), work):
+        for number, answer in zip(numbers, answers, strict=True):
+            if answer is not None:
+                summaries[number].append(answer)
+
+
+def _second_pass(plan: _Plan, work: tuple[RowGroup, list[Any]]) -> list[Any]:
+    group, carries = work
+    whole = plan.read(group)
+    answers: list[Any] = []
+    for checker, carry in zip(plan.checks, carries, strict=True):
+        assert isinstance(checker, Scan)
+        segment = whole.only(checker.kinds)
+        answers.append(checker.reduce(segment, carry) if len(segment) else None)
+    return answers
+
+
+def _bundles(
+    number: int, groups: Sequence[RowGroup], met: list[list[tuple[Key, int]] | None]
+) -> list[_Bundle]:
+    """Put keys that lie in the same row groups together, so that their rows are read once."""
+    places: dict[Key, list[int]] = {}
+    for index, keys in enumerate(met):
+        for key, _ in keys or ():
+            places.setdefault(key, []).append(index)
+    together: dict[tuple[int, ...], list[Key]] = {}
+    for key, indexes in places.items():
+        together.setdefault(tuple(indexes), []).append(key)
+    return [
+        _Bundle(
+            number,
+            frozenset(keys[start : start + MAX_KEYS_PER_TASK]),
+            tuple(groups[index] for index in indexes),
+        )
+        for indexes, keys in together.items()
+        for start in range(0, len(keys), MAX_KEYS_PER_TASK)
+    ]
+
+
+def _check_bundle(plan: _Plan, bundle: _Bundle) -> list[tuple[int, Key, Any]]:
+    """Return (first row, key, summary) of each key."""
+    checker = plan.checks[bundle.check]
+    assert isinstance(checker, Grouped)
+    alone = _Plan.of([checker])
+    segments = [alone.read(group).only(checker.kinds) for group in bundle.groups]
+    joined = Segment(
+        pa.concat_tables([segment.table for segment in segments]),
+        np.concatenate([segment.rows for segment in segments]),
+    )
+    return [
+        (int(rows.rows[0]), key, checker.check(key, rows))
+        for key, rows in joined.by(*checker.keys)
+        if key in bundle.keys
+    ]
+
+
+def _finish(checker: Check, parts: list[Any]) -> list[Result]:
+    """Combine what the tasks found, and turn it into one result per property."""
+    if not parts:
+        return [conclude(name, checked=0) for name in checker.property_names()]
+    if isinstance(checker, Grouped):
+        ordered = sorted(parts, key=lambda part: part[0])
+        answer = checker.finish([(key, summary) for _, key, summary in ordered])
+    elif isinstance(checker, Fold | Scan):
+        answer = checker.finish(reduce(checker.combine, parts))
+    else:
+        raise TypeError(f"{checker!r} is neither a Fold, a Scan nor Grouped")
+    results = [answer] if isinstance(answer, Result) else list(answer)
+    if sorted(result.property for result in results) != sorted(checker.property_names()):
+        raise ValueError(f"{checker.name} must return one result for each of its properties")
+    return results
+
+
+def _explain(history: History, results: list[Result]) -> list[Result]:
+    """Put whole events in the place of row numbers, and the faults in force beside them."""
+    rows = {
+        event[PROOF_ROW]
+        for result in results
+        for finding in result.findings
+        for event in finding.events
+        if PROOF_ROW in event
+    }
+    if not any(result.findings for result in results):
+        return results
+    events = history.rows(rows)
+    faults = FaultsInForce.of(history)
+
+    def explained(finding: Finding) -> Finding:
+        proof = tuple(events.get(event.get(PROOF_ROW, -1), event) for event in finding.events)
+        in_force = finding.faults or faults.during(proof)
+        return msgspec.structs.replace(finding, events=proof, faults=in_force)
+
+    return [
+        msgspec.structs.replace(result, findings=tuple(map(explained, result.findings)))
+        for result in results
+    ]

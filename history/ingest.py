@@ -1,0 +1,240 @@
+"""From the files that processes wrote during a run to ordered Parquet.
+
+Two steps, each a map over independent pieces, by Spark tasks or in this process:
+
+1. *parse*: each piece of a source (16 MiB of JSON lines, or all transaction logs of ZooKeeper)
+   becomes an Arrow file of sorted rows. The driver learns only how many rows each (topic,
+   partition) has in it.
+2. *merge*: neighbouring keys make a bucket of about 128 Ki rows, a hot partition one of its own.
+   Because every parsed file is sorted, a bucket's rows are one slice of each; a task maps the
+   slices into memory, sorts them together and writes one Parquet file.
+
+Nothing is dropped or sampled, but for a torn last line: a process that was killed while writing had
+not yet shown anybody the effect. Any other line that is not an event is a *problem*, as is a broker
+without a file and a run without ZooKeeper's log; the rest of the history is still ingested.
+
+The result appears under its name only when it is whole. Limits: one partition's events must fit
+into memory.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from history import raw_lines
+from history.errors import MissingHistoryError
+from history.reader import MANIFEST, FileEntry, History, Manifest, open_history
+from history.run_directory import RunDirectory, write_atomically
+from history.schema import SCHEMA, WORD_COLUMNS, ordered, table
+from history.spark import run_all
+from history.znodes import ZnodeEvents
+from history.zookeeper_log import committed, read_log
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+BUCKET_ROWS: Final = 128 * 1024
+ROW_GROUP_ROWS: Final = 64 * 1024
+
+TopicPartitionKey = tuple[str, int]
+"""Topic ("" when unset) and partition (−1 when unset): sorts as ``history.schema`` orders rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    events: int
+    problems: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Work for one parsing task: a byte range of a file of lines, or the members' transaction logs."""
+
+    number: int
+    lines: raw_lines.ByteRange | None
+    zookeeper: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A sorted Arrow file; ``runs``: how many rows it has of each key, in order."""
+
+    path: Path
+    runs: list[tuple[TopicPartitionKey, int]]
+    problems: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Work for one merging task: a slice (start, stop) of each parsed file that has rows of the
+    bucket.
+    """
+
+    name: str
+    slices: list[tuple[Path, int, int]]
+    rows: int
+
+
+def ingest(run: RunDirectory, spark: SparkSession | None = None) -> IngestReport:
+    """Build ``history/`` of a run from its raw files, replacing an earlier one.
+
+    Raises MissingHistoryError when there is nothing to ingest, OSError when the run cannot be
+    written.
+    """
+    started = time.monotonic()
+    sources = sorted(run.raw.glob("*.jsonl"))
+    members = tuple(sorted(run.zookeeper.glob("*/version-2")))
+    if not sources and not members:
+        raise MissingHistoryError(f"{run.raw} holds no events: nothing was recorded")
+    pieces = _pieces(sources, members)
+    work = run.path / f".history-{os.getpid()}"
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "parsed").mkdir(parents=True)
+    try:
+        parsed = run_all(spark, partial(_parse, work / "parsed"), pieces)
+        buckets = _buckets(parsed)
+        run_all(spark, partial(_merge, work), buckets)
+        shutil.rmtree(work / "parsed")
+        problems = _missing_sources(run, sources, members)
+        problems += [problem for part in parsed for problem in part.problems]
+        manifest = Manifest(
+            events=sum(bucket.rows for bucket in buckets),
+            files=[FileEntry(bucket.name, bucket.rows) for bucket in buckets],
+            problems=problems,
+            sources={str(path.relative_to(run.path)): path.stat().st_size for path in sources},
+        )
+        write_atomically(work / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
+        shutil.rmtree(run.history, ignore_errors=True)
+        work.rename(run.history)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return IngestReport(manifest.events, tuple(problems), time.monotonic() - started)
+
+
+def load(run: RunDirectory, spark: SparkSession | None = None) -> History:
+    """Open the run's history, ingesting it first if that has not been done (an interrupted run)."""
+    if not (run.history / MANIFEST).exists():
+        ingest(run, spark)
+    return open_history(run.history)
+
+
+def _pieces(sources: list[Path], members: tuple[Path, ...]) -> list[Piece]:
+    ranges = [piece for source in sources for piece in raw_lines.byte_ranges(source)]
+    pieces = [Piece(number, lines) for number, lines in enumerate(ranges)]
+    return [*pieces, Piece(len(pieces), None, members)] if members else pieces
+
+
+def _missing_sources(
+    run: RunDirectory, sources: list[Path], members: tuple[Path, ...]
+) -> list[str]:
+    """Only our own reference writes traces; ZooKeeper's log comes with every target."""
+    info = run.read_info()
+    present = {source.stem for source in sources}
+    expected = [f"broker-{number}" for number in range(1, info.brokers + 1)]
+    if info.target != "reference":
+        expected = []
+    problems = [
+        f"{run.raw_file(process)} is missing: nothing is known of what {process} did"
+        for process in expected
+        if process not in present
+    ]
+    if len(members) <= info.zookeepers // 2:
+        problems.append(f"{run.zookeeper} lacks the transaction logs of a majority of the servers")
+    return problems
+
+
+def _parse(directory: Path, piece: Piece) -> Parsed:
+    if piece.lines is not None:
+        rows, problems = raw_lines.read(piece.lines)
+    else:
+        logs = [read_log(member) for member in piece.zookeeper]
+        transactions = committed([log.transactions for log in logs])
+        rows = table(ZnodeEvents().events(transactions))
+        problems = [problem for log in logs for problem in log.problems]
+    rows = ordered(rows)
+    path = directory / f"{piece.number}.arrow"
+    # Most columns are empty in most sources; an empty column would still cost 8 bytes a row.
+    used = [name for name in rows.column_names if rows.column(name).null_count < rows.num_rows]
+    kept = rows.select(used)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, kept.schema) as writer:
+        writer.write_table(kept)
+    return Parsed(path, _runs(rows), problems)
+
+
+def _runs(rows: pa.Table) -> list[tuple[TopicPartitionKey, int]]:
+    """The keys of sorted rows and how many rows each has."""
+    if not rows.num_rows:
+        return []
+    partition = rows.column("partition").fill_null(-1).to_numpy()
+    topics = rows.column("topic").combine_chunks()
+    topics = topics.chunk(0) if isinstance(topics, pa.ChunkedArray) else topics
+    words = [*topics.dictionary.to_pylist(), ""]
+    codes = topics.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    change = np.flatnonzero((np.diff(codes) != 0) | (np.diff(partition) != 0)) + 1
+    cuts = [0, *change.tolist(), rows.num_rows]
+    return [((words[codes[a]], int(partition[a])), b - a) for a, b in pairwise(cuts)]
+
+
+def _buckets(parsed: list[Parsed]) -> list[Bucket]:
+    """Cut the keys into consecutive buckets and find each bucket's slice of every parsed file."""
+    totals: dict[TopicPartitionKey, int] = defaultdict(int)
+    for part in parsed:
+        for key, rows in part.runs:
+            totals[key] += rows
+    bucket_of: dict[TopicPartitionKey, int] = {}
+    sizes: list[int] = []
+    for key in sorted(totals):
+        if not sizes or sizes[-1] + totals[key] > BUCKET_ROWS:
+            sizes.append(0)
+        bucket_of[key] = len(sizes) - 1
+        sizes[-1] += totals[key]
+    slices: list[list[tuple[Path, int, int]]] = [[] for _ in sizes]
+    for part in parsed:
+        spans: dict[int, tuple[int, int]] = {}
+        position = 0
+        for key, rows in part.runs:
+            bucket = bucket_of[key]
+            start, _ = spans.get(bucket, (position, position))
+            position += rows
+            spans[bucket] = (start, position)
+        for bucket, (start, stop) in spans.items():
+            slices[bucket].append((part.path, start, stop))
+    return [
+        Bucket(f"events-{number:05d}.parquet", slices[number], size)
+        for number, size in enumerate(sizes)
+    ]
+
+
+def _merge(directory: Path, bucket: Bucket) -> None:
+    tables = []
+    for path, start, stop in bucket.slices:
+        rows = pa.ipc.open_file(pa.memory_map(str(path))).read_all().slice(start, stop - start)
+        columns = [
+            rows.column(field.name)
+            if field.name in rows.column_names
+            else pa.nulls(rows.num_rows, field.type)
+            for field in SCHEMA
+        ]
+        tables.append(pa.Table.from_arrays(columns, schema=SCHEMA))
+    pq.write_table(
+        ordered(pa.concat_tables(tables)),
+        directory / bucket.name,
+        row_group_size=ROW_GROUP_ROWS,
+        compression="lz4",
+        use_dictionary=sorted(WORD_COLUMNS),
+        write_page_checksum=True,
+    )

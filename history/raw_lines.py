@@ -1,0 +1,107 @@
+"""Reading files of JSON lines, one event per line, in pieces.
+
+pyarrow's reader is fast and strict but gives up at the first bad line; then the piece is read again
+line by line, which finds exactly what is damaged and keeps all the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.json
+
+from history.events import Event
+from history.schema import REQUIRED, SCHEMA, WORD, table
+
+PIECE_BYTES: Final = 16 * 1024 * 1024
+MAX_PROBLEMS: Final = 3
+
+_TEXT_SCHEMA: Final = pa.schema(
+    [pa.field(field.name, pa.string() if field.type == WORD else field.type) for field in SCHEMA]
+)
+_DECODER: Final = msgspec.json.Decoder(Event)
+
+
+@dataclass(frozen=True, slots=True)
+class ByteRange:
+    """Whole lines of a file; ``ends_file`` tells where a torn line may be."""
+
+    path: Path
+    start: int
+    stop: int
+    ends_file: bool
+
+
+def byte_ranges(path: Path, piece_bytes: int = PIECE_BYTES) -> list[ByteRange]:
+    """Cut a file into ranges of whole lines of about ``piece_bytes`` each."""
+    size = path.stat().st_size
+    cuts = [0]
+    with path.open("rb") as file:
+        while cuts[-1] + piece_bytes < size:
+            file.seek(cuts[-1] + piece_bytes)
+            file.readline()
+            cuts.append(file.tell())
+    if cuts[-1] < size or size == 0:
+        cuts.append(size)
+    pairs = pairwise(cuts)
+    return [ByteRange(path, start, stop, ends_file=stop == size) for start, stop in pairs]
+
+
+def read(piece: ByteRange) -> tuple[pa.Table, list[str]]:
+    """Return the events of a range, in file order, and the problems found (a sentence each)."""
+    with piece.path.open("rb") as file:
+        file.seek(piece.start)
+        content = file.read(piece.stop - piece.start)
+    rows = _read_fast(content)
+    return (rows, []) if rows is not None else _read_slowly(piece, content)
+
+
+def _read_fast(content: bytes) -> pa.Table | None:
+    """All lines, or None if any is not an event, or if there is none."""
+    if not content.endswith(b"\n"):
+        return None
+    try:
+        rows = pa.json.read_json(
+            pa.BufferReader(content),
+            read_options=pa.json.ReadOptions(use_threads=False, block_size=4 * 1024 * 1024),
+            parse_options=pa.json.ParseOptions(
+                explicit_schema=_TEXT_SCHEMA, unexpected_field_behavior="error"
+            ),
+        )
+    except pa.ArrowException:
+        return None
+    columns = []
+    for field in SCHEMA:
+        column = rows.column(field.name)
+        if field.name == "seq":
+            column = column.fill_null(0)
+        if field.name in REQUIRED and column.null_count:
+            return None
+        columns.append(column.dictionary_encode() if field.type == WORD else column)
+    return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def _read_slowly(piece: ByteRange, content: bytes) -> tuple[pa.Table, list[str]]:
+    events: list[Event] = []
+    problems: list[str] = []
+    damaged = 0
+    position = piece.start
+    lines = content.splitlines(keepends=True)
+    for line in lines:
+        torn = piece.ends_file and not line.endswith(b"\n")
+        try:
+            events.append(_DECODER.decode(line))
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            if not torn:
+                damaged += 1
+                if damaged <= MAX_PROBLEMS:
+                    problems.append(f"{piece.path} is damaged at byte {position}: {error}")
+        position += len(line)
+    if damaged > MAX_PROBLEMS:
+        problems.append(f"{piece.path} has {damaged - MAX_PROBLEMS} more damaged lines")
+    return table(events), problems

@@ -1,0 +1,152 @@
+"""Reading an ingested history: its manifest, its row groups, single rows.
+
+``history/`` of a run holds ``manifest.json`` and files ``events-NNNNN.parquet``, to be read in that
+order. The schema and the order of rows are those of ``history.schema``. Pages carry checksums,
+which are verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from history.errors import DamagedHistoryError, ForeignHistoryError, MissingHistoryError
+from history.schema import FORMAT_VERSION, SCHEMA
+
+FORMAT: Final = "nemesis-history"
+MANIFEST: Final = "manifest.json"
+
+
+class FileEntry(msgspec.Struct, frozen=True):
+    name: str
+    rows: int
+
+
+class Manifest(msgspec.Struct, kw_only=True, frozen=True):
+    """What a history consists of."""
+
+    format: str = FORMAT
+    version: int = FORMAT_VERSION
+    events: int
+    files: list[FileEntry]
+    problems: list[str] = []
+    """What was wrong with the sources; each makes verdicts ``unknown``."""
+    sources: dict[str, int] = {}
+    """Bytes read per source file: a source that has another size now was not ingested as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A stretch of rows that is read at once; small and picklable, so that tasks can be given it."""
+
+    path: Path
+    index: int
+    first_row: int
+    rows: int
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows, all columns or some. Raises DamagedHistoryError naming the file."""
+        try:
+            with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
+                wanted = None if columns is None else list(columns)
+                return file.read_row_group(self.index, columns=wanted, use_threads=False)
+        except (OSError, pa.ArrowException) as error:
+            raise _damaged(self.path, error) from None
+
+
+class History:
+    """An opened history. ``open_history`` makes one."""
+
+    def __init__(self, directory: Path, manifest: Manifest, row_groups: list[RowGroup]) -> None:
+        self.directory = directory
+        self.manifest = manifest
+        self.row_groups = row_groups
+
+    @property
+    def events(self) -> int:
+        return self.manifest.events
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        return tuple(self.manifest.problems)
+
+    def table(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return all rows. For reports and tests; checkers go by row groups."""
+        names = SCHEMA.names if columns is None else list(columns)
+        schema = pa.schema([SCHEMA.field(name) for name in names])
+        tables = [group.read(names).select(names) for group in self.row_groups]
+        return pa.concat_tables(tables) if tables else schema.empty_table()
+
+    def rows(self, numbers: Iterable[int]) -> dict[int, dict[str, Any]]:
+        """Return the events of these row numbers as dicts, unset columns left out."""
+        wanted = np.unique(np.fromiter(numbers, dtype=np.int64))
+        found: dict[int, dict[str, Any]] = {}
+        for group in self.row_groups:
+            end = group.first_row + group.rows
+            inside = wanted[(wanted >= group.first_row) & (wanted < end)]
+            if len(inside):
+                picked = group.read().take(pa.array(inside - group.first_row)).to_pylist()
+                for number, row in zip(inside.tolist(), picked, strict=True):
+                    found[number] = {key: value for key, value in row.items() if value is not None}
+        return found
+
+
+def open_history(directory: Path) -> History:
+    """Open ``history/`` of a run, having checked that every file is there, whole, and ours.
+
+    Raises HistoryError with one sentence that names what is missing, foreign or damaged.
+    """
+    manifest = _read_manifest(directory / MANIFEST)
+    groups: list[RowGroup] = []
+    first_row = 0
+    for entry in manifest.files:
+        path = directory / entry.name
+        if not path.exists():
+            raise MissingHistoryError(f"{path} is missing from the history")
+        try:
+            with pq.ParquetFile(path) as file:
+                metadata, schema = file.metadata, file.schema_arrow
+        except (OSError, pa.ArrowException) as error:
+            raise _damaged(path, error) from None
+        if not schema.equals(SCHEMA):
+            raise ForeignHistoryError(f"{path} does not have the columns of a history")
+        if metadata.num_rows != entry.rows:
+            raise DamagedHistoryError(
+                f"{path} holds {metadata.num_rows} events where {entry.rows} were written"
+            )
+        for index in range(metadata.num_row_groups):
+            rows = metadata.row_group(index).num_rows
+            groups.append(RowGroup(path, index, first_row, rows))
+            first_row += rows
+    return History(directory, manifest, groups)
+
+
+def _read_manifest(path: Path) -> Manifest:
+    try:
+        marks = msgspec.json.decode(path.read_bytes())
+    except FileNotFoundError:
+        raise MissingHistoryError(f"there is no history at {path.parent}") from None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise _damaged(path, error) from None
+    if not isinstance(marks, dict) or marks.get("format") != FORMAT:
+        raise ForeignHistoryError(f"{path} is not the manifest of a history")
+    if marks.get("version") != FORMAT_VERSION:
+        raise ForeignHistoryError(
+            f"{path} has format version {marks.get('version')!r}, not {FORMAT_VERSION}"
+        )
+    try:
+        return msgspec.convert(marks, Manifest)
+    except msgspec.ValidationError as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: Path, error: Exception) -> DamagedHistoryError:
+    reason = " ".join(str(error).split())[:200]
+    return DamagedHistoryError(f"{path} is damaged: {reason}")
