@@ -1,0 +1,154 @@
+"""``nemesis doctor``: what is missing on this machine, and how to get it. The runtime asks the same questions.
+
+Each check looks at the real thing: it runs ``java``, binds an address, writes into the store.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from nemesis.errors import MissingRequirement
+from nemesis.journal import read_journals, runtime_directory
+from nemesis.runtimes.local import java
+from nemesis.runtimes.local.addresses import BUSY_LIMIT, AddressPlan, first_busy
+
+MINIMUM_PYTHON = (3, 11)
+MINIMUM_MEMORY_BYTES = 2 * 2**30
+"""Three brokers, ZooKeeper, the harness and a small Spark."""
+
+MINIMUM_DISK_BYTES = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One question to the machine. ``cure`` is empty when all is well; only required ones stop a run."""
+
+    name: str
+    ok: bool
+    detail: str
+    cure: str = ""
+    is_required: bool = True
+
+
+def examine(store: Path) -> list[Check]:
+    """Return every check, in a fixed order; ``store`` is where runs are to be written. Nothing is left behind."""
+    return [
+        _python(),
+        _asked("java", _java),
+        _asked("zookeeper", _zookeeper_jars),
+        _asked("runtime directory", lambda: str(runtime_directory())),
+        _asked("loopback", _loopback),
+        _asked("ports", _ports),
+        _memory(),
+        _asked("store", lambda: _store(store)),
+        _disk(store),
+        _leftovers(),
+    ]
+
+
+def require(store: Path) -> None:
+    """Raise ``MissingRequirement`` with the first required thing that is missing."""
+    for check in examine(store):
+        if check.is_required and not check.ok:
+            raise MissingRequirement(check.cure or check.detail)
+
+
+def _asked(name: str, question: Callable[[], str]) -> Check:
+    try:
+        return Check(name, ok=True, detail=question())
+    except MissingRequirement as error:
+        return Check(name, ok=False, detail="missing", cure=str(error))
+
+
+def _python() -> Check:
+    version = ".".join(map(str, sys.version_info[:3]))
+    ok = sys.version_info[:2] >= MINIMUM_PYTHON
+    wanted = ".".join(map(str, MINIMUM_PYTHON))
+    cure = "" if ok else f"Python {version} is too old: install Python {wanted} or newer"
+    return Check("python", ok=ok, detail=version, cure=cure)
+
+
+def _java() -> str:
+    path = java.require_java()
+    return f"{path}, Java {java.java_version(path)}"
+
+
+def _zookeeper_jars() -> str:
+    jars = java.zookeeper_classpath()
+    return next(jar.name for jar in jars if jar.name.startswith("zookeeper-3"))
+
+
+def _loopback() -> str:
+    address = AddressPlan("127.254.255", brokers=1, zookeepers=1, clients=1).direct("broker-1")
+    if first_busy([type(address)(address.host, 0)]) is not None:
+        raise MissingRequirement(
+            f"{address.host} cannot be bound: let the loopback interface own 127.0.0.0/8 "
+            "(macOS: `sudo ifconfig lo0 alias 127.x.y.z` for each address), or run on Linux"
+        )
+    return "127.0.0.0/8 can be bound"
+
+
+def _ports() -> str:
+    busy = None
+    for y in range(BUSY_LIMIT):
+        plan = AddressPlan(f"127.254.{255 - y}", brokers=1, zookeepers=1, clients=1)
+        busy = first_busy(plan.listening())
+        if busy is None:
+            return ", ".join(str(address.port) for address in plan.listening())
+    raise MissingRequirement(
+        f"{busy} is in use, as on every other loopback address: stop the program that listens on it"
+    )
+
+
+def _memory() -> Check:
+    available = psutil.virtual_memory().available
+    ok = available >= MINIMUM_MEMORY_BYTES
+    cure = "" if ok else f"free {_gib(MINIMUM_MEMORY_BYTES)} of memory, {_gib(available)} are left"
+    return Check("memory", ok=ok, detail=f"{_gib(available)} available", cure=cure)
+
+
+def _store(store: Path) -> str:
+    """Write where the store is, or would be made."""
+    place = _nearest_existing(store)
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            pass
+    except OSError as error:
+        raise MissingRequirement(
+            f"the store {store} cannot be written ({error.strerror} in {place}): "
+            "choose another with --store"
+        ) from None
+    return str(store)
+
+
+def _disk(store: Path) -> Check:
+    free = psutil.disk_usage(os.fspath(_nearest_existing(store))).free
+    ok = free >= MINIMUM_DISK_BYTES
+    cure = "" if ok else f"{_gib(free)} are left for {store}: free {_gib(MINIMUM_DISK_BYTES)}"
+    return Check("disk", ok=ok, detail=f"{_gib(free)} free", cure=cure)
+
+
+def _leftovers() -> Check:
+    try:
+        dead = [e for _, e in read_journals() if e is None or e.harness.find() is None]
+    except MissingRequirement as error:
+        return Check("leftovers", ok=False, detail="unknown", cure=str(error), is_required=False)
+    cure = "run `nemesis clean`" if dead else ""
+    detail = f"{len(dead)} interrupted runs left processes or leases" if dead else "none"
+    return Check("leftovers", ok=not dead, detail=detail, cure=cure, is_required=False)
+
+
+def _nearest_existing(path: Path) -> Path:
+    resolved = path.resolve()
+    return next(p for p in (resolved, *resolved.parents) if p.exists())
+
+
+def _gib(size_bytes: int) -> str:
+    return f"{size_bytes / 2**30:.1f} GiB"

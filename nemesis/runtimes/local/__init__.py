@@ -1,0 +1,17 @@
+"""A cluster of processes on this machine: no root, no containers, one lease of 127.x.y.0/24 per run.
+
+* ``runtime``           ``LocalRuntime``: the interface of ``runtimes.base`` (start here)
+* ``addresses``         the lease, and which node gets which address and port
+* ``node_process``      one operating-system process: start, kill, pause, resume, end; each measured
+* ``zookeeper_server``  the real ZooKeeper from the jars that PySpark ships
+* ``broker_process``    a broker of the chosen target
+* ``java``              where the Java runtime and the jars are
+* ``links``             the harness's handle on the proxy process
+* ``proxy``, ``flow``, ``link_table``  the proxy: its sockets, one direction of a connection, the rules;
+                        ``python -m nemesis.runtimes.local`` runs it
+* ``probes``            a fresh request over a link, to see whether it crosses
+"""
+
+from nemesis.runtimes.local.runtime import LocalRuntime, LocalRuntimeConfig
+
+__all__ = ["LocalRuntime", "LocalRuntimeConfig"]

@@ -1,0 +1,67 @@
+"""A broker of the chosen target as a process of this machine.
+
+In the run's directory: its configuration is ``config/broker-N.json``, its data ``data/broker-N``, its trace
+``raw/broker-N.jsonl`` (all its lives append to it) and what it prints ``logs/broker-N.log``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from nemesis.journal import Journal
+from nemesis.runtimes.base import Address
+from nemesis.runtimes.local.node_process import NodeProcess
+from nemesis.targets import Target
+from nemesis.targets.base import BrokerPlace
+
+SEED_STRIDE = 1_000
+"""Brokers of one run draw from different seeds, and so do equal brokers of neighbouring seeds."""
+
+
+def broker_place(
+    name: str,
+    *,
+    bind: Address,
+    advertised: Address,
+    zookeeper_connect: str,
+    run_directory: Path,
+    seed: int,
+) -> BrokerPlace:
+    """Return where the broker called ``broker-N`` lives and keeps its files."""
+    broker_id = int(name.removeprefix("broker-"))
+    return BrokerPlace(
+        broker_id=broker_id,
+        bind=bind,
+        advertised=advertised,
+        zookeeper_connect=zookeeper_connect,
+        log_dir=run_directory / "data" / name,
+        trace_file=run_directory / "raw" / f"{name}.jsonl",
+        seed=seed * SEED_STRIDE + broker_id,
+    )
+
+
+def broker_process(
+    name: str,
+    place: BrokerPlace,
+    *,
+    target: Target,
+    properties: Mapping[str, object],
+    mutant: str | None,
+    run_directory: Path,
+    journal: Journal,
+) -> NodeProcess:
+    """Write the broker's configuration and return its process, not yet started; raises ``UsageError``."""
+    whole = target.broker_properties(place, properties)
+    config_file = run_directory / "config" / f"{name}.json"
+    for folder in (config_file.parent, place.log_dir, place.trace_file.parent):
+        folder.mkdir(parents=True, exist_ok=True)
+    config_file.write_bytes(msgspec.json.format(msgspec.json.encode(whole), indent=2))
+    return NodeProcess(
+        name,
+        target.broker_command(config_file, mutant),
+        log=run_directory / "logs" / f"{name}.log",
+        journal=journal,
+    )

@@ -1,0 +1,298 @@
+"""``LocalRuntime``: a cluster of processes on this machine behind one proxy.
+
+Order of the start: journal, lease, proxy, ZooKeeper, brokers. Whatever fails on the way is undone before the
+error leaves ``start``. The end is the reverse; the journal goes last, and stays when anything could not be ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nemesis.errors import UsageError
+from nemesis.journal import Journal
+from nemesis.runtimes.base import Address, Capability, Link, LinkCounters, RuntimeFailure
+from nemesis.runtimes.local.addresses import AddressPlan, Lease, take_lease
+from nemesis.runtimes.local.broker_process import broker_place, broker_process
+from nemesis.runtimes.local.links import Links
+from nemesis.runtimes.local.node_process import NodeProcess
+from nemesis.runtimes.local.probes import probe_broker, probe_zookeeper
+from nemesis.runtimes.local.zookeeper_server import data_directory, zookeeper_process
+from nemesis.targets import TARGETS
+from nemesis.targets.base import BrokerPlace
+
+POLL_INTERVAL_S = 0.05
+PROBE_TIMEOUT_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalRuntimeConfig:
+    """``broker_properties`` go to every broker, under Kafka's names. ``run_directory`` receives every file."""
+
+    broker_count: int
+    client_count: int
+    run_directory: Path
+    broker_properties: Mapping[str, object] = field(default_factory=dict)
+    zookeeper_tick_time_ms: int = 500
+    mutant: str | None = None
+    seed: int = 0
+    target: str = "reference"
+    start_timeout_s: float = 40.0
+    """For ZooKeeper, and again for the brokers, to answer."""
+
+
+class LocalRuntime:
+    """Implements ``nemesis.runtimes.base.Runtime``. Used by one task at a time for each node."""
+
+    name = "local"
+    capabilities = frozenset(Capability)
+
+    def __init__(self, config: LocalRuntimeConfig) -> None:
+        """Raises ``UsageError`` when a count, a broker property or the target's name is wrong; starts nothing."""
+        if config.target not in TARGETS:
+            raise UsageError(
+                f"unknown target {config.target!r}: allowed are {', '.join(sorted(TARGETS))}"
+            )
+        self._config = config
+        self._run_directory = config.run_directory.resolve()
+        self._target = TARGETS[config.target]
+        self._names = AddressPlan(
+            "127.0.0", brokers=config.broker_count, zookeepers=1, clients=config.client_count
+        )
+        """Only the names count before the lease; the addresses serve to try the configuration."""
+        for broker in self._names.brokers:
+            place = self._place(broker, self._names)
+            self._target.broker_properties(place, config.broker_properties)
+        self._journal: Journal | None = None
+        self._lease: Lease | None = None
+        self._links: Links | None = None
+        self._nodes: dict[str, NodeProcess] = {}
+
+    @property
+    def brokers(self) -> list[str]:
+        """``broker-1`` to ``broker-N``; the number is the broker id."""
+        return list(self._names.brokers)
+
+    @property
+    def zookeepers(self) -> list[str]:
+        """The one server: ``zookeeper-1``."""
+        return list(self._names.zookeepers)
+
+    @property
+    def clients(self) -> list[str]:
+        """``client-1`` to ``client-N``."""
+        return list(self._names.clients)
+
+    def client_host(self, client: str) -> str:
+        """The source address that this client binds."""
+        if client not in self._names.clients:
+            raise RuntimeFailure(f"there is no client {client!r}")
+        return self._leased.host(client)
+
+    def bootstrap(self) -> list[Address]:
+        """The brokers' advertised addresses."""
+        return [self._leased.advertised(broker) for broker in self.brokers]
+
+    def zookeeper_connect(self) -> str:
+        """A connect string for the harness itself, past every link rule."""
+        return ",".join(str(self._leased.direct(node)) for node in self.zookeepers)
+
+    def address(self, node: str) -> Address:
+        """The advertised address of a broker or ZooKeeper node (through the links)."""
+        return self._leased.advertised(self._known(node))
+
+    def direct_address(self, node: str) -> Address:
+        """The address of a broker or ZooKeeper node past every link rule."""
+        return self._leased.direct(self._known(node))
+
+    async def start(self) -> None:
+        """Bring ZooKeeper and every broker up; returns once each broker's port answers.
+
+        Raises ``MissingRequirement`` (no Java, a port in use) or ``RuntimeFailure``; nothing is left behind.
+        """
+        if self._journal is not None:
+            raise RuntimeFailure("this cluster was started already")
+        self._journal = Journal.create(self._run_directory)
+        try:
+            await self._start(self._journal)
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _start(self, journal: Journal) -> None:
+        self._lease = take_lease(
+            journal,
+            brokers=len(self.brokers),
+            zookeepers=len(self.zookeepers),
+            clients=len(self.clients),
+        )
+        plan = self._lease.plan
+        for node in self.zookeepers:
+            self._nodes[node] = zookeeper_process(
+                node,
+                plan.direct(node),
+                tick_time_ms=self._config.zookeeper_tick_time_ms,
+                run_directory=self._run_directory,
+                journal=journal,
+            )
+        for node in self.brokers:
+            self._nodes[node] = broker_process(
+                node,
+                self._place(node, plan),
+                target=self._target,
+                properties=self._config.broker_properties,
+                mutant=self._config.mutant,
+                run_directory=self._run_directory,
+                journal=journal,
+            )
+        self._links = Links(log=self._run_directory / "logs" / "proxy.log", journal=journal)
+        await self._links.start(plan)
+        for nodes in (self.zookeepers, self.brokers):
+            for node in nodes:
+                self._nodes[node].start()
+            for node in nodes:
+                if not await self._until_it_answers(node):
+                    raise RuntimeFailure(
+                        f"{node} did not answer in {self._config.start_timeout_s:.0f} s: "
+                        f"{self._nodes[node].last_words()}"
+                    )
+
+    async def stop(self) -> None:
+        """End everything that ``start`` began, in any state. Idempotent.
+
+        Raises ``RuntimeFailure`` when something could not be ended; the journal then stays for ``nemesis clean``.
+        """
+        if self._journal is None:
+            return
+        failures: list[BaseException] = []
+        for nodes in (self.brokers, self.zookeepers):
+            ends = (self._nodes[node].stop() for node in nodes if node in self._nodes)
+            results = await asyncio.gather(*ends, return_exceptions=True)
+            failures += [result for result in results if result is not None]
+        if self._links is not None:
+            await self._links.stop()
+        if failures:
+            raise RuntimeFailure(f"the cluster could not be ended: {failures[0]}")
+        if self._lease is not None:
+            self._lease.release()
+        self._journal.close()
+        self._journal = None
+
+    async def cut(self, links: frozenset[Link]) -> None:
+        """Hold all bytes on these directions until ``restore``; connections stay open."""
+        await self._running_links.hold(links)
+
+    async def restore(self, links: frozenset[Link]) -> None:
+        """Let the bytes flow again, the held ones first."""
+        await self._running_links.release(links)
+
+    async def counters(self, links: frozenset[Link]) -> dict[Link, LinkCounters]:
+        """Return what each link has forwarded and held since the start, in bytes."""
+        return await self._running_links.counters(links)
+
+    async def probe(self, source: str, target: str, *, timeout_s: float) -> bool:
+        """Whether a request from source's address reaches target and its reply comes back in time."""
+        return await self._ask(
+            self._known(target),
+            self.address(target),
+            source_host=self._leased.host(source),
+            timeout_s=timeout_s,
+        )
+
+    async def kill(self, node: str) -> dict[str, Any]:
+        """SIGKILL; returns ``{"pid": ..., "dead": True}`` once the process is reaped."""
+        return await self._process(node).kill()
+
+    async def restart(self, node: str) -> dict[str, Any]:
+        """Start a dead node again on the same data; returns ``{"pid": ..., "answered": bool}``.
+
+        ``answered`` is False when it lives but did not answer in ``start_timeout_s``: a broker that is cut
+        from ZooKeeper waits for it before it listens. Raises ``RuntimeFailure`` when it exits.
+        """
+        process = self._process(node)
+        process.start()
+        return {"pid": process.pid, "answered": await self._until_it_answers(node)}
+
+    async def pause(self, node: str) -> dict[str, Any]:
+        """SIGSTOP; returns ``{"pid": ..., "paused": True}`` once the kernel says that it is stopped."""
+        return await self._process(node).pause()
+
+    async def resume(self, node: str) -> dict[str, Any]:
+        """SIGCONT; returns ``{"pid": ..., "paused": False}`` once the kernel says that it runs."""
+        return await self._process(node).resume()
+
+    def is_alive(self, node: str) -> bool:
+        """Whether the node's process exists (a paused one does)."""
+        return self._process(node).is_alive
+
+    async def collect(self, run_directory: Path) -> None:
+        """Copy ZooKeeper's transaction logs to ``raw/zookeeper/``; traces and logs are in place already."""
+        for node in self.zookeepers:
+            await asyncio.to_thread(
+                _copy_transaction_logs,
+                data_directory(self._run_directory, node),
+                run_directory,
+                node,
+            )
+
+    def _place(self, broker: str, plan: AddressPlan) -> BrokerPlace:
+        return broker_place(
+            broker,
+            bind=plan.direct(broker),
+            advertised=plan.advertised(broker),
+            zookeeper_connect=",".join(str(plan.advertised(node)) for node in plan.zookeepers),
+            run_directory=self._run_directory,
+            seed=self._config.seed,
+        )
+
+    @property
+    def _leased(self) -> AddressPlan:
+        if self._lease is None:
+            raise RuntimeFailure("the cluster has no addresses before its start")
+        return self._lease.plan
+
+    @property
+    def _running_links(self) -> Links:
+        if self._links is None:
+            raise RuntimeFailure("the cluster has no links before its start")
+        return self._links
+
+    def _known(self, node: str) -> str:
+        if node not in self._names.brokers and node not in self._names.zookeepers:
+            raise RuntimeFailure(f"there is no node {node!r}")
+        return node
+
+    def _process(self, node: str) -> NodeProcess:
+        process = self._nodes.get(self._known(node))
+        if process is None:
+            raise RuntimeFailure(f"{node} was never started")
+        return process
+
+    async def _until_it_answers(self, node: str) -> bool:
+        """Ask past the links; False at the deadline, ``RuntimeFailure`` when the process exits."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._config.start_timeout_s
+        address = self.direct_address(node)
+        while not await self._ask(node, address, source_host=None, timeout_s=PROBE_TIMEOUT_S):
+            self._nodes[node].raise_if_dead()
+            if loop.time() > deadline:
+                return False
+            await asyncio.sleep(POLL_INTERVAL_S)
+        return True
+
+    async def _ask(
+        self, node: str, address: Address, *, source_host: str | None, timeout_s: float
+    ) -> bool:
+        probe = probe_broker if node in self._names.brokers else probe_zookeeper
+        return await probe(address, source_host=source_host, timeout_s=timeout_s)
+
+
+def _copy_transaction_logs(data: Path, run_directory: Path, node: str) -> None:
+    target = run_directory / "raw" / "zookeeper" / node / "version-2"
+    target.mkdir(parents=True, exist_ok=True)
+    for log in sorted((data / "version-2").glob("log.*")):
+        shutil.copy2(log, target / log.name)

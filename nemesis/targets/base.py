@@ -1,0 +1,38 @@
+"""What a runtime must know of a system under test: the configuration of one broker, and how to start it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from nemesis.runtimes.base import Address
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPlace:
+    """Where a broker lives: what the runtime decides and a scenario may not."""
+
+    broker_id: int
+    bind: Address
+    advertised: Address
+    zookeeper_connect: str
+    log_dir: Path
+    trace_file: Path
+    seed: int
+
+
+class Target(Protocol):
+    """A system under test."""
+
+    @property
+    def name(self) -> str: ...
+
+    def broker_properties(
+        self, place: BrokerPlace, properties: Mapping[str, object]
+    ) -> dict[str, object]:
+        """Return the whole configuration of one broker under Kafka's names; raises ``UsageError``."""
+
+    def broker_command(self, config_file: Path, mutant: str | None) -> list[str]:
+        """Return the command line of one broker process."""

@@ -1,0 +1,65 @@
+"""The reference cluster as a target: ``python -m reference CONFIG.json``, one process per broker."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from nemesis.errors import UsageError
+from nemesis.targets.base import BrokerPlace
+from reference.kafka_config import ConfigError, KafkaConfig
+
+RUNTIME_PROPERTIES = frozenset(
+    {
+        "broker.id",
+        "host",
+        "port",
+        "advertised.host",
+        "advertised.port",
+        "zookeeper.connect",
+        "log.dirs",
+        "trace.file",
+        "random.seed",
+    }
+)
+"""The runtime's to decide; a scenario that sets one is refused."""
+
+
+class ReferenceTarget:
+    """Our own implementation of Kafka's controller and broker, correct or with one planted bug."""
+
+    name = "reference"
+
+    def broker_properties(
+        self, place: BrokerPlace, properties: Mapping[str, object]
+    ) -> dict[str, object]:
+        """Return a validated configuration; raises ``UsageError`` naming the property that is wrong."""
+        if taken := sorted(RUNTIME_PROPERTIES & properties.keys()):
+            raise UsageError(
+                f"broker configuration: {taken[0]} is set by the runtime, leave it out"
+            )
+        whole: dict[str, object] = {
+            **properties,
+            "broker.id": place.broker_id,
+            "host": place.bind.host,
+            "port": place.bind.port,
+            "advertised.host": place.advertised.host,
+            "advertised.port": place.advertised.port,
+            "zookeeper.connect": place.zookeeper_connect,
+            "log.dirs": [str(place.log_dir)],
+            "trace.file": str(place.trace_file),
+            "random.seed": place.seed,
+        }
+        try:
+            KafkaConfig.from_properties(whole)
+        except ConfigError as error:
+            raise UsageError(str(error)) from None
+        return whole
+
+    def broker_command(self, config_file: Path, mutant: str | None) -> list[str]:
+        """Return the reference's own entry point, or the launcher that plants a bug first."""
+        if mutant is None:
+            return [sys.executable, "-m", "reference", str(config_file)]
+        launcher = "nemesis.launch_reference"
+        return [sys.executable, "-m", launcher, str(config_file), "--mutant", mutant]
