@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from reference.adapters.disk import RealDisk
+from reference.kafka_config import KafkaConfig
+from reference.log.errors import InconsistentTopicIdError, KafkaStorageError
+from reference.log.log_manager import LogManager
+from reference.model import TopicPartition
+from tests.reference.log.batches import batch
+
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b-c.d_e", 0)
+ID, OTHER_ID = UUID(int=7), UUID(int=8)
+
+
+def manager(*log_dirs: Path, disk: RealDisk | None = None, load: bool = True) -> LogManager:
+    config = KafkaConfig.from_properties(
+        {
+            "broker.id": 1,
+            "host": "127.0.0.1",
+            "port": 9092,
+            "advertised.host": "127.0.0.1",
+            "advertised.port": 9092,
+            "zookeeper.connect": "127.0.0.1:2181",
+            "log.dirs": [str(path) for path in log_dirs],
+        }
+    )
+    result = LogManager(config, disk or RealDisk())
+    if load:
+        result.load_logs()
+    return result
+
+
+def test_logs_come_back_with_records_ids_and_high_watermarks(tmp_path: Path) -> None:
+    first = manager(tmp_path)
+    for topic_partition, count in ((A0, 3), (A1, 5), (B0, 2)):
+        log = first.get_or_create_log(topic_partition, ID, is_new=True)
+        log.append_as_leader(batch(count), 0)
+        log.update_high_watermark(count - 1)
+    first.checkpoint_high_watermarks()
+    second = manager(tmp_path)
+    found = {
+        tp: (log.high_watermark, log.log_end_offset, log.topic_id)
+        for tp, log in second.all_logs().items()
+    }
+    assert found == {A0: (2, 3, ID), A1: (4, 5, ID), B0: (1, 2, ID)}
+
+
+def test_the_checkpoint_lists_logs_that_nobody_gave_an_offset_for(tmp_path: Path) -> None:
+    """KAFKA-1647: a follower without a known leader must not lose its high watermark."""
+    first = manager(tmp_path)
+    for topic_partition in (A0, A1):
+        log = first.get_or_create_log(topic_partition, ID, is_new=True)
+        log.append_as_leader(batch(4), 0)
+        log.update_high_watermark(3)
+    first.checkpoint_high_watermarks({A0: 2})
+    assert first.read_high_watermarks() == {A0: 2, A1: 3}
+    text = (tmp_path / "replication-offset-checkpoint").read_text()
+    assert text == "0\n2\na 0 2\na 1 3\n"
+
+
+def test_a_checkpointed_high_watermark_is_clamped_to_what_is_there(tmp_path: Path) -> None:
+    log = manager(tmp_path).get_or_create_log(A0, ID, is_new=True)
+    log.append_as_leader(batch(2), 0)
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n1\na 0 99\n")
+    again = manager(tmp_path).get_log(A0)
+    assert again is not None
+    assert again.high_watermark == 2
+
+
+def test_a_topic_created_anew_does_not_inherit_a_high_watermark(tmp_path: Path) -> None:
+    first = manager(tmp_path)
+    log = first.get_or_create_log(A0, ID, is_new=True)
+    log.append_as_leader(batch(4), 0)
+    log.update_high_watermark(4)
+    first.checkpoint_high_watermarks()
+    assert first.delete_log(A0)
+    assert not first.delete_log(A0)
+    assert first.get_log(A0) is None
+    log = first.get_or_create_log(A0, OTHER_ID, is_new=True)
+    log.append_as_leader(batch(4), 0)
+    again = manager(tmp_path).get_log(A0)
+    assert again is not None
+    assert (again.high_watermark, again.topic_id) == (0, OTHER_ID)
+
+
+def test_a_deletion_that_was_interrupted_is_finished(tmp_path: Path) -> None:
+    first = manager(tmp_path)
+    for topic_partition in (A0, A1):
+        first.get_or_create_log(topic_partition, ID, is_new=True).append_as_leader(batch(), 0)
+    first.checkpoint_high_watermarks()
+    (tmp_path / "a-0").rename(tmp_path / "a-0-delete")
+    second = manager(tmp_path)
+    assert list(second.all_logs()) == [A1]
+    assert not (tmp_path / "a-0-delete").exists()
+    assert second.read_high_watermarks() == {A1: 0}
+
+
+def test_another_topic_id_is_refused(tmp_path: Path) -> None:
+    logs = manager(tmp_path)
+    log = logs.get_or_create_log(A0, ID, is_new=True)
+    assert logs.get_or_create_log(A0, None, is_new=False) is log
+    with pytest.raises(InconsistentTopicIdError):
+        logs.get_or_create_log(A0, OTHER_ID, is_new=False)
+
+
+def test_new_logs_go_where_the_fewest_are(tmp_path: Path) -> None:
+    logs = manager(tmp_path / "one", tmp_path / "two")
+    for topic_partition in (A0, A1, B0):
+        logs.get_or_create_log(topic_partition, ID, is_new=True)
+    assert (tmp_path / "one" / "a-0").exists()
+    assert (tmp_path / "two" / "a-1").exists()
+    assert (tmp_path / "one" / "b-c.d_e-0").exists()
+    logs.close()
+    assert len(manager(tmp_path / "one", tmp_path / "two").all_logs()) == 3
+
+
+def test_foreign_files_in_a_log_directory_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "lost+found").mkdir()
+    (tmp_path / "meta.properties").write_text("broker.id=1\n")
+    assert not manager(tmp_path).all_logs()
+    assert (tmp_path / "meta.properties").exists()
+
+
+class FailingDisk(RealDisk):
+    """One directory that cannot be listed."""
+
+    def __init__(self, broken: Path) -> None:
+        super().__init__()
+        self.broken = str(broken)
+
+    def list(self, path: str) -> Sequence[str]:
+        if path.startswith(self.broken):
+            raise OSError(errno.EIO, "Input/output error")
+        return super().list(path)
+
+
+def test_a_broken_directory_goes_offline_and_hides_no_old_replica(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    logs = manager(one, two, disk=FailingDisk(two))
+    assert logs.live_log_dirs == (str(one),)
+    with pytest.raises(KafkaStorageError):
+        logs.get_or_create_log(A0, ID, is_new=False)
+    logs.get_or_create_log(A0, ID, is_new=True)
+    assert (one / "a-0").exists()
+
+
+def test_no_directory_left_is_an_error(tmp_path: Path) -> None:
+    logs = manager(tmp_path, disk=FailingDisk(tmp_path), load=False)
+    with pytest.raises(KafkaStorageError, match="no log directory"):
+        logs.load_logs()
+
+
+def test_a_malformed_checkpoint_takes_its_directory_offline(tmp_path: Path) -> None:
+    manager(tmp_path)
+    (tmp_path / "replication-offset-checkpoint").write_text("0\n1\na 0 x\n")
+    with pytest.raises(KafkaStorageError):
+        manager(tmp_path)
