@@ -1,0 +1,177 @@
+"""LeaderAndIsr, StopReplica and UpdateMetadata: what the controller tells a broker.
+
+Only translation happens here. The decisions (controller epoch, broker epoch, leader epoch) and their traces are
+ReplicaManager's, made without an await in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from reference.model import (
+    UNDEFINED_EPOCH,
+    BrokerEndPoint,
+    LeaderAndIsr,
+    LeaderAndIsrPartitionState,
+    LeaderRecoveryState,
+    StopReplicaPartitionState,
+    TopicPartition,
+    UpdateMetadataPartitionState,
+)
+from reference.protocol.schema import build, build_items, item_class
+from reference.server.apis.conversion import response_of
+from reference.server.replica_manager import ReplicaManager
+
+
+class ControlApis:
+    """Needs the replicas only."""
+
+    def __init__(self, replica_manager: ReplicaManager) -> None:
+        self._replica_manager = replica_manager
+
+    def handle_leader_and_isr(self, message: Any) -> Any:
+        states = [
+            _leader_and_isr_state(name, topic_id, item)
+            for name, topic_id, item in _partitions_by_topic(message, "ungrouped_partition_states")
+        ]
+        error, partition_errors = self._replica_manager.become_leader_or_follower(
+            message.controller_id,
+            message.controller_epoch,
+            getattr(message, "broker_epoch", UNDEFINED_EPOCH),
+            states,
+            [BrokerEndPoint(b.broker_id, b.host_name, b.port) for b in message.live_leaders],
+        )
+        response = response_of(message)
+        if "partition_errors" in response.__dataclass_fields__:
+            return _flat_errors(response, error, partition_errors)
+        topic_class = item_class(response, "topics")
+        topics = (
+            {
+                "topic_id": topic.topic_id,
+                "partition_errors": build_items(
+                    topic_class,
+                    "partition_errors",
+                    (
+                        {"partition_index": tp.partition, "error_code": code}
+                        for tp, code in partition_errors.items()
+                        if tp.topic == topic.topic_name
+                    ),
+                ),
+            }
+            for topic in message.topic_states
+        )
+        return build(response, error_code=error, topics=build_items(response, "topics", topics))
+
+    def handle_stop_replica(self, message: Any) -> Any:
+        error, partition_errors = self._replica_manager.stop_replicas(
+            message.controller_id,
+            message.controller_epoch,
+            getattr(message, "broker_epoch", UNDEFINED_EPOCH),
+            list(_stop_replica_states(message)),
+        )
+        return _flat_errors(response_of(message), error, partition_errors)
+
+    def handle_update_metadata(self, message: Any) -> Any:
+        error = self._replica_manager.maybe_update_metadata_cache(
+            message.controller_id,
+            message.controller_epoch,
+            getattr(message, "broker_epoch", UNDEFINED_EPOCH),
+            [_end_point(broker) for broker in message.live_brokers],
+            [
+                _update_metadata_state(name, topic_id, item)
+                for name, topic_id, item in _partitions_by_topic(
+                    message, "ungrouped_partition_states"
+                )
+            ],
+        )
+        return response_of(message)(error_code=error)
+
+
+def _partitions_by_topic(message: Any, ungrouped: str) -> Iterable[tuple[str, Any, Any]]:
+    """(topic, topic id or None, partition state), whether the version groups by topic or not."""
+    for item in getattr(message, ungrouped, ()):
+        yield item.topic_name, None, item
+    for topic in getattr(message, "topic_states", ()):
+        for item in topic.partition_states:
+            yield topic.topic_name, getattr(topic, "topic_id", None), item
+
+
+def _leader_and_isr_state(name: str, topic_id: Any, item: Any) -> LeaderAndIsrPartitionState:
+    return LeaderAndIsrPartitionState(
+        topic_partition=TopicPartition(name, item.partition_index),
+        topic_id=topic_id,
+        controller_epoch=item.controller_epoch,
+        leader_and_isr=LeaderAndIsr(
+            leader=item.leader,
+            leader_epoch=item.leader_epoch,
+            isr=item.isr,
+            leader_recovery_state=LeaderRecoveryState(getattr(item, "leader_recovery_state", 0)),
+            partition_epoch=item.partition_epoch,
+        ),
+        replicas=item.replicas,
+        adding_replicas=getattr(item, "adding_replicas", ()),
+        removing_replicas=getattr(item, "removing_replicas", ()),
+        is_new=getattr(item, "is_new", False),
+    )
+
+
+def _update_metadata_state(name: str, topic_id: Any, item: Any) -> UpdateMetadataPartitionState:
+    return UpdateMetadataPartitionState(
+        topic_partition=TopicPartition(name, item.partition_index),
+        topic_id=topic_id,
+        controller_epoch=item.controller_epoch,
+        leader=item.leader,
+        leader_epoch=item.leader_epoch,
+        isr=item.isr,
+        partition_epoch=item.zk_version,
+        replicas=item.replicas,
+        offline_replicas=getattr(item, "offline_replicas", ()),
+    )
+
+
+def _stop_replica_states(message: Any) -> Iterable[StopReplicaPartitionState]:
+    for topic in getattr(message, "topic_states", ()):
+        for item in topic.partition_states:
+            yield StopReplicaPartitionState(
+                TopicPartition(topic.topic_name, item.partition_index),
+                item.leader_epoch,
+                item.delete_partition,
+            )
+    old = [
+        TopicPartition(item.topic_name, item.partition_index)
+        for item in getattr(message, "ungrouped_partitions", ())
+    ]
+    old += [
+        TopicPartition(topic.name, partition)
+        for topic in getattr(message, "topics", ())
+        for partition in topic.partition_indexes
+    ]
+    for topic_partition in old:
+        yield StopReplicaPartitionState(topic_partition, UNDEFINED_EPOCH, message.delete_partitions)
+
+
+def _end_point(broker: Any) -> BrokerEndPoint:
+    if hasattr(broker, "v0_host"):
+        return BrokerEndPoint(broker.id_, broker.v0_host, broker.v0_port)
+    end_point = broker.endpoints[0]
+    return BrokerEndPoint(broker.id_, end_point.host, end_point.port, getattr(broker, "rack", None))
+
+
+def _flat_errors(
+    response: type[Any], error: ErrorCode, partition_errors: dict[TopicPartition, ErrorCode]
+) -> Any:
+    return build(
+        response,
+        error_code=error,
+        partition_errors=build_items(
+            response,
+            "partition_errors",
+            (
+                {"topic_name": tp.topic, "partition_index": tp.partition, "error_code": code}
+                for tp, code in partition_errors.items()
+            ),
+        ),
+    )

@@ -1,0 +1,311 @@
+"""Produce and Fetch.
+
+Records pass as opaque bytes. Fetch names topics by id from version 13 on. There are no fetch sessions: a
+request that asks for one gets session 0 ("none") and goes on with full requests, as with a Kafka whose
+session cache is full.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from reference.log.errors import CorruptRecordError, UnsupportedForMessageFormatError
+from reference.model import (
+    FetchIsolation,
+    FetchParams,
+    FetchPartitionRequest,
+    FetchPartitionResult,
+    ProducePartitionResult,
+    TopicPartition,
+)
+from reference.network.request_channel import CloseConnectionError
+from reference.protocol.record_batch import iter_batches
+from reference.protocol.schema import build, build_items, item_class
+from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
+from reference.server.metadata_cache import MetadataCache
+from reference.server.replica_manager import ReplicaManager
+
+VALID_ACKS: Final = (-1, 0, 1)
+FETCH_MAX_BYTES: Final = 55 * 1024 * 1024
+"""Kafka's default of ``fetch.max.bytes``: the most that one consumer fetch returns."""
+
+_FIRST_PRODUCE_VERSION_OF_FORMAT_2: Final = 3
+_FIRST_PRODUCE_VERSION_WITH_ZSTD: Final = 7
+_ZSTD: Final = 4
+_CODEC_BITS: Final = 0x07
+_TRANSACTIONAL_BIT: Final = 0x10
+_CONSUMER: Final = -1
+_DEBUGGING_CONSUMER: Final = -2
+_READ_COMMITTED: Final = 1
+_NOT_LEADER: Final = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
+
+
+class DataApis:
+    """Needs the replicas, and the cache for topic ids and current leaders."""
+
+    def __init__(self, replica_manager: ReplicaManager, metadata_cache: MetadataCache) -> None:
+        self._replica_manager = replica_manager
+        self._metadata_cache = metadata_cache
+
+    async def handle_produce(self, message: Any) -> Any:
+        """The response, or None for acks=0; an error of acks=0 closes the connection, as Kafka does."""
+        refused: dict[TopicPartition, ProducePartitionResult] = {}
+        entries: dict[TopicPartition, bytes] = {}
+        for topic in message.topic_data:
+            for partition in topic.partition_data:
+                topic_partition = TopicPartition(topic.name, partition.index)
+                error = self._produce_error(message, topic_partition, partition.records)
+                if error is None:
+                    entries[topic_partition] = partition.records
+                else:
+                    refused[topic_partition] = ProducePartitionResult(error)
+        results = dict(refused)
+        if entries:
+            results |= await self._replica_manager.append_records(
+                timeout_ms=milliseconds(message.timeout), acks=message.acks, entries=entries
+            )
+        if message.acks == 0:
+            errors = {tp: r.error for tp, r in results.items() if r.error is not ErrorCode.none}
+            if errors:
+                raise CloseConnectionError(f"produce with acks=0 failed: {errors}")
+            return None
+        return self._produce_response(message, results)
+
+    def _produce_error(
+        self, message: Any, topic_partition: TopicPartition, records: bytes | None
+    ) -> ErrorCode | None:
+        """Why a partition's records are refused before any replica is asked; None if they are not."""
+        if message.acks not in VALID_ACKS:
+            return ErrorCode.invalid_required_acks
+        if message.__version__ < _FIRST_PRODUCE_VERSION_OF_FORMAT_2:
+            return ErrorCode.unsupported_for_message_format
+        if message.transactional_id is not None:
+            return ErrorCode.invalid_producer_id_mapping
+        if not self._metadata_cache.contains(topic_partition):
+            return ErrorCode.unknown_topic_or_partition
+        return _records_error(records or b"", message.__version__)
+
+    def _produce_response(
+        self, message: Any, results: dict[TopicPartition, ProducePartitionResult]
+    ) -> Any:
+        response = response_of(message)
+        topic_class = item_class(response, "responses")
+        leaders: set[int] = set()
+        topics = []
+        for topic in message.topic_data:
+            partitions = []
+            for partition in topic.partition_data:
+                topic_partition = TopicPartition(topic.name, partition.index)
+                result = results[topic_partition]
+                values: dict[str, Any] = {
+                    "index": partition.index,
+                    "error_code": result.error,
+                    "base_offset": result.base_offset,
+                    "log_start_offset": result.log_start_offset,
+                    "error_message": result.error_message,
+                }
+                info = self._metadata_cache.partition_info(topic_partition)
+                if info is not None and result.error in _NOT_LEADER:
+                    leaders.add(info.leader)
+                    values["_leader"] = (info.leader, info.leader_epoch)
+                partitions.append(values)
+            topics.append(
+                {
+                    "name": topic.name,
+                    "partition_responses": _with_leaders(
+                        topic_class, "partition_responses", partitions
+                    ),
+                }
+            )
+        return build(
+            response,
+            responses=build_items(response, "responses", topics),
+            throttle_time=NO_THROTTLE,
+            node_endpoints=self._node_endpoints(response, leaders),
+        )
+
+    async def handle_fetch(self, message: Any) -> Any:
+        """The response, once ``min_bytes`` are there, an error occurred or ``max_wait`` has passed."""
+        response = response_of(message)
+        if getattr(message, "session_id", 0) != 0:
+            # We hand out no sessions, so this one is of another broker or of an earlier life.
+            return build(
+                response,
+                throttle_time=NO_THROTTLE,
+                error_code=ErrorCode.fetch_session_id_not_found,
+                responses=(),
+            )
+        asked = self._asked_partitions(message)
+        known = [item.request for item in asked if item.error is None]
+        results: dict[TopicPartition, FetchPartitionResult] = {}
+        if known:
+            fetched = await self._replica_manager.fetch(_fetch_params(message), known)
+            results = {result.topic_partition: result for result in fetched}
+        return self._fetch_response(response, message, asked, results)
+
+    def _asked_partitions(self, message: Any) -> list[_Asked]:
+        asked = []
+        for index, topic in enumerate(message.topics):
+            topic_id: UUID | None = getattr(topic, "topic_id", None)
+            names_topic = hasattr(topic, "topic")
+            name = topic.topic if names_topic else self._topic_name(topic_id)
+            for partition in topic.partitions:
+                topic_partition = TopicPartition(name or "", partition.partition)
+                error = None
+                if name is None:
+                    error = ErrorCode.unknown_topic_id
+                elif not self._metadata_cache.contains(topic_partition):
+                    error = ErrorCode.unknown_topic_or_partition
+                request = FetchPartitionRequest(
+                    topic_partition=topic_partition,
+                    topic_id=topic_id,
+                    current_leader_epoch=getattr(partition, "current_leader_epoch", -1),
+                    fetch_offset=partition.fetch_offset,
+                    last_fetched_epoch=getattr(partition, "last_fetched_epoch", -1),
+                    log_start_offset=getattr(partition, "log_start_offset", -1),
+                    max_bytes=partition.partition_max_bytes,
+                )
+                asked.append(_Asked(index, request, error))
+        return asked
+
+    def _topic_name(self, topic_id: UUID | None) -> str | None:
+        return None if topic_id is None else self._metadata_cache.topic_name(topic_id)
+
+    def _fetch_response(
+        self,
+        response: type[Any],
+        message: Any,
+        asked: list[_Asked],
+        results: dict[TopicPartition, FetchPartitionResult],
+    ) -> Any:
+        topic_class = item_class(response, "responses")
+        partitions: list[list[dict[str, Any]]] = [[] for _ in message.topics]
+        leaders: set[int] = set()
+        for item in asked:
+            topic_partition = item.request.topic_partition
+            result = (
+                FetchPartitionResult(topic_partition, item.error)
+                if item.error is not None
+                else results[topic_partition]
+            )
+            values: dict[str, Any] = {
+                "partition_index": topic_partition.partition,
+                "error_code": result.error,
+                "high_watermark": result.high_watermark,
+                "last_stable_offset": result.high_watermark,
+                "log_start_offset": result.log_start_offset,
+                "aborted_transactions": None,
+                "records": result.records,
+            }
+            if result.current_leader_id >= 0:
+                leaders.add(result.current_leader_id)
+                values["_leader"] = (result.current_leader_id, result.current_leader_epoch)
+            if result.diverging_epoch is not None:
+                values["_diverging"] = result.diverging_epoch
+            partitions[item.topic_index].append(values)
+        topics = [
+            {
+                "topic": getattr(topic, "topic", None),
+                "topic_id": getattr(topic, "topic_id", None),
+                "partitions": _with_leaders(topic_class, "partitions", partitions[index]),
+            }
+            for index, topic in enumerate(message.topics)
+        ]
+        return build(
+            response,
+            throttle_time=NO_THROTTLE,
+            error_code=ErrorCode.none,
+            session_id=0,
+            responses=build_items(response, "responses", topics),
+            node_endpoints=self._node_endpoints(response, leaders),
+        )
+
+    def _node_endpoints(self, response: type[Any], leaders: set[int]) -> tuple[Any, ...]:
+        """Where the current leaders are (KIP-951); empty for versions that cannot say it."""
+        if not leaders or "node_endpoints" not in response.__dataclass_fields__:
+            return ()
+        brokers = [self._metadata_cache.alive_broker(leader) for leader in sorted(leaders)]
+        return build_items(
+            response,
+            "node_endpoints",
+            (
+                {"node_id": b.id, "host": b.host, "port": b.port, "rack": b.rack}
+                for b in brokers
+                if b is not None
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One partition of a fetch request; ``error`` when no replica needs to be asked."""
+
+    topic_index: int
+    request: FetchPartitionRequest
+    error: ErrorCode | None
+
+
+def _fetch_params(message: Any) -> FetchParams:
+    state = getattr(message, "replica_state", None)
+    replica_id = message.replica_id if state is None else state.replica_id
+    is_consumer = replica_id in (_CONSUMER, _DEBUGGING_CONSUMER)
+    if not is_consumer:
+        isolation = FetchIsolation.LOG_END
+    elif message.isolation_level == _READ_COMMITTED:
+        isolation = FetchIsolation.TXN_COMMITTED
+    else:
+        isolation = FetchIsolation.HIGH_WATERMARK
+    max_bytes = min(message.max_bytes, FETCH_MAX_BYTES) if is_consumer else message.max_bytes
+    return FetchParams(
+        replica_id=replica_id,
+        max_wait_ms=max(milliseconds(message.max_wait), 0),
+        min_bytes=min(message.min_bytes, max_bytes),
+        max_bytes=max_bytes,
+        isolation=isolation,
+    )
+
+
+def _records_error(records: bytes, version: int) -> ErrorCode | None:
+    """A produce request carries one batch of format 2 per partition; what else is wrong the log finds out."""
+    try:
+        batches = list(iter_batches(records))
+    except UnsupportedForMessageFormatError:
+        return ErrorCode.unsupported_for_message_format
+    except CorruptRecordError:
+        return ErrorCode.corrupt_message
+    if len(batches) != 1:
+        return ErrorCode.invalid_record
+    batch = batches[0]
+    if batch.attributes & _CODEC_BITS == _ZSTD and version < _FIRST_PRODUCE_VERSION_WITH_ZSTD:
+        return ErrorCode.unsupported_compression_type
+    if batch.attributes & _TRANSACTIONAL_BIT:
+        return ErrorCode.invalid_txn_state
+    if batch.producer_id >= 0:
+        # Producer ids come from InitProducerId, which is not offered; to accept the batch would promise
+        # a deduplication that does not happen.
+        return ErrorCode.unknown_producer_id
+    return None
+
+
+def _with_leaders(
+    topic_class: type[Any], field: str, partitions: list[dict[str, Any]]
+) -> tuple[Any, ...]:
+    """Partition responses; their nested structs exist in newer versions only."""
+    partition_class = item_class(topic_class, field)
+    names = partition_class.__dataclass_fields__
+    for values in partitions:
+        leader = values.pop("_leader", None)
+        if leader is not None and "current_leader" in names:
+            leader_class = item_class(partition_class, "current_leader")
+            values["current_leader"] = leader_class(leader_id=leader[0], leader_epoch=leader[1])
+        diverging = values.pop("_diverging", None)
+        if diverging is not None and "diverging_epoch" in names:
+            epoch_class = item_class(partition_class, "diverging_epoch")
+            values["diverging_epoch"] = epoch_class(
+                epoch=diverging.leader_epoch, end_offset=diverging.end_offset
+            )
+    return build_items(topic_class, field, partitions)

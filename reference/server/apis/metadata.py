@@ -1,0 +1,137 @@
+"""ApiVersions, Metadata and FindCoordinator: what a client asks before it does anything.
+
+Metadata answers from one snapshot of the MetadataCache. "All topics" is an empty list in version 0 and
+null later, where an empty list means none. Version 12 may ask by topic id alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from reference.model import UpdateMetadataPartitionState
+from reference.protocol.schema import build, build_items, item_class
+from reference.protocol.versions import OFFERED
+from reference.server.apis.conversion import NO_THROTTLE, response_of
+from reference.server.metadata_cache import MetadataCache, MetadataSnapshot
+
+_NONE = -1
+
+
+class MetadataApis:
+    """Needs the cache and the cluster's id."""
+
+    def __init__(self, metadata_cache: MetadataCache, cluster_id: str) -> None:
+        self._metadata_cache = metadata_cache
+        self._cluster_id = cluster_id
+
+    def handle_api_versions(self, message: Any) -> Any:
+        response = response_of(message)
+        ranges = (
+            {"api_key": int(key), "min_version": v.lowest, "max_version": v.highest}
+            for key, v in OFFERED.items()
+        )
+        return build(
+            response,
+            error_code=ErrorCode.none,
+            api_keys=build_items(response, "api_keys", ranges),
+            throttle_time=NO_THROTTLE,
+        )
+
+    def handle_metadata(self, message: Any) -> Any:
+        response = response_of(message)
+        snapshot = self._metadata_cache.snapshot
+        controller_id = self._metadata_cache.controller_id
+        return build(
+            response,
+            throttle_time=NO_THROTTLE,
+            brokers=build_items(
+                response,
+                "brokers",
+                (
+                    {"node_id": b.id, "host": b.host, "port": b.port, "rack": b.rack}
+                    for b in snapshot.brokers.values()
+                ),
+            ),
+            cluster_id=self._cluster_id,
+            controller_id=_NONE if controller_id is None else controller_id,
+            topics=tuple(_asked_topics(message, response, snapshot)),
+        )
+
+    def handle_find_coordinator(self, message: Any) -> Any:
+        """There are no groups or transactions yet, so there is no coordinator."""
+        response = response_of(message)
+        nobody = {
+            "node_id": _NONE,
+            "host": "",
+            "port": _NONE,
+            "error_code": ErrorCode.coordinator_not_available,
+            "error_message": None,
+        }
+        if "coordinators" not in response.__dataclass_fields__:
+            return build(response, throttle_time=NO_THROTTLE, **nobody)
+        coordinators = ({**nobody, "key": key} for key in message.coordinator_keys)
+        return build(
+            response,
+            throttle_time=NO_THROTTLE,
+            coordinators=build_items(response, "coordinators", coordinators),
+        )
+
+
+def _asked_topics(message: Any, response: type[Any], snapshot: MetadataSnapshot) -> Iterable[Any]:
+    topic_class = item_class(response, "topics")
+    is_all = message.topics is None or (message.__version__ == 0 and not message.topics)
+    if is_all:
+        for name in sorted(snapshot.topics):
+            yield _topic(topic_class, snapshot, name)
+        return
+    for topic in message.topics:
+        topic_id = getattr(topic, "topic_id", None)
+        if topic_id is None and topic.name is not None:
+            yield _topic(topic_class, snapshot, topic.name)
+        elif topic_id is not None and topic_id in snapshot.topic_names:
+            yield _topic(topic_class, snapshot, snapshot.topic_names[topic_id])
+        else:
+            # The name is not known (or, in versions 10 and 11, may not be left out).
+            yield build(
+                topic_class,
+                error_code=ErrorCode.unknown_topic_id if topic_id else ErrorCode.invalid_request,
+                name=topic.name,
+                topic_id=topic_id,
+                partitions=(),
+            )
+
+
+def _topic(topic_class: type[Any], snapshot: MetadataSnapshot, name: str) -> Any:
+    partitions = snapshot.topics.get(name)
+    return build(
+        topic_class,
+        error_code=ErrorCode.unknown_topic_or_partition if partitions is None else ErrorCode.none,
+        name=name,
+        topic_id=snapshot.topic_ids.get(name),
+        is_internal=False,
+        partitions=build_items(
+            topic_class,
+            "partitions",
+            (_partition(snapshot, state) for _, state in sorted((partitions or {}).items())),
+        ),
+    )
+
+
+def _partition(snapshot: MetadataSnapshot, state: UpdateMetadataPartitionState) -> dict[str, Any]:
+    has_leader = state.leader in snapshot.brokers
+    return {
+        "error_code": ErrorCode.none if has_leader else ErrorCode.leader_not_available,
+        "partition_index": state.topic_partition.partition,
+        "leader_id": state.leader if has_leader else _NONE,
+        "leader_epoch": state.leader_epoch,
+        "replica_nodes": state.replicas,
+        "isr_nodes": state.isr,
+        "offline_replicas": tuple(
+            replica
+            for replica in state.replicas
+            if replica in state.offline_replicas or replica not in snapshot.brokers
+        ),
+    }

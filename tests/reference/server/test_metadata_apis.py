@@ -1,0 +1,156 @@
+"""Metadata, ApiVersions and FindCoordinator, in the versions where their meaning changes."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kio.index import load_request_schema
+from kio.schema.errors import ErrorCode
+
+from reference.model import BrokerEndPoint, TopicPartition, UpdateMetadataPartitionState
+from reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
+from reference.protocol.schema import build, build_items
+from reference.protocol.versions import OFFERED, ApiKey
+from reference.server.apis.metadata import MetadataApis
+from reference.server.metadata_cache import MetadataCache
+
+TOPIC_ID = UUID(int=7)
+LAST_METADATA = OFFERED[ApiKey.METADATA].highest
+
+
+def apis() -> MetadataApis:
+    """Brokers 1 and 2 alive; t-0 led by 2, t-1 by the dead 3; the controller is 1."""
+    cache = MetadataCache(1)
+    cache.update(
+        1,
+        4,
+        [BrokerEndPoint(1, "a", 91), BrokerEndPoint(2, "b", 92, rack="r")],
+        [partition(0, leader=2), partition(1, leader=3)],
+    )
+    return MetadataApis(cache, "cluster")
+
+
+def partition(number: int, leader: int) -> UpdateMetadataPartitionState:
+    return UpdateMetadataPartitionState(
+        topic_partition=TopicPartition("t", number),
+        topic_id=TOPIC_ID,
+        controller_epoch=4,
+        leader=leader,
+        leader_epoch=6,
+        isr=(leader,),
+        partition_epoch=2,
+        replicas=(2, 3),
+    )
+
+
+def ask(version: int, topics: list[dict[str, Any]] | None) -> Any:
+    """The answer of ``apis`` to a Metadata request, after a trip over the wire."""
+    schema = load_request_schema(ApiKey.METADATA, version)
+    asked = None if topics is None else build_items(schema, "topics", topics)
+    request = build(
+        schema,
+        topics=asked,
+        allow_auto_topic_creation=False,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
+    response = apis().handle_metadata(request)
+    frame = encode_response(response, correlation_id=1)
+    _, decoded = decode_response(frame[SIZE_BYTES:], type(response))
+    return decoded
+
+
+def names(response: Any) -> list[str]:
+    return [topic.name for topic in response.topics]
+
+
+@pytest.mark.parametrize("version", range(LAST_METADATA + 1))
+def test_metadata_of_a_named_topic_in_every_version(version: int) -> None:
+    response = ask(version, [{"name": "t", "topic_id": None}])
+
+    assert [(b.node_id, b.host, b.port) for b in response.brokers] == [(1, "a", 91), (2, "b", 92)]
+    (topic,) = response.topics
+    assert topic.error_code is ErrorCode.none
+    assert [
+        (p.partition_index, p.error_code, p.leader_id, p.replica_nodes, p.isr_nodes)
+        for p in topic.partitions
+    ] == [
+        (0, ErrorCode.none, 2, (2, 3), (2,)),
+        (1, ErrorCode.leader_not_available, -1, (2, 3), (3,)),
+    ]
+
+
+def test_newer_versions_tell_controller_cluster_rack_epoch_and_offline_replicas() -> None:
+    response = ask(LAST_METADATA, [{"name": "t", "topic_id": None}])
+
+    assert (response.controller_id, response.cluster_id) == (1, "cluster")
+    assert [broker.rack for broker in response.brokers] == [None, "r"]
+    (topic,) = response.topics
+    assert topic.topic_id == TOPIC_ID
+    assert topic.partitions[0].leader_epoch == 6
+    assert topic.partitions[0].offline_replicas == (3,)
+
+
+@pytest.mark.parametrize(
+    ("version", "topics", "expected"),
+    [(0, [], ["t"]), (1, None, ["t"]), (1, [], []), (12, None, ["t"]), (12, [], [])],
+)
+def test_all_topics_is_empty_in_version_0_and_null_later(
+    version: int, topics: list[dict[str, Any]] | None, expected: list[str]
+) -> None:
+    assert names(ask(version, topics)) == expected
+
+
+def test_an_unknown_name_is_an_error_of_that_topic_alone() -> None:
+    response = ask(12, [{"name": "u", "topic_id": None}, {"name": "t", "topic_id": None}])
+
+    assert [(topic.name, topic.error_code) for topic in response.topics] == [
+        ("u", ErrorCode.unknown_topic_or_partition),
+        ("t", ErrorCode.none),
+    ]
+
+
+def test_a_topic_may_be_asked_for_by_id_alone() -> None:
+    response = ask(12, [{"name": None, "topic_id": TOPIC_ID}])
+
+    assert names(response) == ["t"]
+
+
+def test_an_unknown_id_is_answered_with_that_id() -> None:
+    (topic,) = ask(12, [{"name": None, "topic_id": UUID(int=9)}]).topics
+
+    assert (topic.error_code, topic.topic_id) == (ErrorCode.unknown_topic_id, UUID(int=9))
+
+
+@pytest.mark.parametrize("version", range(OFFERED[ApiKey.API_VERSIONS].highest + 1))
+def test_api_versions_lists_what_is_offered(version: int) -> None:
+    request = build(
+        load_request_schema(ApiKey.API_VERSIONS, version),
+        client_software_name="c",
+        client_software_version="1",
+    )
+
+    response = apis().handle_api_versions(request)
+
+    assert response.error_code is ErrorCode.none
+    assert {a.api_key: (a.min_version, a.max_version) for a in response.api_keys} == {
+        int(key): (versions.lowest, versions.highest) for key, versions in OFFERED.items()
+    }
+
+
+@pytest.mark.parametrize("version", range(OFFERED[ApiKey.FIND_COORDINATOR].highest + 1))
+def test_there_is_no_coordinator_yet(version: int) -> None:
+    request = build(
+        load_request_schema(ApiKey.FIND_COORDINATOR, version),
+        key="g",
+        key_type=0,
+        coordinator_keys=("g",),
+    )
+
+    response = apis().handle_find_coordinator(request)
+
+    answer = response if version < 4 else response.coordinators[0]
+    assert answer.error_code is ErrorCode.coordinator_not_available
+    encode_response(response, correlation_id=1)
