@@ -6,6 +6,7 @@ The end of stdin ends it, so the proxy never outlives its harness.
 from __future__ import annotations
 
 import asyncio
+import resource
 import sys
 
 import msgspec
@@ -30,5 +31,12 @@ async def serve_control() -> None:
         sys.stdout.buffer.flush()
 
 
+def allow_many_sockets() -> None:
+    """Raise the soft limit of open files to the hard one: each connection of the cluster takes two here."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 if __name__ == "__main__":
+    allow_many_sockets()
     asyncio.run(serve_control())

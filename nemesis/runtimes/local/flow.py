@@ -3,7 +3,8 @@
 While held, what was read is kept in order and reading goes on up to a bound, then back-pressure reaches the sender.
 The end of the stream is kept behind the bytes: a sender that closes while its link is held has its last words
 delivered after the heal, which is how a stale control request arises. A connection attempted while its link
-is held is not dialled before the heal, so its caller cannot learn whether the other side lives.
+is held is not dialled before the heal, so its caller cannot learn whether the other side lives; when the caller has
+given it up by then it is forgotten, because a handshake that nobody answered never carries a byte.
 
 How a stream ends: the caller's end half-closes towards the node (its replies may still come); the node's end
 closes the caller's connection, as a killed server's kernel does. Limit: a held caller still sees its connection
@@ -94,7 +95,10 @@ class Flow:
     def end(self) -> None:
         """The sender will send no more."""
         self._has_ended = True
-        self._end_if_done()
+        if self._sink is None and self.is_held:
+            self.lose_sink()
+        else:
+            self._end_if_done()
 
     def set_congested(self, *, is_congested: bool) -> None:
         """The receiver's socket is full, or no longer."""

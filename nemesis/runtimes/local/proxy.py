@@ -148,6 +148,10 @@ class Connection:
 
     def _finish_requests(self) -> None:
         """The caller has said everything: half-close, because the node may still owe replies."""
+        if self._dialling is None and self._caller_socket is not None:
+            self._caller_socket.close()  # given up while held, before it was ever made
+            self._proxy.forget(self)
+            return
         if self._node_socket is not None and not self._node_socket.is_closing():
             self._node_socket.write_eof()
         self._count_finished()

@@ -6,6 +6,10 @@ The nodes are small servers of the tests that speak Kafka's frames; every wait i
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import socket
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -144,6 +148,20 @@ def play(tmp_path: Path, scene: Callable[[Cluster], Awaitable[None]]) -> None:
     asyncio.run(whole())
 
 
+async def until_held(stage: Cluster) -> None:
+    """Wait until the proxy has read, and kept, bytes from broker-1 to broker-2."""
+    async with asyncio.timeout(BOUND_S):
+        while (await stage.links.counters(REQUESTS))[Link("broker-1", "broker-2")].held_bytes == 0:
+            await asyncio.sleep(0)
+
+
+def reset(caller: Caller) -> None:
+    """Close so that the kernel sends RST."""
+    sock = caller.writer.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    caller.writer.transport.abort()
+
+
 REQUESTS = frozenset({Link("broker-1", "broker-2")})
 REPLIES = frozenset({Link("broker-2", "broker-1")})
 FETCHES = frozenset({Link("broker-1", "broker-2", FETCH)})
@@ -217,15 +235,40 @@ def test_held_bytes_arrive_although_their_sender_has_closed(tmp_path: Path) -> N
 def test_bytes_of_a_reset_sender_arrive_before_the_end(tmp_path: Path) -> None:
     async def scene(stage: Cluster) -> None:
         node = stage.nodes["broker-2"]
-        await stage.links.hold(REQUESTS)
         caller = await stage.call("broker-1", "broker-2")
+        caller.send(PRODUCE, b"first")
+        assert await caller.reply() == b"first"
+        await stage.links.hold(REQUESTS)
         caller.send(PRODUCE, b"stale")
-        while (await stage.links.counters(REQUESTS))[Link("broker-1", "broker-2")].held_bytes == 0:
-            await asyncio.sleep(0)
-        caller.writer.transport.abort()
+        await until_held(stage)
+        reset(caller)
         await stage.links.release(REQUESTS)
         await node.until(lambda: node.ended_connections == 1)
-        assert node.requests == [b"stale"]
+        assert node.requests == [b"first", b"stale"]
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("is_given_up", [True, False])
+def test_a_connection_given_up_before_the_heal_was_never_made(
+    tmp_path: Path, is_given_up: bool
+) -> None:
+    async def scene(stage: Cluster) -> None:
+        node = stage.nodes["broker-2"]
+        await stage.links.hold(REQUESTS)
+        caller = await stage.call("broker-1", "broker-2")
+        caller.send(PRODUCE, b"too early")
+        await until_held(stage)
+        if is_given_up:
+            caller.writer.write_eof()
+            async with asyncio.timeout(BOUND_S):
+                assert await caller.reader.read() == b""
+        await stage.links.release(REQUESTS)
+        later = await stage.call("broker-1", "broker-2")
+        later.send(PRODUCE, b"later")
+        assert await later.reply() == b"later"
+        assert (b"too early" in node.requests) is not is_given_up
+        assert node.connections == (1 if is_given_up else 2)
 
     play(tmp_path, scene)
 
@@ -321,6 +364,16 @@ def test_a_caller_without_an_address_of_the_cluster_is_outside(tmp_path: Path) -
         await stage.links.release({Link("outside", "broker-2")})
         assert await stranger.reply() == b"hello"
         writer.transport.abort()
+
+    play(tmp_path, scene)
+
+
+def test_a_proxy_that_dies_is_a_failure_of_the_runtime(tmp_path: Path) -> None:
+    async def scene(stage: Cluster) -> None:
+        assert stage.links.pid is not None
+        os.kill(stage.links.pid, signal.SIGKILL)
+        with pytest.raises(RuntimeFailure, match="the proxy"):
+            await stage.links.hold(REQUESTS)
 
     play(tmp_path, scene)
 
