@@ -7,7 +7,7 @@ arguments. The rest is here. Real ones live in ``reference.adapters``; simulated
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -83,6 +83,8 @@ class Check:
 
 
 ZooKeeperOp = Create | SetData | Delete | Check
+SessionListener = Callable[[SessionState], Awaitable[None] | None]
+"""Called on the loop. What it returns for EXPIRED is awaited before the next session is opened."""
 Watch = Callable[[], None]
 """Called once, on the loop, when the watched thing changed (or the watch was lost with the connection)."""
 
@@ -91,14 +93,15 @@ class ZooKeeperClient(Protocol):
     """One ZooKeeper session after another. Errors are those of ``reference.zk.errors``.
 
     Watches and completions are delivered on the loop in the order in which the server sent them. A session that
-    expired is finished (its EXPIRED listener has run) before anything of the next one is seen.
+    expired is finished (its EXPIRED listeners have run, and what they returned is done) before the next one is
+    opened. Every operation that was under way then has failed with ``SessionExpiredError`` by that time.
     """
 
     @property
     def session_id(self) -> int: ...
     async def start(self) -> None: ...
     async def close(self) -> None: ...
-    def add_session_listener(self, listener: Callable[[SessionState], None]) -> None: ...
+    def add_session_listener(self, listener: SessionListener) -> None: ...
     async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, ZnodeStat]: ...
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None: ...
     async def get_children(self, path: str, watch: Watch | None = None) -> list[str]: ...
@@ -107,5 +110,8 @@ class ZooKeeperClient(Protocol):
     ) -> tuple[str, ZnodeStat]: ...
     async def set_data(self, path: str, data: bytes, version: int = -1) -> ZnodeStat: ...
     async def delete(self, path: str, version: int = -1) -> None: ...
-    async def multi(self, ops: Sequence[ZooKeeperOp]) -> list[ZnodeStat | str | bool]:
-        """All or nothing. Raises ``MultiError`` naming the first op that failed and its error."""
+    async def multi(self, ops: Sequence[ZooKeeperOp]) -> list[ZnodeStat | None]:
+        """All or nothing: the stat left by each Create and SetData, None for the others.
+
+        Raises ``MultiError`` naming the first op that failed and its error.
+        """

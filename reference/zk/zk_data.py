@@ -1,0 +1,286 @@
+"""What Kafka's znodes hold: paths, and JSON in and out, as Kafka 3.9 writes it.
+
+One small class per znode, named after ``kafka.zk.ZkData``'s. ``decode`` raises ``ZnodeFormatError`` naming the path for
+anything that Kafka would not have written. Older versions of a znode are read; the newest is written.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random  # noqa: TID251 — the type only
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from reference.model import (
+    BrokerEndPoint,
+    LeaderAndIsr,
+    LeaderRecoveryState,
+    TopicPartition,
+)
+from reference.zk.errors import ZnodeFormatError
+
+CONTROLLER = "/controller"
+CONTROLLER_EPOCH = "/controller_epoch"
+BROKER_IDS = "/brokers/ids"
+TOPICS = "/brokers/topics"
+TOPIC_CONFIGS = "/config/topics"
+CLUSTER_ID = "/cluster/id"
+PERSISTENT_PATHS = (
+    BROKER_IDS,
+    TOPICS,
+    TOPIC_CONFIGS,
+    "/config/changes",
+    "/admin/delete_topics",
+    "/isr_change_notification",
+    "/log_dir_event_notification",
+    "/cluster",
+)
+"""Parents that a broker makes sure of when it starts."""
+
+INITIAL_CONTROLLER_EPOCH = 0
+
+
+def broker_path(broker_id: int) -> str:
+    return f"{BROKER_IDS}/{broker_id}"
+
+
+def topic_path(topic: str) -> str:
+    return f"{TOPICS}/{topic}"
+
+
+def topic_config_path(topic: str) -> str:
+    return f"{TOPIC_CONFIGS}/{topic}"
+
+
+def partitions_path(topic: str) -> str:
+    return f"{TOPICS}/{topic}/partitions"
+
+
+def partition_path(topic_partition: TopicPartition) -> str:
+    return f"{partitions_path(topic_partition.topic)}/{topic_partition.partition}"
+
+
+def state_path(topic_partition: TopicPartition) -> str:
+    return f"{partition_path(topic_partition)}/state"
+
+
+def topic_id_to_string(topic_id: UUID) -> str:
+    """Kafka's spelling of an id: 22 characters of URL-safe base64."""
+    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
+
+
+def topic_id_from_string(text: str) -> UUID:
+    """Raises ValueError when it is not Kafka's spelling of an id."""
+    try:
+        return UUID(bytes=base64.urlsafe_b64decode(text + "=="))
+    except (binascii.Error, ValueError) as error:
+        raise ValueError(f"{text!r} is not a topic id") from error
+
+
+def random_topic_id(rng: Random) -> UUID:
+    """Return a version 4 id whose spelling does not start with a dash (Kafka avoids it for the command line's sake)."""
+    while True:
+        topic_id = UUID(int=rng.getrandbits(128), version=4)
+        if not topic_id_to_string(topic_id).startswith("-"):
+            return topic_id
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaAssignment:
+    """A partition's replicas in order of preference."""
+
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAssignment:
+    """``/brokers/topics/T``; ``topic_id`` is None when something older than Kafka 2.8 wrote it."""
+
+    topic: str
+    topic_id: UUID | None
+    partitions: Mapping[int, ReplicaAssignment]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderIsrAndControllerEpoch:
+    """A partition's state with the epoch of the controller that wrote it."""
+
+    leader_and_isr: LeaderAndIsr
+    controller_epoch: int
+
+
+def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
+    return _encode(
+        {
+            "version": 2,
+            "brokerid": broker_id,
+            "timestamp": str(timestamp_ms),
+            "kraftControllerEpoch": -1,
+        }
+    )
+
+
+def decode_controller(data: bytes) -> int:
+    """Return the controller's broker id."""
+    return _integer(CONTROLLER, _decode(CONTROLLER, data), "brokerid")
+
+
+def encode_controller_epoch(epoch: int) -> bytes:
+    return str(epoch).encode()
+
+
+def decode_controller_epoch(data: bytes) -> int:
+    try:
+        return int(data)
+    except ValueError:
+        raise ZnodeFormatError(f"{CONTROLLER_EPOCH} holds {data[:80]!r}, not a number") from None
+
+
+def encode_broker(broker: BrokerEndPoint, timestamp_ms: int) -> bytes:
+    value: dict[str, Any] = {
+        "features": {},
+        "listener_security_protocol_map": {"PLAINTEXT": "PLAINTEXT"},
+        "endpoints": [f"PLAINTEXT://{broker.host}:{broker.port}"],
+        "jmx_port": -1,
+        "port": broker.port,
+        "host": broker.host,
+        "version": 5,
+        "timestamp": str(timestamp_ms),
+    }
+    if broker.rack is not None:
+        value["rack"] = broker.rack
+    return _encode(value)
+
+
+def decode_broker(broker_id: int, data: bytes) -> BrokerEndPoint:
+    """Return the PLAINTEXT endpoint (the only kind that the reference speaks)."""
+    path = broker_path(broker_id)
+    value = _decode(path, data)
+    rack = value.get("rack")
+    for endpoint in value.get("endpoints") or ():
+        protocol, _, address = str(endpoint).partition("://")
+        host, _, port = address.rpartition(":")
+        if protocol == "PLAINTEXT" and port.isdigit():
+            return BrokerEndPoint(broker_id, host.strip("[]"), int(port), rack)
+    raise ZnodeFormatError(f"{path} has no PLAINTEXT endpoint")
+
+
+def encode_topic(assignment: TopicAssignment) -> bytes:
+    """``assignment.topic_id`` must be set: version 3 is what is written."""
+    if assignment.topic_id is None:
+        raise ValueError(f"topic {assignment.topic} has no id")
+    partitions = assignment.partitions
+    return _encode(
+        {
+            "partitions": {str(p): a.replicas for p, a in partitions.items()},
+            "topic_id": topic_id_to_string(assignment.topic_id),
+            "adding_replicas": {
+                str(p): a.adding_replicas for p, a in partitions.items() if a.adding_replicas
+            },
+            "removing_replicas": {
+                str(p): a.removing_replicas for p, a in partitions.items() if a.removing_replicas
+            },
+            "version": 3,
+        }
+    )
+
+
+def decode_topic(topic: str, data: bytes) -> TopicAssignment:
+    path = topic_path(topic)
+    value = _decode(path, data)
+    try:
+        topic_id = value.get("topic_id")
+        adding = value.get("adding_replicas") or {}
+        removing = value.get("removing_replicas") or {}
+        return TopicAssignment(
+            topic=topic,
+            topic_id=None if topic_id is None else topic_id_from_string(topic_id),
+            partitions={
+                int(p): ReplicaAssignment(
+                    replicas=tuple(int(r) for r in replicas),
+                    adding_replicas=tuple(int(r) for r in adding.get(p, ())),
+                    removing_replicas=tuple(int(r) for r in removing.get(p, ())),
+                )
+                for p, replicas in sorted(value["partitions"].items(), key=lambda x: int(x[0]))
+            },
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ZnodeFormatError(f"{path} is not a topic's assignment: {error}") from error
+
+
+def encode_topic_config(config: Mapping[str, str]) -> bytes:
+    return _encode({"version": 1, "config": dict(config)})
+
+
+def encode_state(state: LeaderIsrAndControllerEpoch) -> bytes:
+    leader_and_isr = state.leader_and_isr
+    value: dict[str, Any] = {
+        "controller_epoch": state.controller_epoch,
+        "leader": leader_and_isr.leader,
+        "version": 1,
+        "leader_epoch": leader_and_isr.leader_epoch,
+        "isr": leader_and_isr.isr,
+    }
+    if leader_and_isr.leader_recovery_state is not LeaderRecoveryState.RECOVERED:
+        value["leader_recovery_state"] = int(leader_and_isr.leader_recovery_state)
+    return _encode(value)
+
+
+def decode_state(
+    topic_partition: TopicPartition, data: bytes, zk_version: int
+) -> LeaderIsrAndControllerEpoch:
+    """``zk_version`` (the znode's data version) becomes the partition epoch."""
+    path = state_path(topic_partition)
+    value = _decode(path, data)
+    try:
+        return LeaderIsrAndControllerEpoch(
+            LeaderAndIsr(
+                leader=int(value["leader"]),
+                leader_epoch=int(value["leader_epoch"]),
+                isr=tuple(int(replica) for replica in value["isr"]),
+                leader_recovery_state=LeaderRecoveryState(value.get("leader_recovery_state", 0)),
+                partition_epoch=zk_version,
+            ),
+            controller_epoch=int(value["controller_epoch"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ZnodeFormatError(f"{path} is not a partition's state: {error}") from error
+
+
+def encode_cluster_id(cluster_id: str) -> bytes:
+    return _encode({"version": "1", "id": cluster_id})
+
+
+def decode_cluster_id(data: bytes) -> str:
+    cluster_id = _decode(CLUSTER_ID, data).get("id")
+    if not isinstance(cluster_id, str):
+        raise ZnodeFormatError(f"{CLUSTER_ID} holds no id")
+    return cluster_id
+
+
+def _encode(value: Mapping[str, Any]) -> bytes:
+    return msgspec.json.encode(value)
+
+
+def _decode(path: str, data: bytes) -> dict[str, Any]:
+    try:
+        value = msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        raise ZnodeFormatError(f"{path} does not hold JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ZnodeFormatError(f"{path} holds {type(value).__name__}, not an object")
+    return value
+
+
+def _integer(path: str, value: Mapping[str, Any], key: str) -> int:
+    number = value.get(key)
+    if not isinstance(number, int):
+        raise ZnodeFormatError(f"{path} has {key} {number!r}, not a number")
+    return number
