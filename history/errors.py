@@ -6,6 +6,7 @@
     ├── MissingHistoryError    there is no such run, or a file of it is gone
     ├── ForeignHistoryError    the path exists, but nemesis did not write it (or a newer one did)
     └── DamagedHistoryError    ours, but the bytes are not what was written
+    SparkError                 Spark cannot start: the machine's fault, not the history's
 
 A source that is incomplete but readable (a torn file in ``raw/``) is none of these: it becomes a
 *problem* of the ingested history, which makes verdicts ``unknown``.
@@ -26,3 +27,7 @@ class ForeignHistoryError(HistoryError):
 
 class DamagedHistoryError(HistoryError):
     """A file of ours does not hold what was written into it."""
+
+
+class SparkError(Exception):
+    """Spark cannot start (no Java, an unknown master). The message is one sentence."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from history.errors import HistoryError
+from history.errors import HistoryError, SparkError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,45 +32,70 @@ Answer = TypeVar("Answer")
 DEFAULT_MASTER: Final = "local[2]"
 DRIVER_MEMORY: Final = "1g"
 SHIPPED_PACKAGES: Final = ("history", "checkers")
-_starting = threading.Lock()
+_lock = threading.Lock()
+_running: list[SparkSession] = []
+"""The one session, if it was started."""
 
 
 def session(master: str | None = None) -> SparkSession:
     """Return the process's Spark session, starting it if there is none. Safe to call from any
     thread.
 
-    Once a session runs, it is returned whatever ``master`` says: a process has one. Raises what
-    Spark raises when it cannot start (no Java, an unreachable master).
+    Once a session runs, it is returned whatever ``master`` says: a process has one. Raises
+    SparkError when Spark cannot start (no Java, an unreachable master).
     """
+    with _lock:
+        if not _running:
+            # Workers must run in this virtual environment, whatever the PATH says.
+            os.environ["PYSPARK_PYTHON"] = sys.executable
+            os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+            spark = _start(master or DEFAULT_MASTER)
+            if not is_local(spark.sparkContext.master):
+                _ship_packages(spark)
+            _running.append(spark)
+        return _running[0]
+
+
+def stop() -> None:
+    """End the session, if there is one. Use this and not ``SparkSession.stop``, which we do not see."""
+    with _lock:
+        while _running:
+            _running.pop().stop()
+
+
+def _start(master: str) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    with _starting:
-        active = SparkSession.getActiveSession()
-        if active is not None:
-            return active
-        # Workers must run in this virtual environment, whatever the PATH says.
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-        master = master or DEFAULT_MASTER
-        log4j = Path(__file__).with_name("log4j2.properties").as_uri()
-        builder = (
-            SparkSession.builder.master(master)
-            .appName("nemesis")
-            .config("spark.ui.enabled", "false")
-            .config("spark.ui.showConsoleProgress", "false")
-            .config("spark.driver.memory", DRIVER_MEMORY)
-            .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log4j}")
-            .config("spark.python.worker.faulthandler.enabled", "true")
-        )
-        if is_local(master):
-            builder = builder.config("spark.driver.host", "127.0.0.1").config(
-                "spark.driver.bindAddress", "127.0.0.1"
+    settings = {
+        "spark.app.name": "nemesis",
+        "spark.master": master,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": DRIVER_MEMORY,
+    }
+    if is_local(master):
+        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    conf = SparkConf(loadDefaults=False)
+    for name, value in settings.items():
+        conf.set(name, value)
+    # The JVM greets on stderr, where a run shows its progress; what it says matters only when it fails.
+    with tempfile.TemporaryFile() as jvm_stderr:
+        try:
+            gateway = launch_gateway(conf, popen_kwargs={"stderr": jvm_stderr})
+            context = SparkContext(
+                gateway=gateway, conf=SparkConf(_jvm=gateway.jvm).setAll(settings.items())
             )
-        spark: SparkSession = builder.getOrCreate()
-        spark.sparkContext.setLogLevel("ERROR")
-        if not is_local(master):
-            _ship_packages(spark)
-        return spark
+        except Exception as error:
+            jvm_stderr.seek(0)
+            words = jvm_stderr.read().decode(errors="replace").split("\n")
+            said = [line.strip() for line in words if line.strip()]
+            telling = [line for line in said if "rror" in line or "xception" in line] or said[-1:]
+            reason = telling[0] if telling else " ".join(str(error).split())
+            raise SparkError(f"Spark cannot start with master {master}: {reason[:300]}") from error
+    context.setLogLevel("ERROR")
+    return SparkSession(context)
 
 
 def is_local(master: str) -> bool:

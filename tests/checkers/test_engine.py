@@ -1,0 +1,267 @@
+"""The engines: every shape of check, split anywhere, on Spark and inline, gives one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from benchmarks.generate import events as generated
+from benchmarks.generate import write
+from checkers.engine import check
+from checkers.fold import Check, Fold, Grouped, Results, Scan, conclude
+from checkers.model import Finding, Outcome, Verdict
+from checkers.segment import Key, Segment, proof
+from history import ingest as ingestion
+from history.errors import DamagedHistoryError
+from history.events import Event, Kind
+from history.reader import MANIFEST, FileEntry, Manifest, open_history
+from history.schema import ordered, table
+from history.spark import session, stop
+
+
+def finding(name: str, key: str, *rows: int) -> Finding:
+    return Finding(
+        property=name,
+        verdict=Verdict.INVALID,
+        key=key,
+        sentence=f"{key} is wrong",
+        events=tuple(proof(row) for row in rows),
+    )
+
+
+class AppendsAreEven(Fold[tuple[int, list[int]]]):
+    """Counts appends; finds those at odd offsets."""
+
+    name: ClassVar[str] = "appends-are-even"
+    kinds = frozenset({Kind.APPEND.value})
+    columns = ("offset",)
+
+    def reduce(self, segment: Segment) -> tuple[int, list[int]]:
+        odd = segment.numbers("offset") % 2 == 1
+        return len(segment), segment.rows[odd].tolist()[:3]
+
+    def combine(self, a: tuple[int, list[int]], b: tuple[int, list[int]]) -> tuple[int, list[int]]:
+        return a[0] + b[0], (a[1] + b[1])[:3]
+
+    def finish(self, summary: tuple[int, list[int]]) -> Results:
+        findings = [finding(self.name, f"row {row}", row) for row in summary[1]]
+        return conclude(self.name, checked=summary[0], findings=findings)
+
+
+class EndsGrow(Scan[dict[Key, int], list[tuple[int, int]]]):
+    """Per partition and broker, an append's log end offset is the last one plus one."""
+
+    name: ClassVar[str] = "ends-grow"
+    kinds = frozenset({Kind.APPEND.value})
+    columns = ("topic", "partition", "log_end_offset")
+
+    def state(self, segment: Segment) -> dict[Key, int]:
+        return {
+            key: int(rows.numbers("log_end_offset")[-1])
+            for key, rows in segment.by("topic", "partition", "process")
+        }
+
+    def join(self, a: dict[Key, int], b: dict[Key, int]) -> dict[Key, int]:
+        return a | b
+
+    def reduce(self, segment: Segment, carry: dict[Key, int] | None) -> list[tuple[int, int]]:
+        ends = dict(carry or {})
+        steps = []
+        for row, event in segment.events():
+            key = (event.topic, event.partition, event.process)
+            end = event.log_end_offset or 0
+            steps.append((row, end - ends.get(key, 0)))
+            ends[key] = end
+        return steps
+
+    def combine(self, a: list[tuple[int, int]], b: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        return a + b
+
+    def finish(self, summary: list[tuple[int, int]]) -> Results:
+        bad = [finding(self.name, f"row {row}", row) for row, step in summary if step != 1]
+        return conclude(self.name, checked=len(summary), findings=bad)
+
+
+class ByProcess(Grouped[tuple[int, bool]]):
+    """Per process, which the file does not keep together: counts rows; are their times in order?"""
+
+    name: ClassVar[str] = "by-process"
+    properties = ("rows-counted", "partition-time-order")
+    kinds = frozenset({Kind.APPEND.value, Kind.OK.value, Kind.ZNODE.value})
+    columns = ("topic", "partition")
+    keys = ("process",)
+
+    def check(self, key: Key, segment: Segment) -> tuple[int, bool]:
+        times = [rows.numbers("time") for _, rows in segment.by("topic", "partition")]
+        return len(segment), all((part[1:] >= part[:-1]).all() for part in times)
+
+    def finish(self, summaries: list[tuple[Key, tuple[int, bool]]]) -> Results:
+        total = sum(count for _, (count, _) in summaries)
+        numbers = {str(key[0]): float(count) for key, (count, _) in summaries}
+        wrong = [finding("x", str(key[0])) for key, (_, in_order) in summaries if not in_order]
+        return [
+            conclude("rows-counted", checked=total, numbers=numbers),
+            conclude("partition-time-order", checked=total, findings=wrong),
+        ]
+
+
+class NeverSeen(Fold[int]):
+    name: ClassVar[str] = "never-seen"
+    kinds = frozenset({"no-such-kind"})
+    columns = ()
+
+    def reduce(self, segment: Segment) -> int:
+        raise AssertionError("there is nothing to reduce")
+
+    def combine(self, a: int, b: int) -> int:
+        return a + b
+
+    def finish(self, summary: int) -> Results:
+        raise AssertionError("there is nothing to finish")
+
+
+CHECKS: tuple[Check, ...] = (AppendsAreEven(), EndsGrow(), ByProcess(), NeverSeen())
+
+
+def history_of(directory: Path, events: list[Event], cuts: list[int]) -> Path:
+    """Write a history whose row groups end at these cuts, one file per row group."""
+    rows = ordered(table(events))
+    bounds = sorted({0, rows.num_rows, *(cut for cut in cuts if cut < rows.num_rows)})
+    files = []
+    for number, (start, stop_) in enumerate(pairwise(bounds)):
+        name = f"events-{number:05d}.parquet"
+        pq.write_table(rows.slice(start, stop_ - start), directory / name)
+        files.append(FileEntry(name, stop_ - start))
+    manifest = Manifest(events=rows.num_rows, files=files)
+    (directory / MANIFEST).write_bytes(msgspec.json.encode(manifest))
+    return directory
+
+
+def same(outcome: Outcome) -> object:
+    """What may not depend on the engine."""
+    return outcome.verdict, outcome.results, outcome.events, outcome.problems
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+    return check(history_of(tmp_path_factory.mktemp("whole"), list(generated(400)), []), CHECKS)
+
+
+def test_every_shape_of_check_answers(whole: Outcome) -> None:
+    by_name = {result.property: result for result in whole.results}
+    assert by_name["ends-grow"].verdict == Verdict.VALID
+    assert by_name["ends-grow"].checked == by_name["appends-are-even"].checked > 50
+    assert by_name["appends-are-even"].verdict == Verdict.INVALID
+    assert by_name["rows-counted"].numbers["zookeeper"] == 13.0
+    assert by_name["partition-time-order"].verdict == Verdict.VALID
+    assert by_name["never-seen"].verdict == Verdict.UNKNOWN
+    assert whole.verdict == Verdict.INVALID
+
+
+@settings(max_examples=25, deadline=None)
+@given(cuts=st.lists(st.integers(1, 420), max_size=12))
+def test_no_split_into_row_groups_changes_the_answer(
+    cuts: list[int], whole: Outcome, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    directory = history_of(tmp_path_factory.mktemp("cut"), list(generated(400)), cuts)
+    assert same(check(directory, CHECKS)) == same(whole)
+
+
+def test_findings_carry_whole_events_and_the_faults_in_force(tmp_path: Path) -> None:
+    def fault(time: int, kind: Kind, number: int) -> Event:
+        return Event(
+            time=time,
+            process="nemesis",
+            kind=kind,
+            fault_id=number,
+            fault="pause",
+            targets=[f"broker-{number}"],
+        )
+
+    odd = Event(
+        time=50, process="broker-1", kind="append", topic="t", partition=0, offset=1, isr=[1, 2]
+    )
+    events = [
+        odd,
+        fault(10, Kind.FAULT_APPLIED, 1),
+        fault(40, Kind.FAULT_HEALED, 1),
+        fault(30, Kind.FAULT_APPLIED, 2),
+        fault(60, Kind.FAULT_HEALED, 2),
+        fault(45, Kind.FAULT_APPLIED, 3),
+        fault(51, Kind.FAULT_APPLIED, 4),
+    ]
+    (result,) = check(history_of(tmp_path, events, []), [AppendsAreEven()]).results
+    (found,) = result.findings
+    assert found.faults == ("pause on broker-2", "pause on broker-3")
+    assert found.events == (
+        {
+            "time": 50,
+            "process": "broker-1",
+            "kind": "append",
+            "seq": 0,
+            "topic": "t",
+            "partition": 0,
+            "offset": 1,
+            "isr": [1, 2],
+        },
+    )
+
+
+def test_a_problem_of_the_history_makes_a_valid_verdict_unknown(tmp_path: Path) -> None:
+    directory = history_of(tmp_path, list(generated(100)), [])
+    assert check(directory, [EndsGrow()]).verdict == Verdict.VALID
+    manifest = msgspec.json.decode((directory / MANIFEST).read_bytes(), type=Manifest)
+    torn = msgspec.structs.replace(manifest, problems=["broker-1.jsonl is damaged"])
+    (directory / MANIFEST).write_bytes(msgspec.json.encode(torn))
+    outcome = check(directory, [EndsGrow()])
+    assert outcome.verdict == Verdict.UNKNOWN
+    assert outcome.problems == ("broker-1.jsonl is damaged",)
+    assert outcome.results[0].verdict == Verdict.VALID
+
+
+def test_a_history_without_events_proves_nothing(tmp_path: Path) -> None:
+    outcome = check(history_of(tmp_path, [], []), CHECKS)
+    assert {result.verdict for result in outcome.results} == {Verdict.UNKNOWN}
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    yield session("local[2]")
+    stop()
+
+
+@pytest.mark.e2e
+@pytest.mark.usefixtures("spark")
+class TestSpark:
+    def test_spark_and_inline_agree(self, tmp_path: Path) -> None:
+        directory = history_of(tmp_path, list(generated(400)), [37, 140, 141, 390])
+        spark, inline = (check(directory, CHECKS, engine=name) for name in ("spark", "inline"))
+        assert (spark.engine, inline.engine) == ("spark", "inline")
+        assert same(spark) == same(inline)
+
+    def test_spark_and_inline_ingest_the_same(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(ingestion, "BUCKET_ROWS", 300)
+        run = write(tmp_path, 1500)
+        inline = ingestion.ingest(run)
+        rows = open_history(run.history).table()
+        assert ingestion.ingest(run, session()).events == inline.events > 1000
+        assert len(open_history(run.history).manifest.files) > 3
+        assert open_history(run.history).table().equals(rows)
+
+    def test_damage_met_in_a_task_is_one_sentence(self, tmp_path: Path) -> None:
+        directory = history_of(tmp_path, list(generated(400)), [])
+        history = open_history(directory)
+        (directory / "events-00000.parquet").write_bytes(b"PAR1 no longer PAR1")
+        with pytest.raises(DamagedHistoryError, match=r"events-00000\.parquet is damaged"):
+            check(history, CHECKS, engine="spark")

@@ -1,0 +1,85 @@
+"""Segments and what becomes of findings."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.fold import MAX_FINDINGS, conclude
+from checkers.model import Finding, Verdict
+from checkers.segment import Segment
+from history.events import Event
+from history.schema import table
+
+EVENTS = [
+    Event(time=1, process="a", kind="append", topic="t", partition=0, offset=5),
+    Event(time=2, process="b", kind="append", topic="t", partition=0),
+    Event(time=3, process="a", kind="truncate", topic="t", partition=1, isr=[1, 2]),
+]
+
+
+def segment(events: list[Event]) -> Segment:
+    return Segment.starting_at(table(events), 100)
+
+
+def finding(verdict: Verdict, key: str = "k") -> Finding:
+    return Finding(property="p", verdict=verdict, key=key, sentence="s")
+
+
+def test_events_come_back_as_they_were_with_their_row_numbers() -> None:
+    assert list(segment(EVENTS).events()) == list(zip([100, 101, 102], EVENTS, strict=True))
+
+
+def test_columns_read_as_arrays_with_unset_marked() -> None:
+    whole = segment(EVENTS)
+    assert whole.numbers("offset", missing=-7).tolist() == [5, -7, -7]
+    assert whole.values("isr") == [None, None, [1, 2]]
+    codes, words = whole.codes("process")
+    assert [words[code] for code in codes] == ["a", "b", "a"]
+
+
+def test_a_column_that_was_not_read_is_unset() -> None:
+    part = Segment.starting_at(table(EVENTS).select(["time", "process", "kind", "seq"]), 0)
+    assert part.numbers("offset").tolist() == [-1, -1, -1]
+    assert part.values("isr") == [None, None, None]
+    assert part.is_word("topic", ["t"]).tolist() == [False, False, False]
+
+
+def test_only_keeps_row_numbers() -> None:
+    part = segment(EVENTS).only(["truncate"])
+    assert part.rows.tolist() == [102]
+    assert part.numbers("time").tolist() == [3]
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([None, 0, 1]))))
+def test_grouping_splits_rows_by_key_in_order_of_first_appearance(
+    keys: list[tuple[str, int | None]],
+) -> None:
+    events = [Event(time=0, process=word, kind="x", partition=number) for word, number in keys]
+    expected: dict[tuple[str, int | None], list[int]] = {}
+    for position, key in enumerate(keys):
+        expected.setdefault(key, []).append(position)
+    groups = list(Segment.starting_at(table(events), 0).by("process", "partition"))
+    assert [(key, rows.rows.tolist()) for key, rows in groups] == list(expected.items())
+
+
+def test_nothing_checked_is_unknown_and_the_worst_finding_decides() -> None:
+    assert conclude("p", checked=0).verdict == Verdict.UNKNOWN
+    assert conclude("p", checked=3).verdict == Verdict.VALID
+    found = [finding(Verdict.UNKNOWN), finding(Verdict.INVALID), finding(Verdict.VALID)]
+    result = conclude("p", checked=3, findings=found)
+    assert result.verdict == Verdict.INVALID
+    assert [one.verdict for one in result.findings] == ["invalid", "unknown", "valid"]
+
+
+def test_many_findings_are_all_counted_and_some_kept() -> None:
+    found = [finding(Verdict.UNKNOWN, str(n)) for n in range(MAX_FINDINGS + 5)]
+    result = conclude("p", checked=1, findings=found)
+    assert result.finding_count == MAX_FINDINGS + 5
+    assert [one.key for one in result.findings] == [str(n) for n in range(MAX_FINDINGS)]
+
+
+def test_row_numbers_of_a_selection_follow_its_positions() -> None:
+    part = segment(EVENTS).take(np.array([2, 0]))
+    assert part.rows.tolist() == [102, 100]

@@ -1,0 +1,211 @@
+"""Ingestion: everything arrives, in the documented order; damage is named, never fatal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.generate import write
+from history import raw_lines
+from history.errors import DamagedHistoryError, ForeignHistoryError, MissingHistoryError
+from history.events import Event
+from history.ingest import ingest, load
+from history.reader import MANIFEST, open_history
+from history.run_directory import RunDirectory, RunInfo
+from history.schema import SCHEMA, ordered, table
+
+
+def event(time: int, process: str = "broker-1", kind: str = "append", **columns: object) -> Event:
+    return Event(time=time, process=process, kind=kind, **columns)  # type: ignore[arg-type]
+
+
+def new_run(tmp_path: Path, brokers: int = 1) -> RunDirectory:
+    return RunDirectory.create(tmp_path, RunInfo(scenario="s", seed=1, brokers=brokers))
+
+
+def record(run: RunDirectory, process: str, *events: Event) -> Path:
+    path = run.raw_file(process)
+    path.write_bytes(b"".join(msgspec.json.encode(event) + b"\n" for event in events))
+    return path
+
+
+def whole_run(tmp_path: Path) -> tuple[RunDirectory, Path]:
+    """A run without problems, and the file of its broker."""
+    run = new_run(tmp_path)
+    record(run, "zookeeper", event(-1, "zookeeper", "znode", zxid=1))
+    return run, record(run, "broker-1", *(event(n, seq=n, offset=n) for n in range(3)))
+
+
+def test_rows_come_partition_major_and_zookeeper_first(tmp_path: Path) -> None:
+    run = new_run(tmp_path, brokers=2)
+    orders = {"topic": "orders", "partition": 0}
+    record(
+        run,
+        "broker-1",
+        event(20, seq=0, kind="high-watermark", **orders),
+        event(5, seq=1, kind="phase"),
+        event(30, seq=2, topic="orders", partition=1),
+        event(9, seq=3, topic="apples", partition=0),
+    )
+    record(run, "broker-2", event(20, "broker-2", **orders))
+    record(
+        run,
+        "zookeeper",
+        event(-1, "zookeeper", "znode", zxid=8, **orders),
+        event(-1, "zookeeper", "znode", zxid=7, seq=1, topic="orders"),
+        event(-1, "zookeeper", "znode", zxid=7, seq=0),
+    )
+    report = ingest(run)
+    assert (report.events, report.problems) == (8, ())
+    rows = open_history(run.history).table().to_pylist()
+    assert [(r["topic"], r["partition"], r["time"], r["zxid"], r["kind"]) for r in rows] == [
+        (None, None, -1, 7, "znode"),
+        (None, None, 5, None, "phase"),
+        ("apples", 0, 9, None, "append"),
+        ("orders", None, -1, 7, "znode"),
+        ("orders", 0, -1, 8, "znode"),
+        ("orders", 0, 20, None, "append"),
+        ("orders", 0, 20, None, "high-watermark"),
+        ("orders", 1, 30, None, "append"),
+    ]
+
+
+def test_every_column_survives(tmp_path: Path) -> None:
+    samples = {"time": 1, "seq": 4, "targets": ["broker-1"], "ephemeral": True}
+    for field in SCHEMA:
+        if field.name not in samples:
+            text = "string" in str(field.type)
+            many = str(field.type).startswith("list")
+            samples[field.name] = [3, 1] if many else "wörd" if text else 2**40
+    full = Event(**samples)  # type: ignore[arg-type]
+    run = new_run(tmp_path)
+    record(run, "broker-1", full)
+    ingest(run)
+    (row,) = open_history(run.history).table().to_pylist()
+    assert row == samples
+
+
+def test_a_torn_last_line_is_no_problem(tmp_path: Path) -> None:
+    run, path = whole_run(tmp_path)
+    path.write_bytes(path.read_bytes()[:-9])
+    report = ingest(run)
+    assert (report.events, report.problems) == (3, ())
+
+
+@pytest.mark.parametrize("junk", [b"\xff\xfe", b"{}", b'{"time":1,"kind":"x"}', b'{"tim', b"[1]"])
+def test_a_damaged_line_is_a_problem_and_costs_only_itself(tmp_path: Path, junk: bytes) -> None:
+    run, path = whole_run(tmp_path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0] + junk + b"\n" + b"".join(lines[1:]))
+    report = ingest(run)
+    assert report.events == 4
+    (problem,) = report.problems
+    assert problem.startswith(f"{path} is damaged at byte {len(lines[0])}: ")
+    assert open_history(run.history).problems == report.problems
+
+
+def test_a_broker_without_a_file_and_a_missing_transaction_log_are_problems(tmp_path: Path) -> None:
+    run = new_run(tmp_path, brokers=2)
+    record(run, "broker-1", event(1))
+    missing, zookeeper = ingest(run).problems
+    assert missing.endswith("broker-2.jsonl is missing: nothing is known of what broker-2 did")
+    assert "lacks the transaction logs" in zookeeper
+
+
+def test_nothing_recorded_is_an_error_and_leaves_nothing(tmp_path: Path) -> None:
+    run = new_run(tmp_path)
+    with pytest.raises(MissingHistoryError, match="nothing was recorded"):
+        ingest(run)
+    assert not run.history.exists()
+
+
+def test_loading_ingests_what_was_not_ingested(tmp_path: Path) -> None:
+    run, _ = whole_run(tmp_path)
+    assert load(run).events == 4
+    assert load(run).events == 4
+    assert {path.name for path in run.path.iterdir()} == {"run.json", "raw", "logs", "history"}
+
+
+@settings(max_examples=25, deadline=None)
+@given(piece_bytes=st.integers(1, 400))
+def test_pieces_of_a_file_hold_every_line_once(
+    piece_bytes: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("pieces") / "broker-1.jsonl"
+    events = [event(n, detail="x" * (n % 60)) for n in range(40)]
+    path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in events))
+    times = []
+    for piece in raw_lines.byte_ranges(path, piece_bytes):
+        rows, problems = raw_lines.read(piece)
+        assert problems == []
+        times += rows.column("time").to_pylist()
+    assert times == list(range(40))
+
+
+def test_the_fast_and_the_slow_way_read_the_same(tmp_path: Path) -> None:
+    run = write(tmp_path, 500)
+    path = run.raw_file("broker-1")
+    fast, _ = raw_lines.read(raw_lines.byte_ranges(path)[0])
+    path.write_bytes(path.read_bytes() + b"junk")
+    slow, problems = raw_lines.read(raw_lines.byte_ranges(path)[0])
+    assert problems == []
+    assert fast.to_pylist() == slow.to_pylist()
+
+
+@given(
+    st.lists(
+        st.builds(
+            event,
+            st.integers(-1, 3),
+            st.sampled_from(["a", "b"]),
+            st.sampled_from(["append", "high-watermark"]),
+            topic=st.sampled_from([None, "t", "u"]),
+            partition=st.sampled_from([None, 0, 1]),
+            seq=st.integers(0, 3),
+        )
+    ),
+    st.randoms(use_true_random=False),
+)
+def test_the_order_does_not_depend_on_arrival(events: list[Event], random: object) -> None:
+    shuffled = list(events)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    expected = ordered(table(events)).to_pylist()
+    assert ordered(table(shuffled)).to_pylist() == expected
+
+
+class TestDamagedHistory:
+    @pytest.fixture
+    def run(self, tmp_path: Path) -> RunDirectory:
+        run, _ = whole_run(tmp_path)
+        ingest(run)
+        return run
+
+    def test_absent(self, tmp_path: Path) -> None:
+        with pytest.raises(MissingHistoryError, match="no history at"):
+            open_history(tmp_path)
+
+    def test_foreign_manifest(self, run: RunDirectory) -> None:
+        (run.history / MANIFEST).write_text('{"hello": 1}')
+        with pytest.raises(ForeignHistoryError, match="manifest"):
+            open_history(run.history)
+
+    def test_missing_file(self, run: RunDirectory) -> None:
+        (run.history / "events-00000.parquet").unlink()
+        with pytest.raises(MissingHistoryError, match=r"events-00000\.parquet is missing"):
+            open_history(run.history)
+
+    def test_truncated_file(self, run: RunDirectory) -> None:
+        path = run.history / "events-00000.parquet"
+        path.write_bytes(path.read_bytes()[:-100])
+        with pytest.raises(DamagedHistoryError, match=r"events-00000\.parquet is damaged"):
+            open_history(run.history)
+
+    def test_flipped_bits_in_a_page(self, run: RunDirectory) -> None:
+        path = run.history / "events-00000.parquet"
+        path.write_bytes(path.read_bytes().replace(b"broker-1", b"broker-7", 1))
+        with pytest.raises(DamagedHistoryError, match=r"events-00000\.parquet is damaged"):
+            open_history(run.history).table()
