@@ -111,6 +111,8 @@ class FetchParams:
     min_bytes: int
     max_bytes: int
     isolation: FetchIsolation
+    replica_epoch: int = -1
+    """The follower's broker epoch (Fetch 15 and later); −1 when it did not say."""
 
     @property
     def is_from_follower(self) -> bool:

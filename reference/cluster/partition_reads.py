@@ -1,0 +1,190 @@
+"""Reading from a replica: fetches of consumers and followers, offsets by time, where an epoch ends.
+
+A request may carry the leader epoch that its sender believes in. If ours is newer the sender is fenced, if ours
+is older it is told to wait: so neither a zombie leader nor an uninformed follower can do harm (KIP-320). A
+follower's fetch also says which epoch its last record has; when that epoch ends before the follower's log does,
+the answer holds no records but the point where the two logs part (KIP-595's truncation on fetch).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kio.schema.errors import ErrorCode
+
+from reference.cluster.errors import ReplicaError
+from reference.cluster.partition import Partition
+from reference.cluster.replica import Replica
+from reference.log.errors import OffsetOutOfRangeError
+from reference.log.log import Log
+from reference.model import (
+    UNDEFINED_EPOCH,
+    UNDEFINED_OFFSET,
+    EpochEndOffset,
+    FetchIsolation,
+    FetchParams,
+    FetchPartitionRequest,
+    ListOffsetsResult,
+)
+
+DEBUGGING_REPLICA_ID = -2
+LATEST_TIMESTAMP = -1
+EARLIEST_TIMESTAMP = -2
+EARLIEST_LOCAL_TIMESTAMP = -4
+
+
+@dataclass(frozen=True, slots=True)
+class LogReadInfo:
+    """What one read found; the offsets are those before the read had any effect."""
+
+    records: bytes
+    high_watermark: int
+    log_start_offset: int
+    diverging_epoch: EpochEndOffset | None = None
+
+
+def local_log(partition: Partition, current_leader_epoch: int, *, leader_only: bool) -> Log:
+    """The replica's log, once the sender's leader epoch is checked (−1: it did not say). Raises ReplicaError."""
+    if current_leader_epoch != UNDEFINED_EPOCH:
+        if current_leader_epoch < partition.leader_epoch:
+            raise ReplicaError(
+                ErrorCode.fenced_leader_epoch,
+                f"{partition.topic_partition} is at leader epoch {partition.leader_epoch}",
+            )
+        if current_leader_epoch > partition.leader_epoch:
+            raise ReplicaError(
+                ErrorCode.unknown_leader_epoch,
+                f"{partition.topic_partition} is only at leader epoch {partition.leader_epoch}",
+            )
+    if leader_only:
+        return partition.leader_log
+    if partition.log is None:
+        raise ReplicaError(
+            ErrorCode.not_leader_or_follower, f"{partition.topic_partition} has no log here"
+        )
+    return partition.log
+
+
+def readable_until(log: Log, isolation: FetchIsolation) -> int:
+    """The offset up to which (exclusive) such a reader may see the log."""
+    return log.log_end_offset if isolation is FetchIsolation.LOG_END else log.high_watermark
+
+
+def fetch_records(
+    partition: Partition,
+    params: FetchParams,
+    request: FetchPartitionRequest,
+    *,
+    max_bytes: int,
+    min_one_message: bool,
+    update_fetch_state: bool,
+) -> LogReadInfo:
+    """Read for a fetch; a follower's, if it succeeds and ``update_fetch_state``, also counts as its progress.
+
+    Raises ReplicaError, or OffsetOutOfRangeError; then nothing is believed of the follower (KAFKA-8400).
+    """
+    log = local_log(
+        partition,
+        request.current_leader_epoch,
+        leader_only=params.replica_id != DEBUGGING_REPLICA_ID,
+    )
+    replica = _follower(partition, params, request) if params.is_from_follower else None
+    info = _read(log, params.isolation, request, max_bytes, min_one_message=min_one_message)
+    if replica is not None and update_fetch_state and info.diverging_epoch is None:
+        partition.update_follower_fetch_state(
+            replica,
+            fetch_offset=request.fetch_offset,
+            log_start_offset=request.log_start_offset,
+            broker_epoch=params.replica_epoch,
+        )
+    return info
+
+
+def last_offset_for_leader_epoch(
+    partition: Partition, current_leader_epoch: int, leader_epoch: int
+) -> EpochEndOffset:
+    """Where the epoch, or the largest smaller one, ends on this leader; −1/−1 if unknown. Raises ReplicaError."""
+    log = local_log(partition, current_leader_epoch, leader_only=True)
+    return _end_of_epoch(log, leader_epoch)
+
+
+def list_offset(
+    partition: Partition, timestamp: int, current_leader_epoch: int, replica_id: int
+) -> ListOffsetsResult:
+    """Answer ListOffsets: for consumers (−1) below the high watermark, for replicas and debuggers all of the log.
+
+    Raises ReplicaError; OFFSET_NOT_AVAILABLE while the high watermark of a new leader is still behind the start of its
+    epoch, since a consumer might then see its end fall (KIP-207).
+    """
+    log = local_log(partition, current_leader_epoch, leader_only=replica_id != DEBUGGING_REPLICA_ID)
+    is_consumer = replica_id == -1
+    end_offset = log.high_watermark if is_consumer else log.log_end_offset
+    start = partition.leader_epoch_start_offset
+    is_settled = not is_consumer or start is None or log.high_watermark >= start
+    if timestamp == LATEST_TIMESTAMP and is_settled:
+        return ListOffsetsResult(ErrorCode.none, -1, end_offset, partition.leader_epoch)
+    if timestamp in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
+        epoch = log.leader_epoch_cache.epoch_for_offset(log.log_start_offset)
+        return ListOffsetsResult(
+            ErrorCode.none, -1, log.log_start_offset, UNDEFINED_EPOCH if epoch is None else epoch
+        )
+    found = log.offset_for_timestamp(timestamp) if timestamp >= 0 else None
+    if found is not None and found.offset < end_offset:
+        return ListOffsetsResult(ErrorCode.none, found.timestamp, found.offset, found.leader_epoch)
+    if not is_settled:
+        raise ReplicaError(
+            ErrorCode.offset_not_available,
+            f"{partition.topic_partition}: high watermark is behind the leader epoch's start",
+        )
+    return ListOffsetsResult(ErrorCode.none)
+
+
+def _follower(partition: Partition, params: FetchParams, request: FetchPartitionRequest) -> Replica:
+    replica = partition.remote_replicas.get(params.replica_id)
+    if replica is None:
+        # With an agreed epoch the assignment must have changed since: let the follower ask again (KAFKA-12984).
+        raise ReplicaError(
+            ErrorCode.not_leader_or_follower
+            if request.current_leader_epoch == UNDEFINED_EPOCH
+            else ErrorCode.unknown_leader_epoch,
+            f"broker {params.replica_id} is no replica of {partition.topic_partition}",
+        )
+    if 0 <= params.replica_epoch < replica.broker_epoch:
+        raise ReplicaError(
+            ErrorCode.not_leader_or_follower,
+            f"an earlier life of broker {params.replica_id} fetches {partition.topic_partition}",
+        )
+    return replica
+
+
+def _read(
+    log: Log,
+    isolation: FetchIsolation,
+    request: FetchPartitionRequest,
+    max_bytes: int,
+    *,
+    min_one_message: bool,
+) -> LogReadInfo:
+    high_watermark, log_start_offset = log.high_watermark, log.log_start_offset
+    if request.last_fetched_epoch != UNDEFINED_EPOCH:
+        end = _end_of_epoch(log, request.last_fetched_epoch)
+        if end.end_offset == UNDEFINED_OFFSET or request.fetch_offset < log_start_offset:
+            raise OffsetOutOfRangeError(
+                f"{log.topic_partition} cannot tell where epoch {request.last_fetched_epoch} ends"
+            )
+        if end.leader_epoch < request.last_fetched_epoch or end.end_offset < request.fetch_offset:
+            return LogReadInfo(b"", high_watermark, log_start_offset, end)
+    records = log.read(
+        request.fetch_offset,
+        max_bytes,
+        readable_until(log, isolation),
+        min_one_message=min_one_message,
+    )
+    return LogReadInfo(records, high_watermark, log_start_offset)
+
+
+def _end_of_epoch(log: Log, leader_epoch: int) -> EpochEndOffset:
+    found = log.end_offset_for_epoch(leader_epoch)
+    if found is None:
+        return EpochEndOffset(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
+    return EpochEndOffset(found.leader_epoch, found.offset)

@@ -1,0 +1,35 @@
+"""A way to another broker, as those who send requests see it; ``reference.network.network_client`` is the real
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from reference.kafka_config import KafkaConfig
+from reference.network.network_client import BrokerConnection
+
+
+class Connection(Protocol):
+    """One request in flight; any failure raises NetworkError and the next request connects anew."""
+
+    async def send(self, host: str, port: int, request: Any, *, timeout_s: float) -> Any: ...
+    async def close(self) -> None: ...
+
+
+ConnectionFactory = Callable[[str], Connection]
+"""Makes a connection for the given client id."""
+
+
+def connection_factory(config: KafkaConfig) -> ConnectionFactory:
+    """Connections that leave from the broker's own address."""
+
+    def connect(client_id: str) -> Connection:
+        return BrokerConnection(
+            client_id=client_id,
+            source_address=config.source_address,
+            max_response_bytes=config.socket_request_max_bytes,
+        )
+
+    return connect

@@ -1,0 +1,242 @@
+"""What clients and followers ask of a broker's replicas: append, fetch, offsets, ends of epochs.
+
+Every refusal becomes an error code of its own partition; a request never fails as a whole. A log that fails
+while appending takes its replica offline, since what it then holds is unknown.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+
+from kio.schema.errors import ErrorCode
+
+from reference.cluster.errors import ReplicaError
+from reference.cluster.partition import Partition
+from reference.cluster.partition_reads import (
+    fetch_records,
+    last_offset_for_leader_epoch,
+    list_offset,
+)
+from reference.kafka_config import KafkaConfig
+from reference.log.errors import KafkaStorageError, LogError, RecordError
+from reference.log.log import LogAppendInfo
+from reference.model import (
+    UNDEFINED_EPOCH,
+    UNDEFINED_OFFSET,
+    EpochEndOffset,
+    FetchParams,
+    FetchPartitionRequest,
+    FetchPartitionResult,
+    ListOffsetsResult,
+    ProducePartitionResult,
+    TopicPartition,
+)
+from reference.server.delayed_fetch import DelayedFetch, is_worth_sending
+from reference.server.delayed_operations import DelayedOperationPurgatory
+from reference.server.delayed_produce import DelayedProduce, acknowledge
+from reference.server.metadata_cache import MetadataCache
+from reference.trace import Tracer
+
+_logger = logging.getLogger(__name__)
+
+_VALID_ACKS = (-1, 0, 1)
+
+
+class ReplicaData(ABC):
+    """The hosted partitions and the requests that wait for them. ``ReplicaManager`` fills it."""
+
+    def __init__(
+        self, config: KafkaConfig, *, tracer: Tracer, metadata_cache: MetadataCache
+    ) -> None:
+        self._config = config
+        self._tracer = tracer
+        self._metadata_cache = metadata_cache
+        self._partitions: dict[TopicPartition, Partition] = {}
+        self._offline: set[TopicPartition] = set()
+        self._delayed_produces = DelayedOperationPurgatory()
+        self._delayed_fetches = DelayedOperationPurgatory()
+
+    def partitions(self) -> Iterable[Partition]:
+        """Every hosted replica."""
+        return self._partitions.values()
+
+    def partition(self, topic_partition: TopicPartition) -> Partition:
+        """Return the hosted replica; raises ReplicaError with what a client should be told."""
+        partition = self._partitions.get(topic_partition)
+        if partition is not None:
+            return partition
+        if topic_partition in self._offline:
+            raise ReplicaError(ErrorCode.kafka_storage_error, f"{topic_partition} is offline")
+        if self._metadata_cache.contains(topic_partition):
+            raise ReplicaError(
+                ErrorCode.not_leader_or_follower, f"{topic_partition} is not hosted here"
+            )
+        raise ReplicaError(
+            ErrorCode.unknown_topic_or_partition, f"{topic_partition} is not known here"
+        )
+
+    @abstractmethod
+    def mark_offline(self, topic_partition: TopicPartition) -> None:
+        """Stop serving a replica whose log failed."""
+
+    def complete_delayed_operations(self, topic_partition: TopicPartition) -> None:
+        """Re-examine what waits for the partition; called after each of its changes."""
+        self._delayed_produces.check_and_complete(topic_partition)
+        self._delayed_fetches.check_and_complete(topic_partition)
+
+    async def append_records(
+        self, *, timeout_ms: int, acks: int, entries: Mapping[TopicPartition, bytes]
+    ) -> dict[TopicPartition, ProducePartitionResult]:
+        """Append to the leaders here; with acks −1, wait until the ISR has it or ``timeout_ms`` has passed."""
+        if acks not in _VALID_ACKS:
+            return dict.fromkeys(entries, ProducePartitionResult(ErrorCode.invalid_required_acks))
+        results: dict[TopicPartition, ProducePartitionResult] = {}
+        appended: dict[TopicPartition, LogAppendInfo] = {}
+        for topic_partition, records in entries.items():
+            outcome = self._append(topic_partition, records, acks)
+            if isinstance(outcome, ProducePartitionResult):
+                results[topic_partition] = outcome
+            else:
+                appended[topic_partition] = outcome
+        if acks != -1:
+            return results | {
+                topic_partition: acknowledge(self.partition(topic_partition), info, acks)
+                for topic_partition, info in appended.items()
+            }
+        delayed = DelayedProduce(appended, acks=acks, partition_of=self.partition)
+        await self._delayed_produces.wait(delayed, appended, timeout_s=timeout_ms / 1000)
+        return results | delayed.results()
+
+    def _append(
+        self, topic_partition: TopicPartition, records: bytes, acks: int
+    ) -> LogAppendInfo | ProducePartitionResult:
+        try:
+            return self.partition(topic_partition).append_as_leader(records, acks)
+        except ReplicaError as error:
+            return ProducePartitionResult(error.code, error_message=str(error))
+        except KafkaStorageError as error:
+            _logger.error("%s: %s", topic_partition, error)
+            self.mark_offline(topic_partition)
+            return ProducePartitionResult(ErrorCode.kafka_storage_error)
+        except (LogError, RecordError) as error:
+            return ProducePartitionResult(error.error_code, error_message=str(error))
+
+    async def fetch(
+        self, params: FetchParams, requests: Sequence[FetchPartitionRequest]
+    ) -> list[FetchPartitionResult]:
+        """Read, waiting up to ``max_wait_ms`` for ``min_bytes``; one result per request, in order."""
+        results = self._read_all(params, requests, update_fetch_state=True)
+        if params.max_wait_ms <= 0 or not requests or is_worth_sending(results, params):
+            return results
+        await self._delayed_fetches.wait(
+            DelayedFetch(params, requests, partition_of=self.partition),
+            [request.topic_partition for request in requests],
+            timeout_s=params.max_wait_ms / 1000,
+        )
+        return self._read_all(params, requests, update_fetch_state=False)
+
+    def _read_all(
+        self,
+        params: FetchParams,
+        requests: Sequence[FetchPartitionRequest],
+        *,
+        update_fetch_state: bool,
+    ) -> list[FetchPartitionResult]:
+        results = []
+        remaining = params.max_bytes
+        is_empty = True
+        for request in requests:
+            result = self._read(
+                params,
+                request,
+                max_bytes=max(min(request.max_bytes, remaining), 0),
+                min_one_message=is_empty,
+                update_fetch_state=update_fetch_state,
+            )
+            results.append(result)
+            remaining -= len(result.records)
+            is_empty = is_empty and not result.records
+        return results
+
+    def _read(
+        self,
+        params: FetchParams,
+        request: FetchPartitionRequest,
+        *,
+        max_bytes: int,
+        min_one_message: bool,
+        update_fetch_state: bool,
+    ) -> FetchPartitionResult:
+        topic_partition = request.topic_partition
+        try:
+            partition = self.partition(topic_partition)
+            if request.topic_id not in (None, partition.topic_id):
+                return FetchPartitionResult(topic_partition, ErrorCode.inconsistent_topic_id)
+            info = fetch_records(
+                partition,
+                params,
+                request,
+                max_bytes=max_bytes,
+                min_one_message=min_one_message,
+                update_fetch_state=update_fetch_state,
+            )
+        except ReplicaError as error:
+            return self._refused_fetch(topic_partition, error.code)
+        except LogError as error:
+            return FetchPartitionResult(topic_partition, error.error_code)
+        return FetchPartitionResult(
+            topic_partition,
+            ErrorCode.none,
+            high_watermark=info.high_watermark,
+            log_start_offset=info.log_start_offset,
+            records=info.records,
+            diverging_epoch=info.diverging_epoch,
+        )
+
+    def _refused_fetch(
+        self, topic_partition: TopicPartition, code: ErrorCode
+    ) -> FetchPartitionResult:
+        """An error, with the leader that the asker should turn to if we know better (KIP-951)."""
+        partition = self._partitions.get(topic_partition)
+        if (
+            code not in (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
+            or partition is None
+            or partition.leader_id is None
+        ):
+            return FetchPartitionResult(topic_partition, code)
+        return FetchPartitionResult(
+            topic_partition,
+            code,
+            current_leader_id=partition.leader_id,
+            current_leader_epoch=partition.leader_epoch,
+        )
+
+    def list_offset(
+        self,
+        topic_partition: TopicPartition,
+        timestamp: int,
+        current_leader_epoch: int,
+        replica_id: int,
+    ) -> ListOffsetsResult:
+        """Find an offset by time; see ``partition_reads.list_offset``."""
+        try:
+            partition = self.partition(topic_partition)
+            return list_offset(partition, timestamp, current_leader_epoch, replica_id)
+        except ReplicaError as error:
+            return ListOffsetsResult(error.code)
+        except LogError as error:
+            return ListOffsetsResult(error.error_code)
+
+    def end_offset_for_epoch(
+        self, topic_partition: TopicPartition, current_leader_epoch: int, leader_epoch: int
+    ) -> tuple[ErrorCode, EpochEndOffset]:
+        """Where the epoch ends on the leader here; −1/−1 if unknown or refused."""
+        try:
+            partition = self.partition(topic_partition)
+            return ErrorCode.none, last_offset_for_leader_epoch(
+                partition, current_leader_epoch, leader_epoch
+            )
+        except ReplicaError as error:
+            return error.code, EpochEndOffset(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
