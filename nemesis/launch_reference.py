@@ -1,7 +1,7 @@
 """Start a broker of the reference with one planted bug: ``python -m nemesis.launch_reference CONFIG --mutant NAME``.
 
-The bug is planted before the broker is built, in this process only: ``reference/`` itself is always the
-correct code.
+The bug is planted in this process only, and before the broker's modules take each other's names: ``reference/``
+itself is always the correct code.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import argparse
 import sys
 
 from nemesis import mutants
-from reference.__main__ import main as run_broker
 
 
 def main(arguments: list[str]) -> None:
@@ -21,6 +20,8 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     if options.mutant is not None:
         mutants.apply(options.mutant)
+    from reference.__main__ import main as run_broker
+
     run_broker([options.config])
 
 
