@@ -131,7 +131,7 @@ def _first_pass(plan: _Plan, group: RowGroup) -> list[Any]:
     whole = plan.read(group)
     answers: list[Any] = []
     for checker in plan.checks:
-        segment = whole.only(checker.kinds)
+        segment = _rows_for(checker, whole)
         if not len(segment):
             answers.append(None)
         elif isinstance(checker, Fold):
@@ -143,6 +143,11 @@ def _first_pass(plan: _Plan, group: RowGroup) -> list[Any]:
         else:
             raise TypeError(f"{checker!r} is neither a Fold, a Scan nor Grouped")
     return answers
+
+
+def _rows_for(checker: Check, whole: Segment) -> Segment:
+    keys = checker.keys if isinstance(checker, Grouped) else ()
+    return whole.only(checker.kinds, (*checker.columns, *keys))
 
 
 def _scan(
@@ -180,7 +185,7 @@ def _second_pass(plan: _Plan, work: tuple[RowGroup, list[Any]]) -> list[Any]:
     answers: list[Any] = []
     for checker, carry in zip(plan.checks, carries, strict=True):
         assert isinstance(checker, Scan)
-        segment = whole.only(checker.kinds)
+        segment = _rows_for(checker, whole)
         answers.append(checker.reduce(segment, carry) if len(segment) else None)
     return answers
 
@@ -212,7 +217,7 @@ def _check_bundle(plan: _Plan, bundle: _Bundle) -> list[tuple[int, Key, Any]]:
     checker = plan.checks[bundle.check]
     assert isinstance(checker, Grouped)
     alone = _Plan.of([checker])
-    segments = [alone.read(group).only(checker.kinds) for group in bundle.groups]
+    segments = [_rows_for(checker, alone.read(group)) for group in bundle.groups]
     joined = Segment(
         pa.concat_tables([segment.table for segment in segments]),
         np.concatenate([segment.rows for segment in segments]),

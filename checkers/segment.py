@@ -46,7 +46,7 @@ class Segment:
         """The row number of each row, in the whole history."""
         self._numbers: dict[tuple[str, int], Numbers] = {}
         self._codes: dict[str, tuple[Numbers, list[str]]] = {}
-        self._only: dict[frozenset[str], Segment] = {}
+        self._only: dict[tuple[frozenset[str], frozenset[str]], Segment] = {}
 
     @classmethod
     def starting_at(cls, table: pa.Table, first_row: int) -> Segment:
@@ -105,12 +105,18 @@ class Segment:
         hit = np.array([word in wanted for word in words] + [False], dtype=np.bool_)
         return hit[codes]
 
-    def only(self, kinds: Iterable[str]) -> Segment:
-        """The rows of these kinds. The answer is kept: many checkers ask for the same kinds."""
-        wanted = frozenset(str(kind) for kind in kinds)
-        if wanted not in self._only:
-            self._only[wanted] = self.where(self.is_word("kind", wanted))
-        return self._only[wanted]
+    def only(self, kinds: Iterable[str], columns: Iterable[str] | None = None) -> Segment:
+        """The rows of these kinds, with these columns beside the usual ones (default: all).
+
+        The answer is kept: many checkers ask for the same kinds.
+        """
+        names = self.table.column_names
+        wanted = frozenset(names if columns is None else (*ALWAYS, *columns))
+        chosen = frozenset(str(kind) for kind in kinds)
+        if (chosen, wanted) not in self._only:
+            part = Segment(self.table.select([name for name in names if name in wanted]), self.rows)
+            self._only[chosen, wanted] = part.where(self.is_word("kind", chosen))
+        return self._only[chosen, wanted]
 
     def where(self, mask: Mask) -> Segment:
         """The rows where the mask is true."""
