@@ -13,7 +13,6 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from reference.log.errors import CorruptRecordError, UnsupportedForMessageFormatError
 from reference.model import (
     FetchIsolation,
     FetchParams,
@@ -23,7 +22,7 @@ from reference.model import (
     TopicPartition,
 )
 from reference.network.request_channel import CloseConnectionError
-from reference.protocol.record_batch import iter_batches
+from reference.protocol.record_batch import RecordError, iter_batches
 from reference.protocol.schema import build, build_items, item_class
 from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
 from reference.server.metadata_cache import MetadataCache
@@ -106,6 +105,7 @@ class DataApis:
                     "error_code": result.error,
                     "base_offset": result.base_offset,
                     "log_start_offset": result.log_start_offset,
+                    "record_errors": (),
                     "error_message": result.error_message,
                 }
                 info = self._metadata_cache.partition_info(topic_partition)
@@ -273,10 +273,8 @@ def _records_error(records: bytes, version: int) -> ErrorCode | None:
     """A produce request carries one batch of format 2 per partition; what else is wrong the log finds out."""
     try:
         batches = list(iter_batches(records))
-    except UnsupportedForMessageFormatError:
-        return ErrorCode.unsupported_for_message_format
-    except CorruptRecordError:
-        return ErrorCode.corrupt_message
+    except RecordError as error:
+        return error.error_code
     if len(batches) != 1:
         return ErrorCode.invalid_record
     batch = batches[0]
