@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from reference.log.errors import KafkaStorageError
 from reference.log.offset_index import OffsetIndex
 from reference.ports import Disk
 from reference.protocol.record_batch import (
@@ -29,7 +30,8 @@ def segment_file_name(base_offset: int, suffix: str) -> str:
 
 
 class LogSegment:
-    """A run of batches from ``base_offset`` on. All methods raise OSError when the disk fails."""
+    """A run of batches from ``base_offset`` on. All methods raise OSError when the disk fails, KafkaStorageError
+    when the file does not hold what was written to it."""
 
     def __init__(self, disk: Disk, directory: str, base_offset: int) -> None:
         self.base_offset = base_offset
@@ -185,7 +187,15 @@ class LogSegment:
         return OffsetIndex.from_bytes(data, base_offset=self.base_offset, segment_size=self.size)
 
     def _header_at(self, position: int) -> RecordBatchHeader:
-        return read_header(self._disk.read(self._path, position, HEADER_SIZE), 0, position)
+        return self._checked_header(self._disk.read(self._path, position, HEADER_SIZE), 0, position)
+
+    def _checked_header(self, data: bytes, at: int, position: int) -> RecordBatchHeader:
+        """Return a header of the part that recovery has vouched for; the file was changed behind our back if not."""
+        if len(data) - at >= HEADER_SIZE:
+            header = read_header(data, at, position)
+            if is_plausible(header):
+                return header
+        raise KafkaStorageError(f"{self._path} has no record batch at {position}")
 
     def _batch_boundary(self, position: int) -> int:
         """Return the largest start of a batch that is not behind the position."""
@@ -203,7 +213,7 @@ class LogSegment:
             at = position - start
             if at + HEADER_SIZE > len(window):
                 window, start, at = self._disk.read(self._path, position, _WALK_WINDOW), position, 0
-            header = read_header(window, at, position)
+            header = self._checked_header(window, at, position)
             yield header
             position += header.size_in_bytes
 

@@ -38,8 +38,11 @@ def read_all(log: Log) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     offset = log.log_start_offset
     while offset < log.log_end_offset:
-        found += ranges(log.read(offset, MANY, MANY, min_one_message=True))
-        offset = found[-1][1] + 1
+        more = ranges(log.read(offset, MANY, MANY, min_one_message=True))
+        assert more, f"nothing to read at {offset}"
+        assert more[-1][1] >= offset
+        found += more
+        offset = more[-1][1] + 1
     return found
 
 
@@ -188,6 +191,28 @@ def test_every_offset_is_found_in_a_log_with_an_index(tmp_path: Path) -> None:
             if index_is == "damaged":
                 index.unlink()
         log = open_log(tmp_path, **config)
+
+
+def test_every_offset_is_found_after_a_truncation_within_the_index(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    batches = [log.append_as_leader(batch(2, payload=b"x" * 1500), 0)[:2] for _ in range(30)]
+    log.truncate_to(21)
+    del batches[10:]
+    batches += [log.append_as_leader(batch(1, payload=b"x" * 900), 1)[:2] for _ in range(40)]
+    assert read_all(log) == batches
+    for offset in range(log.log_end_offset):
+        holding = next(b for b in batches if b[1] >= offset)
+        assert ranges(log.read(offset, 1, MANY, min_one_message=True)) == [holding]
+
+
+def test_a_file_changed_behind_our_back_is_a_storage_error(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    log.append_as_leader(batch() + batch() + batch(), 0)
+    file = tmp_path / "t-0" / ("0" * 20 + ".log")
+    for changed in (bytes(file.stat().st_size), file.read_bytes()[:30]):
+        file.write_bytes(changed)
+        with pytest.raises(KafkaStorageError):
+            log.read(1, MANY, MANY, min_one_message=True)
 
 
 def test_the_index_file_is_in_kafkas_format(tmp_path: Path) -> None:
