@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.generate import write
-from checkers import CHECKERS
+from checkers import select
 from checkers.engine import check
 from checkers.segment import ALWAYS
 from history.ingest import ingest
@@ -31,7 +31,7 @@ ROUNDS = 3
 
 def main(events: int = EVENTS) -> None:
     """Generate a history, time the passes over it, print a table."""
-    checks = [factory() for factory in dict.fromkeys(CHECKERS.values())]
+    checks = select()
     wanted = {*ALWAYS, *(name for one in checks for name in one.columns)}
     columns = [name for name in SCHEMA.names if name in wanted]
     with tempfile.TemporaryDirectory(prefix="nemesis-bench-") as store:
