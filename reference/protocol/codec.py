@@ -19,11 +19,14 @@ from kio.serial import entity_reader, entity_writer
 
 from reference.protocol.bounds import check_bounds
 from reference.protocol.errors import ProtocolError, UnsupportedVersionError
+from reference.protocol.schema import cached
 
 _SIZE = Struct(">i")
 _HEADER_START = Struct(">hhi")
 
 SIZE_BYTES = _SIZE.size
+
+_request_class = cached(load_request_schema)  # kio resolves the name by import each time
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ def decode_request(frame: bytes, *, is_offered: Callable[[int, int], bool]) -> R
     api_key, api_version, correlation_id = _HEADER_START.unpack_from(frame)
     if not is_offered(api_key, api_version):
         raise UnsupportedVersionError(api_key, api_version, correlation_id)
-    schema: Any = load_request_schema(api_key, api_version)
+    schema: Any = _request_class(api_key, api_version)
     header, offset = _decode(schema.__header_schema__, frame, 0)
     message, _ = _decode(schema, frame, offset)
     return Request(
