@@ -102,7 +102,7 @@ def test_under_steady_load_reaching_the_previous_end_is_being_caught_up(tmp_path
     for end in range(5):
         host.partition.append_as_leader(batch(1), acks=-1)
         host.fetch(2, end)
-        host.now += LAG_S - 1
+        host.now += LAG_S / 2
     host.partition.maybe_shrink_isr()
     assert host.proposals.sent == []
 
