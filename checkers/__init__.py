@@ -1,0 +1,67 @@
+"""The judges: one module per family of properties, each with its prose and smallest breaking history.
+
+* ``fold``, ``segment``, ``engine``   what a check is, what it sees, how it is run (start with ``fold``)
+* ``model``                           verdicts, findings, results
+* ``controller``                      one live controller per epoch, stale ones fenced
+* ``leadership``                      leader epochs, one leader per epoch, elections from the ISR
+* ``replication``                     high watermarks and the agreement of logs
+* ``log``                             what clients see: lost, unseen, duplicate, reordered
+* ``convergence``, ``faults``         did the cluster come back; did the faults strike at all
+* ``rare``, ``znodes``, ``findings``  what the checks above share
+
+``CHECKERS`` names every property and the check that decides it; ``select`` turns names into checks. Imports of ours:
+``history`` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from checkers.controller import ControllerEpochGrows, SingleController, StaleControllerFenced
+from checkers.convergence import Convergence
+from checkers.faults import FaultEffect
+from checkers.fold import Check
+from checkers.leadership import LeaderEpochGrows, LeaderFromIsr, OneLeaderPerEpoch
+from checkers.log import ClientLog
+from checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
+from checkers.replication.high_watermark import HwBounded, HwGrows
+from checkers.replication.logs import ReplicaLogs
+
+__all__ = ["CHECKERS", "select"]
+
+_IN_REPORT_ORDER: tuple[type[Check], ...] = (
+    SingleController,
+    ControllerEpochGrows,
+    StaleControllerFenced,
+    LeaderEpochGrows,
+    OneLeaderPerEpoch,
+    LeaderFromIsr,
+    HwBounded,
+    HwGrows,
+    NoTruncationBelowHw,
+    AckAfterCommit,
+    ReplicaLogs,
+    ClientLog,
+    Convergence,
+    FaultEffect,
+)
+
+CHECKERS: Final[Mapping[str, Callable[[], Check]]] = MappingProxyType(
+    {name: check for check in _IN_REPORT_ORDER for name in check.property_names()}
+)
+"""Every property by name, in the order of reports, and what makes the check that decides it. One check may decide
+several properties: make each check once (``select`` does)."""
+
+
+def select(names: Iterable[str] | None = None) -> list[Check]:
+    """Return the checks that decide these properties (``None``: all), each once, in the order of reports.
+
+    A check that decides several properties returns results for all of them. Raises KeyError for an unknown name.
+    """
+    wanted = set(CHECKERS) if names is None else set(names)
+    for name in wanted:
+        if name not in CHECKERS:
+            raise KeyError(name)
+    return [check() for check in _IN_REPORT_ORDER if wanted & set(check.property_names())]

@@ -1,0 +1,257 @@
+"""One live controller per epoch, and no word of an old one is heeded.
+
+* **single-controller**: every controller epoch is granted once (one committed change of ``/controller_epoch``),
+  and every broker that acted in it (sent a control request carrying it, elected a leader in it, wrote a leader
+  under it) is the broker it was granted to, in one process life.
+  Smallest break: epoch 3 is granted to broker 1; broker 2 sends a LeaderAndIsr carrying 3.
+* **controller-epoch-grows**: ``/controller_epoch`` grows by exactly 1 per election, never falls, is never reset.
+  Smallest break: 1, then 3.
+* **stale-controller-fenced**: (a) a broker process that accepted a control request of epoch ``e`` accepts none of a
+  smaller epoch later; (b) a write that changes a partition's leader or leader epoch is committed only by the session
+  that owns the controller epoch current at that zxid.
+  Smallest breaks: accept 2, then 1; session A wins epoch 1, B wins 2, A changes a leader.
+
+What a correct cluster does and is not convicted for: a broker forgets its controller epoch when it restarts (so (a)
+is per incarnation); a deposed controller still *sends* requests with its old epoch (that is a zombie, it owned that
+epoch); a partition leader writes its ISR with the old controller epoch (leader and leader epoch stay); a candidate
+attempts an epoch that it does not win; the log's unread tail may hold the election that a broker acts on.
+
+Source: KafkaController and KafkaZkClient of Kafka 2.1 and later (KAFKA-6082 fenced the writes).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from itertools import pairwise
+from typing import NamedTuple
+
+from checkers import znodes
+from checkers.findings import finding, tp_name
+from checkers.fold import Results, conclude
+from checkers.model import Finding, Verdict
+from checkers.rare import Rare, Row, succeeded
+from history.events import Event, Kind
+
+_ACTS = frozenset(
+    {
+        Kind.CONTROLLER_ELECTED,
+        Kind.CONTROLLER_FAILOVER,
+        Kind.CONTROL_REQUEST_SENT,
+        Kind.LEADER_ELECTED,
+    }
+)
+
+
+class Actor(NamedTuple):
+    """Who acted: a broker, in one process life; −1 when only ZooKeeper tells of it."""
+
+    node: int
+    incarnation: int
+
+
+Actors = dict[Actor, tuple[int, int]]
+"""Who acted → (row of the first act, number of acts)."""
+
+
+class SingleController(Rare):
+    name = "single-controller"
+    kinds = frozenset({*_ACTS, Kind.ZNODE, Kind.BROKER_REGISTERED})
+    columns = (*znodes.COLUMNS, "incarnation")
+
+    def judge(self, rows: list[Row]) -> Results:
+        owners = znodes.session_owners(rows)
+        granted: dict[int, Row] = {}
+        findings: list[Finding] = []
+        grants = 0
+        for row, event in znodes.epoch_changes(rows):
+            epoch = event.controller_epoch
+            if epoch is None or not znodes.is_election(event):
+                continue
+            grants += 1
+            if epoch in granted:
+                first_row, first = granted[epoch]
+                findings.append(
+                    finding(
+                        self.name,
+                        _key(epoch),
+                        f"Controller epoch {epoch} was granted twice: to {_owner(first, owners)} and to "
+                        f"{_owner(event, owners)}.",
+                        first_row,
+                        row,
+                    )
+                )
+            granted.setdefault(epoch, (row, event))
+        acts = _acts(rows, owners)
+        for epoch, actors in sorted(acts.items()):
+            findings += self._judge_epoch(epoch, actors, granted, owners)
+        checked = grants + sum(count for actors in acts.values() for _, count in actors.values())
+        return conclude(self.name, checked=checked, findings=findings)
+
+    def _judge_epoch(
+        self, epoch: int, actors: Actors, granted: dict[int, Row], owners: dict[int, int]
+    ) -> list[Finding]:
+        first, first_row = min(
+            ((who, row) for who, (row, _) in actors.items()), key=lambda item: item[1]
+        )
+        if epoch not in granted:
+            if not granted:
+                return self._rivals(epoch, actors)
+            sentence = (
+                f"Broker {first.node} acted in controller epoch {epoch}, which ZooKeeper's log does not show "
+                "as granted to anybody."
+            )
+            # The newest epochs may stand in a tail of the log that was still being written.
+            lost = Verdict.INVALID if epoch < max(granted) else Verdict.UNKNOWN
+            unproved = finding(self.name, _key(epoch), sentence, first_row, verdict=lost)
+            return [unproved, *self._rivals(epoch, actors)]
+        grant_row, grant = granted[epoch]
+        owner = owners.get(grant.session) if grant.session is not None else None
+        for who, (row, _) in sorted(actors.items(), key=lambda item: item[1]):
+            if owner is not None and who.node != owner:
+                sentence = f"Broker {who.node} acted in controller epoch {epoch}, which was granted to broker {owner}."
+                return [finding(self.name, _key(epoch), sentence, grant_row, row)]
+        return self._rivals(epoch, actors)
+
+    def _rivals(self, epoch: int, actors: Actors) -> list[Finding]:
+        """More than one broker, or more than one life of a broker, acted in the epoch."""
+        by_row = sorted((row, who) for who, (row, _) in actors.items())
+        for (row, who), (other_row, other) in pairwise(by_row):
+            if who.node != other.node:
+                sentence = f"Brokers {who.node} and {other.node} both acted as controller in epoch {epoch}."
+            elif -1 not in (who.incarnation, other.incarnation):
+                sentence = (
+                    f"Two process lives of broker {who.node} acted as controller in epoch {epoch}."
+                )
+            else:
+                continue
+            return [finding(self.name, _key(epoch), sentence, row, other_row)]
+        return []
+
+
+def _key(epoch: int) -> str:
+    return f"controller epoch {epoch}"
+
+
+def _owner(event: Event, owners: dict[int, int]) -> str:
+    broker = owners.get(event.session) if event.session is not None else None
+    return f"broker {broker}" if broker is not None else f"session {event.session}"
+
+
+def _acts(rows: list[Row], owners: dict[int, int]) -> dict[int, Actors]:
+    """Return epoch → who acted in it."""
+    acts: dict[int, Actors] = defaultdict(dict)
+
+    def add(epoch: int | None, node: int | None, incarnation: int, row: int) -> None:
+        if epoch is not None and node is not None:
+            who = Actor(node, incarnation)
+            first, count = acts[epoch].get(who, (row, 0))
+            acts[epoch][who] = (first, count + 1)
+
+    for row, event in rows:
+        if event.kind in _ACTS:
+            incarnation = -1 if event.incarnation is None else event.incarnation
+            add(event.controller_epoch, event.node, incarnation, row)
+    for change in znodes.state_changes(rows):
+        if change.changes_leadership and change.event.session is not None:
+            node = owners.get(change.event.session)
+            add(change.event.controller_epoch, node, -1, change.row)
+    return acts
+
+
+class ControllerEpochGrows(Rare):
+    name = "controller-epoch-grows"
+    kinds = frozenset({Kind.ZNODE})
+    columns = znodes.COLUMNS
+
+    def judge(self, rows: list[Row]) -> Results:
+        findings: list[Finding] = []
+        elections = 0
+        last: tuple[int, int] | None = None
+        for row, event in znodes.epoch_changes(rows):
+            epoch = event.controller_epoch
+            if event.zk_op == "delete":
+                sentence = "The controller epoch was deleted."
+                before = None if last is None else last[0]
+                findings.append(finding(self.name, znodes.CONTROLLER_EPOCH, sentence, before, row))
+                continue
+            if epoch is None:
+                sentence = f"/controller_epoch was set to {event.data!r}, which is not a number."
+                findings.append(finding(self.name, znodes.CONTROLLER_EPOCH, sentence, row))
+                continue
+            elections += znodes.is_election(event)
+            if last is not None and epoch != last[1] + 1:
+                sentence = (
+                    f"The controller epoch went from {last[1]} to {epoch} instead of {last[1] + 1}."
+                )
+                findings.append(finding(self.name, znodes.CONTROLLER_EPOCH, sentence, last[0], row))
+            last = (row, epoch)
+        return conclude(self.name, checked=elections, unit="elections", findings=findings)
+
+
+class StaleControllerFenced(Rare):
+    name = "stale-controller-fenced"
+    kinds = frozenset(
+        {Kind.CONTROL_REQUEST_HANDLED, Kind.ZNODE, Kind.BROKER_REGISTERED, Kind.CONTROLLER_ELECTED}
+    )
+    columns = (*znodes.COLUMNS, "incarnation", "error", "api", "peer")
+
+    def judge(self, rows: list[Row]) -> Results:
+        accepted, requests = self._requests(rows)
+        written, writes = self._writes(rows)
+        return conclude(self.name, checked=requests + writes, findings=accepted + written)
+
+    def _requests(self, rows: list[Row]) -> tuple[list[Finding], int]:
+        """Part (a): per broker process, accepted controller epochs never fall."""
+        highest: dict[tuple[str, int | None], tuple[int, int]] = {}
+        findings: list[Finding] = []
+        accepted = 0
+        for row, event in rows:
+            epoch = event.controller_epoch
+            if event.kind != Kind.CONTROL_REQUEST_HANDLED or epoch is None or not succeeded(event):
+                continue
+            accepted += 1
+            life = (event.process, event.incarnation)
+            top, top_row = highest.get(life, (epoch, row))
+            if epoch < top:
+                sentence = (
+                    f"Broker {event.node} accepted {event.api or 'a control request'} of controller epoch {epoch} "
+                    f"after it had accepted epoch {top}."
+                )
+                findings.append(finding(self.name, f"broker-{event.node}", sentence, top_row, row))
+            if epoch > top or life not in highest:
+                highest[life] = (epoch, row)
+        return findings, accepted
+
+    def _writes(self, rows: list[Row]) -> tuple[list[Finding], int]:
+        """Part (b): who changes a leader owns the controller epoch current at that zxid."""
+        owners = znodes.session_owners(rows)
+        grants = [item for item in znodes.epoch_changes(rows) if znodes.is_election(item[1])]
+        findings: list[Finding] = []
+        writes, passed = 0, 0
+        for change in znodes.state_changes(rows):
+            if not change.changes_leadership:
+                continue
+            writes += 1
+            event = change.event
+            while passed < len(grants) and _order(grants[passed][1]) < _order(event):
+                passed += 1
+            key = tp_name(event.topic, event.partition)
+            if passed == 0:
+                sentence = f"The leader of {key} was written before any controller epoch is known to be granted."
+                findings.append(
+                    finding(self.name, key, sentence, change.row, verdict=Verdict.UNKNOWN)
+                )
+                continue
+            grant_row, grant = grants[passed - 1]
+            if event.session != grant.session:
+                sentence = (
+                    f"{_owner(event, owners).capitalize()} changed the leader of {key} to {event.leader} (leader epoch "
+                    f"{event.leader_epoch}) while {_owner(grant, owners)} owned the current controller epoch "
+                    f"{grant.controller_epoch}."
+                )
+                findings.append(finding(self.name, key, sentence, grant_row, change.row))
+        return findings, writes
+
+
+def _order(event: Event) -> tuple[int, int]:
+    return (event.zxid or 0, event.seq)

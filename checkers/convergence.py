@@ -1,0 +1,73 @@
+"""After the faults are healed, the cluster comes back within the stated time.
+
+**convergence**: each check that the harness made after the heal (a controller, a leader for every partition, full
+ISRs, metadata caches that equal ZooKeeper, produce and fetch on every partition) ended well.
+Smallest break: one ``convergence`` event with an error. ``numbers`` holds the slowest time of each check.
+
+What a correct cluster does and is not convicted for: a check may fail and be repeated, its last outcome counts; on a
+starved machine nothing converges, so if the harness's own loop was late by more than a second from the heal on, a
+failed check is ``unknown`` instead of ``invalid``. Success needs no such excuse.
+"""
+
+from __future__ import annotations
+
+from checkers.findings import finding, tp_name
+from checkers.fold import Results, conclude
+from checkers.model import Finding, Verdict
+from checkers.rare import Rare, Row, succeeded
+from history.events import Event, Kind
+
+HEAL = "heal"
+MAX_HARNESS_LAG_MS = 1_000
+
+
+class Convergence(Rare):
+    name = "convergence"
+    kinds = frozenset({Kind.CONVERGENCE, Kind.HARNESS_LAG, Kind.PHASE})
+    columns = ("detail", "error", "topic", "partition", "node", "offset")
+
+    def judge(self, rows: list[Row]) -> Results:
+        lag, lag_row = _lag_since_heal(rows)
+        outcomes: dict[tuple[str | None, str | None, int | None, int | None], Row] = {}
+        for row, event in sorted(rows, key=lambda item: (item[1].time, item[1].seq)):
+            if event.kind == Kind.CONVERGENCE:
+                outcomes[event.detail, event.topic, event.partition, event.node] = (row, event)
+        numbers = {"harness_lag_ms": float(lag)}
+        findings: list[Finding] = []
+        for row, event in outcomes.values():
+            if succeeded(event):
+                name = f"{(event.detail or 'convergence').replace(' ', '_').replace('-', '_')}_ms"
+                numbers[name] = max(numbers.get(name, 0.0), float(event.offset or 0))
+            elif lag > MAX_HARNESS_LAG_MS:
+                sentence = f"{_failure(event)} But the harness itself ran up to {lag} ms late."
+                doubt = finding(
+                    self.name, _about(event), sentence, row, lag_row, verdict=Verdict.UNKNOWN
+                )
+                findings.append(doubt)
+            else:
+                findings.append(finding(self.name, _about(event), _failure(event), row))
+        return conclude(
+            self.name, checked=len(outcomes), unit="checks", findings=findings, numbers=numbers
+        )
+
+
+def _failure(event: Event) -> str:
+    return f"After the heal, {event.detail or 'a check'} did not come true for {_about(event)}: {event.error}."
+
+
+def _about(event: Event) -> str:
+    if event.topic is not None:
+        return event.topic if event.partition is None else tp_name(event.topic, event.partition)
+    return "the cluster" if event.node is None else f"broker-{event.node}"
+
+
+def _lag_since_heal(rows: list[Row]) -> tuple[int, int | None]:
+    """The greatest lag in ms from the heal on (from the start if no heal is recorded), and its row."""
+    heals = [event.time for _, event in rows if event.kind == Kind.PHASE and event.detail == HEAL]
+    since = max(heals, default=-1)
+    lags = [
+        (event.offset or 0, row)
+        for row, event in rows
+        if event.kind == Kind.HARNESS_LAG and event.time >= since
+    ]
+    return max(lags, key=lambda item: item[0], default=(0, None))

@@ -1,0 +1,101 @@
+"""A run proves something about faults only if they struck.
+
+**fault-effect**: every fault that was applied had a measured effect and was seen to be healed, and faults of a kind
+were not mostly skipped. It never convicts the cluster: what it finds makes the run ``unknown``.
+Smallest break: a ``fault-applied`` whose effect is ``none``.
+
+* begun (``fault-invoke``) and neither applied nor skipped: nobody knows what it did.
+* applied without measured effect: what it should have shown was not tested.
+* more than a fifth skipped of one kind: the plan was not carried out.
+* not verifiably healed though the run went on to its quiet time: what follows was judged under a fault. A run that
+  was interrupted before then owes no heal.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from checkers.findings import finding
+from checkers.fold import Results, conclude
+from checkers.model import Finding, Verdict
+from checkers.rare import Rare, Row
+from history.events import Event, Kind
+
+MAX_SKIPPED_SHARE = 0.2
+MEASURED = "measured"
+VERIFIED = "verified"
+AFTER_HEAL = frozenset({"quiet", "final-reads", "convergence", "end"})
+"""Phases that begin only when all faults should be healed."""
+
+
+class FaultEffect(Rare):
+    name = "fault-effect"
+    kinds = frozenset(
+        {
+            Kind.FAULT_INVOKE,
+            Kind.FAULT_APPLIED,
+            Kind.FAULT_SKIPPED,
+            Kind.FAULT_HEALED,
+            Kind.PHASE,
+        }
+    )
+    columns = ("fault", "fault_id", "targets", "effect", "error", "detail")
+
+    def judge(self, rows: list[Row]) -> Results:
+        steps: dict[int | None, dict[str, Row]] = defaultdict(dict)
+        for row, event in rows:
+            if event.kind != Kind.PHASE:
+                steps[event.fault_id].setdefault(event.kind, (row, event))
+        went_on = any(event.kind == Kind.PHASE and event.detail in AFTER_HEAL for _, event in rows)
+        findings: list[Finding] = []
+        for taken in steps.values():
+            findings += self._one(taken, went_on=went_on)
+        findings += self._skipped(rows)
+        applied = sum(Kind.FAULT_APPLIED in taken for taken in steps.values())
+        return conclude(self.name, checked=applied, unit="faults", findings=findings)
+
+    def _one(self, taken: dict[str, Row], *, went_on: bool) -> list[Finding]:
+        applied, healed = taken.get(Kind.FAULT_APPLIED), taken.get(Kind.FAULT_HEALED)
+        invoked = taken.get(Kind.FAULT_INVOKE)
+        if applied is None:
+            if invoked is None or Kind.FAULT_SKIPPED in taken:
+                return []
+            return [self._unknown(invoked, "was begun, but whether it struck is not recorded")]
+        found = []
+        if applied[1].effect != MEASURED:
+            found.append(self._unknown(applied, "was applied without a measured effect"))
+        if healed is not None and healed[1].effect != VERIFIED:
+            found.append(self._unknown(healed, "was undone, but nobody could see that it was gone"))
+        if healed is None and went_on:
+            found.append(self._unknown(applied, "was never healed though the run went on"))
+        return found
+
+    def _skipped(self, rows: list[Row]) -> list[Finding]:
+        skipped: dict[str, list[int]] = defaultdict(list)
+        planned: dict[str, int] = defaultdict(int)
+        for row, event in rows:
+            if event.kind in (Kind.FAULT_APPLIED, Kind.FAULT_SKIPPED):
+                planned[event.fault or "?"] += 1
+            if event.kind == Kind.FAULT_SKIPPED:
+                skipped[event.fault or "?"].append(row)
+        return [
+            finding(
+                self.name,
+                fault,
+                f"{len(found)} of {planned[fault]} faults of kind {fault} were skipped: no target could be found.",
+                *found[:3],
+                verdict=Verdict.UNKNOWN,
+            )
+            for fault, found in skipped.items()
+            if len(found) > MAX_SKIPPED_SHARE * planned[fault]
+        ]
+
+    def _unknown(self, proved_by: Row, what: str) -> Finding:
+        row, event = proved_by
+        sentence = f"{_name(event)} {what}."
+        return finding(self.name, _name(event), sentence, row, verdict=Verdict.UNKNOWN)
+
+
+def _name(event: Event) -> str:
+    on = f" on {', '.join(event.targets)}" if event.targets else ""
+    return f"{event.fault}{on}"

@@ -1,0 +1,255 @@
+"""Leader epochs only grow, one leader per epoch, and leaders come from the in-sync replicas.
+
+* **leader-epoch-grows**: per partition, in ZooKeeper's order, ``leader_epoch`` never falls and every change of
+  leader raises it. The view of one replica (one process life) never falls either.
+  Smallest break: leader 1 in epoch 4, then leader 2 in epoch 4.
+* **one-leader-per-epoch**: per (partition, leader epoch) at most one broker became leader, appended as leader or
+  acknowledged a produce, and it is the one that ZooKeeper names for that epoch.
+  Smallest break: brokers 1 and 2 both append as leader in epoch 4.
+* **leader-from-isr**: an elected leader was in the ISR of the committed state that its election replaces, and alive
+  in the controller's own view, unless the election was unclean. The first state names a leader and an ISR out of
+  the assigned replicas. An ISR is never empty and holds the leader, unless there is none (−1).
+  Smallest break: ISR [1, 2], then leader 3.
+
+What a correct cluster does and is not convicted for: the same leader may be elected again; a removal from the ISR
+raises the epoch and leaves the leader as it is, dead or alive; a broker that a controller believed alive may be dead;
+followers adopt an epoch late; one broker may become leader twice in one epoch (a repeated LeaderAndIsr, a restart).
+A topic that was created twice is two topics: its brokers' events are told apart by topic id, ZooKeeper's by the
+deletion of the znode in between.
+
+Source: PartitionStateMachine, Partition.makeLeader; KIP-101 and KIP-320 for what the epochs carry.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from checkers import znodes
+from checkers.findings import finding, tp_name
+from checkers.fold import Fold, Results, conclude
+from checkers.model import Finding
+from checkers.rare import Rare, Row
+from checkers.segment import Segment
+from history.events import Event, Kind
+
+NO_LEADER = -1
+UNCLEAN = "unclean"
+KEEPS_LEADER = "remove-from-isr"
+"""The election detail of a mere removal from the ISR: nobody is elected by it."""
+
+_VIEWS = frozenset({Kind.BECOME_LEADER, Kind.BECOME_FOLLOWER})
+
+
+class LeaderEpochGrows(Rare):
+    name = "leader-epoch-grows"
+    kinds = frozenset({Kind.ZNODE, Kind.REPLICA_STOPPED, *_VIEWS})
+    columns = (*znodes.COLUMNS, "topic_id", "incarnation", "detail")
+
+    def judge(self, rows: list[Row]) -> Results:
+        findings, checked = [], 0
+        for change in znodes.state_changes(rows):
+            checked += 1
+            if change.previous is not None:
+                findings += self._committed(change)
+        views, seen = self._views(rows)
+        return conclude(self.name, checked=checked + seen, findings=findings + views)
+
+    def _committed(self, change: znodes.StateChange) -> list[Finding]:
+        now, before = change.event, change.previous
+        assert before is not None
+        assert now.leader_epoch is not None
+        assert before.leader_epoch is not None
+        tp = tp_name(now.topic, now.partition)
+        if now.leader_epoch < before.leader_epoch:
+            sentence = f"The leader epoch of {tp} fell from {before.leader_epoch} to {now.leader_epoch} in ZooKeeper."
+        elif now.leader != before.leader and now.leader_epoch == before.leader_epoch:
+            sentence = (
+                f"The leader of {tp} changed from {before.leader} to {now.leader} without raising leader epoch "
+                f"{now.leader_epoch}."
+            )
+        else:
+            return []
+        return [finding(self.name, tp, sentence, change.previous_row, change.row)]
+
+    def _views(self, rows: list[Row]) -> tuple[list[Finding], int]:
+        """What each replica was told, per process life."""
+        highest: dict[tuple[Any, ...], tuple[int, int]] = {}
+        findings: list[Finding] = []
+        checked = 0
+        for row, event in rows:
+            key = (event.topic, event.topic_id, event.partition, event.process, event.incarnation)
+            if event.kind == Kind.REPLICA_STOPPED and event.detail == "delete":
+                highest.pop(key, None)
+            if event.kind not in _VIEWS or event.leader_epoch is None:
+                continue
+            checked += 1
+            top, top_row = highest.get(key, (event.leader_epoch, row))
+            if event.leader_epoch < top:
+                tp = tp_name(event.topic, event.partition)
+                sentence = (
+                    f"Broker {event.node} went back to leader epoch {event.leader_epoch} of {tp} after it had adopted "
+                    f"epoch {top}."
+                )
+                findings.append(finding(self.name, tp, sentence, top_row, row))
+            if event.leader_epoch > top or key not in highest:
+                highest[key] = (event.leader_epoch, row)
+        return findings, checked
+
+
+TopicKey = tuple[str | None, str | None, int | None]
+Leaders = dict[TopicKey, dict[tuple[int, int], int]]
+"""Per partition: (leader epoch, broker) → row of the first event in which it acted as leader."""
+
+
+class OneLeaderPerEpoch(Fold[tuple[int, Leaders, list[Row]]]):
+    """The summary holds (events seen, who acted as leader when, ZooKeeper's rows)."""
+
+    name = "one-leader-per-epoch"
+    kinds = frozenset({Kind.BECOME_LEADER, Kind.APPEND, Kind.PRODUCE_ACKNOWLEDGED, Kind.ZNODE})
+    columns = (*znodes.COLUMNS, "topic_id", "role")
+
+    def reduce(self, segment: Segment) -> tuple[int, Leaders, list[Row]]:
+        committed = list(segment.only({Kind.ZNODE}).events(*znodes.COLUMNS))
+        leads = segment.where(
+            segment.is_kind(Kind.BECOME_LEADER, Kind.PRODUCE_ACKNOWLEDGED)
+            | (segment.is_kind(Kind.APPEND) & segment.is_word("role", {"leader"}))
+        )
+        leaders: Leaders = {}
+        for key, part in leads.by("topic", "topic_id", "partition"):
+            pairs = np.stack([part.numbers("leader_epoch"), part.numbers("node")], axis=1)
+            distinct, first = np.unique(pairs, axis=0, return_index=True)
+            leaders[key] = {
+                (int(epoch), int(node)): int(part.rows[index])
+                for (epoch, node), index in zip(distinct, first, strict=True)
+            }
+        return len(leads), leaders, committed
+
+    def combine(
+        self, a: tuple[int, Leaders, list[Row]], b: tuple[int, Leaders, list[Row]]
+    ) -> tuple[int, Leaders, list[Row]]:
+        leaders = dict(a[1])
+        for key, acts in b[1].items():
+            leaders[key] = {**acts, **leaders.get(key, {})}
+        return a[0] + b[0], leaders, a[2] + b[2]
+
+    def finish(self, summary: tuple[int, Leaders, list[Row]]) -> Results:
+        checked, leaders, committed = summary
+        named = _named_leaders(committed)
+        findings: list[Finding] = []
+        for (topic, _, partition), acts in leaders.items():
+            tp = tp_name(topic, partition)
+            first: dict[int, tuple[int, int]] = {}
+            for (epoch, node), row in sorted(acts.items(), key=lambda item: item[1]):
+                named_row, named_node = named.get((topic, partition, epoch), (None, None))
+                if epoch in first:
+                    other_row, other = first[epoch]
+                    sentence = f"Brokers {other} and {node} both acted as leader of {tp} in leader epoch {epoch}."
+                    findings.append(finding(self.name, tp, sentence, other_row, row))
+                elif named_node not in (None, NO_LEADER, node):
+                    sentence = (
+                        f"Broker {node} acted as leader of {tp} in leader epoch {epoch}, which ZooKeeper gave "
+                        f"to broker {named_node}."
+                    )
+                    findings.append(finding(self.name, tp, sentence, named_row, row))
+                first.setdefault(epoch, (row, node))
+        return conclude(self.name, checked=checked, findings=findings)
+
+
+def _named_leaders(
+    rows: list[Row],
+) -> dict[tuple[str | None, int | None, int], tuple[int, int]]:
+    """Return (topic, partition, leader epoch) → (row, leader) where ZooKeeper names exactly one."""
+    named: dict[tuple[str | None, int | None, int], tuple[int, int]] = {}
+    doubtful = set()
+    for change in znodes.state_changes(rows):
+        event = change.event
+        assert event.leader is not None
+        assert event.leader_epoch is not None
+        key = (event.topic, event.partition, event.leader_epoch)
+        if key in named and named[key][1] != event.leader:
+            doubtful.add(key)
+        named.setdefault(key, (change.row, event.leader))
+    return {key: value for key, value in named.items() if key not in doubtful}
+
+
+class LeaderFromIsr(Rare):
+    name = "leader-from-isr"
+    kinds = frozenset({Kind.ZNODE, Kind.LEADER_ELECTED})
+    columns = (*znodes.COLUMNS, "replicas", "live", "detail")
+
+    def judge(self, rows: list[Row]) -> Results:
+        elections = {
+            (event.zxid, event.topic, event.partition): (row, event)
+            for row, event in rows
+            if event.kind == Kind.LEADER_ELECTED
+        }
+        findings, checked = [], 0
+        for change in znodes.state_changes(rows):
+            checked += 1
+            event = change.event
+            traced = elections.get((event.zxid, event.topic, event.partition))
+            sentence = _wrong_shape(event)
+            if sentence is None and change.changes_leadership:
+                sentence = _wrong_leader(change, traced[1] if traced else None)
+            if sentence is not None:
+                tp = tp_name(event.topic, event.partition)
+                traced_row = traced[0] if traced else None
+                proofs = (change.previous_row, change.row, traced_row)
+                findings.append(finding(self.name, tp, f"{tp}: {sentence}", *proofs))
+        return conclude(self.name, checked=checked, unit="states", findings=findings)
+
+
+def _wrong_shape(event: Event) -> str | None:
+    """What is wrong with a committed state in itself."""
+    if event.isr is None:
+        return None
+    if not event.isr:
+        return "a state with an empty ISR was committed."
+    if event.leader != NO_LEADER and event.leader not in event.isr:
+        return f"a state was committed whose leader {event.leader} is not in its ISR {_list(event.isr)}."
+    return None
+
+
+def _wrong_leader(change: znodes.StateChange, election: Event | None) -> str | None:
+    """What is wrong with a change of leader or leader epoch, given the controller's trace of it."""
+    event, before = change.event, change.previous
+    if election is not None and election.replicas is not None:
+        strangers = sorted(set(event.isr or ()) - set(election.replicas))
+        if strangers:
+            return f"the ISR {_list(event.isr)} holds brokers that are no replicas of it: {_list(strangers)}."
+    if event.leader == NO_LEADER or _is_unclean(event, election):
+        return None
+    if before is None:
+        if election is not None and election.replicas and event.leader not in election.replicas:
+            return f"the first leader {event.leader} is none of the replicas {_list(election.replicas)}."
+    elif before.isr is not None and event.leader not in before.isr:
+        return f"broker {event.leader} was elected leader though the ISR was {_list(before.isr)}."
+    if (
+        election is not None
+        and election.live is not None
+        and election.detail != KEEPS_LEADER
+        and event.leader not in election.live
+    ):
+        return (
+            f"broker {event.leader} was elected leader though the controller saw only {_list(election.live)} "
+            "alive."
+        )
+    return None
+
+
+def _is_unclean(event: Event, election: Event | None) -> bool:
+    """Whether an unclean election was allowed: the trace says so, or the state asks the leader to recover."""
+    if election is not None and election.detail == UNCLEAN:
+        return True
+    try:
+        state = msgspec.json.decode(event.data or "null")
+    except msgspec.DecodeError:
+        return False
+    return isinstance(state, dict) and state.get("leader_recovery_state") == 1
+
+
+def _list(brokers: list[int] | None) -> str:
+    return "[" + ", ".join(str(broker) for broker in brokers or ()) + "]"

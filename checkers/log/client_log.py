@@ -1,0 +1,172 @@
+"""The queue anomalies, one partition at a time.
+
+A send is *acknowledged* if it returned ``ok`` under ``acks=all``; a value is *committed* at an offset if it was
+acknowledged there or read there by anybody. The order of versions is given: offset → value.
+
+* **lost-write**: a committed value that is gone: reads at the end went past its offset and none returned it. Those
+  reads are the final ones, or all reads if the run has none.
+  Smallest break: ok(7 at 0), ok(8 at 1), a poll from 0 returns offset 1 only.
+* **unseen**: an acknowledged value that the final reads, which ran to the end, did not return.
+  Smallest break: ok(7 at 0); the final read ends at high watermark 0.
+* **duplicate**: one value at several offsets. Reported, not held against a producer without idempotence.
+* **inconsistent-offset**: one offset with several values. Smallest break: ok(7 at 0), a poll returns 8 at 0.
+* **dirty-read** (G1a): a value was read whose send certainly failed.
+* **poll-skip**, **nonmonotonic-poll**: within one poll, or between successive polls of one consumer, records are
+  skipped (poll-skip), repeated or backwards (nonmonotonic-poll). A history has no seeks and no rebalances.
+* **nonmonotonic-send**: two sends of one producer, both acknowledged, one after the other, at falling offsets.
+
+What a correct cluster does and is not convicted for: a send whose outcome is unknown (``info``, or no completion)
+may be there or not; acks 0 and 1 promise nothing; a final read that did not reach the high watermark, or asked a
+broker that was leader no more, or a new leader whose high watermark had not yet caught up, proves nothing about the
+tail (``unknown``); nor does any final read when the cluster had not converged. After an unclean election losses are
+reported and allowed.
+
+Limits: offsets are taken to be dense (no compaction, no transaction markers); all of one partition's operations fit
+into memory. Source: the kafka workload of jepsen.tests, whose names these are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+import msgspec
+
+from checkers.findings import tp_name
+from checkers.fold import Grouped, Results, conclude
+from checkers.log import operations as ops
+from checkers.log import polls, writes
+from checkers.model import Finding, Verdict
+from checkers.segment import Key, Segment
+from history.events import Kind
+
+LOSSES = frozenset({"lost-write", "unseen", "inconsistent-offset", "nonmonotonic-send"})
+"""What an unclean election may cause."""
+
+
+@dataclass(slots=True)
+class PartitionReport:
+    """What one key came to."""
+
+    findings: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
+    tail: list[Finding] = field(default_factory=list)
+    """Findings of ``unseen`` that hold only if the cluster had converged."""
+    checked: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    failed_convergence: bool = False
+
+
+class ClientLog(Grouped[PartitionReport]):
+    name = "client-log"
+    properties = (
+        "lost-write",
+        "unseen",
+        "duplicate",
+        "inconsistent-offset",
+        "dirty-read",
+        "nonmonotonic-poll",
+        "poll-skip",
+        "nonmonotonic-send",
+    )
+    keys = ("topic", "partition")
+    kinds = frozenset(
+        {
+            Kind.INVOKE,
+            Kind.OK,
+            Kind.FAIL,
+            Kind.INFO,
+            Kind.FINAL_READ,
+            Kind.BECOME_LEADER,
+            Kind.LEADER_ELECTED,
+            Kind.CONVERGENCE,
+        }
+    )
+    columns = ops.COLUMNS
+    units = {  # noqa: RUF012
+        "lost-write": "committed values",
+        "unseen": "acknowledged sends",
+        "duplicate": "committed values",
+        "inconsistent-offset": "committed values",
+        "dirty-read": "values read",
+        "nonmonotonic-poll": "polls",
+        "poll-skip": "polls",
+        "nonmonotonic-send": "acknowledged sends",
+    }
+
+    def check(self, key: Key, segment: Segment) -> PartitionReport:
+        report = PartitionReport()
+        checks = segment.where(segment.is_kind(Kind.CONVERGENCE))
+        report.failed_convergence = any(ops.failed(event) for _, event in checks.events("error"))
+        topic, partition = key
+        if topic is not None and partition is not None:
+            for part in _incarnations(segment):
+                _judge(ops.gather(tp_name(topic, partition), part), report)
+        return report
+
+    def finish(self, summaries: list[tuple[Key, PartitionReport]]) -> Results:
+        converged = not any(report.failed_convergence for _, report in summaries)
+        findings: dict[str, list[Finding]] = defaultdict(list)
+        checked: dict[str, int] = defaultdict(int)
+        for _, report in summaries:
+            for name in self.properties:
+                findings[name] += report.findings.get(name, [])
+                checked[name] += report.checked.get(name, 0)
+            findings["unseen"] += [item if converged else _in_doubt(item) for item in report.tail]
+        return [
+            conclude(name, checked=checked[name], unit=self.units[name], findings=findings[name])
+            for name in self.properties
+        ]
+
+
+def _incarnations(segment: Segment) -> list[Segment]:
+    """The rows of each incarnation of the topic. With one only, rows that do not name it belong to it too."""
+    clients = segment.is_kind(Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO, Kind.FINAL_READ)
+    ids = sorted(set(segment.where(clients).values("topic_id")) - {None}) if clients.any() else []
+    if len(ids) <= 1:
+        return [segment]
+    return [segment.where(segment.is_word("topic_id", {topic_id})) for topic_id in ids]
+
+
+def _judge(operations: ops.Operations, report: PartitionReport) -> None:
+    found = report.findings
+    found["lost-write"] += writes.lost_writes(operations)
+    missing = writes.unseen(operations)
+    found["unseen"] += missing.certain + missing.doubtful
+    tail = missing.tail
+    found["duplicate"] += writes.duplicates(operations)
+    found["inconsistent-offset"] += polls.inconsistent_offsets(operations)
+    found["dirty-read"] += writes.dirty_reads(operations)
+    found["nonmonotonic-send"] += writes.nonmonotonic_sends(operations)
+    for item in polls.order_of_polls(operations):
+        found[item.property].append(item)
+    if operations.unclean:
+        for name in LOSSES & found.keys():
+            found[name] = [_allowed(item) for item in found[name]]
+        tail = [_allowed(item) for item in tail]
+    report.tail += tail
+    _count(operations, report.checked)
+
+
+def _count(operations: ops.Operations, checked: dict[str, int]) -> None:
+    read = {value for poll in operations.polls for value in poll.values}
+    acknowledged = {send.value for send in operations.acknowledged}
+    for name in ("lost-write", "duplicate", "inconsistent-offset"):
+        checked[name] += len(read | acknowledged)
+    for name in ("unseen", "nonmonotonic-send"):
+        checked[name] += len(operations.acknowledged)
+    checked["dirty-read"] += len(read)
+    for name in ("nonmonotonic-poll", "poll-skip"):
+        checked[name] += len(operations.polls)
+
+
+def _allowed(item: Finding) -> Finding:
+    sentence = f"{item.sentence} An unclean election, which the topic allows, may have caused it."
+    return msgspec.structs.replace(item, verdict=Verdict.VALID, sentence=sentence)
+
+
+def _in_doubt(item: Finding) -> Finding:
+    if item.verdict is not Verdict.INVALID:
+        return item
+    sentence = (
+        f"{item.sentence} The cluster had not converged, so they may have asked the wrong broker."
+    )
+    return msgspec.structs.replace(item, verdict=Verdict.UNKNOWN, sentence=sentence)

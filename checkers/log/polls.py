@@ -1,0 +1,65 @@
+"""Anomalies of the order in which one consumer sees records. See ``client_log`` for the definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from checkers.findings import finding
+from checkers.log.operations import Operations, Poll
+from checkers.model import Finding
+
+SKIP = "poll-skip"
+BACKWARDS = "nonmonotonic-poll"
+
+
+def order_of_polls(operations: Operations) -> Iterator[Finding]:
+    """Yield poll-skip and nonmonotonic-poll: records skipped, repeated or backwards."""
+    reached: dict[str, tuple[int, int]] = {}
+    for poll in operations.polls:
+        before, before_row = reached.get(poll.process, (poll.position, None))
+        if poll.position != before:
+            name = SKIP if poll.position > before else BACKWARDS
+            sentence = (
+                f"{poll.process} polled {operations.tp} from {poll.position} though its last poll there had ended at "
+                f"{before}."
+            )
+            yield finding(name, operations.tp, sentence, before_row, poll.row)
+        yield from _within(operations.tp, poll)
+        reached[poll.process] = (max([poll.position - 1, *poll.offsets]) + 1, poll.row)
+
+
+def _within(tp: str, poll: Poll) -> Iterator[Finding]:
+    """At most one finding of each kind per poll: the first."""
+    expected, found = poll.position, set()
+    for offset in poll.offsets:
+        if offset != expected:
+            name = SKIP if offset > expected else BACKWARDS
+            if name not in found:
+                what = f"skipped offset {expected}" if offset > expected else "went backwards"
+                sentence = f"A poll of {tp} by {poll.process} from {poll.position} {what}: it returned offset {offset}."
+                yield finding(name, tp, sentence, poll.row)
+            found.add(name)
+        expected = max(expected, offset + 1)
+
+
+def inconsistent_offsets(operations: Operations) -> Iterator[Finding]:
+    """Yield offsets that held several values: acknowledged there, or read there."""
+    holds: dict[int, tuple[int, int]] = {}
+    reported: set[int] = set()
+    for offset, value, row in positions_of_values(operations):
+        first, first_row = holds.setdefault(offset, (value, row))
+        if value != first and offset not in reported:
+            reported.add(offset)
+            sentence = f"Offset {offset} of {operations.tp} held value {first} and value {value}."
+            yield finding("inconsistent-offset", operations.tp, sentence, first_row, row)
+
+
+def positions_of_values(operations: Operations) -> Iterator[tuple[int, int, int]]:
+    """Yield (offset, value, row) of every acknowledged send and every record read."""
+    for send in operations.acknowledged:
+        yield send.offset, send.value, send.row
+    for poll in operations.polls:
+        for offset, value in zip_longest(poll.offsets, poll.values):
+            if offset is not None and value is not None:
+                yield offset, value, poll.row

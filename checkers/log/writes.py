@@ -1,0 +1,167 @@
+"""Anomalies of what became of sends. See ``client_log`` for the definitions."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from checkers.findings import finding
+from checkers.log.operations import FinalRead, Operations, Poll, Send
+from checkers.log.polls import positions_of_values
+from checkers.model import Finding, Verdict
+
+
+class Coverage:
+    """The offsets that some polls went over: from the position asked for to the last record returned."""
+
+    def __init__(self, polls: list[Poll]) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in sorted(
+            (poll.position, max(poll.offsets) + 1) for poll in polls if poll.offsets
+        ):
+            if self._ends and start <= self._ends[-1]:
+                self._ends[-1] = max(self._ends[-1], end)
+            else:
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def __contains__(self, offset: int) -> bool:
+        index = bisect_right(self._starts, offset) - 1
+        return index >= 0 and offset < self._ends[index]
+
+
+def lost_writes(operations: Operations) -> Iterator[Finding]:
+    """Yield committed values that reads went past without returning them."""
+    last_polls = operations.final_polls or operations.polls
+    covered = Coverage(last_polls)
+    seen = {value for poll in last_polls for value in poll.values}
+    reported: set[int] = set()
+    for offset, value, row in positions_of_values(operations):
+        if value in seen or value in reported or offset not in covered:
+            continue
+        reported.add(value)
+        witness = next(
+            poll
+            for poll in last_polls
+            if poll.offsets and poll.position <= offset <= max(poll.offsets)
+        )
+        sentence = (
+            f"Value {value}, committed at offset {offset} of {operations.tp}, was gone when "
+            f"{witness.process} read past that offset."
+        )
+        yield finding("lost-write", operations.tp, sentence, row, witness.row)
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Acknowledged values that the final reads did not return."""
+
+    certain: list[Finding]
+    """The reads went past their offsets."""
+    tail: list[Finding]
+    """The reads ended before their offsets: proves a loss only if the cluster had converged."""
+    doubtful: list[Finding]
+    """Why the final reads of this partition decide nothing."""
+
+
+def unseen(operations: Operations) -> Unseen:
+    """Return what the final reads should have returned and did not."""
+    polls = operations.final_polls
+    seen = {value for poll in polls for value in poll.values}
+    missing = [send for send in operations.acknowledged if send.value not in seen]
+    covered = Coverage(polls)
+    past = [send for send in missing if send.offset in covered]
+    rest = [send for send in missing if send.offset not in covered]
+    last = operations.final_reads[-1] if operations.final_reads else None
+    certain = [_unseen(operations, send, last) for send in past]
+    if not rest:
+        return Unseen(certain, [], [])
+    reason, row = _why_doubtful(operations, last)
+    if reason is None:
+        return Unseen(certain, [_unseen(operations, send, last) for send in rest], [])
+    sentence = (
+        f"{len(rest)} acknowledged values of {operations.tp} were not seen again, but {reason}."
+    )
+    doubt = finding("unseen", operations.tp, sentence, rest[0].row, row, verdict=Verdict.UNKNOWN)
+    return Unseen(certain, [], [doubt])
+
+
+def _unseen(operations: Operations, send: Send, last: FinalRead | None) -> Finding:
+    sentence = (
+        f"Value {send.value}, acknowledged at offset {send.offset} of {operations.tp}, was not returned by the final "
+        "reads."
+    )
+    return finding("unseen", operations.tp, sentence, send.row, None if last is None else last.row)
+
+
+def _why_doubtful(operations: Operations, last: FinalRead | None) -> tuple[str | None, int | None]:
+    """Why records beyond the final reads may still exist, and the row that shows it; (None, None) if they may not.
+
+    A consumer that has reached its leader's high watermark has seen everything only if that broker is the newest
+    leader and its high watermark has reached the end of the log that it was elected with (KIP-207). Where brokers
+    trace no elections, the final reads are believed.
+    """
+    if last is None:
+        return "no final read of it is recorded", None
+    if not last.is_complete:
+        return f"its final read ended at {last.position} ({last.error})", last.row
+    elected = [leader for leader in operations.leaders if leader.time <= last.time]
+    newest = max(elected, key=lambda leader: (leader.leader_epoch, leader.row), default=None)
+    if newest is None:
+        return None, None
+    answered = [poll.node for poll in operations.final_polls if poll.time <= last.time]
+    if answered and answered[-1] not in (None, newest.node):
+        reason = f"broker {answered[-1]} answered the final read, which was no longer its leader"
+        return reason, newest.row
+    if last.high_watermark < newest.log_end_offset:
+        reason = (
+            f"leader {newest.node} had raised its high watermark only to {last.high_watermark}, short of "
+            f"{newest.log_end_offset} where its epoch began"
+        )
+        return reason, newest.row
+    return None, None
+
+
+def duplicates(operations: Operations) -> Iterator[Finding]:
+    """Yield values that stand at several offsets: allowed without an idempotent producer, so only reported."""
+    stands: dict[int, tuple[int, int]] = {}
+    reported: set[int] = set()
+    for offset, value, row in positions_of_values(operations):
+        first, first_row = stands.setdefault(value, (offset, row))
+        if offset != first and value not in reported:
+            reported.add(value)
+            sentence = (
+                f"Value {value} stands at offset {first} and at offset {offset} of {operations.tp}."
+            )
+            yield finding(
+                "duplicate", operations.tp, sentence, first_row, row, verdict=Verdict.VALID
+            )
+
+
+def dirty_reads(operations: Operations) -> Iterator[Finding]:
+    """Yield values that were read though their send had certainly failed."""
+    failed = {send.value: send for send in operations.sends if send.outcome == "fail"}
+    for _, value, row in positions_of_values(operations) if failed else ():
+        send = failed.pop(value, None)
+        if send is not None:
+            sentence = (
+                f"Value {value} was read from {operations.tp} though its send had certainly failed."
+            )
+            yield finding("dirty-read", operations.tp, sentence, send.row, row)
+
+
+def nonmonotonic_sends(operations: Operations) -> Iterator[Finding]:
+    """Yield acknowledged sends of one producer, one after the other, at falling offsets."""
+    highest: dict[str, Send] = {}
+    for send in operations.acknowledged:
+        before = highest.get(send.process)
+        if before is not None and before.time < send.invoke_time and send.offset <= before.offset:
+            sentence = (
+                f"{send.process} sent value {send.value} to {operations.tp} after {before.value} had been acknowledged "
+                f"at offset {before.offset}, and it was acknowledged at offset {send.offset}."
+            )
+            yield finding("nonmonotonic-send", operations.tp, sentence, before.row, send.row)
+        if before is None or send.offset > before.offset:
+            highest[send.process] = send

@@ -1,0 +1,248 @@
+"""What has once been below a high watermark stays, and only that is acknowledged.
+
+* **no-truncation-below-hw**: a replica that a leader counted in its maximal ISR when it set high watermark ``h``
+  never cuts its log below ``h`` later, and does not come back from a crash with less.
+  Smallest break: leader 1 sets high watermark 5 with maximal ISR [1, 2]; broker 2 truncates to 4.
+* **ack-after-commit**: a produce under ``acks=all`` is acknowledged only when the leader's high watermark has passed
+  its last record.
+  Smallest break: an acknowledgement of offset 7 by a leader that never had a high watermark above 7.
+
+Why the first holds: every leader elected from the ISR has all records below ``h``, so a follower's log agrees with it
+at least that far; truncation by leader epoch never cuts what agrees. Truncating to a replica's own, lagging high
+watermark does (that is how Kafka lost data before KIP-101).
+
+What a correct cluster does and is not convicted for: cutting at or above ``h``; cutting anything outside the ISR;
+a leader whose own high watermark fell after it had been demoted, answering an earlier produce; an unclean election
+(the partition is then exempt); losing unflushed records in a power cut is another matter, which no fault causes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from checkers.findings import finding, tp_name
+from checkers.fold import Results, Scan, conclude
+from checkers.leadership import UNCLEAN
+from checkers.model import Finding, Verdict
+from checkers.replication.rows import TopicKey, high_watermark_rows, members, partitions
+from checkers.segment import Mask, Segment
+from history.events import Kind
+
+KEPT_PER_PARTITION = 3
+
+Mark = tuple[int, int]
+"""(high watermark, its row)"""
+Marks = dict[TopicKey, dict[tuple[int, ...], Mark]]
+"""Per partition, the highest high watermark so far, by whom it binds."""
+
+
+def join_marks(a: Marks, b: Marks) -> Marks:
+    """The higher mark of each; the earlier one when they are equal."""
+    joined = dict(a)
+    for key, marks in b.items():
+        mine = dict(joined.get(key, {}))
+        for who, mark in marks.items():
+            if who not in mine or mark[0] > mine[who][0]:
+                mine[who] = mark
+        joined[key] = mine
+    return joined
+
+
+Broken = tuple[str, int | None, int]
+"""(sentence, row of the commitment, row that breaks it)"""
+
+
+@dataclass(slots=True)
+class CommitmentSummary:
+    checked: int = 0
+    broken: dict[TopicKey, list[Broken]] = field(default_factory=dict)
+    """The first few of each partition."""
+    counts: dict[TopicKey, int] = field(default_factory=dict)
+    unclean: set[TopicKey] = field(default_factory=set)
+
+
+def _combine(a: CommitmentSummary, b: CommitmentSummary) -> CommitmentSummary:
+    broken, counts = dict(a.broken), dict(a.counts)
+    for key, found in b.broken.items():
+        broken[key] = (broken.get(key, []) + found)[:KEPT_PER_PARTITION]
+        counts[key] = counts.get(key, 0) + b.counts[key]
+    return CommitmentSummary(a.checked + b.checked, broken, counts, a.unclean | b.unclean)
+
+
+def _conclude(name: str, unit: str, summary: CommitmentSummary) -> Results:
+    unclean = {(topic, partition) for topic, _, partition in summary.unclean}
+    findings: list[Finding] = []
+    for (topic, _, partition), found in summary.broken.items():
+        allowed = (topic, partition) in unclean
+        verdict = Verdict.VALID if allowed else Verdict.INVALID
+        tp = tp_name(topic, partition)
+        findings += [
+            finding(name, tp, sentence.format(tp=tp), *rows, verdict=verdict)
+            for sentence, *rows in found
+        ]
+    return conclude(
+        name,
+        checked=summary.checked,
+        unit=unit,
+        findings=findings,
+        finding_count=sum(summary.counts.values()),
+    )
+
+
+class NoTruncationBelowHw(Scan[Marks, CommitmentSummary]):
+    name = "no-truncation-below-hw"
+    kinds = frozenset({Kind.HIGH_WATERMARK, Kind.TRUNCATE, Kind.LOG_LOADED, Kind.LEADER_ELECTED})
+    columns = (
+        "topic",
+        "topic_id",
+        "partition",
+        "node",
+        "log_end_offset",
+        "high_watermark",
+        "isr",
+        "maximal_isr",
+        "detail",
+    )
+
+    def state(self, segment: Segment) -> Marks:
+        """By broker: the highest high watermark that counted it in."""
+        marks: Marks = {}
+        for key, part in partitions(segment):
+            moves = high_watermark_rows(part)
+            at, member = members(moves)
+            values = moves.numbers("high_watermark")
+            marks[key] = {}
+            for broker in np.unique(member).tolist():
+                mine = at[member == broker]
+                top = int(mine[np.argmax(values[mine])])
+                marks[key][broker,] = (int(values[top]), int(moves.rows[top]))
+        return marks
+
+    def join(self, a: Marks, b: Marks) -> Marks:
+        return join_marks(a, b)
+
+    def reduce(self, segment: Segment, carry: Marks | None) -> CommitmentSummary:
+        summary = CommitmentSummary()
+        for key, part in partitions(segment):
+            if part.is_word("detail", {UNCLEAN}).any():
+                summary.unclean.add(key)
+            cuts = part.where(part.is_kind(Kind.TRUNCATE, Kind.LOG_LOADED))
+            summary.checked += len(cuts)
+            found = list(_cuts_below(part, cuts, (carry or {}).get(key, {})))
+            if found:
+                summary.broken[key] = found[:KEPT_PER_PARTITION]
+                summary.counts[key] = len(found)
+        return summary
+
+    def combine(self, a: CommitmentSummary, b: CommitmentSummary) -> CommitmentSummary:
+        return _combine(a, b)
+
+    def finish(self, summary: CommitmentSummary) -> Results:
+        return _conclude(self.name, "truncations and reloads", summary)
+
+
+def _cuts_below(
+    part: Segment, cuts: Segment, carry: dict[tuple[int, ...], Mark]
+) -> Iterator[Broken]:
+    """The cuts of one partition's logs that went below a mark set before them."""
+    moves = high_watermark_rows(part)
+    at, member = members(moves)
+    marks = moves.numbers("high_watermark")
+    for row, event in cuts.events("node", "log_end_offset"):
+        if event.node is None or event.log_end_offset is None:
+            continue
+        before = at[(member == event.node) & (moves.rows[at] < row)]
+        mark: tuple[int, int | None] = carry.get((event.node,), (0, None))
+        if len(before) and marks[before].max() > mark[0]:
+            top = int(before[np.argmax(marks[before])])
+            mark = (int(marks[top]), int(moves.rows[top]))
+        if event.log_end_offset < mark[0]:
+            did = "cut its log" if event.kind == Kind.TRUNCATE else "came back with its log"
+            sentence = (
+                f"Broker {event.node} {did} at {event.log_end_offset} in {{tp}}, below the high watermark {mark[0]} "
+                "that counted it as in sync."
+            )
+            yield sentence, mark[1], row
+
+
+class AckAfterCommit(Scan[Marks, CommitmentSummary]):
+    name = "ack-after-commit"
+    kinds = frozenset({Kind.HIGH_WATERMARK, Kind.BECOME_LEADER, Kind.PRODUCE_ACKNOWLEDGED})
+    columns = (
+        "topic",
+        "topic_id",
+        "partition",
+        "node",
+        "incarnation",
+        "acks",
+        "offset",
+        "last_offset",
+        "high_watermark",
+    )
+
+    def state(self, segment: Segment) -> Marks:
+        """By (broker, incarnation): the highest high watermark that it had as leader."""
+        marks: Marks = {}
+        moves = segment.where(segment.is_kind(Kind.HIGH_WATERMARK, Kind.BECOME_LEADER))
+        for key, part in partitions(moves):
+            marks[key] = {}
+            for (node, incarnation), mine in part.by("node", "incarnation"):
+                values = mine.numbers("high_watermark")
+                top = int(np.argmax(values))
+                marks[key][node, -1 if incarnation is None else incarnation] = (
+                    int(values[top]),
+                    int(mine.rows[top]),
+                )
+        return marks
+
+    def join(self, a: Marks, b: Marks) -> Marks:
+        return join_marks(a, b)
+
+    def reduce(self, segment: Segment, carry: Marks | None) -> CommitmentSummary:
+        summary = CommitmentSummary()
+        for key, part in partitions(segment):
+            acked = part.is_kind(Kind.PRODUCE_ACKNOWLEDGED) & (part.numbers("acks", 0) == -1)
+            summary.checked += int(acked.sum())
+            found = list(_early_acknowledgements(part, acked, (carry or {}).get(key, {})))
+            if found:
+                summary.broken[key] = found[:KEPT_PER_PARTITION]
+                summary.counts[key] = len(found)
+        return summary
+
+    def combine(self, a: CommitmentSummary, b: CommitmentSummary) -> CommitmentSummary:
+        return _combine(a, b)
+
+    def finish(self, summary: CommitmentSummary) -> Results:
+        return _conclude(self.name, "acknowledgements", summary)
+
+
+def _early_acknowledgements(
+    part: Segment, acked: Mask, carry: dict[tuple[int, ...], Mark]
+) -> Iterator[Broken]:
+    """The acknowledgements of one partition that no high watermark of the same leader covers.
+
+    The event's own high watermark may have been read after the leader was demoted, so one that looks early is
+    held against all that this leader had before.
+    """
+    own = part.numbers("high_watermark")
+    last = np.maximum(part.numbers("last_offset"), part.numbers("offset"))
+    early = acked & (own <= last)
+    if not early.any():
+        return
+    nodes, lives = part.numbers("node"), part.numbers("incarnation")
+    highest = {who: mark[0] for who, mark in carry.items()}
+    rows = {who: mark[1] for who, mark in carry.items()}
+    for at in range(len(part)):
+        who = (int(nodes[at]), int(lives[at]))
+        known = highest.get(who, 0)
+        if early[at] and known <= last[at]:
+            sentence = (
+                f"Leader {who[0]} acknowledged offset {last[at]} of {{tp}} under acks=all while its high watermark "
+                f"had not passed {max(known, int(own[at]))}."
+            )
+            yield sentence, rows.get(who), int(part.rows[at])
+        elif not acked[at] and own[at] > known:
+            highest[who], rows[who] = int(own[at]), int(part.rows[at])

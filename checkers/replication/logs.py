@@ -1,0 +1,220 @@
+"""Logs agree, and a new leader has everything that was committed before it.
+
+* **log-matching**: replicas that hold a batch of one leader epoch at the same offset hold the same batch (CRC-32C and
+  extent); batches of one leader epoch never overlap. Below the high watermark that counted it as in sync, every
+  replica's log is, at the end, written by the same leader epochs as the newest leader's.
+  Smallest break: broker 1 has (offset 3, epoch 2, crc 7), broker 2 has (offset 3, epoch 2, crc 8).
+* **leader-completeness**: a broker that becomes leader in epoch ``e`` holds every record that was committed in a
+  smaller leader epoch: below that leader's high watermark, or acknowledged by it under ``acks=all``. Not only the
+  length counts: the records must be those (written by the same leader epochs).
+  Smallest break: leader 1 in epoch 0 has high watermark 5; broker 2 becomes leader in epoch 1 with log end offset 4.
+
+The idea: per replica the events are compressed into steps (a run of appends of one epoch, a new end of the log, a
+leadership), which join associatively; the driver replays the steps (``replica_log``). "Before" is a smaller leader
+epoch, never an earlier time: a demoted leader may acknowledge late, and a new leader may learn of its election late.
+
+What a correct cluster does and is not convicted for: a broker killed between an append and its event comes back with
+more than it traced, those offsets are unknown and agree with everything; replicas outside the ISR differ; a batch is
+appended, cut and appended again; the same broker becomes leader twice in one epoch; unclean elections lose records
+(reported, not held against the cluster, and nothing before them counts afterwards).
+
+Limits: memory grows with the number of distinct batches and of steps, not with the number of replicas' appends.
+Source: KIP-101, KIP-279, KIP-320; LeaderCompleteness and LogMatching as Raft and its TLA+ models name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers.findings import finding, tp_name
+from checkers.fold import Fold, Results, conclude
+from checkers.model import Finding, Verdict
+from checkers.replication.replica_log import ReplicaLog
+from checkers.replication.rows import TopicKey, partitions
+from checkers.replication.steps import Did, PartitionLogs, Step, distinct, join, summarise
+from checkers.segment import Segment
+from history.events import Kind
+
+COMPLETENESS = "leader-completeness"
+MATCHING = "log-matching"
+
+
+Logs = dict[TopicKey, PartitionLogs]
+
+
+class ReplicaLogs(Fold[Logs]):
+    name = "replica-logs"
+    properties = (MATCHING, COMPLETENESS)
+    kinds = frozenset(
+        {
+            Kind.APPEND,
+            Kind.TRUNCATE,
+            Kind.LOG_LOADED,
+            Kind.BECOME_LEADER,
+            Kind.BECOME_FOLLOWER,
+            Kind.HIGH_WATERMARK,
+            Kind.PRODUCE_ACKNOWLEDGED,
+            Kind.LEADER_ELECTED,
+        }
+    )
+    columns = (
+        "topic",
+        "topic_id",
+        "partition",
+        "node",
+        "leader_epoch",
+        "offset",
+        "last_offset",
+        "crc",
+        "acks",
+        "log_start_offset",
+        "log_end_offset",
+        "high_watermark",
+        "isr",
+        "maximal_isr",
+        "detail",
+    )
+
+    def reduce(self, segment: Segment) -> Logs:
+        return {key: summarise(part) for key, part in partitions(segment)}
+
+    def combine(self, a: Logs, b: Logs) -> Logs:
+        joined = dict(a)
+        for key, later in b.items():
+            joined[key] = join(joined[key], later) if key in joined else later
+        return joined
+
+    def finish(self, summary: Logs) -> Results:
+        matching: list[Finding] = []
+        completeness: list[Finding] = []
+        appended, elections = 0, 0
+        for (topic, _, partition), logs in summary.items():
+            tp = tp_name(topic, partition)
+            histories = {node: _replay(steps, node) for node, steps in logs.steps.items()}
+            leaderships = sorted(
+                (lead for history in histories.values() for lead in history.leaderships),
+                key=lambda lead: (lead.epoch, lead.row),
+            )
+            appended += logs.appended
+            elections += len(leaderships)
+            completeness += _incomplete(tp, logs, leaderships)
+            matching += _clashes(tp, logs)
+            if not logs.unclean and leaderships:
+                matching += _diverged(tp, logs, histories, leaderships[-1])
+        return (
+            conclude(MATCHING, checked=appended, unit="batches", findings=matching),
+            conclude(COMPLETENESS, checked=elections, unit="elections", findings=completeness),
+        )
+
+
+class Leadership(NamedTuple):
+    """A broker became leader, with this log."""
+
+    epoch: int
+    row: int
+    node: int
+    start: int
+    log: ReplicaLog
+
+
+@dataclass(slots=True)
+class ReplicaHistory:
+    log: ReplicaLog
+    """As it is at the end."""
+    leaderships: list[Leadership] = field(default_factory=list)
+
+
+def _replay(steps: list[Step], node: int) -> ReplicaHistory:
+    history = ReplicaHistory(ReplicaLog())
+    for step in steps:
+        if step.did is Did.APPENDED:
+            history.log.append(step.start, step.end, step.epoch)
+            continue
+        history.log.resize(step.end)
+        if step.did is Did.LED:
+            lead = Leadership(step.epoch, step.row, node, step.start, history.log.copy())
+            history.leaderships.append(lead)
+    return history
+
+
+def _reign(lead: Leadership, end: int) -> ReplicaLog:
+    """The leader's log once it reached ``end``: from its election on, only its own epoch wrote."""
+    log = lead.log.copy()
+    if end > log.end:
+        log.append(log.end, end, lead.epoch)
+    return log
+
+
+def _incomplete(tp: str, logs: PartitionLogs, leaderships: list[Leadership]) -> Iterator[Finding]:
+    """Leaders that lack something committed in a smaller leader epoch."""
+    waiting = sorted(logs.committed.items())
+    first_lead = {lead.epoch: lead for lead in reversed(leaderships)}
+    committed: tuple[int, int, ReplicaLog | None] = (0, -1, None)
+    forgiven = -1
+    for lead in leaderships:
+        while waiting and waiting[0][0] < lead.epoch:
+            epoch, (end, row) = waiting.pop(0)
+            if end > committed[0] and epoch >= forgiven:
+                source = first_lead.get(epoch)
+                committed = (end, row, None if source is None else _reign(source, end))
+        end, row, log = committed
+        sentence = _what_is_missing(tp, lead, end, log)
+        if sentence is not None:
+            allowed = lead.epoch in logs.unclean
+            verdict = Verdict.VALID if allowed else Verdict.INVALID
+            if allowed:
+                sentence += " The topic allows unclean elections."
+            yield finding(COMPLETENESS, tp, sentence, row, lead.row, verdict=verdict)
+        if lead.epoch in logs.unclean:
+            committed, forgiven = (0, -1, None), lead.epoch
+
+
+def _what_is_missing(tp: str, lead: Leadership, end: int, log: ReplicaLog | None) -> str | None:
+    who = f"Broker {lead.node} became leader of {tp} in leader epoch {lead.epoch}"
+    if lead.log.end < end:
+        return f"{who} with records only below {lead.log.end}, though all below {end} had been committed before."
+    if log is None:
+        return None
+    offset = lead.log.first_difference(log, lead.start, end)
+    if offset is None:
+        return None
+    return (
+        f"{who} with another record at offset {offset} (of leader epoch {lead.log.epoch_at(offset)}) than the one "
+        f"committed there (of leader epoch {log.epoch_at(offset)})."
+    )
+
+
+def _clashes(tp: str, logs: PartitionLogs) -> Iterator[Finding]:
+    """Batches of one leader epoch that overlap: the same offset with two contents."""
+    if not logs.batches:
+        return
+    table = distinct(np.concatenate(logs.batches))
+    epoch, base, last, crc, row = table.T
+    clash = (epoch[1:] == epoch[:-1]) & (base[1:] <= last[:-1]) & (epoch[1:] >= 0)
+    for at in np.flatnonzero(clash).tolist():
+        sentence = (
+            f"Two different batches of leader epoch {epoch[at]} cover offset {base[at + 1]} of {tp}: "
+            f"{base[at]} to {last[at]} with CRC {crc[at]}, and {base[at + 1]} to {last[at + 1]} with CRC {crc[at + 1]}."
+        )
+        yield finding(MATCHING, tp, sentence, int(row[at]), int(row[at + 1]))
+
+
+def _diverged(
+    tp: str, logs: PartitionLogs, histories: dict[int, ReplicaHistory], newest: Leadership
+) -> Iterator[Finding]:
+    """Replicas whose committed part differs, at the end, from the newest leader's log."""
+    for node, history in sorted(histories.items()):
+        end = min(logs.in_sync.get(node, 0), history.log.end)
+        reference = _reign(newest, end)
+        offset = history.log.first_difference(reference, newest.start, end)
+        if offset is not None:
+            sentence = (
+                f"Broker {node} holds a record of leader epoch {history.log.epoch_at(offset)} at offset {offset} of "
+                f"{tp}, below a high watermark that counted it as in sync, where leader {newest.node} of epoch "
+                f"{newest.epoch} has one of leader epoch {reference.epoch_at(offset)}."
+            )
+            yield finding(MATCHING, tp, sentence, newest.row)

@@ -1,0 +1,43 @@
+"""Reading a partition's rows as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.segment import Numbers, Segment
+from history.events import Kind
+
+TopicKey = tuple[str, str | None, int]
+"""A partition of a topic incarnation: topic, topic id, partition."""
+
+
+def partitions(segment: Segment) -> Iterator[tuple[TopicKey, Segment]]:
+    """Yield the rows of each partition; rows that concern none are left out."""
+    for key, part in segment.by("topic", "topic_id", "partition"):
+        topic, topic_id, partition = key
+        if topic is not None and partition is not None:
+            yield (topic, topic_id, partition), part
+
+
+def members(high_watermarks: Segment) -> tuple[Numbers, Numbers]:
+    """Return (position, broker) for each member of each row's maximal ISR, its committed ISR where that is unset."""
+    names = high_watermarks.table.column_names
+    lists = [high_watermarks.table.column(name) for name in ("maximal_isr", "isr") if name in names]
+    if not lists:
+        nothing = np.zeros(0, dtype=np.int64)
+        return nothing, nothing
+    column = pc.coalesce(*lists).combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = column.chunk(0)
+    positions = pc.list_parent_indices(column).to_numpy(zero_copy_only=False)
+    return positions.astype(np.int64), column.flatten().to_numpy(zero_copy_only=False).astype(
+        np.int64
+    )
+
+
+def high_watermark_rows(segment: Segment) -> Segment:
+    return segment.where(segment.is_kind(Kind.HIGH_WATERMARK))

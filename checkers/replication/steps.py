@@ -1,0 +1,161 @@
+"""A stretch of one partition's history, compressed to what its logs went through.
+
+Runs of appends of one leader epoch become one step; of the high watermarks and acknowledgements only the highest of
+each leader epoch is kept; batches are kept once however many replicas have them. Two stretches join to what their
+concatenation would have given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers.leadership import UNCLEAN
+from checkers.replication.rows import high_watermark_rows, members
+from checkers.segment import Numbers, Segment
+from history.events import Kind
+
+
+class Did(Enum):
+    """What a step did to a replica's log."""
+
+    APPENDED = "appended"
+    """Offsets ``start`` up to ``end``, of leader epoch ``epoch``."""
+    RESIZED = "resized"
+    """The log now ends at ``end``."""
+    LED = "led"
+    """It became leader in ``epoch`` with a log from ``start`` up to ``end``."""
+
+
+class Step(NamedTuple):
+    did: Did
+    start: int
+    end: int
+    epoch: int
+    row: int
+
+
+Mark = tuple[int, int]
+"""(offset up to which records are committed, row of the event that says so)"""
+
+
+@dataclass(slots=True)
+class PartitionLogs:
+    """What a stretch of one partition's history says of its logs."""
+
+    steps: dict[int, list[Step]] = field(default_factory=dict)
+    """By broker, in order."""
+    committed: dict[int, Mark] = field(default_factory=dict)
+    """By leader epoch: the highest mark."""
+    in_sync: dict[int, int] = field(default_factory=dict)
+    """By broker: the highest high watermark that counted it in."""
+    unclean: set[int] = field(default_factory=set)
+    """Leader epochs that began with an unclean election."""
+    batches: list[Numbers] = field(default_factory=list)
+    """Tables of distinct (leader epoch, base offset, last offset, crc, row)."""
+    appended: int = 0
+
+
+def summarise(part: Segment) -> PartitionLogs:
+    """Compress the rows of one partition."""
+    logs = PartitionLogs()
+    nodes = part.numbers("node")
+    local = part.is_kind(
+        Kind.APPEND, Kind.TRUNCATE, Kind.LOG_LOADED, Kind.BECOME_LEADER, Kind.BECOME_FOLLOWER
+    )
+    for node in np.unique(nodes[local]).tolist():
+        logs.steps[node] = _steps(part, np.flatnonzero(local & (nodes == node)))
+    appends = part.is_kind(Kind.APPEND)
+    logs.appended = int(appends.sum())
+    if logs.appended:
+        columns = ("leader_epoch", "offset", "last_offset", "crc")
+        table = np.stack(
+            [*(part.numbers(name)[appends] for name in columns), part.rows[appends]], 1
+        )
+        logs.batches.append(distinct(table))
+    acked = part.is_kind(Kind.PRODUCE_ACKNOWLEDGED) & (part.numbers("acks", 0) == -1)
+    last = np.maximum(part.numbers("last_offset"), part.numbers("offset"))
+    moved = part.is_kind(Kind.HIGH_WATERMARK)
+    bounds = np.where(moved, part.numbers("high_watermark"), last + 1)
+    epochs = part.numbers("leader_epoch")
+    for epoch in np.unique(epochs[acked | moved]).tolist():
+        places = np.flatnonzero((acked | moved) & (epochs == epoch))
+        top = int(places[np.argmax(bounds[places])])
+        logs.committed[epoch] = (int(bounds[top]), int(part.rows[top]))
+    moves = high_watermark_rows(part)
+    at, member = members(moves)
+    marks = moves.numbers("high_watermark")
+    for node in np.unique(member).tolist():
+        logs.in_sync[node] = int(marks[at[member == node]].max())
+    unclean = part.is_kind(Kind.LEADER_ELECTED) & part.is_word("detail", {UNCLEAN})
+    logs.unclean = set(epochs[unclean].tolist())
+    return logs
+
+
+def _steps(part: Segment, places: Numbers) -> list[Step]:
+    """The steps of one replica; appends that continue each other become one."""
+    appended = part.is_kind(Kind.APPEND)[places]
+    led = part.is_kind(Kind.BECOME_LEADER)[places]
+    start = np.where(appended, part.numbers("offset")[places], 0)
+    start = np.where(led, np.maximum(part.numbers("log_start_offset")[places], 0), start)
+    end = np.where(
+        appended, part.numbers("last_offset")[places] + 1, part.numbers("log_end_offset")[places]
+    )
+    epoch = np.where(appended | led, part.numbers("leader_epoch")[places], -1)
+    goes_on = np.zeros(len(places), dtype=np.bool_)
+    goes_on[1:] = appended[1:] & appended[:-1] & (epoch[1:] == epoch[:-1]) & (start[1:] == end[:-1])
+    firsts = np.flatnonzero(~goes_on)
+    lasts = np.append(firsts[1:], len(places)) - 1
+    steps = []
+    for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+        did = Did.APPENDED if appended[first] else Did.LED if led[first] else Did.RESIZED
+        if end[last] >= 0:
+            row = int(part.rows[places[first]])
+            steps.append(Step(did, int(start[first]), int(end[last]), int(epoch[first]), row))
+    return steps
+
+
+def distinct(table: Numbers) -> Numbers:
+    """The distinct batches, sorted, each with the first row that tells of it."""
+    ordered = table[np.lexsort(table.T[::-1])]
+    new = np.ones(len(ordered), dtype=np.bool_)
+    new[1:] = (ordered[1:, :4] != ordered[:-1, :4]).any(axis=1)
+    return ordered[new]
+
+
+def join(a: PartitionLogs, b: PartitionLogs) -> PartitionLogs:
+    """Join two neighbouring stretches, ``a`` before ``b``; changes neither."""
+    steps = dict(a.steps)
+    for node, later in b.steps.items():
+        steps[node] = _chain(steps.get(node, []), later)
+    committed = dict(a.committed)
+    for epoch, mark in b.committed.items():
+        if epoch not in committed or mark[0] > committed[epoch][0]:
+            committed[epoch] = mark
+    in_sync = dict(a.in_sync)
+    for node, high_watermark in b.in_sync.items():
+        in_sync[node] = max(high_watermark, in_sync.get(node, 0))
+    return PartitionLogs(
+        steps,
+        committed,
+        in_sync,
+        a.unclean | b.unclean,
+        a.batches + b.batches,
+        a.appended + b.appended,
+    )
+
+
+def _chain(a: list[Step], b: list[Step]) -> list[Step]:
+    if not a or not b:
+        return a or b
+    last, first = a[-1], b[0]
+    if (
+        last.did is first.did is Did.APPENDED
+        and last.epoch == first.epoch
+        and last.end == first.start
+    ):
+        return [*a[:-1], last._replace(end=first.end), *b[1:]]
+    return a + b

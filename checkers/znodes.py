@@ -1,0 +1,111 @@
+"""What ZooKeeper's transaction log says, in the order of its transactions.
+
+The zxid is the order, never the clock: rows of several znodes are joined by (zxid, position in the multi).
+Parts of a multi that only check a version change nothing and are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from checkers.rare import Row
+from history.events import Event, Kind
+
+CONTROLLER = "/controller"
+CONTROLLER_EPOCH = "/controller_epoch"
+BROKER_IDS = "/brokers/ids/"
+
+COLUMNS = (
+    "zxid",
+    "session",
+    "zk_op",
+    "path",
+    "data",
+    "node",
+    "controller_id",
+    "controller_epoch",
+    "topic",
+    "partition",
+    "leader",
+    "leader_epoch",
+    "isr",
+)
+"""The columns that this module reads."""
+
+_CHANGES = frozenset({"create", "setData", "delete"})
+
+
+def changes(rows: Iterable[Row]) -> list[Row]:
+    """Return the committed changes of znodes, in ZooKeeper's order."""
+    found = [
+        (row, event)
+        for row, event in rows
+        if event.kind == Kind.ZNODE and event.zk_op in _CHANGES and event.path is not None
+    ]
+    return sorted(found, key=lambda item: (item[1].zxid or 0, item[1].seq))
+
+
+def epoch_changes(rows: Iterable[Row]) -> list[Row]:
+    """Return the changes of ``/controller_epoch``, in ZooKeeper's order."""
+    return [(row, event) for row, event in changes(rows) if event.path == CONTROLLER_EPOCH]
+
+
+def is_election(event: Event) -> bool:
+    """Whether this change of ``/controller_epoch`` grants an epoch: any but creating it with 0, or deleting it."""
+    return event.zk_op != "delete" and (event.controller_epoch or 0) > 0
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """One write of a partition's state znode and the state that it replaced (``None``: it was created)."""
+
+    row: int
+    event: Event
+    previous_row: int | None
+    previous: Event | None
+
+    @property
+    def changes_leadership(self) -> bool:
+        """Whether leader or leader epoch differ; a change of the ISR alone does not count."""
+        if self.previous is None:
+            return True
+        return (self.event.leader, self.event.leader_epoch) != (
+            self.previous.leader,
+            self.previous.leader_epoch,
+        )
+
+
+def state_changes(rows: Iterable[Row]) -> Iterator[StateChange]:
+    """Yield every readable write of a partition state, in ZooKeeper's order. A deleted one starts anew."""
+    last: dict[tuple[str | None, int | None], Row] = {}
+    for row, event in changes(rows):
+        if event.partition is None or not (event.path or "").endswith("/state"):
+            continue
+        key = (event.topic, event.partition)
+        if event.zk_op == "delete":
+            last.pop(key, None)
+        elif event.leader is not None and event.leader_epoch is not None:
+            previous_row, previous = last.get(key, (None, None))
+            yield StateChange(row, event, previous_row, previous)
+            last[key] = (row, event)
+
+
+def session_owners(rows: Iterable[Row]) -> dict[int, int]:
+    """Return session → broker, from what each session created and what brokers said of their sessions."""
+    owners: dict[int, int] = {}
+    for _, event in rows:
+        if event.session is None:
+            continue
+        if event.kind in (Kind.CONTROLLER_ELECTED, Kind.BROKER_REGISTERED):
+            broker = event.node
+        elif event.kind == Kind.ZNODE and event.zk_op == "create" and event.path is not None:
+            if event.path == CONTROLLER:
+                broker = event.controller_id
+            else:
+                broker = event.node if event.path.startswith(BROKER_IDS) else None
+        else:
+            broker = None
+        if broker is not None:
+            owners.setdefault(event.session, broker)
+    return owners

@@ -1,0 +1,283 @@
+"""Writing tiny histories, and judging them through the engine's inline path, cut anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from checkers.engine import run_checks
+from checkers.fold import Check
+from checkers.model import Finding, Result, Verdict
+from checkers.segment import PROOF_ROW
+from history.events import Event
+from history.schema import ordered, table
+
+TP = {"topic": "t", "topic_id": "id", "partition": 0}
+
+
+@dataclass(frozen=True)
+class MemoryGroup:
+    """A row group that was never written."""
+
+    whole: pa.Table
+    first_row: int
+    rows: int
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        piece = self.whole.slice(self.first_row, self.rows)
+        return piece if columns is None else piece.select(list(columns))
+
+
+def judge(check: Check, events: Iterable[Event], cuts: Iterable[int] = ()) -> dict[str, Result]:
+    """Return the check's results by property, the proving events in the place of their row numbers."""
+    whole = ordered(table(events))
+    edges = sorted({0, whole.num_rows, *(cut % (whole.num_rows + 1) for cut in cuts)})
+    groups = [
+        MemoryGroup(whole, start, stop - start)
+        for start, stop in pairwise(edges)
+    ]
+    results = run_checks(groups, [check])  # type: ignore[arg-type]
+    listed = whole.to_pylist()
+
+    def explained(finding: Finding) -> Finding:
+        proof = tuple(
+            {name: value for name, value in listed[one[PROOF_ROW]].items() if value is not None}
+            for one in finding.events
+        )
+        return msgspec.structs.replace(finding, events=proof)
+
+    return {
+        result.property: msgspec.structs.replace(
+            result, findings=tuple(map(explained, result.findings))
+        )
+        for result in results
+    }
+
+
+def only(check: Check, events: Iterable[Event], name: str | None = None) -> Result:
+    """Return the one result (of this name) after seeing that cutting the history anywhere changes nothing."""
+    listed = list(events)
+    wanted = name or check.name
+    result = judge(check, listed)[wanted]
+    for cut in range(1, len(listed)):
+        assert judge(check, listed, [cut])[wanted] == result
+    assert judge(check, listed, range(len(listed)))[wanted] == result
+    return result
+
+
+def finding(
+    name: str, key: str, sentence: str, *events: Event, verdict: Verdict = Verdict.INVALID
+) -> Finding:
+    return Finding(
+        property=name,
+        verdict=verdict,
+        key=key,
+        sentence=sentence,
+        events=tuple(as_row(event) for event in events),
+    )
+
+
+def as_row(event: Event) -> dict[str, Any]:
+    return {
+        name: value
+        for name in event.__struct_fields__
+        if (value := getattr(event, name)) is not None
+    }
+
+
+def broker(time: int, node: int, kind: str, *, incarnation: int = 1, **columns: Any) -> Event:
+    return Event(
+        time=time,
+        process=f"broker-{node}",
+        node=node,
+        incarnation=incarnation,
+        kind=kind,
+        seq=time,
+        **columns,
+    )
+
+
+def znode(zxid: int, session: int, path: str, *, seq: int = 0, **columns: Any) -> Event:
+    columns.setdefault("zk_op", "setData")
+    return Event(
+        time=-1,
+        process="zookeeper",
+        kind="znode",
+        zxid=zxid,
+        seq=seq,
+        session=session,
+        path=path,
+        **columns,
+    )
+
+
+def grant(zxid: int, session: int, node: int, epoch: int) -> list[Event]:
+    """A controller election as ZooKeeper commits it: /controller and /controller_epoch in one multi."""
+    return [
+        znode(zxid, session, "/controller", zk_op="create", controller_id=node),
+        znode(zxid, session, "/controller_epoch", seq=1, controller_epoch=epoch),
+    ]
+
+
+def state(
+    zxid: int,
+    session: int,
+    leader: int,
+    leader_epoch: int,
+    isr: list[int],
+    *,
+    epoch: int = 1,
+    **columns: Any,
+) -> Event:
+    """A write of the state znode of t-0."""
+    return znode(
+        zxid,
+        session,
+        "/brokers/topics/t/partitions/0/state",
+        leader=leader,
+        leader_epoch=leader_epoch,
+        isr=isr,
+        controller_epoch=epoch,
+        **{**TP, **columns},
+    )
+
+
+def append(
+    time: int,
+    node: int,
+    epoch: int,
+    offset: int,
+    *,
+    last: int | None = None,
+    crc: int = 0,
+    role: str = "follower",
+    **columns: Any,
+) -> Event:
+    """An append to t-0 whose log then ends after its last offset."""
+    end = offset if last is None else last
+    return broker(
+        time,
+        node,
+        "append",
+        role=role,
+        leader_epoch=epoch,
+        offset=offset,
+        last_offset=end,
+        crc=crc,
+        log_end_offset=end + 1,
+        **{**TP, **columns},
+    )
+
+
+def become_leader(time: int, node: int, epoch: int, end: int, **columns: Any) -> Event:
+    return broker(
+        time,
+        node,
+        "become-leader",
+        leader_epoch=epoch,
+        log_end_offset=end,
+        log_start_offset=0,
+        **{"high_watermark": 0, **TP, **columns},
+    )
+
+
+def high_watermark(
+    time: int, node: int, epoch: int, mark: int, isr: list[int], **columns: Any
+) -> Event:
+    return broker(
+        time,
+        node,
+        "high-watermark",
+        leader_epoch=epoch,
+        high_watermark=mark,
+        isr=isr,
+        maximal_isr=isr,
+        **{"log_end_offset": mark, **TP, **columns},
+    )
+
+
+def truncate(time: int, node: int, end: int, **columns: Any) -> Event:
+    return broker(time, node, "truncate", offset=end, log_end_offset=end, **{**TP, **columns})
+
+
+def loaded(time: int, node: int, end: int, **columns: Any) -> Event:
+    return broker(time, node, "log-loaded", log_end_offset=end, **{**TP, **columns})
+
+
+def acknowledged(time: int, node: int, epoch: int, offset: int, **columns: Any) -> Event:
+    return broker(
+        time,
+        node,
+        "produce-acknowledged",
+        leader_epoch=epoch,
+        offset=offset,
+        last_offset=offset,
+        **{"acks": -1, "high_watermark": offset + 1, **TP, **columns},
+    )
+
+
+def client(time: int, process: str, kind: str, f: str, op: int, **columns: Any) -> Event:
+    return Event(time=time, process=process, kind=kind, seq=time, f=f, op=op, **{**TP, **columns})
+
+
+def send(
+    time: int, value: int, outcome: str = "ok", *, process: str = "producer-0", **columns: Any
+) -> list[Event]:
+    """A send and its completion one tick later."""
+    about = {"acks": columns.pop("acks", -1)}
+    return [
+        client(time, process, "invoke", "send", time, value=value, **about),
+        client(time + 1, process, outcome, "send", time, value=value, **about, **columns),
+    ]
+
+
+def poll(
+    time: int,
+    position: int,
+    records: dict[int, int],
+    *,
+    process: str = "consumer-0",
+    mark: int = 100,
+    **columns: Any,
+) -> list[Event]:
+    """A poll that returned these records (offset → value)."""
+    return [
+        client(time, process, "invoke", "poll", time, offset=position),
+        client(
+            time + 1,
+            process,
+            "ok",
+            "poll",
+            time,
+            offset=position,
+            offsets=list(records),
+            values=list(records.values()),
+            high_watermark=mark,
+            **columns,
+        ),
+    ]
+
+
+def final(
+    time: int, records: dict[int, int], *, mark: int | None = None, **columns: Any
+) -> list[Event]:
+    """A final reader that polls once from offset 0 and reaches (or misses) the high watermark."""
+    end = max([-1, *records]) + 1
+    return [
+        *poll(time, 0, records, process="final-0", mark=end, **columns),
+        Event(
+            time=time + 2,
+            process="final-0",
+            kind="final-read",
+            seq=time + 2,
+            offset=end,
+            high_watermark=end if mark is None else mark,
+            error="NONE",
+            **TP,
+        ),
+    ]

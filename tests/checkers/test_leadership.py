@@ -1,0 +1,191 @@
+"""Leader epochs, one leader per epoch, leaders from the ISR."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from checkers.leadership import LeaderEpochGrows, LeaderFromIsr, OneLeaderPerEpoch
+from checkers.model import Verdict
+from history.events import Event
+from tests.checkers.histories import (
+    TP,
+    acknowledged,
+    append,
+    become_leader,
+    broker,
+    finding,
+    only,
+    state,
+    znode,
+)
+
+
+def follows(time: int, node: int, epoch: int, **columns: Any) -> Event:
+    return broker(time, node, "become-follower", leader_epoch=epoch, **{**TP, **columns})
+
+
+def elected(time: int, zxid: int, leader: int, **columns: Any) -> Event:
+    return broker(time, 9, "leader-elected", zxid=zxid, leader=leader, **{**TP, **columns})
+
+
+class TestLeaderEpochGrows:
+    def test_elections_and_isr_changes(self) -> None:
+        events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 1, 0, [1]), state(3, 9, -1, 1, [1])]
+        events += [state(4, 9, 1, 2, [1]), become_leader(5, 1, 0, 0), become_leader(6, 1, 2, 0)]
+        result = only(LeaderEpochGrows(), events)
+        assert (result.verdict, result.checked) == (Verdict.VALID, 6)
+
+    def test_a_new_leader_in_the_old_epoch(self) -> None:
+        before, after = state(1, 9, 1, 4, [1, 2]), state(2, 9, 2, 4, [1, 2])
+        assert only(LeaderEpochGrows(), [before, after]).findings == (
+            finding(
+                "leader-epoch-grows",
+                "t-0",
+                "The leader of t-0 changed from 1 to 2 without raising leader epoch 4.",
+                before,
+                after,
+            ),
+        )
+
+    def test_an_epoch_that_falls(self) -> None:
+        result = only(LeaderEpochGrows(), [state(1, 9, 1, 4, [1, 2]), state(2, 9, 1, 3, [1, 2])])
+        assert [item.sentence for item in result.findings] == [
+            "The leader epoch of t-0 fell from 4 to 3 in ZooKeeper."
+        ]
+
+    def test_a_deleted_topic_starts_anew(self) -> None:
+        gone = znode(2, 9, "/brokers/topics/t/partitions/0/state", zk_op="delete", **TP)
+        again = state(3, 9, 2, 0, [2], zk_op="create", topic_id="other")
+        assert only(LeaderEpochGrows(), [state(1, 9, 1, 4, [1]), gone, again]).verdict == "valid"
+
+    def test_a_replica_that_goes_back(self) -> None:
+        newer, older = follows(5, 2, 3), become_leader(6, 2, 2, 0)
+        assert only(LeaderEpochGrows(), [newer, older]).findings == (
+            finding(
+                "leader-epoch-grows",
+                "t-0",
+                "Broker 2 went back to leader epoch 2 of t-0 after it had adopted epoch 3.",
+                newer,
+                older,
+            ),
+        )
+
+    def test_another_process_life_may_be_told_an_older_epoch(self) -> None:
+        events = [follows(5, 2, 3), follows(6, 2, 2, incarnation=2)]
+        assert only(LeaderEpochGrows(), events).verdict == Verdict.VALID
+
+
+class TestOneLeaderPerEpoch:
+    def test_one_each(self) -> None:
+        events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 2, 1, [1, 2])]
+        events += [become_leader(3, 1, 0, 0), append(4, 1, 0, 0, role="leader"), append(5, 2, 0, 0)]
+        events += [become_leader(6, 2, 1, 1), acknowledged(7, 2, 1, 1), become_leader(8, 2, 1, 2)]
+        result = only(OneLeaderPerEpoch(), events)
+        assert (result.verdict, result.checked) == (Verdict.VALID, 5)
+
+    @pytest.mark.parametrize(
+        "act",
+        [become_leader(6, 2, 4, 0), append(6, 2, 4, 0, role="leader"), acknowledged(6, 2, 4, 0)],
+    )
+    def test_two_in_one_epoch(self, act: Event) -> None:
+        first = become_leader(5, 1, 4, 0)
+        assert only(OneLeaderPerEpoch(), [first, act]).findings == (
+            finding(
+                "one-leader-per-epoch",
+                "t-0",
+                "Brokers 1 and 2 both acted as leader of t-0 in leader epoch 4.",
+                first,
+                act,
+            ),
+        )
+
+    def test_a_leader_that_zookeeper_does_not_name(self) -> None:
+        named, act = state(1, 9, 1, 4, [1, 2]), become_leader(5, 2, 4, 0)
+        assert only(OneLeaderPerEpoch(), [named, act]).findings == (
+            finding(
+                "one-leader-per-epoch",
+                "t-0",
+                "Broker 2 acted as leader of t-0 in leader epoch 4, which ZooKeeper gave to broker 1.",
+                named,
+                act,
+            ),
+        )
+
+    def test_followers_alone_are_unknown(self) -> None:
+        assert only(OneLeaderPerEpoch(), [append(5, 2, 0, 0)]).verdict == Verdict.UNKNOWN
+
+
+class TestLeaderFromIsr:
+    def test_elections_from_the_isr(self) -> None:
+        events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 2, 1, [2]), state(3, 9, -1, 2, [2])]
+        events += [elected(5, 1, 1, replicas=[1, 2], live=[1, 2], detail="new", isr=[1, 2])]
+        events += [elected(6, 2, 2, replicas=[1, 2], live=[2], detail="offline", isr=[2])]
+        result = only(LeaderFromIsr(), events)
+        assert (result.verdict, result.checked) == (Verdict.VALID, 3)
+
+    def test_a_leader_from_outside(self) -> None:
+        before, after = state(1, 9, 1, 0, [1, 2]), state(2, 9, 3, 1, [3])
+        traced = elected(5, 2, 3, replicas=[1, 2, 3], live=[3], detail="offline")
+        assert only(LeaderFromIsr(), [before, after, traced]).findings == (
+            finding(
+                "leader-from-isr",
+                "t-0",
+                "t-0: broker 3 was elected leader though the ISR was [1, 2].",
+                before,
+                after,
+                traced,
+            ),
+        )
+
+    @pytest.mark.parametrize(
+        "allowed",
+        [
+            [state(2, 9, 3, 1, [3], data='{"leader":3,"leader_recovery_state":1}')],
+            [state(2, 9, 3, 1, [3]), elected(5, 2, 3, live=[3], detail="unclean")],
+        ],
+    )
+    def test_an_unclean_election_is_allowed(self, allowed: list[Event]) -> None:
+        assert only(LeaderFromIsr(), [state(1, 9, 1, 0, [1]), *allowed]).verdict == Verdict.VALID
+
+    def test_a_leader_that_the_controller_knew_to_be_dead(self) -> None:
+        events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 2, 1, [2])]
+        events += [elected(5, 2, 2, replicas=[1, 2], live=[1], detail="offline")]
+        result = only(LeaderFromIsr(), events)
+        assert [item.sentence for item in result.findings] == [
+            "t-0: broker 2 was elected leader though the controller saw only [1] alive."
+        ]
+
+    def test_a_removal_from_the_isr_keeps_even_a_dead_leader(self) -> None:
+        events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 1, 1, [1])]
+        events += [elected(5, 2, 1, replicas=[1, 2], live=[], detail="remove-from-isr")]
+        assert only(LeaderFromIsr(), events).verdict == Verdict.VALID
+
+    @pytest.mark.parametrize(
+        ("written", "sentence"),
+        [
+            (state(2, 9, 1, 1, []), "t-0: a state with an empty ISR was committed."),
+            (
+                state(2, 9, 1, 1, [2]),
+                "t-0: a state was committed whose leader 1 is not in its ISR [2].",
+            ),
+        ],
+    )
+    def test_states_that_are_wrong_in_themselves(self, written: Event, sentence: str) -> None:
+        result = only(LeaderFromIsr(), [state(1, 9, 1, 0, [1, 2]), written])
+        assert [item.sentence for item in result.findings] == [sentence]
+
+    @pytest.mark.parametrize(
+        ("leader", "isr", "sentence"),
+        [
+            (3, [3], "t-0: the ISR [3] holds brokers that are no replicas of it: [3]."),
+            (1, [1, 3], "t-0: the ISR [1, 3] holds brokers that are no replicas of it: [3]."),
+        ],
+    )
+    def test_a_first_state_out_of_the_replicas(
+        self, leader: int, isr: list[int], sentence: str
+    ) -> None:
+        events = [state(1, 9, leader, 0, isr)]
+        events += [elected(5, 1, leader, replicas=[1, 2], live=[1, 2, 3], detail="new")]
+        assert [item.sentence for item in only(LeaderFromIsr(), events).findings] == [sentence]
