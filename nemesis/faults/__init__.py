@@ -1,0 +1,34 @@
+"""What is broken, whom it strikes, and how that is measured.
+
+* ``base``        what a fault is: aim, apply, undo, verify (start here)
+* ``partition``, ``kill``, ``session``, ``stall``, ``pause``, ``restart``   the faults
+* ``grudge``      shapes of a partition, pure and seeded
+* ``targets``     symbolic targets, resolved when a fault strikes
+* ``plan``        what strikes when: derived from the seed, or read from a file; ``episodes`` the recipes it draws
+* ``conductor``   carries a plan out and writes intent, effect and heal into the history
+* ``cluster_view``  ZooKeeper as the harness sees it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from nemesis.faults.base import Fault
+from nemesis.faults.kill import Kill, KillController
+from nemesis.faults.partition import Partition
+from nemesis.faults.pause import Pause
+from nemesis.faults.restart import Restart
+from nemesis.faults.session import ExpireSession
+from nemesis.faults.stall import StallFollower
+
+__all__ = ["FAULTS", "Fault"]
+
+FAULTS: Final[Mapping[str, type[Fault]]] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (Partition, KillController, Kill, ExpireSession, StallFollower, Pause, Restart)
+    }
+)
+"""Every fault by the name that ``--faults`` and plan files use."""

@@ -1,0 +1,322 @@
+"""The commands; the only module that prints.
+
+Exit codes: 0 valid, 1 invalid, 2 unknown; 254 what the user asked for cannot be (one sentence on
+stderr, nothing written); 255 the harness failed or was interrupted, so there is no verdict. The
+last line of every run is the verdict, the report's path and the replay command.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import tempfile
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+from rich.console import Console
+
+import nemesis.clean
+import reports
+from checkers import CHECKERS
+from checkers.model import Outcome
+from history.errors import HistoryError, SparkError
+from history.run_directory import RunDirectory
+from nemesis import doctor, judge, scenario
+from nemesis.errors import EXIT_CRASH, EXIT_USAGE, NemesisError
+from nemesis.faults import FAULTS
+from nemesis.launch import Interrupted, launch
+from nemesis.mutants import MUTANTS
+from nemesis.preflight import RunOptions, engine_of, place, prepare
+from nemesis.runtimes.base import FaultUnsupported, RuntimeFailure
+from nemesis.targets import TARGETS
+from workloads import WORKLOADS
+
+app = typer.Typer(
+    name="nemesis",
+    help="Break a Kafka-style cluster on purpose, and prove from the record whether it kept its promises.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+_out = Console(soft_wrap=True, highlight=False, markup=False)
+_err = Console(stderr=True)
+
+Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where runs are kept.")]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON for machines.")]
+Checkers = Annotated[
+    str | None, typer.Option("--checkers", metavar="A,B", help="Judge only these properties.")
+]
+EngineName = Annotated[
+    str, typer.Option("--engine", metavar="spark|inline", help="Where the checkers run.")
+]
+Master = Annotated[
+    str | None, typer.Option("--spark-master", metavar="URL", help="A Spark cluster to use.")
+]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")]
+
+
+@app.command()
+def run(
+    scenario_name: Annotated[
+        str, typer.Argument(metavar="SCENARIO", help="A name from `nemesis list`, or a .yaml file.")
+    ],
+    target: Annotated[str | None, typer.Option("--target", help="What is run.")] = None,
+    runtime: Annotated[str | None, typer.Option("--runtime", help="Where it is run.")] = None,
+    brokers: Annotated[int | None, typer.Option("--brokers", metavar="N")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="Default: random.")
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option("--time-limit", metavar="SECONDS", help="Warm-up, faults and heal."),
+    ] = None,
+    faults: Annotated[
+        str | None, typer.Option("--faults", metavar="A,B", help="Only these kinds.")
+    ] = None,
+    plan: Annotated[
+        Path | None, typer.Option("--plan", metavar="FILE", help="This plan instead of the seed's.")
+    ] = None,
+    mutant: Annotated[
+        str | None, typer.Option("--mutant", metavar="NAME", help="Plant this bug.")
+    ] = None,
+    checkers: Checkers = None,
+    engine: EngineName = "spark",
+    spark_master: Master = None,
+    store: Store = Path("store"),
+    as_json: Json = False,
+) -> None:
+    """Run a scenario: break the cluster, record everything, judge it."""
+    order = prepare(
+        RunOptions(
+            scenario=scenario_name,
+            store=store,
+            target=target,
+            runtime=runtime,
+            brokers=brokers,
+            seed=seed,
+            time_limit_s=time_limit,
+            faults=faults,
+            plan=plan,
+            mutant=mutant,
+            checkers=checkers,
+            engine=engine,
+            spark_master=spark_master,
+        )
+    )
+    directory = place(order, ["nemesis", *sys.argv[1:]])
+    _err.print(
+        f"run {_short(directory.path)}: seed {order.seed}, {len(order.plan)} faults planned",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+    launch(order, directory, _err)
+    _err.print("checking", highlight=False)
+    outcome = judge.judge(
+        directory,
+        checkers=order.checkers,
+        engine=order.engine,
+        spark_master=order.spark_master,
+    )
+    _say_outcome(directory, outcome, as_json=as_json)
+
+
+@app.command()
+def check(
+    path: RunPath,
+    checkers: Checkers = None,
+    engine: EngineName = "spark",
+    spark_master: Master = None,
+    as_json: Json = False,
+) -> None:
+    """Judge a run again from what it recorded; an interrupted run too."""
+    names, chosen = judge.checker_names(checkers), engine_of(engine)
+    directory = RunDirectory.open(path)
+    outcome = judge.judge(directory, checkers=names, engine=chosen, spark_master=spark_master)
+    _say_outcome(directory, outcome, as_json=as_json)
+
+
+@app.command()
+def report(path: RunPath, as_json: Json = False) -> None:
+    """Write the report of a run again from its last check."""
+    directory = RunDirectory.open(path)
+    outcome = judge.read_outcome(directory)
+    reports.write(directory, outcome)
+    _say_outcome(directory, outcome, as_json=as_json)
+
+
+@app.command("list")
+def list_everything(as_json: Json = False) -> None:
+    """Name the scenarios, targets, runtimes, faults, workloads, checkers and mutants."""
+    found: dict[str, dict[str, str]] = {
+        "scenarios": {name: scenario.load(name).summary for name in scenario.names()},
+        "targets": dict.fromkeys(TARGETS, ""),
+        "runtimes": dict.fromkeys(scenario.RUNTIMES, ""),
+        "faults": {name: fault.summary for name, fault in FAULTS.items()},
+        "workloads": dict.fromkeys(WORKLOADS, ""),
+        "checkers": dict.fromkeys(CHECKERS, ""),
+        "mutants": {name: mutant.story for name, mutant in MUTANTS.items()},
+    }
+    if as_json:
+        _say_json({axis: list(names) for axis, names in found.items()})
+        return
+    for axis, names in found.items():
+        _out.print(f"{axis}:")
+        for name, summary in names.items():
+            _out.print(f"  {name:<32} {summary}".rstrip())
+
+
+@app.command("doctor")
+def examine(store: Store = Path("store"), as_json: Json = False) -> None:
+    """Say what is missing on this machine, and how to get it."""
+    checks = doctor.examine(store)
+    if as_json:
+        _say_json([_check_as_json(item) for item in checks])
+    else:
+        for item in checks:
+            mark = "ok" if item.ok else "MISSING" if item.is_required else "note"
+            cure = f": {item.cure}" if item.cure else ""
+            _out.print(f"{mark:<8} {item.name:<18} {item.detail}{cure}")
+    if any(item.is_required and not item.ok for item in checks):
+        raise typer.Exit(EXIT_USAGE)
+
+
+@app.command("clean")
+def clean_up(as_json: Json = False) -> None:
+    """End the processes and return the addresses of runs whose harness is dead."""
+    done = nemesis.clean.clean()
+    if as_json:
+        _say_json(
+            {
+                "runs": done.runs,
+                "processes": done.processes,
+                "leases": done.leases,
+                "survivors": done.survivors,
+                "live_runs": done.live_runs,
+            }
+        )
+    else:
+        for ended in done.processes:
+            _out.print(f"ended {ended}")
+        for survivor in done.survivors:
+            _out.print(f"could not end {survivor}")
+        _out.print(
+            f"{len(done.runs)} dead runs undone: {len(done.processes)} processes ended, "
+            f"{len(done.leases)} leases returned; {done.live_runs} live runs left alone"
+        )
+    if not done.is_clean:
+        raise typer.Exit(EXIT_CRASH)
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(call(sys.argv[1:]))
+
+
+def call(arguments: list[str]) -> int:
+    """Run one command; return its exit code. Never raises, never shows a stack trace."""
+    try:
+        code = typer.main.get_command(app).main(
+            args=arguments, prog_name="nemesis", standalone_mode=False
+        )
+    except (NemesisError, FaultUnsupported, RuntimeFailure, HistoryError, SparkError) as error:
+        _say_error(str(error))
+        return _exit_code(error)
+    except (Interrupted, KeyboardInterrupt) as error:
+        _say_error(str(error) or "interrupted")
+        return EXIT_CRASH
+    except Exception as error:  # noqa: BLE001 - the edge of the program: whatever it is becomes one sentence
+        if (format_message := getattr(error, "format_message", None)) is not None:
+            _say_error(f"{format_message().rstrip('.')}: `nemesis --help` says what is allowed")
+            return EXIT_USAGE
+        if isinstance(error, typer.Abort):
+            _say_error("interrupted")
+            return EXIT_CRASH
+        _say_error(
+            f"nemesis itself failed ({_brief(error)}): the stack trace is in {_keep_trace()}"
+        )
+        return EXIT_CRASH
+    return code if isinstance(code, int) else 0
+
+
+def _exit_code(error: Exception) -> int:
+    if isinstance(error, NemesisError):
+        return error.exit_code
+    return EXIT_CRASH if isinstance(error, RuntimeFailure) else EXIT_USAGE
+
+
+def _say_outcome(run_directory: RunDirectory, outcome: Outcome, *, as_json: bool) -> None:
+    """Print results and, last, the line that everybody looks for; exits with the verdict's code."""
+    replay = run_directory.read_info().replay
+    report_file = _short(run_directory.report_file)
+    if as_json:
+        _say_json(
+            {
+                "verdict": outcome.verdict.value,
+                "run": str(run_directory.path),
+                "report": str(run_directory.report_file),
+                "replay": replay,
+                "outcome": msgspec.to_builtins(outcome),
+            }
+        )
+        raise typer.Exit(outcome.verdict.exit_code)
+    for problem in outcome.problems:
+        _out.print(f"problem: {problem}")
+    for result in outcome.results:
+        findings = f", {result.finding_count} findings" if result.finding_count else ""
+        _out.print(
+            f"{result.verdict.value:<8} {result.property:<24} {result.checked} {result.unit}{findings}"
+        )
+        for finding in result.findings[:3]:
+            _out.print(f"         {finding.key}: {finding.sentence}")
+    _out.print(f"{outcome.verdict.value}; report: {report_file}; replay: {replay}")
+    raise typer.Exit(outcome.verdict.exit_code)
+
+
+def _check_as_json(item: doctor.Check) -> dict[str, Any]:
+    return {
+        "name": item.name,
+        "ok": item.ok,
+        "detail": item.detail,
+        "cure": item.cure,
+        "required": item.is_required,
+    }
+
+
+def _say_json(data: Any) -> None:
+    # Not through rich: it would break long lines.
+    sys.stdout.write(json.dumps(data, indent=2) + "\n")
+
+
+def _say_error(sentence: str) -> None:
+    one_line = " ".join(sentence.split())
+    with suppress(OSError):
+        sys.stderr.write(f"nemesis: {one_line}\n")
+
+
+def _brief(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
+
+
+def _keep_trace() -> str:
+    """Write the present stack trace to a file of its own and return where it is."""
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="nemesis-crash-", suffix=".log", delete=False, encoding="utf-8"
+        ) as log:
+            log.write(f"command: {shlex.join(sys.argv)}\n\n{traceback.format_exc()}")
+            return log.name
+    except OSError as error:
+        return f"no file ({error.strerror})"
+
+
+def _short(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -1,0 +1,280 @@
+"""Is the cluster whole again after the heal, and since when?
+
+Six checks. The first four are looked at again and again from the heal on, so that the time of
+recovery is known: a controller exists; every partition has a leader; every ISR is full; every
+broker's Metadata equals ZooKeeper. The last two act: a produce with ``acks=all`` and a fetch of it
+succeed on every partition. They run after the final reads, so that their records disturb no
+reader.
+
+A check's time is when it began to hold for good, in milliseconds from the heal; what does not hold
+when the time is over is recorded with what is wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from history.events import NO_ERROR, Kind
+from history.recorder import Recorder
+from nemesis.errors import HarnessError
+from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView
+from nemesis.faults.targets import id_of
+from nemesis.runtimes.base import Runtime
+from workloads.kafka.client import ClusterMetadata, KafkaClient
+from workloads.kafka.errors import KafkaError
+
+POLL_INTERVAL_S = 0.4
+METADATA_TIMEOUT_S = 1.0
+OPERATION_TIMEOUT_S = 2.0
+RETRY_INTERVAL_S = 0.2
+CLIENT_ID = "nemesis-convergence"
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """One thing that is not as it should be. ``error`` is one short clause."""
+
+    error: str
+    topic: str | None = None
+    partition: int | None = None
+    node: int | None = None
+
+
+def wrong_controller(snapshot: ClusterSnapshot) -> list[Wrong]:
+    """A controller exists, and it is a registered broker."""
+    if snapshot.controller is None:
+        return [Wrong("there is no controller")]
+    controller = snapshot.controller.broker_id
+    if controller not in snapshot.brokers:
+        return [Wrong(f"the controller {controller} is not registered", node=controller)]
+    return []
+
+
+def wrong_leaders(snapshot: ClusterSnapshot) -> list[Wrong]:
+    """Every partition has a leader that is registered."""
+    wrong = [Wrong("it has no state", *tp) for tp in snapshot.unassigned]
+    wrong += [
+        Wrong(f"its leader is {state.leader}, which is not registered", *tp)
+        for tp, state in sorted(snapshot.partitions.items())
+        if state.leader not in snapshot.brokers
+    ]
+    return wrong
+
+
+def wrong_isrs(snapshot: ClusterSnapshot) -> list[Wrong]:
+    """Every ISR holds all assigned replicas."""
+    return [
+        Wrong(f"its ISR is {list(state.isr)}, its replicas are {list(state.replicas)}", *tp)
+        for tp, state in sorted(snapshot.partitions.items())
+        if set(state.isr) != set(state.replicas)
+    ]
+
+
+def wrong_metadata(
+    snapshot: ClusterSnapshot, answers: Mapping[int, ClusterMetadata | None]
+) -> list[Wrong]:
+    """Every broker says of brokers, controller and partitions what ZooKeeper says. ``answers`` by broker id."""
+    wrong: list[Wrong] = []
+    for node, answer in sorted(answers.items()):
+        if answer is None:
+            wrong.append(Wrong("it does not answer a Metadata request", node=node))
+            continue
+        if set(answer.brokers) != set(snapshot.brokers):
+            brokers = f"{sorted(answer.brokers)}, ZooKeeper {sorted(snapshot.brokers)}"
+            wrong.append(Wrong(f"it knows brokers {brokers}", node=node))
+        controller = -1 if snapshot.controller is None else snapshot.controller.broker_id
+        if answer.controller_id != controller:
+            controllers = f"{answer.controller_id}, ZooKeeper {controller}"
+            wrong.append(Wrong(f"it knows controller {controllers}", node=node))
+        wrong += _wrong_partitions(snapshot, answer, node)
+    return wrong
+
+
+def _wrong_partitions(snapshot: ClusterSnapshot, answer: ClusterMetadata, node: int) -> list[Wrong]:
+    wrong: list[Wrong] = []
+    known = {
+        (topic, partition): found
+        for topic, metadata in answer.topics.items()
+        for partition, found in metadata.partitions.items()
+    }
+    for tp, state in sorted(snapshot.partitions.items()):
+        if (found := known.get(tp)) is None:
+            wrong.append(Wrong("it does not know the partition", *tp, node))
+            continue
+        theirs = (found.leader, found.leader_epoch, set(found.isr))
+        if theirs != (state.leader, state.leader_epoch, set(state.isr)):
+            wrong.append(
+                Wrong(
+                    f"it knows leader {found.leader}, leader epoch {found.leader_epoch}, ISR "
+                    f"{list(found.isr)}; ZooKeeper {state.leader}, {state.leader_epoch}, "
+                    f"{list(state.isr)}",
+                    *tp,
+                    node,
+                )
+            )
+    return wrong
+
+
+class ConvergenceWatch:
+    """Looks at the cluster from the heal on; ``finish`` decides and records."""
+
+    CHECKS = ("controller", "leaders", "isr", "metadata")
+
+    def __init__(
+        self, runtime: Runtime, view: ClusterView, recorder: Recorder, rng: Random
+    ) -> None:
+        self._runtime = runtime
+        self._view = view
+        self._recorder = recorder
+        self._rng = rng
+        self._healed_at = 0.0
+        self._wrong: dict[str, list[Wrong]] = {}
+        self._whole_since: dict[str, float] = {}
+        self._snapshot = ClusterSnapshot()
+
+    async def watch(self) -> None:
+        """Look until cancelled. Start it as a task at the heal."""
+        self._healed_at = asyncio.get_running_loop().time()
+        while True:
+            with suppress(HarnessError):  # judged by what is known when the time is over
+                await self.look()
+            await asyncio.sleep(POLL_INTERVAL_S)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that is only looked at holds now."""
+        return len(self._whole_since) == len(self.CHECKS)
+
+    async def look(self) -> None:
+        """One look at everything; raises ``HarnessError`` when ZooKeeper does not answer the harness."""
+        ids = [id_of(node) for node in self._runtime.brokers]
+        answers = await asyncio.gather(*(self._metadata(node) for node in self._runtime.brokers))
+        snapshot = self._snapshot = await self._view.snapshot()
+        now = asyncio.get_running_loop().time()
+        self._wrong = {
+            "controller": wrong_controller(snapshot),
+            "leaders": wrong_leaders(snapshot),
+            "isr": wrong_isrs(snapshot),
+            "metadata": wrong_metadata(snapshot, dict(zip(ids, answers, strict=True))),
+        }
+        for check, wrong in self._wrong.items():
+            if wrong:
+                self._whole_since.pop(check, None)
+            else:
+                self._whole_since.setdefault(check, now)
+
+    async def finish(self, within_s: float) -> bool:
+        """Wait until all holds or ``within_s`` from the heal is over, then produce, fetch and record.
+
+        Returns whether the cluster converged. ``watch`` must still be running.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = max(self._healed_at + within_s, loop.time() + OPERATION_TIMEOUT_S)
+        while not self.is_whole and loop.time() < deadline:
+            await asyncio.sleep(POLL_INTERVAL_S / 4)
+        for check in self.CHECKS:
+            self._record(check, self._wrong.get(check) or [], self._whole_since.get(check))
+        worked = await self._use_all(deadline)
+        return worked and self.is_whole
+
+    async def _use_all(self, deadline: float) -> bool:
+        hosts = self._runtime.client_host(self._runtime.clients[0])
+        bootstrap = [(address.host, address.port) for address in self._runtime.bootstrap()]
+        client = KafkaClient(
+            bootstrap,
+            client_id=CLIENT_ID,
+            source_host=hosts,
+            rng=Random(self._rng.getrandbits(64)),
+        )
+        worked = True
+        try:
+            for tp in sorted({*self._snapshot.partitions, *self._snapshot.unassigned}):
+                worked &= await self._use(client, tp, deadline)
+        finally:
+            client.close()
+        return worked
+
+    async def _use(self, client: KafkaClient, tp: tuple[str, int], deadline: float) -> bool:
+        """Produce one record to the partition and fetch it back, trying again until the deadline."""
+        loop = asyncio.get_running_loop()
+        error = "the time was over before it was tried"
+        stage, offset = "produce", -1
+        while stage != "done":
+            try:
+                if stage == "produce":
+                    sent = await client.send(
+                        *tp,
+                        [(b"convergence", b"convergence")],
+                        acks=-1,
+                        timeout_s=OPERATION_TIMEOUT_S,
+                    )
+                    offset = sent.offset
+                    self._record("produce", [], loop.time(), tp)
+                    stage = "fetch"
+                polled = await client.poll(
+                    *tp,
+                    offset,
+                    max_wait_ms=100,
+                    max_bytes=65_536,
+                    timeout_s=OPERATION_TIMEOUT_S,
+                )
+                if any(record.offset == offset for record in polled.records):
+                    self._record("fetch", [], loop.time(), tp)
+                    return True
+                error = (
+                    f"offset {offset} is not served, the high watermark is {polled.high_watermark}"
+                )
+            except KafkaError as failure:
+                error = failure.name
+            if loop.time() > deadline:
+                break
+            await asyncio.sleep(RETRY_INTERVAL_S)
+            await client.refresh_metadata()
+        self._record(stage, [Wrong(error, *tp)], None)
+        return False
+
+    async def _metadata(self, node: str) -> ClusterMetadata | None:
+        address = self._runtime.direct_address(node)
+        client = KafkaClient(
+            [(address.host, address.port)],
+            client_id=CLIENT_ID,
+            source_host=address.host,
+            rng=Random(self._rng.getrandbits(64)),
+        )
+        try:
+            answered = await client.refresh_metadata(timeout_s=METADATA_TIMEOUT_S)
+        finally:
+            client.close()
+        return client.metadata if answered else None
+
+    def _record(
+        self,
+        check: str,
+        wrong: list[Wrong],
+        since: float | None,
+        tp: tuple[str, int] | None = None,
+    ) -> None:
+        now = asyncio.get_running_loop().time()
+        if since is None and not wrong:
+            wrong = [Wrong("the harness could not look")]
+        elapsed_ms = round(((now if since is None else since) - self._healed_at) * 1000)
+        columns: dict[str, Any] = {"detail": check, "offset": max(0, elapsed_ms)}
+        if not wrong:
+            topic, partition = tp or (None, None)
+            self._recorder.record(
+                Kind.CONVERGENCE, **columns, error=NO_ERROR, topic=topic, partition=partition
+            )
+        for item in wrong:
+            self._recorder.record(
+                Kind.CONVERGENCE,
+                **columns,
+                error=item.error,
+                topic=item.topic,
+                partition=item.partition,
+                node=item.node,
+            )

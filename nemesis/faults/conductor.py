@@ -1,0 +1,170 @@
+"""Carrying out a plan: each fault at its time, intent before, measured effect after, heal and
+proof of it.
+
+Each planned fault is a task of its own, so faults may overlap. A target that cannot be resolved in
+five seconds makes the fault ``skipped``; another one is drawn in its place. When the faults' time
+is over, whatever is still in force is undone at once. Cancelled (the run is interrupted), the
+conductor undoes nothing: the runtime's stop ends all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from history.events import Kind
+from history.recorder import Recorder
+from nemesis.faults.base import Fault, Measured, Place, Strike, TargetUnresolved
+from nemesis.faults.plan import PlannedFault, PlanSettings, redraw
+
+RESOLVE_TIMEOUT_S = 5.0
+RESOLVE_INTERVAL_S = 0.03
+VERIFY_INTERVAL_S = 0.25
+
+
+class Conductor:
+    """One run's faults. ``seed`` makes each fault's own randomness; ``start`` is the loop time of ``at_s`` 0."""
+
+    def __init__(
+        self,
+        place: Place,
+        recorder: Recorder,
+        *,
+        plan: Sequence[PlannedFault],
+        settings: PlanSettings,
+        seed: int,
+    ) -> None:
+        self._place = place
+        self._recorder = recorder
+        self._plan = plan
+        self._settings = settings
+        self._seed = seed
+        self._time_is_over = asyncio.Event()
+        self._start = 0.0
+        self._end_s = 0.0
+        self._next_id = len(plan)
+        self._in_force: dict[int, str] = {}
+
+    @property
+    def in_force(self) -> list[str]:
+        """What is broken at the moment, for people: ``partition broker-2``."""
+        return [label for _, label in sorted(self._in_force.items())]
+
+    async def conduct(self, *, start: float, end_s: float, undo_timeout_s: float) -> None:
+        """Carry out the whole plan; returns when every fault is undone, or could not be verified in time.
+
+        ``start`` is the loop time from which ``at_s`` counts; at ``end_s`` the faults' time is over.
+        Raises ``RuntimeFailure`` or ``HarnessError`` when the place breaks.
+        """
+        self._start, self._end_s = start, end_s
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.TaskGroup() as group:
+                for number, planned in enumerate(self._plan):
+                    group.create_task(
+                        self._carry_out(number, planned, undo_timeout_s),
+                        name=f"fault-{number}-{planned.fault.name}",
+                    )
+                over = group.create_task(asyncio.sleep(max(0.0, start + end_s - loop.time())))
+                await over
+                self._time_is_over.set()
+        except ExceptionGroup as group_error:
+            raise _first(group_error) from group_error
+
+    async def _carry_out(self, fault_id: int, planned: PlannedFault, undo_timeout_s: float) -> None:
+        if not await self._pause_until(self._start + planned.at_s):
+            return
+        fault, number = planned.fault, fault_id
+        rng = Random(f"{self._seed}/fault/{fault_id}")
+        strike = await self._aim(number, fault, rng)
+        if strike is None:
+            now_s = asyncio.get_running_loop().time() - self._start
+            again = redraw(rng, self._settings, at_s=now_s, end_s=self._end_s)
+            if again is None:
+                return
+            fault, number, self._next_id = again.fault, self._next_id, self._next_id + 1
+            strike = await self._aim(number, fault, rng)
+            if strike is None:
+                return
+        await self._strike(number, fault, strike, undo_timeout_s)
+
+    async def _aim(self, fault_id: int, fault: Fault, rng: Random) -> Strike | None:
+        """Resolve the target, asking again for a while; records the skip and returns None in the end."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + RESOLVE_TIMEOUT_S
+        while True:
+            try:
+                strike = await fault.aim(self._place, rng)
+            except TargetUnresolved as error:
+                if loop.time() > deadline or self._time_is_over.is_set():
+                    self._recorder.record(
+                        Kind.FAULT_SKIPPED, fault_id=fault_id, fault=fault.name, error=str(error)
+                    )
+                    return None
+                await asyncio.sleep(RESOLVE_INTERVAL_S)
+                continue
+            # No await between the choice and the claim: two faults must not choose the same node.
+            if fault.shares_target or not any(map(self._place.touched.get, strike.targets)):
+                self._place.touched.update(strike.targets)
+                return strike
+
+    async def _strike(
+        self, fault_id: int, fault: Fault, strike: Strike, undo_timeout_s: float
+    ) -> None:
+        about = {"fault_id": fault_id, "fault": fault.name, "targets": strike.targets}
+        self._recorder.record(Kind.FAULT_INVOKE, **about, detail=_json(strike.intent))
+        self._in_force[fault_id] = f"{fault.name} {','.join(strike.targets)}"
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
+        applied = await strike.apply()
+        self._recorder.record(
+            Kind.FAULT_APPLIED,
+            **about,
+            effect="measured" if applied.is_effective else "none",
+            detail=_json(applied.detail),
+        )
+        await self._pause_until(begin + fault.duration_s)
+        await strike.undo()
+        self._place.touched.subtract(strike.targets)
+        del self._in_force[fault_id]
+        healed = await self._verify(strike, undo_timeout_s)
+        self._recorder.record(
+            Kind.FAULT_HEALED,
+            **about,
+            effect="verified" if healed.is_effective else "none",
+            detail=_json(healed.detail),
+        )
+
+    async def _verify(self, strike: Strike, undo_timeout_s: float) -> Measured:
+        """Ask until the effect is gone. Another fault may be in the way, so time counts from its end too."""
+        loop = asyncio.get_running_loop()
+        while True:
+            measured = await strike.verify()
+            deadline = self._start + self._end_s + undo_timeout_s
+            if measured.is_effective or loop.time() > deadline:
+                return measured
+            await asyncio.sleep(VERIFY_INTERVAL_S)
+
+    async def _pause_until(self, loop_time: float) -> bool:
+        """Wait; returns False when the faults' time was over before."""
+        delay_s = loop_time - asyncio.get_running_loop().time()
+        try:
+            await asyncio.wait_for(self._time_is_over.wait(), timeout=max(0.0, delay_s))
+        except TimeoutError:
+            return True
+        return False
+
+
+def _json(detail: dict[str, Any]) -> str:
+    return json.dumps(detail, sort_keys=True)
+
+
+def _first(group: ExceptionGroup[Exception]) -> Exception:
+    """The error that explains the others; a single harness failure in most cases."""
+    first = group.exceptions[0]
+    if isinstance(first, ExceptionGroup):
+        return _first(first)
+    return first

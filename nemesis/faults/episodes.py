@@ -1,0 +1,109 @@
+"""Recipes of faults that overlap on purpose, because single faults do not reach some bugs.
+
+A *zombie* is a controller that still acts after its session has ended. It does harm only if it has
+something to do at that time, so a broker fails around the moment the controller is cut off, paused
+or deposed. Each recipe is a pure seeded function; times are in seconds from the start of the
+episode. Session time-outs of about two seconds are assumed: a killed broker vanishes from
+ZooKeeper 2 to 3 s after its death.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from nemesis.faults.base import DrawRange, Fault
+from nemesis.faults.kill import Kill, KillController
+from nemesis.faults.partition import Partition
+from nemesis.faults.pause import Pause
+from nemesis.faults.session import ExpireSession
+
+Episode = Callable[[Random, DrawRange], list[tuple[float, Fault]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """An episode and the kinds of faults it needs."""
+
+    kinds: frozenset[str]
+    episode: Episode
+
+
+def stale_control_requests(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """The controller can no longer be heard by the brokers while it orders an election; it is deposed; then
+    its orders arrive.
+    """
+    duration_s = durations.high_s
+    return [
+        (
+            0.0,
+            Partition(
+                shape="one-way", target="controller", direction="mute", duration_s=duration_s
+            ),
+        ),
+        (round(rng.uniform(0.2, 0.6), 2), Kill(target="one", duration_s=duration_s - 1.0)),
+        (round(rng.uniform(3.6, 4.4), 2), ExpireSession(target="controller")),
+    ]
+
+
+def zombie_by_partition(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """The controller loses ZooKeeper only, and a broker dies: leaders still ask the zombie to shrink ISRs."""
+    kill_at_s = round(rng.uniform(0.0, 1.5), 2)
+    return [
+        (
+            0.0,
+            Partition(
+                shape="from-zookeeper",
+                target="controller",
+                direction=rng.choice(["mute", "both"]),
+                duration_s=durations.draw(rng),
+            ),
+        ),
+        (kill_at_s, Kill(target="one", duration_s=durations.low_s)),
+    ]
+
+
+def zombie_by_pause(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """A broker dies; the controller is stopped in the middle of its elections and wakes up deposed."""
+    return [
+        (0.0, Kill(target="one", duration_s=durations.draw(rng) + 2.0)),
+        (0.3, Pause(target="controller", when="broker-loss", duration_s=durations.low_s)),
+    ]
+
+
+def zombie_by_expiry(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """A broker dies; the controller's session ends in the middle of its elections."""
+    return [
+        (0.0, Kill(target="one", duration_s=durations.draw(rng))),
+        (0.3, ExpireSession(target="controller", when="broker-loss")),
+    ]
+
+
+def lonely_leader(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """A leader is cut off from its peers and from ZooKeeper but not from its clients, then another broker
+    fails right after it is back.
+    """
+    duration_s = durations.draw(rng)
+    return [
+        (
+            0.0,
+            Partition(
+                shape="one-node", target="leader", zookeeper="majority", duration_s=duration_s
+            ),
+        ),
+        (duration_s + 0.5, KillController(duration_s=durations.low_s)),
+    ]
+
+
+EPISODES: Final[Mapping[str, Recipe]] = {
+    "stale-control-requests": Recipe(
+        frozenset({"partition", "kill", "expire-session"}), stale_control_requests
+    ),
+    "zombie-by-partition": Recipe(frozenset({"partition", "kill"}), zombie_by_partition),
+    "zombie-by-pause": Recipe(frozenset({"pause", "kill"}), zombie_by_pause),
+    "zombie-by-expiry": Recipe(frozenset({"expire-session", "kill"}), zombie_by_expiry),
+    "lonely-leader": Recipe(frozenset({"partition", "kill-controller"}), lonely_leader),
+}
+"""Every recipe by the name that scenarios use; one whose kinds are not all enabled is not drawn."""

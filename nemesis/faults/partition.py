@@ -1,0 +1,188 @@
+"""``partition``: bytes between two sides are held; connections stay open.
+
+Shapes among brokers are those of ``grudge``; with ``zookeeper: majority`` ZooKeeper stands on the
+larger side, so that the smaller one loses its sessions too. ``from-zookeeper`` and
+``from-clients`` cut the target from those only: a controller cut from ZooKeeper alone becomes a
+zombie that still reaches every broker.
+
+``direction`` is seen from the target: ``deaf`` hears nothing, ``mute`` is not heard, ``both``.
+What is held is delivered at the heal, even when its sender has closed since.
+
+Effect: a probe that crossed before does not cross any more. Undone: it crosses again.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, ClassVar, Literal, Self
+
+from nemesis.faults import grudge, targets
+from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.faults.grudge import Grudge
+from nemesis.runtimes.base import Capability, Link
+
+ShapeName = Literal[
+    "halves", "majority-ring", "bridge", "one-way", "one-node", "from-zookeeper", "from-clients"
+]
+Direction = Literal["both", "deaf", "mute"]
+
+PROBED_PAIRS = 4
+"""Enough to see that the rules are there; every pair more is a connection more."""
+
+CROSSES_TIMEOUT_S = 1.5
+HELD_TIMEOUT_S = 0.5
+
+
+class Partition(Fault, frozen=True, kw_only=True):
+    """See the module. ``target`` is the node that the shape is built around."""
+
+    name: ClassVar[str] = "partition"
+    summary: ClassVar[str] = (
+        "hold the bytes between two sides: halves, majority-ring, bridge, one-way, one-node, "
+        "from-zookeeper, from-clients"
+    )
+    capability: ClassVar[Capability] = Capability.CUT
+
+    shape: ShapeName
+    target: str = "one"
+    direction: Direction = "both"
+    zookeeper: Literal["neutral", "majority"] = "neutral"
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        # Most often the controller is struck: it is the part under test.
+        shape: ShapeName = rng.choice(
+            [
+                "halves",
+                "majority-ring",
+                "bridge",
+                "one-way",
+                "one-node",
+                "from-zookeeper",
+                "from-clients",
+            ]
+        )
+        directed = shape in ("one-way", "from-zookeeper", "from-clients")
+        return cls(
+            shape=shape,
+            target=rng.choice(["controller", "controller", "leader", "one"]),
+            direction=rng.choice(["deaf", "mute"]) if directed and rng.random() < 0.6 else "both",
+            zookeeper=rng.choice(["neutral", "majority", "majority"]),
+            duration_s=durations.draw(rng),
+        )
+
+    def check(self, nodes: frozenset[str]) -> None:
+        targets.check(self.target, nodes)
+
+    async def aim(self, place: Place, rng: Random) -> PartitionStrike:
+        victim = (await targets.resolve(self.target, place, rng))[0]
+        runtime = place.runtime
+        found = self.grudge(
+            victim,
+            brokers=runtime.brokers,
+            zookeepers=runtime.zookeepers,
+            clients=runtime.clients,
+            rng=rng,
+        )
+        return PartitionStrike(self, place, victim, found)
+
+    def grudge(
+        self,
+        victim: str,
+        *,
+        brokers: list[str],
+        zookeepers: list[str],
+        clients: list[str],
+        rng: Random,
+    ) -> Grudge:
+        """Return who no longer hears whom. Pure: the same ``rng`` state gives the same grudge."""
+        if self.shape in ("from-zookeeper", "from-clients"):
+            return self._directed(victim, zookeepers if self.shape == "from-zookeeper" else clients)
+        others = [broker for broker in brokers if broker != victim]
+        if self.shape == "one-way":
+            direction = self.direction if self.direction != "both" else rng.choice(["deaf", "mute"])
+            far = others + zookeepers if self.zookeeper == "majority" else others
+            return grudge.deaf(victim, far) if direction == "deaf" else grudge.mute(victim, far)
+        found = grudge.SHAPES[self.shape](brokers, victim, rng)
+        if self.zookeeper == "majority" and self.shape in ("halves", "one-node"):
+            small = frozenset(brokers) - found[victim]
+            found = _merge(found, grudge.between(small, zookeepers))
+        return found
+
+    def _directed(self, victim: str, others: list[str]) -> Grudge:
+        if self.direction == "deaf":
+            return grudge.deaf(victim, others)
+        if self.direction == "mute":
+            return grudge.mute(victim, others)
+        return grudge.between([victim], others)
+
+
+class PartitionStrike:
+    """One partition that has found its victim."""
+
+    def __init__(self, fault: Partition, place: Place, victim: str, found: Grudge) -> None:
+        self._place = place
+        self._links = grudge.links(found)
+        self._is_held = False
+        self.targets = [victim]
+        self.intent: dict[str, Any] = {
+            "shape": fault.shape,
+            "grudge": {node: sorted(deaf) for node, deaf in found.items()},
+        }
+
+    async def apply(self) -> Measured:
+        place = self._place
+        pairs = self._pairs()[:PROBED_PAIRS]
+        before = await place.probe_all(pairs, timeout_s=CROSSES_TIMEOUT_S)
+        await place.links.hold(self._links)
+        self._is_held = True
+        crossed = [pair for pair in pairs if before[pair]]
+        after = await place.probe_all(crossed, timeout_s=HELD_TIMEOUT_S)
+        counters = await place.runtime.counters(self._links)
+        return Measured(
+            is_effective=bool(after) and not any(after.values()),
+            detail={
+                "probes_before": _readable(before),
+                "probes_after": _readable(after),
+                "held_bytes": sum(counter.held_bytes for counter in counters.values()),
+            },
+        )
+
+    async def undo(self) -> None:
+        if self._is_held:
+            self._is_held = False
+            await self._place.links.release(self._links)
+
+    async def verify(self) -> Measured:
+        pairs = self._pairs()[:PROBED_PAIRS]
+        crossed = await self._place.probe_all(pairs, timeout_s=CROSSES_TIMEOUT_S)
+        return Measured(
+            is_effective=bool(crossed) and all(crossed.values()),
+            detail={"probes": _readable(crossed)},
+        )
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        """What can be probed at this moment: both ends answer and no rule of another fault is in the way."""
+        pairs = sorted({_probe_pair(link) for link in self._links})
+        return [
+            (a, b)
+            for a, b in pairs
+            if self._place.can_answer(a)
+            and self._place.can_answer(b)
+            and (self._is_held or self._place.links.is_pair_open(a, b))
+        ]
+
+
+def _probe_pair(link: Link) -> tuple[str, str]:
+    """A probe is a request and its reply, so one per pair of nodes says all; who asks must be a caller."""
+    rank = {"client": 0, "broker": 1, "zookeeper": 2}
+    a, b = sorted((link.source, link.target), key=lambda node: (rank[node.split("-")[0]], node))
+    return a, b
+
+
+def _merge(a: Grudge, b: Grudge) -> Grudge:
+    return {node: a.get(node, frozenset()) | b.get(node, frozenset()) for node in sorted({*a, *b})}
+
+
+def _readable(probes: dict[tuple[str, str], bool]) -> dict[str, bool]:
+    return {f"{a} to {b}": crossed for (a, b), crossed in probes.items()}

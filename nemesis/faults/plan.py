@@ -1,0 +1,181 @@
+"""The fault plan: what strikes when, decided before the run.
+
+A plan is a list of (time, fault). It comes from a seed, or from a file; both forms are equal, and
+the plan of every run is stored with it. Written as YAML::
+
+    - at_s: 6.5
+      fault: partition
+      shape: from-zookeeper
+      target: controller
+      direction: mute
+      duration_s: 6.2
+
+``at_s`` counts from the start of the workload. Deriving a plan is pure: the same seed, settings
+and window give the same plan anywhere. The target that a name stands for is found when the fault
+strikes, so two runs of one plan need not strike the same broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+import yaml
+
+from nemesis.errors import UsageError
+from nemesis.faults import FAULTS, Fault
+from nemesis.faults.base import DrawRange
+from nemesis.faults.episodes import EPISODES, Episode
+
+MAX_AT_S = 86_400.0
+MAX_FAULTS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFault:
+    """A fault and when it strikes, in seconds from the start of the workload."""
+
+    at_s: float
+    fault: Fault
+
+    @property
+    def end_s(self) -> float:
+        return self.at_s + self.fault.duration_s
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSettings:
+    """How plans are drawn. ``kinds`` are names of ``FAULTS``, ``episodes`` names of ``EPISODES``."""
+
+    kinds: tuple[str, ...]
+    episodes: tuple[str, ...]
+    durations: DrawRange
+    gaps: DrawRange
+    """Between the end of an episode and the next: the cluster's time to recover."""
+
+
+Plan = tuple[PlannedFault, ...]
+
+
+def derive(rng: Random, settings: PlanSettings, *, start_s: float, end_s: float) -> Plan:
+    """Return a plan whose faults all begin and end inside the window.
+
+    Every enabled kind and every episode is a card; the deck is shuffled, dealt out, and shuffled again, so a run
+    sees as many different things as its time allows.
+    """
+    deck: list[Episode] = []
+    plan: list[PlannedFault] = []
+    at_s, misses = start_s, 0
+    cards = _cards(settings)
+    while cards and misses < len(cards):
+        if not deck:
+            deck = list(cards)
+            rng.shuffle(deck)
+        dealt = [
+            PlannedFault(round(at_s + offset_s, 2), fault)
+            for offset_s, fault in deck.pop()(rng, settings.durations)
+        ]
+        if max(planned.end_s for planned in dealt) > end_s:
+            misses += 1  # a shorter one may still fit
+            continue
+        misses = 0
+        plan += dealt
+        at_s = max(planned.end_s for planned in dealt) + settings.gaps.draw(rng)
+    return tuple(sorted(plan, key=lambda planned: planned.at_s))
+
+
+def redraw(
+    rng: Random, settings: PlanSettings, *, at_s: float, end_s: float
+) -> PlannedFault | None:
+    """Return another fault that fits between the two times, for one that was skipped; None when none fits."""
+    kinds = list(settings.kinds)
+    rng.shuffle(kinds)
+    for kind in kinds:
+        planned = PlannedFault(round(at_s, 2), FAULTS[kind].draw(rng, settings.durations))
+        if planned.end_s <= end_s:
+            return planned
+    return None
+
+
+def _cards(settings: PlanSettings) -> list[Episode]:
+    singles = [_single(FAULTS[kind]) for kind in settings.kinds]
+    enabled = frozenset(settings.kinds)
+    recipes = [
+        EPISODES[name].episode for name in settings.episodes if EPISODES[name].kinds <= enabled
+    ]
+    return singles + recipes
+
+
+def _single(kind: type[Fault]) -> Episode:
+    return lambda rng, durations: [(0.0, kind.draw(rng, durations))]
+
+
+def encode(plan: Iterable[PlannedFault]) -> list[dict[str, Any]]:
+    """Return the plan as plain data, the form of a plan file."""
+    return [
+        {"at_s": planned.at_s, "fault": planned.fault.name, **msgspec.to_builtins(planned.fault)}
+        for planned in plan
+    ]
+
+
+def write(path: Path, plan: Iterable[PlannedFault]) -> None:
+    """Write a plan file."""
+    path.write_text(yaml.safe_dump(encode(plan), sort_keys=False), encoding="utf-8")
+
+
+def read(path: Path) -> Plan:
+    """Read a plan file; raises ``UsageError`` with one sentence that names the file and what is wrong."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"the plan {path} cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(f"the plan {path} is not valid YAML: {reason}") from None
+    try:
+        return decode(data)
+    except UsageError as error:
+        raise UsageError(f"the plan {path} is wrong: {error}") from None
+
+
+def decode(data: object) -> Plan:
+    """Return the plan that plain data stands for; raises ``UsageError``."""
+    if not isinstance(data, list):
+        raise UsageError("it is no list of faults")
+    if len(data) > MAX_FAULTS:
+        raise UsageError(f"it has {len(data)} faults; allowed are at most {MAX_FAULTS}")
+    plan = [_decode_one(number, entry) for number, entry in enumerate(data, 1)]
+    return tuple(sorted(plan, key=lambda planned: planned.at_s))
+
+
+def _decode_one(number: int, entry: object) -> PlannedFault:
+    if not isinstance(entry, Mapping):
+        raise UsageError(f"entry {number} is no mapping with at_s and fault")
+    fields = dict(entry)
+    at_s, name = fields.pop("at_s", None), fields.pop("fault", None)
+    if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not 0 <= at_s <= MAX_AT_S:
+        raise UsageError(f"entry {number} has at_s {at_s!r}; allowed are 0 to {MAX_AT_S:g} seconds")
+    if not isinstance(name, str) or name not in FAULTS:
+        raise UsageError(
+            f"entry {number} has unknown fault {name!r}: allowed are {', '.join(FAULTS)}"
+        )
+    try:
+        fault = msgspec.convert(fields, FAULTS[name], strict=True)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"entry {number} ({name}): {error}") from None
+    return PlannedFault(float(at_s), fault)
+
+
+def check(plan: Sequence[PlannedFault], *, nodes: frozenset[str], end_s: float) -> None:
+    """Raise ``UsageError`` when a fault names nodes that are not there or does not end before ``end_s``."""
+    for number, planned in enumerate(plan, 1):
+        planned.fault.check(nodes)
+        if planned.end_s > end_s:
+            raise UsageError(
+                f"fault {number} of the plan ({planned.fault.name} at {planned.at_s:g} s) ends at "
+                f"{planned.end_s:g} s: with this --time-limit faults end by {end_s:g} s"
+            )

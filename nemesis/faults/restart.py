@@ -1,0 +1,77 @@
+"""``restart``: SIGKILL and a new start at once, faster than the session time-out.
+
+ZooKeeper still holds the ephemerals of the previous life, so the controller may see neither death
+nor birth, only a new broker epoch (a *bounce*, KIP-380). Effect: the old process is gone and
+another one lives. Nothing is left to undo.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, ClassVar, Self
+
+from nemesis.faults import targets
+from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.runtimes.base import Capability
+
+
+class Restart(Fault, frozen=True, kw_only=True):
+    """Bounce the target's processes, one after the other."""
+
+    name: ClassVar[str] = "restart"
+    summary: ClassVar[str] = (
+        "kill brokers and start them again at once, within their session time-out"
+    )
+    capability: ClassVar[Capability] = Capability.RESTART
+
+    target: str = "one"
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        del durations
+        return cls(target=rng.choice(["controller", "leader", "follower"]))
+
+    def check(self, nodes: frozenset[str]) -> None:
+        targets.check(self.target, nodes)
+
+    async def aim(self, place: Place, rng: Random) -> RestartStrike:
+        return RestartStrike(place, await targets.resolve(self.target, place, rng))
+
+
+class RestartStrike:
+    """One bounce that has found its victims."""
+
+    def __init__(self, place: Place, victims: list[str]) -> None:
+        self._place = place
+        self._dead: list[str] = []
+        self.targets = victims
+        self.intent: dict[str, Any] = {"signal": "SIGKILL", "then": "start"}
+
+    async def apply(self) -> Measured:
+        runtime, measured, bounced = self._place.runtime, {}, []
+        for node in self.targets:
+            if not runtime.is_alive(node):
+                continue
+            self._place.stopped.add(node)
+            killed = await runtime.kill(node)
+            self._dead.append(node)
+            is_dead = not runtime.is_alive(node)
+            started = await self._start(node)
+            measured[node] = {"killed": killed, "started": started}
+            if is_dead and started.get("pid") != killed.get("pid"):
+                bounced.append(node)
+        return Measured(is_effective=bounced == self.targets, detail=measured)
+
+    async def undo(self) -> None:
+        for node in list(self._dead):
+            await self._start(node)
+
+    async def verify(self) -> Measured:
+        alive = {node: self._place.runtime.is_alive(node) for node in self.targets}
+        return Measured(is_effective=all(alive.values()), detail={"alive": alive})
+
+    async def _start(self, node: str) -> dict[str, Any]:
+        self._dead.remove(node)
+        started = await self._place.runtime.restart(node)
+        self._place.stopped.discard(node)
+        return started

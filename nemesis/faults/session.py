@@ -1,0 +1,95 @@
+"""``expire-session``: the target's ZooKeeper session ends at once, while its process and its links
+are healthy.
+
+The session is that of ``/controller`` or ``/brokers/ids/N``; it is taken over and closed
+(``session_takeover``). Its owner goes on acting until it learns of it: the zombie window, without
+any other fault. A session of a broker that another fault has touched may be ended too: that is how
+a cut-off controller is deposed at a chosen moment.
+
+Effect: no ephemeral of that session is left. A session cannot come back, so there is nothing to
+undo.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any, ClassVar, Self
+
+from nemesis.faults import targets
+from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
+from nemesis.faults.moment import When, wait_for
+from nemesis.runtimes.base import Capability
+from nemesis.session_takeover import end_session
+
+GONE_TIMEOUT_S = 2.0
+POLL_INTERVAL_S = 0.05
+
+
+class ExpireSession(Fault, frozen=True, kw_only=True):
+    """End the session of the controller, or of any broker."""
+
+    name: ClassVar[str] = "expire-session"
+    summary: ClassVar[str] = "end the ZooKeeper session of the controller or of a broker"
+    capability: ClassVar[Capability] = Capability.SESSION
+    shares_target: ClassVar[bool] = True
+
+    target: str = "controller"
+    when: When = "now"
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        del durations
+        return cls(target=rng.choice(["controller", "controller", "one"]))
+
+    def check(self, nodes: frozenset[str]) -> None:
+        targets.check(self.target, nodes)
+
+    async def aim(self, place: Place, rng: Random) -> ExpireSessionStrike:
+        await wait_for(self.when, place)
+        victims = await targets.resolve(self.target, place, rng, shares_target=True)
+        snapshot = await place.view.snapshot()
+        sessions: dict[str, int] = {}
+        for node in victims:
+            if (owner := snapshot.brokers.get(targets.id_of(node))) is None:
+                raise TargetUnresolved(f"{node} has no session")
+            sessions[node] = owner.session
+        return ExpireSessionStrike(place, sessions)
+
+
+class ExpireSessionStrike:
+    """Sessions that are about to end."""
+
+    def __init__(self, place: Place, sessions: dict[str, int]) -> None:
+        self._place = place
+        self._sessions = sessions
+        self.targets = sorted(sessions)
+        self.intent: dict[str, Any] = {"sessions": sessions}
+
+    async def apply(self) -> Measured:
+        hosts = self._place.view.hosts
+        taken = {
+            node: await asyncio.to_thread(end_session, hosts, session)
+            for node, session in self._sessions.items()
+        }
+        gone = await self._gone()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + GONE_TIMEOUT_S
+        while not gone and loop.time() < deadline:
+            await asyncio.sleep(POLL_INTERVAL_S)
+            gone = await self._gone()
+        return Measured(
+            is_effective=gone and all(taken.values()),
+            detail={"sessions": self._sessions, "taken_over": taken, "ephemerals_gone": gone},
+        )
+
+    async def undo(self) -> None:
+        """A session that has ended stays ended."""
+
+    async def verify(self) -> Measured:
+        gone = await self._gone()
+        return Measured(is_effective=gone, detail={"sessions": self._sessions, "ended": gone})
+
+    async def _gone(self) -> bool:
+        owners = await self._place.view.sessions()
+        return owners.isdisjoint(self._sessions.values())

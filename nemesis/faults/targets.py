@@ -1,0 +1,138 @@
+"""Whom a fault strikes: symbolic names, resolved when it strikes.
+
+``controller``, ``leader``, ``leader("t",0)``, ``follower``, ``follower("t",0)``, ``one``,
+``minority``, ``majority``, ``all``, ``broker-2``. Without a partition, ``leader`` and ``follower``
+draw one. Nodes that another fault in force has touched, and dead ones, are not chosen; a name that
+stands for nobody now is unresolved, and the conductor asks again for a few seconds.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from nemesis.errors import UsageError
+from nemesis.faults.base import Place, TargetUnresolved
+from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
+
+ALLOWED = (
+    'controller, leader, leader("t",0), follower, follower("t",0), one, minority, majority, all, '
+    "broker-N"
+)
+_PARTITION = re.compile(r"""(leader|follower)\(\s*["']([^"']+)["']\s*,\s*(\d+)\s*\)""")
+_BROKER = re.compile(r"broker-(\d+)")
+_PLAIN = frozenset({"controller", "leader", "follower", "one", "minority", "majority", "all"})
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A parsed target. ``role`` is a plain word, or ``broker``; ``partition`` narrows leader and follower."""
+
+    role: str
+    partition: tuple[str, int] | None = None
+    broker: str | None = None
+
+
+def parse(text: str) -> Target:
+    """Return what the text names; raises ``UsageError`` naming the allowed forms."""
+    if text in _PLAIN:
+        return Target(text)
+    if _BROKER.fullmatch(text):
+        return Target("broker", broker=text)
+    if match := _PARTITION.fullmatch(text):
+        return Target(match[1], partition=(match[2], int(match[3])))
+    raise UsageError(f"unknown target {text!r}: allowed are {ALLOWED}")
+
+
+def check(text: str, nodes: frozenset[str]) -> None:
+    """Raise ``UsageError`` when the text is no target, or names a broker that is not among ``nodes``."""
+    target = parse(text)
+    if target.broker is not None and target.broker not in nodes:
+        brokers = ", ".join(sorted(node for node in nodes if node.startswith("broker-")))
+        raise UsageError(f"unknown target {text!r}: this cluster has {brokers}")
+
+
+def choose(
+    target: Target, *, free: Sequence[str], snapshot: ClusterSnapshot, total: int, rng: Random
+) -> list[str]:
+    """Return the nodes that the target stands for, out of ``free``; raises ``TargetUnresolved``.
+
+    ``total`` is the number of brokers in the cluster: a majority is a majority of all, not of the free ones.
+    """
+    if target.role == "controller":
+        if snapshot.controller is None:
+            raise TargetUnresolved("there is no controller")
+        return [_require(node_of(snapshot.controller.broker_id), free)]
+    if target.role == "broker":
+        assert target.broker is not None
+        return [_require(target.broker, free)]
+    if target.role in ("leader", "follower"):
+        return [_choose_replica(target, free, snapshot, rng)]
+    count = {"one": 1, "minority": (total - 1) // 2, "majority": total // 2 + 1, "all": total}
+    wanted = max(1, count[target.role])
+    if len(free) < wanted:
+        raise TargetUnresolved(f"only {len(free)} brokers are untouched, {wanted} are needed")
+    return sorted(rng.sample(sorted(free), wanted))
+
+
+def node_of(broker_id: int) -> str:
+    """Return a broker's node name."""
+    return f"broker-{broker_id}"
+
+
+def id_of(node: str) -> int:
+    """Return the broker id of a node ``broker-N``."""
+    return int(node.removeprefix("broker-"))
+
+
+async def resolve(
+    text: str, place: Place, rng: Random, *, shares_target: bool = False
+) -> list[str]:
+    """Return the nodes that the target stands for at this moment; raises ``TargetUnresolved``."""
+    runtime = place.runtime
+    free = [
+        node
+        for node in runtime.brokers
+        if runtime.is_alive(node) and (shares_target or not place.touched[node])
+    ]
+    snapshot = await place.view.snapshot()
+    total = len(runtime.brokers)
+    return choose(parse(text), free=free, snapshot=snapshot, total=total, rng=rng)
+
+
+def _require(node: str, free: Sequence[str]) -> str:
+    if node not in free:
+        raise TargetUnresolved(f"{node} is dead, or another fault has touched it")
+    return node
+
+
+def _choose_replica(
+    target: Target, free: Sequence[str], snapshot: ClusterSnapshot, rng: Random
+) -> str:
+    if target.partition is not None and target.partition not in snapshot.partitions:
+        topic, partition = target.partition
+        raise TargetUnresolved(f"{topic}-{partition} has no state yet")
+    states = (
+        [snapshot.partitions[target.partition]]
+        if target.partition is not None
+        else [state for _, state in sorted(snapshot.partitions.items())]
+    )
+    choices = sorted(
+        {
+            node
+            for state in states
+            for node in map(node_of, _replicas(target.role, state))
+            if node in free
+        }
+    )
+    if not choices:
+        raise TargetUnresolved(f"no untouched {target.role} was found")
+    return rng.choice(choices)
+
+
+def _replicas(role: str, state: PartitionState) -> list[int]:
+    if role == "leader":
+        return [state.leader] if state.leader >= 0 else []
+    return [replica for replica in state.isr if replica != state.leader]

@@ -1,0 +1,92 @@
+"""From a run's raw files to its verdict and report: collect what was left behind, ingest, check,
+render.
+
+``nemesis run`` does this at its end, ``nemesis check`` again at any time, also for a run that was
+interrupted.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+import reports
+from checkers import CHECKERS, select
+from checkers.engine import Engine, check
+from checkers.model import Outcome
+from history import spark
+from history.errors import HistoryError
+from history.ingest import ingest
+from history.run_directory import RunDirectory
+from nemesis.errors import UsageError
+from nemesis.scenario import one_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ENGINES: tuple[Engine, ...] = ("spark", "inline")
+
+
+def checker_names(text: str | None) -> list[str] | None:
+    """Return the properties in a comma-separated list, ``None`` for all; raises ``UsageError``."""
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UsageError(f"--checkers is {text!r}: allowed are {', '.join(sorted(CHECKERS))}")
+    for name in names:
+        one_of("checker", name, CHECKERS)
+    return names
+
+
+def judge(
+    run: RunDirectory,
+    *,
+    checkers: Sequence[str] | None = None,
+    engine: Engine = "spark",
+    spark_master: str | None = None,
+) -> Outcome:
+    """Ingest the run's raw files, check them, write results and report; return what it came to.
+
+    ``checkers`` names the properties (``None``: all). Blocks. Raises ``HistoryError`` when the run cannot be used
+    and OSError when it cannot be written.
+    """
+    salvage(run)
+    session: SparkSession | None = spark.session(spark_master) if engine == "spark" else None
+    ingest(run, session)
+    outcome = check(run.history, select(checkers), engine=engine, spark_master=spark_master)
+    reports.write(run, outcome)
+    return outcome
+
+
+def read_outcome(run: RunDirectory) -> Outcome:
+    """Return the outcome of the last check of this run; raises ``UsageError`` when there is none."""
+    try:
+        return msgspec.json.decode(run.results_file.read_bytes(), type=Outcome)
+    except FileNotFoundError:
+        raise UsageError(
+            f"{run.path} was never checked: `nemesis check {run.path}` does it"
+        ) from None
+    except (msgspec.MsgspecError, OSError) as error:
+        raise HistoryError(f"{run.results_file} cannot be read: {error}") from None
+
+
+def salvage(run: RunDirectory) -> None:
+    """Bring in ZooKeeper's transaction logs when the harness died before it could.
+
+    They lie where the servers wrote them; a server that still runs may be writing, which the reader tolerates
+    at the end of the last file.
+    """
+    for data in sorted((run.path / "data").glob("zookeeper-*/version-2")):
+        target = run.zookeeper / data.parent.name / "version-2"
+        if target.exists():
+            continue
+        draft = target.with_name("version-2.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        for log in sorted(data.glob("log.*")):
+            shutil.copy2(log, draft / log.name)
+        draft.rename(target)

@@ -1,0 +1,113 @@
+"""Carrying out an order: the event loop, Ctrl-C, progress, the log of the harness, and Spark's
+early start.
+
+The first SIGINT or SIGTERM ends the run in order: the cluster is stopped, the record stays. Later
+ones are ignored while that goes on, which is bounded; SIGKILL still works, and ``nemesis clean``
+ends what it leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import threading
+from contextlib import suppress
+
+from rich.console import Console
+
+from history import spark
+from history.errors import SparkError
+from history.run_directory import RunDirectory
+from nemesis.errors import HarnessError
+from nemesis.preflight import Order
+from nemesis.progress import Progress
+from nemesis.run import Run
+from nemesis.runtimes.base import RuntimeFailure
+
+LOG_FILE = "harness.log"
+_logger = logging.getLogger("nemesis")
+
+
+class Interrupted(Exception):
+    """The user ended the run. The message says what is left and how to judge it."""
+
+
+def launch(order: Order, directory: RunDirectory, console: Console) -> None:
+    """Run it to its end; blocks.
+
+    Raises ``Interrupted`` after Ctrl-C, ``RuntimeFailure`` or ``HarnessError`` when the harness failed. The
+    cluster is stopped in any case.
+    """
+    handler = logging.FileHandler(directory.logs / LOG_FILE, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        with Progress(console) as progress:
+            run = Run(
+                directory,
+                order.scenario,
+                seed=order.seed,
+                plan=order.plan,
+                runtime=order.runtime(directory.path),
+                show=progress.show,
+                on_load_over=lambda: _warm_spark(order),
+            )
+            interrupted = asyncio.run(_execute(run))
+        if interrupted:
+            raise Interrupted(
+                f"interrupted: the cluster is stopped, what was recorded is kept, "
+                f"`nemesis check {directory.path}` judges it"
+            )
+    except Interrupted:
+        raise
+    except (RuntimeFailure, HarnessError):
+        _logger.exception("the run failed")
+        raise
+    except Exception as error:
+        _logger.exception("the run failed")
+        raise HarnessError(
+            f"the harness failed ({type(error).__name__}): the stack trace is in "
+            f"{directory.logs / LOG_FILE}"
+        ) from error
+    finally:
+        root.removeHandler(handler)
+        handler.close()
+
+
+async def _execute(run: Run) -> bool:
+    """Return whether the run was interrupted."""
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(run.execute(), name="run")
+    interrupted = False
+
+    def interrupt() -> None:
+        nonlocal interrupted
+        if not interrupted:
+            interrupted = True
+            task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not interrupted:
+            raise
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+    return interrupted
+
+
+def _warm_spark(order: Order) -> None:
+    """Start Spark beside the end of the run: its seconds are then not added to the checks'."""
+    if order.engine != "spark":
+        return
+
+    def start() -> None:
+        with suppress(SparkError):  # the check starts it again and says what is wrong
+            spark.session(order.spark_master)
+
+    threading.Thread(target=start, name="spark", daemon=True).start()

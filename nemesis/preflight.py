@@ -1,0 +1,247 @@
+"""Everything that can be wrong with a run is found here, before anything is started or written.
+
+``prepare`` turns the command line into an ``Order``: scenario, seed, plan, mutant, all known to be
+sound and within what the runtime can do. ``place`` makes its directory.
+"""
+
+from __future__ import annotations
+
+import platform
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from random import Random
+from secrets import randbits
+from typing import Any, Final
+
+import msgspec
+
+from checkers.engine import Engine
+from history.recorder import Recorder
+from history.run_directory import RunDirectory, RunInfo
+from nemesis import doctor, scenario
+from nemesis.errors import MissingRequirement, UsageError
+from nemesis.faults import FAULTS
+from nemesis.faults import plan as plans
+from nemesis.faults.plan import Plan
+from nemesis.judge import ENGINES, checker_names
+from nemesis.mutants import MUTANTS
+from nemesis.runtimes.base import FaultUnsupported
+from nemesis.runtimes.local import java
+from nemesis.runtimes.local.runtime import LocalRuntime, LocalRuntimeConfig
+from nemesis.scenario import Scenario
+from workloads import WORKLOADS, WorkloadContext
+from workloads.base import WorkloadError
+
+SEED_BITS: Final = 32
+PLAN_FILE: Final = "plan.yaml"
+LIBRARIES: Final = ("nemesis-kafka", "kio", "kazoo", "pyspark", "pyarrow", "msgspec")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The command line of ``nemesis run``, unchecked; None means: as the scenario says."""
+
+    scenario: str
+    store: Path
+    target: str | None = None
+    runtime: str | None = None
+    brokers: int | None = None
+    seed: int | None = None
+    time_limit_s: float | None = None
+    faults: str | None = None
+    plan: Path | None = None
+    mutant: str | None = None
+    checkers: str | None = None
+    engine: str = "spark"
+    spark_master: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A run that can be started."""
+
+    scenario_argument: str
+    scenario: Scenario
+    seed: int
+    plan: Plan
+    store: Path
+    mutant: str | None
+    checkers: list[str] | None
+    engine: Engine
+    spark_master: str | None
+
+    def runtime(self, run_directory: Path) -> LocalRuntime:
+        """Return the runtime, not started; raises ``UsageError`` when a broker property is wrong."""
+        return LocalRuntime(
+            LocalRuntimeConfig(
+                broker_count=self.scenario.brokers,
+                client_count=self.scenario.clients,
+                run_directory=run_directory,
+                broker_properties=self.scenario.broker,
+                zookeeper_tick_time_ms=self.scenario.zookeeper.tick_time_ms,
+                mutant=self.mutant,
+                seed=self.seed,
+                target=self.scenario.target,
+            )
+        )
+
+    def replay(self, run: RunDirectory) -> str:
+        """Return the command that repeats this run with the same plan."""
+        parts = ["nemesis", "run", self.scenario_argument, "--seed", str(self.seed)]
+        parts += ["--plan", str(_relative(run.path / PLAN_FILE))]
+        parts += ["--target", self.scenario.target, "--runtime", self.scenario.runtime]
+        parts += ["--brokers", str(self.scenario.brokers)]
+        parts += ["--time-limit", f"{self.scenario.time_limit_s:g}"]
+        if self.mutant is not None:
+            parts += ["--mutant", self.mutant]
+        return shlex.join(parts)
+
+
+def engine_of(name: str) -> Engine:
+    """Return the engine of this name; raises ``UsageError``."""
+    scenario.one_of("engine", name, ENGINES)
+    return next(engine for engine in ENGINES if engine == name)
+
+
+def prepare(options: RunOptions) -> Order:
+    """Check everything; raises ``UsageError``, ``MissingRequirement`` or ``FaultUnsupported``. Writes nothing."""
+    chosen = scenario.override(
+        scenario.load(options.scenario),
+        target=options.target,
+        runtime=options.runtime,
+        brokers=options.brokers,
+        time_limit_s=options.time_limit_s,
+        kinds=_fault_names(options.faults),
+    )
+    if options.mutant is not None:
+        scenario.one_of("mutant", options.mutant, MUTANTS)
+    if options.seed is not None and not 0 <= options.seed <= scenario.MAX_SEED:
+        raise UsageError(f"--seed is {options.seed}: allowed are 0 to {scenario.MAX_SEED}")
+    order = Order(
+        scenario_argument=options.scenario,
+        scenario=chosen,
+        seed=randbits(SEED_BITS) if options.seed is None else options.seed,
+        plan=(),
+        store=options.store,
+        mutant=options.mutant,
+        checkers=checker_names(options.checkers),
+        engine=engine_of(options.engine),
+        spark_master=options.spark_master,
+    )
+    order = _with_plan(order, options.plan)
+    _check_workload(chosen)
+    runtime = order.runtime(options.store)
+    for planned in order.plan:
+        if planned.fault.capability not in runtime.capabilities:
+            raise FaultUnsupported(
+                f"the runtime {runtime.name} cannot do {planned.fault.name}: "
+                f"it can {', '.join(sorted(runtime.capabilities))}"
+            )
+    _check_store(options.store)
+    doctor.require(options.store)
+    return order
+
+
+def place(order: Order, command_line: Sequence[str]) -> RunDirectory:
+    """Make the run's directory with ``run.json`` and ``plan.yaml``; raises ``MissingRequirement``."""
+    chosen = order.scenario
+    info = RunInfo(
+        scenario=chosen.name,
+        seed=order.seed,
+        target=chosen.target,
+        runtime=chosen.runtime,
+        mutant=order.mutant,
+        brokers=chosen.brokers,
+        time_limit_s=chosen.time_limit_s,
+        command_line=list(command_line),
+        plan=plans.encode(order.plan),
+        checkers=order.checkers or [],
+        versions=versions(),
+        config=msgspec.to_builtins(chosen),
+    )
+    try:
+        run = RunDirectory.create(order.store, info)
+        plans.write(run.path / PLAN_FILE, order.plan)
+        run.write_info(msgspec.structs.replace(run.read_info(), replay=order.replay(run)))
+    except OSError as error:
+        raise MissingRequirement(
+            f"the store {order.store} cannot be written: {error.strerror}"
+        ) from None
+    return run
+
+
+def versions() -> dict[str, str]:
+    """Return what ran: our libraries, Python, the kernel, Java and ZooKeeper."""
+    found = {name: metadata.version(name) for name in LIBRARIES}
+    jars = [jar.stem for jar in java.zookeeper_classpath() if jar.stem.startswith("zookeeper-3")]
+    return {
+        **found,
+        "python": platform.python_version(),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "java": str(java.java_version(java.require_java())),
+        "zookeeper": jars[0].removeprefix("zookeeper-") if jars else "unknown",
+    }
+
+
+def _fault_names(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise UsageError(f"--faults is {text!r}: allowed are {', '.join(sorted(FAULTS))}")
+    for name in names:
+        scenario.one_of("fault", name, FAULTS)
+    return names
+
+
+def _with_plan(order: Order, file: Path | None) -> Order:
+    chosen = order.scenario
+    if file is None:
+        plan = plans.derive(
+            Random(f"{order.seed}/plan"),
+            chosen.plan_settings(),
+            start_s=chosen.phases.warm_up_s,
+            end_s=chosen.faults_end_s,
+        )
+        if not plan:
+            raise UsageError(
+                f"no fault fits into a time limit of {chosen.time_limit_s:g} s: "
+                "raise --time-limit or shorten the scenario's faults.duration_s"
+            )
+    else:
+        plan = plans.read(file)
+    plans.check(plan, nodes=chosen.nodes, end_s=chosen.faults_end_s)
+    return Order(**{**vars(order), "plan": plan})
+
+
+def _check_workload(chosen: Scenario) -> None:
+    """Build the workload once without a cluster, so that a wrong option is found now."""
+    nobody = WorkloadContext(
+        bootstrap=[], client_hosts=[], recorder=_no_recorder, rng=Random("preflight")
+    )
+    try:
+        WORKLOADS[chosen.workload.name](nobody, chosen.workload.options)
+    except WorkloadError as error:
+        raise UsageError(str(error)) from None
+
+
+def _no_recorder(process: str) -> Recorder:
+    def refuse(line: bytes) -> None:
+        raise AssertionError(f"{process} recorded {line!r} before the run")
+
+    return Recorder(refuse, process=process, clock=time.monotonic_ns)
+
+
+def _check_store(store: Path) -> None:
+    if store.exists() and not store.is_dir():
+        raise MissingRequirement(f"the store {store} is a file: choose a directory with --store")
+
+
+def _relative(path: Path) -> Path:
+    """Shorter for people when it lies below the working directory."""
+    here: Any = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
