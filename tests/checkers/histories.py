@@ -37,10 +37,7 @@ def judge(check: Check, events: Iterable[Event], cuts: Iterable[int] = ()) -> di
     """Return the check's results by property, the proving events in the place of their row numbers."""
     whole = ordered(table(events))
     edges = sorted({0, whole.num_rows, *(cut % (whole.num_rows + 1) for cut in cuts)})
-    groups = [
-        MemoryGroup(whole, start, stop - start)
-        for start, stop in pairwise(edges)
-    ]
+    groups = [MemoryGroup(whole, start, stop - start) for start, stop in pairwise(edges)]
     results = run_checks(groups, [check])  # type: ignore[arg-type]
     listed = whole.to_pylist()
 

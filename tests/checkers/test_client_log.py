@@ -1,0 +1,290 @@
+"""What clients see: the queue anomalies, each with its smallest history."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.log import ClientLog
+from checkers.log.operations import Poll
+from checkers.log.writes import Coverage
+from checkers.model import Result, Verdict
+from history.events import Event
+from tests.checkers.histories import (
+    TP,
+    become_leader,
+    broker,
+    client,
+    final,
+    finding,
+    judge,
+    only,
+    poll,
+    send,
+)
+
+
+def result(name: str, *events: Event | list[Event]) -> Result:
+    flat = [event for item in events for event in (item if isinstance(item, list) else [item])]
+    return only(ClientLog(), flat, name)
+
+
+def sentences(name: str, *events: Event | list[Event]) -> list[str]:
+    return [item.sentence for item in result(name, *events).findings]
+
+
+def convergence(time: int, error: str) -> Event:
+    return Event(
+        time=time, process="harness", kind="convergence", seq=time, detail="leaders", error=error
+    )
+
+
+ALL_IS_WELL = [
+    *send(1, 7, offset=0),
+    *poll(3, 0, {0: 7}),
+    *send(5, 8, offset=1),
+    *send(7, 9, "info", error="REQUEST_TIMED_OUT"),
+    *send(9, 10, "fail", error="NOT_ENOUGH_REPLICAS"),
+    *poll(11, 1, {1: 8, 2: 9}),
+    *final(20, {0: 7, 1: 8, 2: 9}),
+]
+
+
+def test_a_history_in_which_all_is_well() -> None:
+    results = judge(ClientLog(), ALL_IS_WELL)
+    assert list(results) == list(ClientLog.properties)
+    assert {name: one.verdict for name, one in results.items()} == dict.fromkeys(
+        ClientLog.properties, Verdict.VALID
+    )
+    assert results["unseen"].checked == 2
+    assert results["lost-write"].checked == 3
+    assert results["poll-skip"].checked == 3
+
+
+class TestLostWrite:
+    def test_an_acknowledged_value_that_final_reads_went_past(self) -> None:
+        lost, kept = send(1, 7, offset=0), send(3, 8, offset=1)
+        reads = final(20, {1: 8})
+        assert result("lost-write", lost, kept, reads).findings == (
+            finding(
+                "lost-write",
+                "t-0",
+                "Value 7, committed at offset 0 of t-0, was gone when final-0 read past that offset.",
+                lost[1],
+                reads[1],
+            ),
+        )
+
+    def test_a_value_that_was_read_and_then_vanished(self) -> None:
+        events = [send(1, 7, "info"), poll(3, 0, {0: 7}), final(20, {0: 5, 1: 6})]
+        assert sentences("lost-write", *events) == [
+            "Value 7, committed at offset 0 of t-0, was gone when final-0 read past that offset."
+        ]
+
+    def test_without_final_reads_any_read_tells(self) -> None:
+        events = [send(1, 7, offset=0), send(3, 8, offset=1), poll(5, 0, {1: 8})]
+        assert len(sentences("lost-write", *events)) == 1
+
+    def test_reads_that_did_not_come_so_far_tell_nothing(self) -> None:
+        events = [send(1, 7, offset=0), send(3, 8, offset=5), poll(5, 0, {0: 7})]
+        assert result("lost-write", *events).verdict == Verdict.VALID
+
+    def test_unknown_sends_and_acks_1_promise_nothing(self) -> None:
+        events = [send(1, 7, "info", offset=0), send(3, 8, acks=1, offset=1)]
+        assert result("lost-write", *events, final(20, {0: 5, 1: 6})).verdict == Verdict.VALID
+
+    def test_an_unclean_election_allows_it(self) -> None:
+        unclean = broker(2, 9, "leader-elected", leader=2, leader_epoch=1, detail="unclean", **TP)
+        one = result("lost-write", send(3, 7, offset=0), unclean, final(20, {0: 5}))
+        assert (one.verdict, one.finding_count) == (Verdict.VALID, 1)
+
+
+class TestUnseen:
+    def test_an_acknowledged_tail_that_is_gone(self) -> None:
+        lost, reads = send(1, 7, offset=0), final(20, {})
+        assert result("unseen", lost, reads).findings == (
+            finding(
+                "unseen",
+                "t-0",
+                "Value 7, acknowledged at offset 0 of t-0, was not returned by the final reads.",
+                lost[1],
+                reads[2],
+            ),
+        )
+
+    def test_a_final_read_that_did_not_reach_the_end_is_unknown(self) -> None:
+        one = result("unseen", send(1, 7, offset=3), final(20, {0: 5}, mark=4))
+        assert one.verdict == Verdict.UNKNOWN
+        assert one.findings[0].sentence == (
+            "1 acknowledged values of t-0 were not seen again, but its final read ended at 1 (NONE)."
+        )
+
+    def test_no_final_read_is_unknown(self) -> None:
+        assert result("unseen", send(1, 7, offset=0)).verdict == Verdict.UNKNOWN
+
+    def test_a_hole_is_certain_even_if_the_end_was_not_reached(self) -> None:
+        events = [send(1, 7, offset=0), send(3, 8, offset=1), final(20, {1: 8}, mark=9)]
+        assert result("unseen", *events).verdict == Verdict.INVALID
+
+    def test_a_new_leader_whose_high_watermark_lags_proves_nothing(self) -> None:
+        # Its log holds offset 0 already, but it may not serve it before its followers confirm.
+        events = [send(1, 7, offset=0), become_leader(10, 2, 1, 1), final(20, {}, node=2)]
+        assert result("unseen", *events).verdict == Verdict.UNKNOWN
+        caught_up = [send(1, 7, offset=0), become_leader(10, 2, 1, 0), final(20, {}, node=2)]
+        assert result("unseen", *caught_up).verdict == Verdict.INVALID
+
+    def test_a_deposed_leader_that_answers_the_final_read_proves_nothing(self) -> None:
+        events = [become_leader(1, 1, 0, 0), become_leader(2, 2, 1, 0), send(3, 7, offset=0)]
+        assert result("unseen", *events, final(20, {}, node=1)).verdict == Verdict.UNKNOWN
+        assert result("unseen", *events, final(20, {}, node=2)).verdict == Verdict.INVALID
+
+    def test_a_cluster_that_did_not_converge_proves_nothing_about_the_tail(self) -> None:
+        events = [send(1, 7, offset=0), final(20, {})]
+        assert result("unseen", *events, convergence(30, "no leader")).verdict == Verdict.UNKNOWN
+        assert result("unseen", *events, convergence(30, "NONE")).verdict == Verdict.INVALID
+
+
+class TestOtherAnomalies:
+    def test_duplicate_is_reported_and_allowed(self) -> None:
+        sent, read = send(1, 7, offset=0), poll(3, 1, {1: 7})
+        one = result("duplicate", sent, read)
+        assert one.verdict == Verdict.VALID
+        assert one.findings == (
+            finding(
+                "duplicate",
+                "t-0",
+                "Value 7 stands at offset 0 and at offset 1 of t-0.",
+                sent[1],
+                read[1],
+                verdict=Verdict.VALID,
+            ),
+        )
+
+    def test_inconsistent_offset(self) -> None:
+        sent, read = send(1, 7, offset=0), poll(3, 0, {0: 8})
+        assert result("inconsistent-offset", sent, read).findings == (
+            finding(
+                "inconsistent-offset",
+                "t-0",
+                "Offset 0 of t-0 held value 7 and value 8.",
+                sent[1],
+                read[1],
+            ),
+        )
+
+    def test_an_offset_acknowledged_with_acks_1_may_be_given_again(self) -> None:
+        events = [send(1, 7, acks=1, offset=0), poll(3, 0, {0: 8})]
+        assert result("inconsistent-offset", *events).verdict == Verdict.VALID
+
+    def test_dirty_read(self) -> None:
+        sent, read = send(1, 7, "fail", error="NOT_ENOUGH_REPLICAS"), poll(3, 0, {0: 7})
+        assert result("dirty-read", sent, read).findings == (
+            finding(
+                "dirty-read",
+                "t-0",
+                "Value 7 was read from t-0 though its send had certainly failed.",
+                sent[1],
+                read[1],
+            ),
+        )
+
+    def test_an_unknown_send_may_be_read(self) -> None:
+        assert result("dirty-read", send(1, 7, "info"), poll(3, 0, {0: 7})).verdict == "valid"
+        unfinished = client(1, "producer-0", "invoke", "send", 1, value=7, acks=-1)
+        assert result("dirty-read", unfinished, poll(3, 0, {0: 7})).verdict == Verdict.VALID
+
+    def test_poll_skip_within_a_poll(self) -> None:
+        read = poll(3, 0, {0: 7, 2: 8})
+        assert result("poll-skip", read).findings == (
+            finding(
+                "poll-skip",
+                "t-0",
+                "A poll of t-0 by consumer-0 from 0 skipped offset 1: it returned offset 2.",
+                read[1],
+            ),
+        )
+
+    def test_poll_skip_between_polls(self) -> None:
+        one, two = poll(3, 0, {0: 7}), poll(5, 2, {2: 8})
+        assert result("poll-skip", one, two).findings == (
+            finding(
+                "poll-skip",
+                "t-0",
+                "consumer-0 polled t-0 from 2 though its last poll there had ended at 1.",
+                one[1],
+                two[1],
+            ),
+        )
+
+    def test_polls_without_an_answer_move_nothing(self) -> None:
+        failed = [
+            client(3, "consumer-0", "invoke", "poll", 3, offset=0),
+            client(4, "consumer-0", "info", "poll", 3, offset=0, error="CLIENT_TIMED_OUT"),
+        ]
+        events = [failed, poll(5, 0, {}), poll(7, 0, {0: 7}), poll(9, 0, {0: 7}, process="other")]
+        assert result("poll-skip", *events).verdict == Verdict.VALID
+        assert result("nonmonotonic-poll", *events).verdict == Verdict.VALID
+
+    def test_nonmonotonic_poll_within_a_poll(self) -> None:
+        read = poll(3, 1, {0: 7, 1: 8})
+        assert result("nonmonotonic-poll", read).findings == (
+            finding(
+                "nonmonotonic-poll",
+                "t-0",
+                "A poll of t-0 by consumer-0 from 1 went backwards: it returned offset 0.",
+                read[1],
+            ),
+        )
+
+    def test_nonmonotonic_poll_between_polls(self) -> None:
+        events = [poll(3, 0, {0: 7, 1: 8}), poll(5, 1, {1: 8})]
+        assert sentences("nonmonotonic-poll", *events) == [
+            "consumer-0 polled t-0 from 1 though its last poll there had ended at 2."
+        ]
+
+    def test_nonmonotonic_send(self) -> None:
+        one, two = send(1, 7, offset=5), send(3, 8, offset=4)
+        assert result("nonmonotonic-send", one, two).findings == (
+            finding(
+                "nonmonotonic-send",
+                "t-0",
+                "producer-0 sent value 8 to t-0 after 7 had been acknowledged at offset 5, and it was acknowledged at "
+                "offset 4.",
+                one[1],
+                two[1],
+            ),
+        )
+
+    def test_sends_of_others_may_overtake(self) -> None:
+        events = [send(1, 7, offset=5), send(3, 8, offset=4, process="producer-1")]
+        assert result("nonmonotonic-send", *events).verdict == Verdict.VALID
+
+
+def test_incarnations_of_a_topic_are_apart() -> None:
+    events = [*send(1, 7, offset=0), *send(3, 8, offset=0, topic_id="later")]
+    assert result("inconsistent-offset", events).verdict == Verdict.VALID
+
+
+def test_rows_without_a_topic_id_belong_to_the_only_incarnation() -> None:
+    assert (
+        result(
+            "inconsistent-offset", send(1, 7, offset=0, topic_id=None), poll(3, 0, {0: 8})
+        ).verdict
+        == "invalid"
+    )
+
+
+def test_nothing_seen_is_unknown() -> None:
+    results = judge(
+        ClientLog(), [client(1, "admin-0", "invoke", "create-topic", 1, partition=None)]
+    )
+    assert {one.verdict for one in results.values()} == {Verdict.UNKNOWN}
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4)), max_size=6), st.integers(0, 20))
+def test_coverage_agrees_with_a_set(ranges: list[tuple[int, int]], offset: int) -> None:
+    polls = [
+        Poll("p", 0, 0, start, list(range(start, start + length)), [], None)
+        for start, length in ranges
+    ]
+    assert (offset in Coverage(polls)) == any(offset in poll.offsets for poll in polls)

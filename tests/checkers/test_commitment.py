@@ -1,0 +1,93 @@
+"""Committed records stay, and only they are acknowledged."""
+
+from __future__ import annotations
+
+from checkers.model import Verdict
+from checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
+from tests.checkers.histories import (
+    TP,
+    acknowledged,
+    become_leader,
+    broker,
+    finding,
+    high_watermark,
+    loaded,
+    only,
+    truncate,
+)
+
+
+class TestNoTruncationBelowHw:
+    def test_cuts_at_the_mark_and_of_outsiders(self) -> None:
+        events = [high_watermark(1, 1, 0, 5, [1, 2]), truncate(2, 2, 5), truncate(3, 3, 0)]
+        events += [loaded(4, 2, 7, incarnation=2)]
+        result = only(NoTruncationBelowHw(), events)
+        assert (result.verdict, result.checked) == (Verdict.VALID, 3)
+
+    def test_a_cut_below_the_mark(self) -> None:
+        mark, cut = high_watermark(1, 1, 0, 5, [1, 2]), truncate(3, 2, 4)
+        later = high_watermark(2, 1, 0, 9, [1])
+        assert only(NoTruncationBelowHw(), [mark, later, cut]).findings == (
+            finding(
+                "no-truncation-below-hw",
+                "t-0",
+                "Broker 2 cut its log at 4 in t-0, below the high watermark 5 that counted it as in sync.",
+                mark,
+                cut,
+            ),
+        )
+
+    def test_a_cut_before_the_mark_is_another_matter(self) -> None:
+        events = [truncate(1, 2, 4), high_watermark(2, 1, 0, 5, [1, 2])]
+        assert only(NoTruncationBelowHw(), events).verdict == Verdict.VALID
+
+    def test_a_reload_that_lost_committed_records(self) -> None:
+        events = [high_watermark(1, 1, 0, 5, [1, 2]), loaded(3, 2, 4, incarnation=2)]
+        result = only(NoTruncationBelowHw(), events)
+        assert [item.sentence for item in result.findings] == [
+            "Broker 2 came back with its log at 4 in t-0, below the high watermark 5 that counted it as in sync."
+        ]
+
+    def test_an_unclean_election_allows_it(self) -> None:
+        unclean = broker(2, 9, "leader-elected", leader=3, leader_epoch=1, detail="unclean", **TP)
+        events = [high_watermark(1, 1, 0, 5, [1, 2]), unclean, truncate(3, 2, 4)]
+        result = only(NoTruncationBelowHw(), events)
+        assert (result.verdict, result.finding_count) == (Verdict.VALID, 1)
+
+
+class TestAckAfterCommit:
+    def test_an_acknowledgement_below_the_mark(self) -> None:
+        events = [high_watermark(1, 1, 0, 6, [1, 2]), acknowledged(2, 1, 0, 5)]
+        result = only(AckAfterCommit(), events)
+        assert (result.verdict, result.checked) == (Verdict.VALID, 1)
+
+    def test_an_acknowledgement_before_the_mark(self) -> None:
+        mark = high_watermark(1, 1, 0, 5, [1, 2])
+        early = acknowledged(2, 1, 0, 5, high_watermark=5)
+        result = only(AckAfterCommit(), [mark, early, high_watermark(3, 1, 0, 6, [1, 2])])
+        assert result.findings == (
+            finding(
+                "ack-after-commit",
+                "t-0",
+                "Leader 1 acknowledged offset 5 of t-0 under acks=all while its high watermark had not passed 5.",
+                mark,
+                early,
+            ),
+        )
+
+    def test_a_leader_that_was_demoted_before_it_answered(self) -> None:
+        # Its own high watermark has fallen since, but it had passed the record.
+        events = [high_watermark(1, 1, 0, 6, [1, 2]), acknowledged(2, 1, 0, 5, high_watermark=3)]
+        assert only(AckAfterCommit(), events).verdict == Verdict.VALID
+
+    def test_a_mark_that_it_was_elected_with_counts(self) -> None:
+        events = [become_leader(1, 1, 0, 6, high_watermark=6)]
+        events += [acknowledged(2, 1, 0, 5, high_watermark=3)]
+        assert only(AckAfterCommit(), events).verdict == Verdict.VALID
+
+    def test_acks_1_promise_nothing(self) -> None:
+        events = [acknowledged(2, 1, 0, 5, acks=1, high_watermark=0), acknowledged(3, 1, 0, 6)]
+        assert only(AckAfterCommit(), events).verdict == Verdict.VALID
+
+    def test_no_acknowledgement_is_unknown(self) -> None:
+        assert only(AckAfterCommit(), [high_watermark(1, 1, 0, 5, [1])]).verdict == "unknown"

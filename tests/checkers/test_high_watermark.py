@@ -1,0 +1,161 @@
+"""High watermarks: bounded by what the ISR holds, and growing."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.model import Verdict
+from checkers.replication.high_watermark import HwBounded, HwGrows
+from history.events import Event, Kind
+from tests.checkers.histories import (
+    append,
+    become_leader,
+    broker,
+    finding,
+    high_watermark,
+    judge,
+    loaded,
+    only,
+    truncate,
+)
+
+
+class TestHwBounded:
+    def test_a_mark_that_every_member_has_reached(self) -> None:
+        events = [append(1, 1, 0, 0, role="leader"), append(2, 2, 0, 0)]
+        events += [high_watermark(3, 1, 0, 1, [1, 2])]
+        result = only(HwBounded(), events)
+        assert (result.verdict, result.checked) == (Verdict.VALID, 1)
+
+    def test_a_mark_above_a_members_log(self) -> None:
+        held, mark = append(2, 2, 0, 3), high_watermark(3, 1, 0, 5, [1, 2])
+        assert only(HwBounded(), [held, mark, append(4, 2, 0, 4)]).findings == (
+            finding(
+                "hw-bounded",
+                "t-0",
+                "Leader 1 of t-0 set its high watermark to 5 while broker 2, in its ISR, held records only below 4.",
+                held,
+                mark,
+            ),
+        )
+
+    def test_the_proposed_members_count(self) -> None:
+        mark = high_watermark(3, 1, 0, 5, [1])
+        mark.maximal_isr = [1, 2]
+        assert only(HwBounded(), [append(2, 2, 0, 3), mark]).verdict == Verdict.INVALID
+
+    def test_replicas_outside_the_isr_do_not(self) -> None:
+        events = [append(2, 2, 0, 3), high_watermark(3, 1, 0, 5, [1])]
+        assert only(HwBounded(), events).verdict == Verdict.VALID
+
+    def test_a_killed_members_last_offset_stands_and_its_reload_may_show_more(self) -> None:
+        events = [append(2, 2, 0, 3), high_watermark(3, 1, 0, 4, [1, 2])]
+        events += [loaded(4, 2, 6, incarnation=2), high_watermark(5, 1, 0, 6, [1, 2])]
+        assert only(HwBounded(), events).verdict == Verdict.VALID
+
+    def test_a_member_that_lost_records_at_reload_holds_less(self) -> None:
+        events = [append(2, 2, 0, 3), loaded(4, 2, 2, incarnation=2)]
+        events += [high_watermark(5, 1, 0, 4, [1, 2])]
+        assert only(HwBounded(), events).verdict == Verdict.INVALID
+
+    def test_a_cut_counts(self) -> None:
+        events = [append(2, 2, 0, 9), truncate(3, 2, 4), high_watermark(4, 1, 0, 5, [1, 2])]
+        assert only(HwBounded(), events).verdict == Verdict.INVALID
+
+    def test_a_member_that_never_opened_the_log(self) -> None:
+        started = broker(1, 2, "broker-started")
+        assert only(HwBounded(), [started, high_watermark(3, 1, 0, 0, [1, 2])]).verdict == "valid"
+        result = only(HwBounded(), [started, high_watermark(3, 1, 0, 1, [1, 2])])
+        assert [item.sentence for item in result.findings] == [
+            "Leader 1 of t-0 set its high watermark to 1 while broker 2, in its ISR, had not even opened the log."
+        ]
+
+    def test_a_member_without_any_trace_is_unknown(self) -> None:
+        assert only(HwBounded(), [high_watermark(3, 1, 0, 1, [1, 2])]).verdict == Verdict.UNKNOWN
+
+    def test_partitions_and_topic_incarnations_are_apart(self) -> None:
+        events = [append(1, 2, 0, 9, partition=1), append(2, 2, 0, 9, topic_id="old")]
+        events += [append(3, 2, 0, 0), high_watermark(4, 1, 0, 9, [1, 2])]
+        assert only(HwBounded(), events).verdict == Verdict.INVALID
+
+    def test_no_high_watermark_is_unknown(self) -> None:
+        assert only(HwBounded(), [append(1, 1, 0, 0)]).verdict == Verdict.UNKNOWN
+
+
+_steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("append"), st.integers(1, 3), st.integers(0, 6)),
+        st.tuples(st.just("truncate"), st.integers(1, 3), st.integers(0, 6)),
+        st.tuples(
+            st.just("mark"),
+            st.integers(1, 3),
+            st.integers(0, 7),
+            st.lists(st.integers(1, 3), min_size=1, max_size=3, unique=True),
+        ),
+    ),
+    max_size=30,
+)
+
+
+@given(_steps, st.lists(st.integers(0, 40)))
+def test_hw_bounded_agrees_with_a_plain_walk(
+    steps: list[tuple[object, ...]], cuts: list[int]
+) -> None:
+    """Brute force: walk the events in time order and keep every log end offset in a dict."""
+    events = [broker(0, node, "broker-started") for node in (1, 2, 3)]
+    ends = {1: 0, 2: 0, 3: 0}
+    overruns = set()
+    for time, (what, node, offset, *isr) in enumerate(steps, start=1):
+        if what == "append":
+            events.append(append(time, node, 0, offset))
+            ends[node] = offset + 1
+        elif what == "truncate":
+            events.append(truncate(time, node, offset))
+            ends[node] = offset
+        else:
+            events.append(high_watermark(time, node, 0, offset, isr[0], log_end_offset=ends[node]))
+            if any(ends[member] < offset for member in isr[0]):
+                overruns.add(time)
+    result = judge(HwBounded(), events, cuts)["hw-bounded"]
+    assert result.finding_count == len(overruns)
+    first = min(overruns, default=None)
+    if first is not None:
+        assert result.findings[0].events[-1]["time"] == first
+
+
+class TestHwGrows:
+    def test_growth(self) -> None:
+        events = [high_watermark(time, 1, 0, mark, [1]) for time, mark in ((1, 3), (2, 3), (3, 5))]
+        result = only(HwGrows(), events)
+        assert (result.verdict, result.checked) == (Verdict.VALID, 3)
+
+    def test_a_fall(self) -> None:
+        marks = [high_watermark(time, 1, 0, mark, [1]) for time, mark in ((1, 3), (2, 5), (3, 4))]
+        assert only(HwGrows(), marks).findings == (
+            finding(
+                "hw-grows",
+                "t-0",
+                "The high watermark of t-0 fell from 5 to 4 at leader 1 within leader epoch 0.",
+                marks[1],
+                marks[2],
+            ),
+        )
+
+    def test_another_epoch_or_another_life_may_start_lower(self) -> None:
+        events = [high_watermark(1, 1, 0, 5, [1]), high_watermark(2, 1, 1, 4, [1])]
+        events += [high_watermark(3, 1, 0, 3, [1], incarnation=2)]
+        assert only(HwGrows(), events).verdict == Verdict.VALID
+
+    def test_followers_say_nothing(self) -> None:
+        events = [become_leader(1, 1, 0, 0), truncate(2, 2, 0, high_watermark=0)]
+        assert only(HwGrows(), events).verdict == Verdict.UNKNOWN
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.lists(st.integers(0, 20)))
+def test_hw_grows_finds_the_first_fall_however_it_is_cut(marks: list[int], cuts: list[int]) -> None:
+    events: list[Event] = [high_watermark(at, 1, 0, mark, [1]) for at, mark in enumerate(marks)]
+    falls = [at for at in range(len(marks)) if marks[at] < max(marks[: at + 1])]
+    result = judge(HwGrows(), events, cuts)["hw-grows"]
+    assert [item.events[-1]["time"] for item in result.findings] == falls[:1]
+    assert all(item.events[0]["kind"] == Kind.HIGH_WATERMARK for item in result.findings)
