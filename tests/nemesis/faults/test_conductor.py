@@ -1,0 +1,183 @@
+"""The conductor with faults that touch nothing: order of events, skips, overlaps, heals."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from random import Random
+from typing import Any, ClassVar, Self, cast
+
+import pytest
+
+from history.recorder import Recorder
+from nemesis.errors import HarnessError
+from nemesis.faults import conductor as conductor_module
+from nemesis.faults.base import (
+    DrawRange,
+    Fault,
+    LinkBook,
+    Measured,
+    Place,
+    Strike,
+    TargetUnresolved,
+)
+from nemesis.faults.conductor import Conductor
+from nemesis.faults.plan import PlannedFault, PlanSettings
+from nemesis.runtimes.base import Capability, Link, Runtime
+
+SETTINGS = PlanSettings(
+    kinds=(), episodes=(), durations=DrawRange(0.0, 0.0), gaps=DrawRange(0.0, 0.0)
+)
+
+
+class RecordingRuntime:
+    """Of a runtime only what a ``LinkBook`` needs."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, frozenset[Link]]] = []
+
+    async def cut(self, links: frozenset[Link]) -> None:
+        self.calls.append(("cut", links))
+
+    async def restore(self, links: frozenset[Link]) -> None:
+        self.calls.append(("restore", links))
+
+
+class Touch(Fault, frozen=True, kw_only=True):
+    """Strikes a node by name; ``verify`` says yes at the second time of asking."""
+
+    name: ClassVar[str] = "touch"
+    summary: ClassVar[str] = "nothing happens"
+    capability: ClassVar[Capability] = Capability.KILL
+
+    node: str
+    is_effective: bool = True
+    is_broken: bool = False
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        return cls(node="broker-1")
+
+    async def aim(self, place: Place, rng: Random) -> Strike:
+        if self.node == "nobody" or place.touched[self.node]:
+            raise TargetUnresolved(f"{self.node} is not to be had")
+        return TouchStrike(self)
+
+
+class TouchStrike:
+    def __init__(self, fault: Touch) -> None:
+        self._fault = fault
+        self._asked = 0
+        self.targets = [fault.node]
+        self.intent: dict[str, Any] = {"node": fault.node}
+
+    async def apply(self) -> Measured:
+        if self._fault.is_broken:
+            raise HarnessError("the place broke")
+        return Measured(self._fault.is_effective, {"seen": 1})
+
+    async def undo(self) -> None:
+        return None
+
+    async def verify(self) -> Measured:
+        self._asked += 1
+        return Measured(self._asked > 1)
+
+
+def conduct(plan: Sequence[PlannedFault], *, end_s: float = 0.3) -> list[dict[str, Any]]:
+    lines: list[dict[str, Any]] = []
+    recorder = Recorder(
+        lambda line: lines.append(json.loads(line)), process="nemesis", clock=lambda: 0
+    )
+
+    async def run() -> None:
+        runtime = cast(Runtime, RecordingRuntime())
+        place = Place(runtime=runtime, view=cast(Any, None), links=LinkBook(runtime))
+        chief = Conductor(place, recorder, plan=plan, settings=SETTINGS, seed=1)
+        start = asyncio.get_running_loop().time()
+        await chief.conduct(start=start, end_s=end_s, undo_timeout_s=0.1)
+        assert chief.in_force == []
+        assert not any(place.touched.values())
+
+    asyncio.run(run())
+    return lines
+
+
+@pytest.fixture(autouse=True)
+def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conductor_module, "RESOLVE_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(conductor_module, "RESOLVE_INTERVAL_S", 0.005)
+    monkeypatch.setattr(conductor_module, "VERIFY_INTERVAL_S", 0.005)
+
+
+def test_intent_comes_before_the_effect_and_the_heal_is_verified() -> None:
+    events = conduct([PlannedFault(0.0, Touch(node="broker-1", duration_s=0.02))])
+    assert [event["kind"] for event in events] == ["fault-invoke", "fault-applied", "fault-healed"]
+    invoke, applied, healed = events
+    assert invoke["targets"] == applied["targets"] == healed["targets"] == ["broker-1"]
+    assert json.loads(invoke["detail"]) == {"node": "broker-1"}
+    assert (applied["effect"], healed["effect"]) == ("measured", "verified")
+
+
+def test_an_effect_that_is_not_seen_is_recorded_as_none() -> None:
+    events = conduct([PlannedFault(0.0, Touch(node="broker-1", is_effective=False))])
+    assert events[1]["effect"] == "none"
+
+
+def test_a_target_that_cannot_be_resolved_is_skipped() -> None:
+    events = conduct([PlannedFault(0.0, Touch(node="nobody"))])
+    assert [event["kind"] for event in events] == ["fault-skipped"]
+    assert events[0]["error"] == "nobody is not to be had"
+
+
+def test_a_second_fault_waits_until_its_node_is_free() -> None:
+    events = conduct(
+        [
+            PlannedFault(0.0, Touch(node="broker-1", duration_s=0.02)),
+            PlannedFault(0.0, Touch(node="broker-1", duration_s=0.0)),
+        ]
+    )
+    invokes = [index for index, event in enumerate(events) if event["kind"] == "fault-invoke"]
+    first_id = events[invokes[0]]["fault_id"]
+    between = [event["kind"] for event in events[invokes[0] : invokes[1]]]
+    assert between[:2] == ["fault-invoke", "fault-applied"]
+    assert events[invokes[1]]["fault_id"] != first_id
+
+
+def test_when_the_time_is_over_everything_is_undone_at_once() -> None:
+    events = conduct(
+        [
+            PlannedFault(0.0, Touch(node="broker-1", duration_s=3600.0)),
+            PlannedFault(3000.0, Touch(node="broker-2")),
+        ],
+        end_s=0.05,
+    )
+    assert [event["kind"] for event in events] == ["fault-invoke", "fault-applied", "fault-healed"]
+
+
+def test_a_harness_failure_comes_out_as_itself() -> None:
+    with pytest.raises(HarnessError, match="the place broke"):
+        conduct([PlannedFault(0.0, Touch(node="broker-1", is_broken=True))])
+
+
+def test_a_link_flows_again_when_the_last_fault_lets_go() -> None:
+    runtime = RecordingRuntime()
+    book = LinkBook(cast(Runtime, runtime))
+    shared, other = Link("broker-1", "broker-2"), Link("broker-3", "broker-2")
+
+    async def overlap() -> None:
+        await book.hold(frozenset({shared}))
+        await book.hold(frozenset({shared, other}))
+        assert not book.is_pair_open("broker-2", "broker-1")
+        await book.release(frozenset({shared}))
+        assert not book.is_pair_open("broker-2", "broker-1")
+        await book.release(frozenset({shared, other}))
+        assert book.is_pair_open("broker-2", "broker-1")
+
+    asyncio.run(overlap())
+    assert runtime.calls == [
+        ("cut", frozenset({shared})),
+        ("cut", frozenset({other})),
+        ("restore", frozenset({shared, other})),
+    ]

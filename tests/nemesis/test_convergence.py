@@ -1,0 +1,88 @@
+"""What counts as a cluster that is whole again."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from nemesis.convergence import (
+    Wrong,
+    wrong_controller,
+    wrong_isrs,
+    wrong_leaders,
+    wrong_metadata,
+)
+from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
+from workloads.kafka.client import ClusterMetadata, PartitionMetadata, TopicMetadata
+
+TP = ("orders", 0)
+
+
+def snapshot(
+    *, controller: int | None = 1, leader: int = 1, isr: tuple[int, ...] = (1, 2)
+) -> ClusterSnapshot:
+    return ClusterSnapshot(
+        controller=None if controller is None else Ephemeral(controller, session=1, czxid=1),
+        controller_epoch=1,
+        brokers={1: Ephemeral(1, 1, 1), 2: Ephemeral(2, 2, 2)},
+        partitions={TP: PartitionState(leader, leader_epoch=3, isr=isr, replicas=(1, 2))},
+    )
+
+
+def answer(*, controller: int = 1, leader_epoch: int = 3) -> ClusterMetadata:
+    return ClusterMetadata(
+        brokers={1: ("a", 1), 2: ("b", 1)},
+        controller_id=controller,
+        topics={
+            "orders": TopicMetadata(
+                UUID(int=1),
+                {0: PartitionMetadata(1, leader_epoch, replicas=(1, 2), isr=(2, 1))},
+            )
+        },
+    )
+
+
+def test_a_whole_cluster_has_nothing_wrong() -> None:
+    whole = snapshot()
+    assert wrong_controller(whole) == []
+    assert wrong_leaders(whole) == []
+    assert wrong_isrs(whole) == []
+    assert wrong_metadata(whole, {1: answer(), 2: answer()}) == []
+
+
+def test_no_controller() -> None:
+    assert wrong_controller(snapshot(controller=None)) == [Wrong("there is no controller")]
+
+
+def test_a_controller_that_is_not_registered() -> None:
+    assert wrong_controller(snapshot(controller=9)) == [
+        Wrong("the controller 9 is not registered", node=9)
+    ]
+
+
+def test_a_partition_without_a_leader() -> None:
+    assert wrong_leaders(snapshot(leader=-1)) == [
+        Wrong("its leader is -1, which is not registered", "orders", 0)
+    ]
+
+
+def test_a_partition_without_a_state() -> None:
+    assert wrong_leaders(ClusterSnapshot(unassigned=(TP,))) == [
+        Wrong("it has no state", "orders", 0)
+    ]
+
+
+def test_an_isr_that_is_not_full() -> None:
+    assert wrong_isrs(snapshot(isr=(1,))) == [
+        Wrong("its ISR is [1], its replicas are [1, 2]", "orders", 0)
+    ]
+
+
+def test_stale_metadata_is_found_at_the_broker_that_holds_it() -> None:
+    wrong = wrong_metadata(snapshot(), {1: answer(leader_epoch=2), 2: answer(controller=2)})
+    assert [(item.node, item.topic) for item in wrong] == [(1, "orders"), (2, None)]
+
+
+def test_a_broker_that_does_not_answer() -> None:
+    assert wrong_metadata(snapshot(), {2: None}) == [
+        Wrong("it does not answer a Metadata request", node=2)
+    ]
