@@ -92,8 +92,8 @@ def conduct(plan: Sequence[PlannedFault], *, end_s: float = 0.3) -> list[dict[st
     )
 
     async def run() -> None:
-        runtime = cast(Runtime, RecordingRuntime())
-        place = Place(runtime=runtime, view=cast(Any, None), links=LinkBook(runtime))
+        runtime = cast("Runtime", RecordingRuntime())
+        place = Place(runtime=runtime, view=cast("Any", None), links=LinkBook(runtime))
         chief = Conductor(place, recorder, plan=plan, settings=SETTINGS, seed=1)
         start = asyncio.get_running_loop().time()
         await chief.conduct(start=start, end_s=end_s, undo_timeout_s=0.1)
@@ -163,7 +163,7 @@ def test_a_harness_failure_comes_out_as_itself() -> None:
 
 def test_a_link_flows_again_when_the_last_fault_lets_go() -> None:
     runtime = RecordingRuntime()
-    book = LinkBook(cast(Runtime, runtime))
+    book = LinkBook(cast("Runtime", runtime))
     shared, other = Link("broker-1", "broker-2"), Link("broker-3", "broker-2")
 
     async def overlap() -> None:

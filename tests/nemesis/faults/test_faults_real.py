@@ -1,0 +1,135 @@
+"""Every fault but the stall on real processes, the real proxy and a real ZooKeeper: measured, undone, verified.
+
+The brokers are small processes without Kafka; the test itself owns the ephemerals that brokers would.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from random import Random
+
+import pytest
+from kazoo.client import KazooClient, KazooState
+
+from nemesis.faults.base import Fault, Measured, Place, Strike, TargetUnresolved
+from nemesis.faults.cluster_view import ClusterView
+from nemesis.faults.kill import Kill
+from nemesis.faults.partition import Partition
+from nemesis.faults.pause import Pause
+from nemesis.faults.restart import Restart
+from nemesis.faults.session import ExpireSession
+from nemesis.runtimes.local import LocalRuntime, LocalRuntimeConfig
+from nemesis.targets import TARGETS
+from tests.nemesis.runtimes.test_runtime import SmallTarget
+
+pytestmark = pytest.mark.e2e
+
+VERIFY_TIMEOUT_S = 10.0
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setitem(TARGETS, "small", SmallTarget())
+
+
+async def strike(fault: Fault, place: Place) -> tuple[Strike, Measured, Measured]:
+    """Aim, apply, undo, verify; return the strike and what was measured."""
+    found = await fault.aim(place, Random(1))
+    applied = await found.apply()
+    await found.undo()
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + VERIFY_TIMEOUT_S
+    healed = await found.verify()
+    while not healed.is_effective and loop.time() < deadline:
+        await asyncio.sleep(0.05)
+        healed = await found.verify()
+    return found, applied, healed
+
+
+class Owner:
+    """Stands for a broker's own ZooKeeper client."""
+
+    def __init__(self, hosts: str) -> None:
+        self.client = KazooClient(hosts=hosts, timeout=10)
+        self.is_lost = False
+        self.client.add_listener(self._listen)
+        self.client.start()
+
+    def _listen(self, state: str) -> None:
+        self.is_lost |= state == KazooState.LOST
+
+    def own(self, path: str, data: bytes) -> int:
+        self.client.create(path, data, ephemeral=True, makepath=True)
+        return int(self.client.client_id[0])
+
+
+def test_faults_are_measured_and_undone(tmp_path: Path) -> None:
+    async def scene() -> None:
+        runtime = LocalRuntime(
+            LocalRuntimeConfig(
+                broker_count=3, client_count=1, run_directory=tmp_path / "run", target="small"
+            )
+        )
+        await runtime.start()
+        try:
+            async with ClusterView(runtime.zookeeper_connect()) as view:
+                place = Place.of(runtime, view)
+                await partitions(place)
+                await lives(place)
+                await sessions(place)
+        finally:
+            await runtime.stop()
+
+    asyncio.run(scene())
+
+
+async def partitions(place: Place) -> None:
+    for fault in (
+        Partition(shape="one-node", target="broker-1", zookeeper="majority"),
+        Partition(shape="from-zookeeper", target="broker-2", direction="mute"),
+        Partition(shape="from-clients", target="broker-3", direction="deaf"),
+        Partition(shape="majority-ring", target="one"),
+        Partition(shape="bridge", target="broker-2"),
+    ):
+        found, applied, healed = await strike(fault, place)
+        assert applied.is_effective, (fault, applied)
+        assert healed.is_effective, (fault, healed)
+        assert "grudge" in found.intent
+
+
+async def lives(place: Place) -> None:
+    for fault in (Kill(target="broker-1"), Restart(target="broker-2"), Pause(target="broker-3")):
+        found, applied, healed = await strike(fault, place)
+        assert applied.is_effective, (fault, applied)
+        assert healed.is_effective, (fault, healed)
+        assert not place.stopped
+        assert all(place.runtime.is_alive(node) for node in found.targets)
+
+
+async def sessions(place: Place) -> None:
+    owner = await asyncio.to_thread(Owner, place.view.hosts)
+    try:
+        with pytest.raises(TargetUnresolved, match="there is no controller"):
+            await ExpireSession().aim(place, Random(1))
+        session = await asyncio.to_thread(owner.own, "/brokers/ids/2", b"{}")
+        await asyncio.to_thread(owner.own, "/controller", b'{"brokerid": 2}')
+        with pytest.raises(TargetUnresolved, match="broker-1 has no session"):
+            await ExpireSession(target="broker-1").aim(place, Random(1))
+        found, applied, healed = await strike(ExpireSession(), place)
+        assert found.targets == ["broker-2"]
+        assert found.intent == {"sessions": {"broker-2": session}}
+        assert applied.is_effective, applied
+        assert healed.is_effective
+        snapshot = await place.view.snapshot()
+        assert snapshot.controller is None
+        assert snapshot.brokers == {}
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + VERIFY_TIMEOUT_S
+        while not owner.is_lost:
+            assert loop.time() < deadline, "the owner never learnt of its session's end"
+            await asyncio.sleep(0.02)
+    finally:
+        await asyncio.to_thread(owner.client.stop)
+        await asyncio.to_thread(owner.client.close)
