@@ -1,0 +1,81 @@
+"""What can happen to a controller: one small class per event, named after Kafka's."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from kio.schema.errors import ErrorCode
+
+from reference.controller.alter_partition import AlterPartitionAnswer, AlterPartitionItem
+from reference.model import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event that may be thrown out of the queue without telling anybody."""
+
+    def preempt(self) -> None:
+        """Nothing waits for the event."""
+
+
+class Startup(Event):
+    """The broker starts: register it, then try to be elected."""
+
+
+class Reelect(Event):
+    """``/controller`` was created, written or deleted, or its watch was lost."""
+
+
+class Expire(Event):
+    """The session is over: resign before the next one opens."""
+
+
+class RegisterBrokerAndReelect(Event):
+    """A new session is there: register the broker in it, under a new broker epoch, and try to be elected."""
+
+
+class BrokerChange(Event):
+    """Children of ``/brokers/ids`` came or went."""
+
+
+class TopicChange(Event):
+    """Children of ``/brokers/topics`` came or went."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewerControllerSeen(Event):
+    """Somebody knows of a newer controller than the one that we were in ``controller_epoch``."""
+
+    controller_epoch: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicasFailed(Event):
+    """A broker could not open the logs of these partitions (KAFKA_STORAGE_ERROR to a LeaderAndIsr)."""
+
+    controller_epoch: int
+    broker_id: int
+    partitions: tuple[TopicPartition, ...]
+
+
+AlterPartitionResult = tuple[ErrorCode, list[AlterPartitionAnswer]]
+"""The request's own error, and without one an answer for each of its partitions, in their order."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlterPartitionReceived(Event):
+    """A leader proposes ISRs; ``result`` is set exactly once."""
+
+    broker_id: int
+    broker_epoch: int
+    partitions: tuple[AlterPartitionItem, ...]
+    result: asyncio.Future[AlterPartitionResult]
+
+    def answer(self, error: ErrorCode, answers: list[AlterPartitionAnswer] | None = None) -> None:
+        if not self.result.done():
+            self.result.set_result((error, answers or []))
+
+    def preempt(self) -> None:
+        self.answer(ErrorCode.not_controller)

@@ -1,0 +1,521 @@
+"""A broker's candidate for the office of controller, and the controller while it holds it.
+
+Every broker runs one. The first to create ``/controller`` gets, in the same multi, the next controller epoch; all that
+it then writes is fenced by that epoch, and all that it sends carries it. The others watch ``/controller``.
+
+One task processes one event after the other (``_dispatch`` lists them all). Three things end a term: ZooKeeper says
+that somebody else is the controller (a fenced write fails, or ``/controller`` changed), a broker says so
+(STALE_CONTROLLER_EPOCH, or an AlterPartition with newer epochs), or the session expires. After any error that was not
+foreseen the office is given up too: a controller with half its changes told is worse than a new one.
+
+Differences from Kafka 3.9: ``/controller`` naming this very broker in its present session makes it run the failover
+(KAFKA-13407), in a dead session it waits for that to end; STALE_CONTROLLER_EPOCH makes it resign.
+Source: kafka.controller.KafkaController.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from reference.controller import control_requests
+from reference.controller.alter_partition import (
+    AlterPartitionAnswer,
+    AlterPartitionItem,
+    Change,
+    Unchanged,
+    decide,
+    topic_partition_of,
+)
+from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
+from reference.controller.controller_channel_manager import Connection, ControllerChannelManager
+from reference.controller.controller_context import (
+    ControllerContext,
+    PartitionAndReplica,
+    PartitionState,
+    ReplicaState,
+)
+from reference.controller.controller_event_manager import ControllerEvent, ControllerEventManager
+from reference.controller.controller_events import (
+    AlterPartitionReceived,
+    AlterPartitionResult,
+    BrokerChange,
+    Expire,
+    NewerControllerSeen,
+    Reelect,
+    RegisterBrokerAndReelect,
+    ReplicasFailed,
+    Startup,
+    TopicChange,
+)
+from reference.controller.partition_state_machine import PartitionStateMachine
+from reference.controller.replica_state_machine import ReplicaStateMachine
+from reference.kafka_config import KafkaConfig
+from reference.model import BrokerEndPoint, LeaderAndIsr, TopicPartition
+from reference.ports import SessionState, WallClock
+from reference.trace import Kind, Tracer
+from reference.zk import zk_data
+from reference.zk.errors import BadVersionError, ControllerMovedError, SessionExpiredError
+from reference.zk.kafka_zk_client import (
+    CommittedState,
+    ControllerFence,
+    ControllerZnode,
+    ElectionWon,
+    KafkaZkClient,
+)
+
+__all__ = ["AlterPartitionAnswer", "AlterPartitionItem", "AlterPartitionResult", "KafkaController"]
+
+_logger = logging.getLogger(__name__)
+
+NO_CONTROLLER = -1
+UNKNOWN_BROKER_EPOCH = -1
+
+
+class KafkaController:
+    """See the module."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        *,
+        zk_client: KafkaZkClient,
+        tracer: Tracer,
+        broker_end_point: BrokerEndPoint,
+        connection_factory: Callable[[], Connection],
+        wall_clock: WallClock,
+    ) -> None:
+        """``broker_end_point`` is what gets registered; ``connection_factory`` makes one connection per broker."""
+        self.broker_id = config.broker_id
+        self.broker_epoch = UNKNOWN_BROKER_EPOCH
+        self.active_controller_id = NO_CONTROLLER
+        self.context = ControllerContext()
+        self._config = config
+        self._zk_client = zk_client
+        self._tracer = tracer
+        self._broker_end_point = broker_end_point
+        self._connection_factory = connection_factory
+        self._wall_clock = wall_clock
+        self._session_lost = False
+        self.event_manager = ControllerEventManager(config.broker_id, self._process)
+        self._channel_manager = self._new_channel_manager()
+        self._request_batch = ControllerBrokerRequestBatch(
+            config.broker_id,
+            self.context,
+            channel_manager=lambda: self._channel_manager,
+            response_received=self._response_received,
+        )
+        self.partition_state_machine = PartitionStateMachine(
+            self.context,
+            zk_client=zk_client,
+            request_batch=self._request_batch,
+            tracer=tracer,
+            unclean_leader_election_enable=config.unclean_leader_election_enable,
+        )
+        self.replica_state_machine = ReplicaStateMachine(
+            self.context, zk_client=zk_client, request_batch=self._request_batch, tracer=tracer
+        )
+        zk_client.register_state_change_handler(self._on_session_state)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this broker believes to be the controller."""
+        return self.context.fence is not None and self.active_controller_id == self.broker_id
+
+    async def startup(self) -> None:
+        """Register the broker and try to be elected; returns when that has been tried once."""
+        self.event_manager.start()
+        await self.event_manager.put(Startup()).await_over()
+
+    async def shutdown(self) -> None:
+        """Stop processing events and let go of the office; the end of the session removes the znodes."""
+        await self.event_manager.close()
+        await self._resign("shutdown")
+        self.active_controller_id = NO_CONTROLLER
+
+    async def alter_partitions(
+        self, broker_id: int, broker_epoch: int, partitions: Sequence[AlterPartitionItem]
+    ) -> AlterPartitionResult:
+        """Answer an AlterPartition request: its own error, then one answer per partition in their order."""
+        if not self.is_active:
+            return ErrorCode.not_controller, []
+        event = AlterPartitionReceived(
+            broker_id, broker_epoch, tuple(partitions), asyncio.get_running_loop().create_future()
+        )
+        self.event_manager.put(event)
+        return await event.result
+
+    # Session
+
+    def _on_session_state(self, state: SessionState) -> Awaitable[None] | None:
+        if state is SessionState.EXPIRED:
+            self._session_lost = True
+            return self.before_initializing_session()
+        if state is SessionState.CONNECTED and self._session_lost:
+            self._session_lost = False
+            self.event_manager.put(RegisterBrokerAndReelect())
+        return None
+
+    def before_initializing_session(self) -> Awaitable[None]:
+        """Resign before anything else; no new session opens until what is returned is done."""
+        return self.event_manager.clear_and_put(Expire()).await_over()
+
+    # Events
+
+    async def _process(self, event: ControllerEvent) -> None:
+        """Process one event, and give up the office where it turns out to be lost or cannot be held."""
+        try:
+            await self._dispatch(event)
+        except ControllerMovedError as error:
+            _logger.info("no longer the controller: %s", error)
+            await self._resign(str(error))
+            await self._elect()
+        except SessionExpiredError:
+            # Expire is in the queue or about to be; whatever was under way is worth nothing any more.
+            _logger.info("the session ended while processing %s", event)
+        except Exception as error:
+            _logger.exception("processing %s failed", event)
+            if self.context.fence is not None:
+                await self._trigger_controller_move(f"unexpected {type(error).__name__}")
+        finally:
+            event.preempt()
+
+    async def _dispatch(self, event: ControllerEvent) -> None:
+        match event:
+            case Startup():
+                await self._process_startup()
+            case Reelect():
+                await self._maybe_resign()
+                await self._elect()
+            case Expire():
+                self.active_controller_id = NO_CONTROLLER
+                await self._resign("session expired")
+            case RegisterBrokerAndReelect():
+                await self._register_broker()
+                await self._maybe_resign()
+                await self._elect()
+            case BrokerChange() if self.is_active:
+                await self._process_broker_change()
+            case TopicChange() if self.is_active:
+                await self._process_topic_change()
+            case AlterPartitionReceived() if self.is_active:
+                await self._process_alter_partition(event)
+            case NewerControllerSeen(controller_epoch, reason):
+                if self.is_active and self.context.epoch == controller_epoch:
+                    await self._trigger_controller_move(reason)
+            case ReplicasFailed() if self.context.epoch == event.controller_epoch:
+                await self._process_replicas_failed(event)
+
+    async def _process_startup(self) -> None:
+        self._zk_client.register_znode_change_handler(
+            zk_data.CONTROLLER, lambda: self._put(Reelect())
+        )
+        await self._zk_client.make_sure_persistent_paths_exist()
+        await self._register_broker()
+        await self._elect()
+
+    async def _register_broker(self) -> None:
+        stat = await self._zk_client.register_broker(self._broker_end_point, self._wall_clock())
+        self.broker_epoch = stat.czxid
+        self._tracer.event(
+            Kind.BROKER_REGISTERED,
+            broker_epoch=stat.czxid,
+            session=self._zk_client.session_id,
+            zxid=stat.czxid,
+        )
+
+    def _put(self, event: ControllerEvent) -> None:
+        self.event_manager.put(event)
+
+    # Taking and leaving office
+
+    async def _elect(self) -> None:
+        controller = await self._zk_client.get_controller()
+        if controller is not None:
+            self.active_controller_id = controller.broker_id
+            await self._resume_own_office(controller)
+            return
+        self.active_controller_id = NO_CONTROLLER
+        try:
+            won = await self._zk_client.register_controller_and_increment_controller_epoch(
+                self.broker_id, self._wall_clock()
+            )
+        except ControllerMovedError as error:
+            _logger.debug("%s", error)
+            await self._maybe_resign()
+            return
+        await self._take_office(won)
+
+    async def _resume_own_office(self, controller: ControllerZnode) -> None:
+        """``/controller`` names somebody. If that is this broker and nobody acts, act or wait."""
+        if controller.broker_id != self.broker_id or self.context.fence is not None:
+            return
+        if controller.session_id != self._zk_client.session_id:
+            _logger.info(
+                "/controller belongs to a session of ours that is dead; waiting for its end"
+            )
+            return
+        found = await self._zk_client.get_controller_epoch()
+        if found is not None:
+            epoch, stat = found
+            await self._take_office(ElectionWon(ControllerFence(epoch, stat.version), stat.mzxid))
+
+    async def _take_office(self, won: ElectionWon) -> None:
+        self.context.fence = won.fence
+        self.active_controller_id = self.broker_id
+        self._tracer.event(
+            Kind.CONTROLLER_ELECTED,
+            controller_epoch=won.fence.controller_epoch,
+            zk_version=won.fence.zk_version,
+            session=self._zk_client.session_id,
+            zxid=won.zxid,
+        )
+        _logger.info("elected controller, epoch %d", won.fence.controller_epoch)
+        await self._on_controller_failover()
+
+    async def _on_controller_failover(self) -> None:
+        """In Kafka's order; UpdateMetadata goes before the state machines (KAFKA-4443)."""
+        self._zk_client.register_znode_child_change_handler(
+            zk_data.BROKER_IDS, lambda: self._put(BrokerChange())
+        )
+        self._zk_client.register_znode_child_change_handler(
+            zk_data.TOPICS, lambda: self._put(TopicChange())
+        )
+        await self._initialize_controller_context()
+        self._send_update_metadata(self.context.live_or_shutting_down_broker_ids, ())
+        await self.replica_state_machine.startup()
+        await self.partition_state_machine.startup()
+        self._tracer.event(Kind.CONTROLLER_FAILOVER, controller_epoch=self.context.epoch)
+
+    async def _initialize_controller_context(self) -> None:
+        context = self.context
+        context.set_live_brokers(await self._zk_client.get_all_brokers_and_epochs())
+        context.all_topics = await self._zk_client.get_all_topics()
+        for assignment in await self._zk_client.get_replica_assignments(context.all_topics):
+            context.add_topic(assignment)
+        context.leadership = await self._zk_client.get_topic_partition_states(
+            list(context.assignments)
+        )
+        self._channel_manager = self._new_channel_manager()
+        self._channel_manager.startup(context.live_brokers.values())
+
+    async def _maybe_resign(self) -> None:
+        """Read ``/controller`` and resign if it is no longer ours; re-arms its watch."""
+        controller = await self._zk_client.get_controller()
+        self.active_controller_id = NO_CONTROLLER if controller is None else controller.broker_id
+        ours = ControllerZnode(self.broker_id, self._zk_client.session_id)
+        if self.context.fence is not None and controller != ours:
+            await self._resign(f"/controller names broker {self.active_controller_id}")
+
+    async def _trigger_controller_move(self, reason: str) -> None:
+        """Resign, and remove ``/controller`` if it is still ours so that somebody is elected."""
+        fence = self.context.fence
+        await self._resign(reason)
+        if fence is None:
+            return
+        controller = await self._zk_client.get_controller()
+        if controller == ControllerZnode(self.broker_id, self._zk_client.session_id):
+            try:
+                await self._zk_client.delete_controller(fence)
+            except ControllerMovedError as error:
+                _logger.info("%s", error)
+        await self._maybe_resign()
+
+    async def _resign(self, reason: str) -> None:
+        """Stop acting: nothing is sent or written in this term any more. Harmless without the office."""
+        fence = self.context.fence
+        self._zk_client.unregister_znode_child_change_handler(zk_data.BROKER_IDS)
+        self._zk_client.unregister_znode_child_change_handler(zk_data.TOPICS)
+        self.context.reset()
+        self._request_batch.clear()
+        await self._channel_manager.shutdown()
+        if fence is not None:
+            self._tracer.event(
+                Kind.CONTROLLER_RESIGNED, controller_epoch=fence.controller_epoch, detail=reason
+            )
+            _logger.info("resigned from epoch %d: %s", fence.controller_epoch, reason)
+
+    def _new_channel_manager(self) -> ControllerChannelManager:
+        return ControllerChannelManager(
+            self.broker_id,
+            connection_factory=self._connection_factory,
+            tracer=self._tracer,
+            timeout_s=self._config.controller_socket_timeout_ms / 1000,
+            retry_backoff_s=self._config.controller_retry_backoff_ms / 1000,
+        )
+
+    # Brokers
+
+    async def _process_broker_change(self) -> None:
+        context = self.context
+        current = await self._zk_client.get_all_brokers_and_epochs()
+        brokers = {broker.id: broker for broker in current}
+        epochs = {broker.id: epoch for broker, epoch in current.items()}
+        live = context.live_broker_epochs
+        new = [b for b in brokers if b not in live]
+        dead = [b for b in live if b not in brokers]
+        bounced = [b for b in brokers if b in live and epochs[b] > live[b]]
+        _logger.info("brokers: new %s, dead %s, bounced %s", new, dead, bounced)
+        for broker_id in (*bounced, *dead):
+            self._channel_manager.remove_broker(broker_id)
+        for broker_id in (*new, *bounced):
+            self._channel_manager.add_broker(brokers[broker_id])
+
+        def alive(broker_ids: Iterable[int]) -> dict[BrokerEndPoint, int]:
+            return {brokers[broker_id]: epochs[broker_id] for broker_id in broker_ids}
+
+        if new:
+            context.add_live_brokers(alive(new))
+            await self._on_broker_startup(new)
+        if bounced:
+            context.remove_live_brokers(bounced)
+            await self._on_broker_failure(bounced)
+            context.add_live_brokers(alive(bounced))
+            await self._on_broker_startup(bounced)
+        if dead:
+            context.remove_live_brokers(dead)
+            await self._on_broker_failure(dead)
+
+    async def _on_broker_startup(self, broker_ids: Sequence[int]) -> None:
+        context = self.context
+        for broker_id in broker_ids:
+            context.replicas_on_offline_dirs.pop(broker_id, None)
+        others = [b for b in context.live_or_shutting_down_broker_ids if b not in broker_ids]
+        self._send_update_metadata(others, ())
+        self._send_update_metadata(broker_ids, list(context.leadership))
+        await self.replica_state_machine.handle_state_changes(
+            context.replicas_on_brokers(broker_ids), ReplicaState.ONLINE
+        )
+        await self.partition_state_machine.trigger_online_partition_state_change()
+
+    async def _on_broker_failure(self, broker_ids: Sequence[int]) -> None:
+        for broker_id in broker_ids:
+            self.context.replicas_on_offline_dirs.pop(broker_id, None)
+            self.context.shutting_down_broker_ids.discard(broker_id)
+        await self._on_replicas_become_offline(self.context.replicas_on_brokers(broker_ids))
+
+    async def _on_replicas_become_offline(self, replicas: Sequence[PartitionAndReplica]) -> None:
+        leaderless = self.context.partitions_with_offline_leader()
+        await self.partition_state_machine.handle_state_changes(leaderless, PartitionState.OFFLINE)
+        await self.partition_state_machine.trigger_online_partition_state_change()
+        await self.replica_state_machine.handle_state_changes(replicas, ReplicaState.OFFLINE)
+        if not leaderless:
+            # Nobody was told anything yet, and everybody must learn that the broker is gone.
+            self._send_update_metadata(self.context.live_or_shutting_down_broker_ids, ())
+
+    async def _process_replicas_failed(self, event: ReplicasFailed) -> None:
+        offline = self.context.replicas_on_offline_dirs.setdefault(event.broker_id, set())
+        offline.update(event.partitions)
+        await self._on_replicas_become_offline(
+            [PartitionAndReplica(tp, event.broker_id) for tp in event.partitions]
+        )
+
+    # Topics
+
+    async def _process_topic_change(self) -> None:
+        context = self.context
+        topics = await self._zk_client.get_all_topics()
+        known = set(context.all_topics)
+        new = [topic for topic in topics if topic not in known]
+        for topic in known.difference(topics):
+            context.remove_topic(topic)
+        context.all_topics = topics
+        partitions: list[TopicPartition] = []
+        for assignment in await self._zk_client.get_replica_assignments(new):
+            partitions += context.add_topic(assignment)
+        if partitions:
+            await self._on_new_partition_creation(partitions)
+
+    async def _on_new_partition_creation(self, partitions: Sequence[TopicPartition]) -> None:
+        replicas = self.context.replicas_for_partitions(partitions)
+        await self.partition_state_machine.handle_state_changes(partitions, PartitionState.NEW)
+        await self.replica_state_machine.handle_state_changes(replicas, ReplicaState.NEW)
+        await self.partition_state_machine.handle_state_changes(partitions, PartitionState.ONLINE)
+        await self.replica_state_machine.handle_state_changes(replicas, ReplicaState.ONLINE)
+
+    # ISR changes
+
+    async def _process_alter_partition(self, event: AlterPartitionReceived) -> None:
+        context = self.context
+        if context.live_broker_epochs.get(event.broker_id) != event.broker_epoch:
+            event.answer(ErrorCode.stale_broker_epoch)
+            return
+        answers: list[AlterPartitionAnswer] = []
+        changes: dict[TopicPartition, LeaderAndIsr] = {}
+        places: dict[TopicPartition, int] = {}
+        for place, item in enumerate(event.partitions):
+            decision = decide(context, event.broker_id, item)
+            topic_partition = topic_partition_of(context, item)
+            if not isinstance(decision, Change) or isinstance(topic_partition, ErrorCode):
+                answers.append(_answer(decision))
+            elif topic_partition in changes:
+                answers.append(ErrorCode.invalid_request)
+            else:
+                changes[topic_partition] = decision.leader_and_isr
+                places[topic_partition] = place
+                answers.append(ErrorCode.unknown_server_error)
+        for topic_partition, answer in (await self._write_isr_changes(changes)).items():
+            answers[places[topic_partition]] = answer
+        event.answer(ErrorCode.none, answers)
+        if ErrorCode.not_controller in answers:
+            self._put(NewerControllerSeen(context.epoch, "an AlterPartition with newer epochs"))
+
+    async def _write_isr_changes(
+        self, changes: dict[TopicPartition, LeaderAndIsr]
+    ) -> dict[TopicPartition, AlterPartitionAnswer]:
+        """Compare-and-set the states; everybody learns of those that were written, and of nothing else."""
+        context = self.context
+        if not changes or context.fence is None:
+            return {}
+        answers: dict[TopicPartition, AlterPartitionAnswer] = {}
+        written: list[TopicPartition] = []
+        conflicts: list[TopicPartition] = []
+        results = await self._zk_client.update_leader_and_isr(changes, context.fence)
+        for topic_partition, result in results.items():
+            if isinstance(result, CommittedState):
+                context.leadership[topic_partition] = result.state
+                written.append(topic_partition)
+                answers[topic_partition] = result.state.leader_and_isr
+            elif isinstance(result, BadVersionError):
+                conflicts.append(topic_partition)
+                answers[topic_partition] = ErrorCode.invalid_update_version
+            else:
+                _logger.error("%s keeps its ISR: %s", topic_partition, result)
+                answers[topic_partition] = ErrorCode.unknown_server_error
+        context.leadership |= await self._zk_client.get_topic_partition_states(conflicts)
+        if written:
+            self._send_update_metadata(context.live_or_shutting_down_broker_ids, written)
+        return answers
+
+    # Requests and responses
+
+    def _send_update_metadata(
+        self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition]
+    ) -> None:
+        self._request_batch.new_batch()
+        self._request_batch.add_update_metadata_request_for_brokers(broker_ids, partitions)
+        self._request_batch.send_requests_to_brokers(self.context.epoch)
+
+    def _response_received(
+        self, api: str, broker_id: int, controller_epoch: int, response: Any
+    ) -> None:
+        """On the request-send task: only look, and queue an event."""
+        error = response.error_code
+        if error is ErrorCode.stale_controller_epoch:
+            reason = f"broker {broker_id} answered {api} with STALE_CONTROLLER_EPOCH"
+            self._put(NewerControllerSeen(controller_epoch, reason))
+        elif error is not ErrorCode.none:
+            _logger.warning("broker %d answered %s with %s", broker_id, api, error.name)
+        elif api == "LeaderAndIsr":
+            errors = control_requests.partition_errors(response, self.context.topic_names)
+            failed = [tp for tp, code in errors.items() if code is ErrorCode.kafka_storage_error]
+            if failed:
+                self._put(ReplicasFailed(controller_epoch, broker_id, tuple(failed)))
+
+
+def _answer(decision: Change | Unchanged | ErrorCode) -> AlterPartitionAnswer:
+    return decision if isinstance(decision, ErrorCode) else decision.leader_and_isr

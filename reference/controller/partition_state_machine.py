@@ -1,0 +1,274 @@
+"""The states of partitions, and the elections that bring them online.
+
+    NonExistent → New → Online ⇄ Offline → NonExistent
+
+Only the way to Online touches ZooKeeper: a New partition gets its first state, any other an election by compare-and-set
+on the state that was just read; a conflict with the leader's own write is read and tried again. An illegal transition
+is traced with an error, refused and survived; a partition for which nobody is eligible stays as it is.
+Source: kafka.controller.ZkPartitionStateMachine.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from types import MappingProxyType
+
+from reference.controller import election
+from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
+from reference.controller.controller_context import ControllerContext, PartitionState
+from reference.controller.election import ElectionResult
+from reference.controller.errors import IllegalStateError, StateChangeError
+from reference.controller.trace_columns import identity
+from reference.model import LeaderAndIsr, TopicPartition
+from reference.trace import Kind, Tracer
+from reference.zk.errors import BadVersionError, NodeExistsError, ZooKeeperError
+from reference.zk.kafka_zk_client import CommittedState, ControllerFence, KafkaZkClient, StateResult
+from reference.zk.zk_data import LeaderIsrAndControllerEpoch
+
+_logger = logging.getLogger(__name__)
+
+VALID_PREVIOUS_STATES = MappingProxyType(
+    {
+        PartitionState.NON_EXISTENT: frozenset({PartitionState.OFFLINE}),
+        PartitionState.NEW: frozenset({PartitionState.NON_EXISTENT}),
+        PartitionState.ONLINE: frozenset(
+            {PartitionState.NEW, PartitionState.ONLINE, PartitionState.OFFLINE}
+        ),
+        PartitionState.OFFLINE: frozenset(
+            {PartitionState.NEW, PartitionState.ONLINE, PartitionState.OFFLINE}
+        ),
+    }
+)
+
+Outcome = LeaderIsrAndControllerEpoch | Exception
+"""What came of bringing a partition online."""
+
+
+class PartitionStateMachine:
+    def __init__(
+        self,
+        context: ControllerContext,
+        *,
+        zk_client: KafkaZkClient,
+        request_batch: ControllerBrokerRequestBatch,
+        tracer: Tracer,
+        unclean_leader_election_enable: bool,
+    ) -> None:
+        self._context = context
+        self._zk_client = zk_client
+        self._request_batch = request_batch
+        self._tracer = tracer
+        self._unclean_leader_election_enable = unclean_leader_election_enable
+
+    async def startup(self) -> None:
+        """Give every partition its state from what ZooKeeper said, then elect where nobody leads."""
+        for topic_partition in self._context.assignments:
+            if topic_partition not in self._context.leadership:
+                state = PartitionState.NEW
+            elif self._context.has_online_leader(topic_partition):
+                state = PartitionState.ONLINE
+            else:
+                state = PartitionState.OFFLINE
+            self._context.put_partition_state(topic_partition, state)
+        await self.trigger_online_partition_state_change()
+
+    async def trigger_online_partition_state_change(self) -> None:
+        """Try to bring every New and Offline partition online."""
+        waiting = self._context.partitions_in_states((PartitionState.NEW, PartitionState.OFFLINE))
+        await self.handle_state_changes(waiting, PartitionState.ONLINE)
+
+    async def handle_state_changes(
+        self, partitions: Iterable[TopicPartition], target: PartitionState
+    ) -> dict[TopicPartition, Outcome]:
+        """Change the states and tell the brokers; returns what came of each that was to go online.
+
+        Raises ``ControllerMovedError`` and ``SessionExpiredError``: then nothing more is told to anybody.
+        """
+        self._request_batch.new_batch()
+        legal = [tp for tp in partitions if self._is_legal(tp, target)]
+        outcomes: dict[TopicPartition, Outcome] = {}
+        if target is PartitionState.ONLINE:
+            outcomes = await self._bring_online(legal)
+        else:
+            for topic_partition in legal:
+                self._change(topic_partition, target)
+        fence = self._context.fence
+        if fence is not None:
+            self._request_batch.send_requests_to_brokers(fence.controller_epoch)
+        return outcomes
+
+    async def _bring_online(
+        self, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, Outcome]:
+        context = self._context
+        new = [tp for tp in partitions if context.partition_state(tp) is PartitionState.NEW]
+        known = [tp for tp in partitions if context.partition_state(tp) is not PartitionState.NEW]
+        outcomes: dict[TopicPartition, Outcome] = {}
+        if new:
+            outcomes |= await self._initialize_leader_and_isr(new)
+        if known:
+            outcomes |= await self._elect_leaders(known)
+        for topic_partition, outcome in outcomes.items():
+            if isinstance(outcome, Exception):
+                _logger.error("%s does not go online: %s", topic_partition, outcome)
+            else:
+                self._change(topic_partition, PartitionState.ONLINE)
+        return outcomes
+
+    async def _initialize_leader_and_isr(
+        self, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, Outcome]:
+        """Write the first state of New partitions. One that has a state already is elected for instead."""
+        outcomes: dict[TopicPartition, Outcome] = {}
+        initial: dict[TopicPartition, LeaderAndIsr] = {}
+        for topic_partition in partitions:
+            state = election.initial_leader_and_isr(
+                self._context.assignment(topic_partition).replicas,
+                lambda replica, tp=topic_partition: self._context.is_replica_online(replica, tp),  # type: ignore[misc]
+            )
+            if state is None:
+                outcomes[topic_partition] = StateChangeError("no replica is alive")
+            else:
+                initial[topic_partition] = state
+        results = await self._zk_client.create_topic_partition_states(initial, self._fence())
+        for topic_partition, result in results.items():
+            if isinstance(result, CommittedState):
+                isr = result.state.leader_and_isr.isr
+                self._take_over(topic_partition, result, "new", isr, is_new=True)
+                outcomes[topic_partition] = result.state
+            else:
+                outcomes[topic_partition] = result
+        existing = [tp for tp, result in results.items() if isinstance(result, NodeExistsError)]
+        return outcomes | await self._elect_leaders(existing)
+
+    async def _elect_leaders(
+        self, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, Outcome]:
+        outcomes: dict[TopicPartition, Outcome] = {}
+        remaining = list(partitions)
+        while remaining:
+            finished = await self._try_to_elect_leaders(remaining)
+            outcomes |= finished
+            remaining = [tp for tp in remaining if tp not in finished]
+        return outcomes
+
+    async def _try_to_elect_leaders(
+        self, partitions: Sequence[TopicPartition]
+    ) -> dict[TopicPartition, Outcome]:
+        """One round; what met a conflict is missing from the result."""
+        fence = self._fence()
+        outcomes: dict[TopicPartition, Outcome] = {}
+        elected: dict[TopicPartition, ElectionResult] = {}
+        states = await self._zk_client.get_topic_partition_states(partitions)
+        for topic_partition in partitions:
+            state = states.get(topic_partition)
+            if state is None:
+                outcomes[topic_partition] = StateChangeError("it has no state in ZooKeeper")
+            elif state.controller_epoch > fence.controller_epoch:
+                outcomes[topic_partition] = StateChangeError(
+                    f"controller epoch {state.controller_epoch} wrote its state already"
+                )
+            else:
+                result = self._elect(topic_partition, state.leader_and_isr)
+                if result.leader_and_isr is None:
+                    outcomes[topic_partition] = StateChangeError(
+                        f"no replica of the ISR {list(state.leader_and_isr.isr)} is alive"
+                    )
+                else:
+                    elected[topic_partition] = result
+        updates = {tp: r.leader_and_isr for tp, r in elected.items() if r.leader_and_isr}
+        results = await self._zk_client.update_leader_and_isr(updates, fence)
+        outcomes |= self._settle(results, elected)
+        return outcomes
+
+    def _elect(self, topic_partition: TopicPartition, current: LeaderAndIsr) -> ElectionResult:
+        return election.offline_partition_leader_election(
+            self._context.assignment(topic_partition).replicas,
+            current,
+            lambda replica: self._context.is_replica_online(replica, topic_partition),
+            unclean_allowed=self._unclean_leader_election_enable,
+        )
+
+    def _settle(
+        self,
+        results: dict[TopicPartition, StateResult],
+        elected: dict[TopicPartition, ElectionResult],
+    ) -> dict[TopicPartition, Outcome]:
+        outcomes: dict[TopicPartition, Outcome] = {}
+        for topic_partition, result in results.items():
+            if isinstance(result, CommittedState):
+                how = "unclean" if elected[topic_partition].unclean else "offline"
+                recipients = elected[topic_partition].recipients
+                self._take_over(topic_partition, result, how, recipients, is_new=False)
+                outcomes[topic_partition] = result.state
+            elif isinstance(result, BadVersionError):
+                _logger.info("%s was changed meanwhile; electing again", topic_partition)
+            else:
+                assert isinstance(result, ZooKeeperError)
+                outcomes[topic_partition] = result
+        return outcomes
+
+    def _take_over(
+        self,
+        topic_partition: TopicPartition,
+        committed: CommittedState,
+        how: str,
+        recipients: Iterable[int],
+        *,
+        is_new: bool,
+    ) -> None:
+        """A state is in ZooKeeper: trace it, know it, and prepare to tell the replicas."""
+        context = self._context
+        leader_and_isr = committed.state.leader_and_isr
+        assignment = context.assignment(topic_partition)
+        self._tracer.event(
+            Kind.LEADER_ELECTED,
+            **identity(context, topic_partition),
+            leader=leader_and_isr.leader,
+            leader_epoch=leader_and_isr.leader_epoch,
+            isr=list(leader_and_isr.isr),
+            partition_epoch=leader_and_isr.partition_epoch,
+            controller_epoch=committed.state.controller_epoch,
+            zxid=committed.zxid,
+            replicas=list(assignment.replicas),
+            live=context.live_broker_ids,
+            detail=how,
+        )
+        context.leadership[topic_partition] = committed.state
+        self._request_batch.add_leader_and_isr_request_for_brokers(
+            recipients, topic_partition, committed.state, assignment, is_new=is_new
+        )
+
+    def _is_legal(self, topic_partition: TopicPartition, target: PartitionState) -> bool:
+        state = self._context.partition_state(topic_partition)
+        if state in VALID_PREVIOUS_STATES[target]:
+            return True
+        self._trace(topic_partition, state, target, error="ILLEGAL_TRANSITION")
+        _logger.error("%s cannot go from %s to %s", topic_partition, state.value, target.value)
+        return False
+
+    def _change(self, topic_partition: TopicPartition, target: PartitionState) -> None:
+        state = self._context.partition_state(topic_partition)
+        self._context.put_partition_state(topic_partition, target)
+        self._trace(topic_partition, state, target)
+
+    def _trace(
+        self,
+        topic_partition: TopicPartition,
+        state: PartitionState,
+        target: PartitionState,
+        error: str | None = None,
+    ) -> None:
+        self._tracer.event(
+            Kind.TRANSITION,
+            **identity(self._context, topic_partition),
+            controller_epoch=self._context.epoch,
+            detail=f"partition {state.value}->{target.value}",
+            error=error,
+        )
+
+    def _fence(self) -> ControllerFence:
+        if self._context.fence is None:
+            raise IllegalStateError("a state change without the office of controller")
+        return self._context.fence
