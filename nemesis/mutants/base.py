@@ -1,0 +1,58 @@
+"""What a mutant is: named replacements of attributes of the reference.
+
+A mutant names each attribute that it replaces. When one is gone, because the reference was changed, planting
+fails loudly: a mutant that replaces nothing would make the harness look blind.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+class MutantError(Exception):
+    """A mutant is unknown, or what it replaces is gone. Nothing was planted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """One attribute of the reference and what stands in its place."""
+
+    module: str
+    attribute: str
+    """Dotted path inside the module: ``Partition.leader_high_watermark_candidate``."""
+    make: Callable[[Any], Any]
+    """Takes the correct attribute, returns the wrong one."""
+
+    def resolve(self) -> tuple[Any, str, Any]:
+        """Return (owner, name, present value); raises ``MutantError`` when it is not there."""
+        try:
+            owner: Any = importlib.import_module(self.module)
+            *path, name = self.attribute.split(".")
+            for step in path:
+                owner = getattr(owner, step)
+            return owner, name, vars(owner)[name]
+        except (ImportError, AttributeError, KeyError):
+            raise MutantError(
+                f"{self.module} has no {self.attribute}: the reference was changed, mend the mutant"
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """A planted bug."""
+
+    name: str
+    property: str
+    """The property that must catch it."""
+    story: str
+    """One sentence: what is wrong, and where it comes from."""
+    replacements: tuple[Replacement, ...]
+
+    def plant(self) -> None:
+        """Replace every attribute, or none: raises ``MutantError`` before the first is touched."""
+        resolved = [(replacement, *replacement.resolve()) for replacement in self.replacements]
+        for replacement, owner, name, value in resolved:
+            setattr(owner, name, replacement.make(value))
