@@ -33,12 +33,15 @@ class MemoryGroup:
         return piece if columns is None else piece.select(list(columns))
 
 
-def judge(check: Check, events: Iterable[Event], cuts: Iterable[int] = ()) -> dict[str, Result]:
-    """Return the check's results by property, the proving events in the place of their row numbers."""
+def judge(
+    checks: Check | Sequence[Check], events: Iterable[Event], cuts: Iterable[int] = ()
+) -> dict[str, Result]:
+    """Return the results by property, the proving events in the place of their row numbers."""
+    listed_checks = [checks] if isinstance(checks, Check) else list(checks)
     whole = ordered(table(events))
     edges = sorted({0, whole.num_rows, *(cut % (whole.num_rows + 1) for cut in cuts)})
     groups = [MemoryGroup(whole, start, stop - start) for start, stop in pairwise(edges)]
-    results = run_checks(groups, [check])  # type: ignore[arg-type]
+    results = run_checks(groups, listed_checks)  # type: ignore[arg-type]
     listed = whole.to_pylist()
 
     def explained(finding: Finding) -> Finding:

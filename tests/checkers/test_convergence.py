@@ -56,8 +56,8 @@ class TestConvergence:
             finding(
                 "convergence",
                 "the cluster",
-                "After the heal, leaders did not come true for the cluster: no leader. But the harness itself ran up to "
-                "1500 ms late.",
+                "After the heal, leaders did not come true for the cluster: no leader. But the harness itself ran "
+                "up to 1500 ms late.",
                 bad,
                 lag,
                 verdict=Verdict.UNKNOWN,

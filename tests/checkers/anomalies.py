@@ -1,0 +1,252 @@
+"""One anomaly put into a correct history: each function takes the events and a way to choose, and spoils them.
+
+Each returns the spoiled history, or ``None`` when this history offers no place for the anomaly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from history.events import Event
+from tests.checkers.histories import append, broker, truncate
+
+Choose = Callable[[Sequence[int]], int]
+Spoil = Callable[[list[Event], Choose], list[Event] | None]
+
+change = msgspec.structs.replace
+
+
+def _places(events: list[Event], kind: str, **columns: object) -> list[int]:
+    return [
+        at
+        for at, event in enumerate(events)
+        if event.kind == kind
+        and all(getattr(event, name) == value for name, value in columns.items())
+    ]
+
+
+def _with(events: list[Event], at: int, event: Event) -> list[Event]:
+    return [*events[:at], event, *events[at + 1 :]]
+
+
+def _end(events: list[Event]) -> int:
+    return max(event.time for event in events) + 1
+
+
+def _other(node: int | None) -> int:
+    return 1 + (node or 0) % 3
+
+
+def epoch_leaps(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = _places(events, "znode", path="/controller_epoch", zk_op="setData")[-1]
+    return _with(events, at, change(events[at], controller_epoch=50))
+
+
+def acts_in_anothers_epoch(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_places(events, "control-request-sent"))
+    node = _other(events[at].node)
+    return _with(events, at, change(events[at], node=node, process=f"broker-{node}"))
+
+
+def heeds_a_stale_controller(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_places(events, "control-request-handled", error="NONE"))
+    return [
+        *events,
+        change(events[at], time=events[at].time, seq=events[at].seq + 1, controller_epoch=0),
+    ]
+
+
+def writes_unfenced(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_places(events, "leader-elected"))
+    write = next(i for i in _places(events, "znode", zxid=events[at].zxid, seq=1))
+    return _with(events, write, change(events[write], session=777))
+
+
+def keeps_the_leader_epoch(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = _places(events, "znode", seq=1, topic="t")[-1]
+    last = events[at]
+    assert last.zxid is not None
+    again = change(last, zxid=last.zxid + 1, leader=9, isr=[9])
+    return [*events, again]
+
+
+def two_leaders(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_places(events, "become-leader"))
+    node = _other(events[at].node)
+    return [*events, change(events[at], node=node, process=f"broker-{node}")]
+
+
+def elects_an_outsider(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = _places(events, "znode", seq=1, topic="t")[-1]
+    last = events[at]
+    assert last.zxid is not None
+    assert last.leader_epoch is not None
+    outsider = change(
+        last, zxid=last.zxid + 1, leader=9, isr=[9], leader_epoch=last.leader_epoch + 1
+    )
+    return [*events, outsider]
+
+
+def overstates_the_high_watermark(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_places(events, "high-watermark"))
+    mark = events[at]
+    return _with(events, at, change(mark, high_watermark=(mark.high_watermark or 0) + 1000))
+
+
+def lowers_the_high_watermark(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_places(events, "high-watermark"))
+    mark = events[at]
+    return [*events, change(mark, seq=mark.seq + 1, high_watermark=0)]
+
+
+def cuts_committed_records(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_places(events, "high-watermark"))
+    isr = events[at].maximal_isr or []
+    node = isr[choose(range(len(isr)))]
+    return [*events, truncate(_end(events), node, 0)]
+
+
+def acknowledges_early(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_places(events, "produce-acknowledged"))
+    return _with(events, at, change(events[at], last_offset=10_000))
+
+
+def tears_a_batch(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_places(events, "append", role="follower"))
+    told = any(
+        event.kind == "append"
+        and (event.offset, event.leader_epoch) == (events[at].offset, events[at].leader_epoch)
+        for event in [*events[:at], *events[at + 1 :]]
+    )
+    return _with(events, at, change(events[at], crc=1)) if told else None
+
+
+def elects_a_leader_without_records(events: list[Event], choose: Choose) -> list[Event] | None:
+    late = {"leader_epoch": 99, "log_end_offset": 0, "log_start_offset": 0, "high_watermark": 0}
+    about = {"topic": "t", "topic_id": "id", "partition": 0}
+    return [*events, broker(_end(events), 2, "become-leader", incarnation=99, **late, **about)]
+
+
+def elects_a_leader_with_other_records(events: list[Event], choose: Choose) -> list[Event] | None:
+    """It wrote something else at offset 0, in an epoch of its own."""
+    mark = max(event.high_watermark or 0 for event in events if event.kind == "high-watermark")
+    now = _end(events)
+    lead = {"leader_epoch": 99, "log_end_offset": mark, "log_start_offset": 0}
+    about = {"topic": "t", "topic_id": "id", "partition": 0}
+    other = append(now, 4, 98, 0, last=mark - 1, crc=3)
+    return [*events, other, broker(now + 1, 4, "become-leader", **lead, **about)]
+
+
+def _final_poll(events: list[Event]) -> int:
+    return next(at for at in _places(events, "ok", f="poll") if events[at].process == "final-0")
+
+
+def loses_a_record(events: list[Event], choose: Choose) -> list[Event] | None:
+    """The last reads find another value in its place."""
+    at = _final_poll(events)
+    values = list(events[at].values or ())
+    if not values:
+        return None
+    values[choose(range(len(values)))] = 99_999
+    return _with(events, at, change(events[at], values=values))
+
+
+def loses_the_tail(events: list[Event], choose: Choose) -> list[Event] | None:
+    """The final reads end before records that were acknowledged."""
+    at = _final_poll(events)
+    acknowledged = [
+        event.offset
+        for event in events
+        if event.kind == "ok" and event.f == "send" and event.offset is not None
+    ]
+    if not acknowledged:
+        return None
+    length = max(acknowledged)
+    offsets, values = list(events[at].offsets or ()), list(events[at].values or ())
+    shorter = change(events[at], offsets=offsets[:length], values=values[:length])
+    return [
+        change(event, offset=length, high_watermark=length) if event.kind == "final-read" else event
+        for event in _with(events, at, shorter)
+        if event.kind != "become-leader"
+    ]
+
+
+def reads_a_failed_send(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_places(events, "ok", f="send"))
+    return _with(events, at, change(events[at], kind="fail", offset=None))
+
+
+def skips_a_record(events: list[Event], choose: Choose) -> list[Event] | None:
+    places = [at for at in _places(events, "ok", f="poll") if len(events[at].offsets or ()) > 1]
+    if not places:
+        return None
+    at = choose(places)
+    offsets, values = list(events[at].offsets or ()), list(events[at].values or ())
+    gone = choose(range(len(offsets) - 1))
+    del offsets[gone], values[gone]
+    return _with(events, at, change(events[at], offsets=offsets, values=values))
+
+
+def repeats_a_record(events: list[Event], choose: Choose) -> list[Event] | None:
+    places = [at for at in _places(events, "ok", f="poll") if events[at].offsets]
+    if not places:
+        return None
+    at = choose(places)
+    offsets, values = list(events[at].offsets or ()), list(events[at].values or ())
+    return _with(
+        events,
+        at,
+        change(events[at], offsets=[*offsets, offsets[-1]], values=[*values, values[-1]]),
+    )
+
+
+def sends_backwards(events: list[Event], choose: Choose) -> list[Event] | None:
+    places = _places(events, "ok", f="send")
+    if not places:
+        return None
+    early = events[places[0]]
+    now = _end(events)
+    about = {"op": 9_999, "value": 9_999, "f": "send", "acks": -1, "process": early.process}
+    return [
+        *events,
+        change(early, **about, kind="invoke", time=now, seq=now, offset=None, node=None),
+        change(early, **about, time=now + 1, seq=now + 1, offset=early.offset),
+    ]
+
+
+def writes_a_value_twice(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = _final_poll(events)
+    offsets, values = list(events[at].offsets or ()), list(events[at].values or ())
+    if len(values) < 2:
+        return None
+    return _with(events, at, change(events[at], offsets=offsets, values=[values[1], *values[1:]]))
+
+
+ANOMALIES: dict[str, list[Spoil]] = {
+    "single-controller": [acts_in_anothers_epoch],
+    "controller-epoch-grows": [epoch_leaps],
+    "stale-controller-fenced": [heeds_a_stale_controller, writes_unfenced],
+    "leader-epoch-grows": [keeps_the_leader_epoch],
+    "one-leader-per-epoch": [two_leaders],
+    "leader-from-isr": [elects_an_outsider],
+    "hw-bounded": [overstates_the_high_watermark],
+    "hw-grows": [lowers_the_high_watermark],
+    "no-truncation-below-hw": [cuts_committed_records],
+    "ack-after-commit": [acknowledges_early],
+    "log-matching": [tears_a_batch],
+    "leader-completeness": [
+        elects_a_leader_without_records,
+        elects_a_leader_with_other_records,
+    ],
+    "lost-write": [loses_a_record],
+    "unseen": [loses_a_record, loses_the_tail],
+    "inconsistent-offset": [loses_a_record],
+    "dirty-read": [reads_a_failed_send],
+    "poll-skip": [skips_a_record],
+    "nonmonotonic-poll": [repeats_a_record],
+    "nonmonotonic-send": [sends_backwards],
+    "duplicate": [writes_a_value_twice],
+}
+"""Property → what breaks it."""

@@ -1,0 +1,452 @@
+"""A small honest cluster: one partition on three brokers, stepped by numbers, writing the history that it makes.
+
+It follows Kafka's rules (elections from the ISR, epochs raised and fenced, high watermark over the maximal ISR,
+truncation by leader epoch, acks=all) under crashes, appends that a killed broker never traced, expired sessions,
+deposed leaders and controllers that go on, and control requests that arrive late. Whatever the steps, its history
+is correct: a check that convicts it is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from history.events import Event
+from tests.checkers.histories import TP, znode
+
+NODES = (1, 2, 3)
+STATE = "/brokers/topics/t/partitions/0/state"
+UNHEARD = -1
+
+Record = tuple[int, int]
+"""(leader epoch, value)"""
+
+
+@dataclass(frozen=True)
+class Order:
+    """A LeaderAndIsr request on its way."""
+
+    controller_epoch: int
+    controller: int
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    partition_epoch: int
+
+
+@dataclass
+class Broker:
+    node: int
+    session: int
+    incarnation: int = 1
+    alive: bool = True
+    log: list[Record] = field(default_factory=list)
+    checkpoint: int = 0
+    inbox: list[Order] = field(default_factory=list)
+    controller_epoch: int = 0
+    leader: int = -1
+    leader_epoch: int = -1
+    partition_epoch: int = -1
+    high_watermark: int = 0
+    epoch_start: int = 0
+    """Where its log ended when it became leader: a replica that lacks that much may not join (KAFKA-7128)."""
+    isr: tuple[int, ...] = ()
+    proposed: tuple[int, ...] | None = None
+    remote: dict[int, int] = field(default_factory=dict)
+    waiting: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    """Produces that wait for the high watermark: (offset, columns of their operation)."""
+
+    @property
+    def leads(self) -> bool:
+        return self.alive and self.leader == self.node
+
+    @property
+    def maximal_isr(self) -> tuple[int, ...]:
+        return tuple(sorted({*self.isr, *(self.proposed or ())}))
+
+
+class HonestCluster:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.now = 0
+        self.zxid = 0
+        self.ops = 0
+        self.sessions = 100
+        self.brokers = {node: Broker(node, 10 * node) for node in NODES}
+        self.controller, self.epoch = -1, 0
+        self.live: set[int] = set(NODES)
+        """As the controller sees it."""
+        self.position = 0
+        self.committed: Order | None = None
+        self._znode(9, "/controller_epoch", zk_op="create", controller_epoch=0)
+        for broker in self.brokers.values():
+            self._trace(broker, "broker-started")
+            self._register(broker)
+            self._trace(broker, "log-loaded", log_end_offset=0, high_watermark=0)
+        self._elect_controller(1)
+        self._commit(1, 0, NODES, detail="new")
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def _tick(self) -> int:
+        self.now += 1
+        return self.now
+
+    def _trace(self, broker: Broker, kind: str, **columns: Any) -> None:
+        about = TP if kind not in _CLUSTER_WIDE else {}
+        self.events.append(
+            Event(
+                time=self._tick(),
+                process=f"broker-{broker.node}",
+                node=broker.node,
+                incarnation=broker.incarnation,
+                seq=self.now,
+                kind=kind,
+                **{**about, **columns},
+            )
+        )
+
+    def _znode(self, session: int, path: str, *, same: int = 0, **columns: Any) -> None:
+        """``same`` > 0: a further part of the multi that was written last."""
+        self.zxid += same == 0
+        self.events.append(znode(self.zxid, session, path, seq=same, **columns))
+
+    def _client(self, process: str, kind: str, **columns: Any) -> None:
+        self.events.append(
+            Event(time=self._tick(), process=process, seq=self.now, kind=kind, **{**TP, **columns})
+        )
+
+    # -- the controller ------------------------------------------------------------------------
+
+    def _register(self, broker: Broker) -> None:
+        self._znode(broker.session, f"/brokers/ids/{broker.node}", zk_op="create", node=broker.node)
+        self._trace(broker, "broker-registered", session=broker.session, zxid=self.zxid)
+
+    def _elect_controller(self, node: int) -> None:
+        broker = self.brokers[node]
+        self.controller, self.epoch = node, self.epoch + 1
+        self._znode(broker.session, "/controller", zk_op="create", controller_id=node)
+        self._znode(broker.session, "/controller_epoch", same=1, controller_epoch=self.epoch)
+        about = {"controller_epoch": self.epoch, "zxid": self.zxid, "session": broker.session}
+        self._trace(broker, "controller-elected", **about)
+        self.live = {one.node for one in self.brokers.values() if one.alive}
+
+    def _commit(self, leader: int, leader_epoch: int, isr: Iterable[int], *, detail: str) -> None:
+        """Write the partition's state and send it to everybody that the controller believes alive."""
+        before = self.committed
+        members = tuple(isr)
+        epoch = 0 if before is None else before.partition_epoch + 1
+        boss = self.brokers[self.controller]
+        order = Order(self.epoch, boss.node, leader, leader_epoch, members, epoch)
+        self.committed = order
+        state = {"leader": leader, "leader_epoch": leader_epoch, "isr": list(members), **TP}
+        op = "create" if before is None else "setData"
+        self._znode(boss.session, "/controller_epoch", zk_op="check", zk_version=self.epoch)
+        self._znode(boss.session, STATE, same=1, zk_op=op, controller_epoch=self.epoch, **state)
+        if before is None or leader_epoch != before.leader_epoch:
+            about = {"replicas": list(NODES), "live": sorted(self.live), "detail": detail}
+            about |= {"zxid": self.zxid, "controller_epoch": self.epoch}
+            self._trace(boss, "leader-elected", **state, **about)
+        self._send(order)
+
+    def _send(self, state: Order) -> None:
+        order = replace(state, controller_epoch=self.epoch, controller=self.controller)
+        for node in sorted(self.live):
+            self._trace(
+                self.brokers[self.controller],
+                "control-request-sent",
+                peer=node,
+                controller_epoch=order.controller_epoch,
+            )
+            self.brokers[node].inbox.append(order)
+
+    def _notice(self) -> None:
+        """The controller's sight of who is alive, and what follows from it."""
+        boss = self.brokers[self.controller]
+        if not boss.alive:
+            chosen = next((node for node in NODES if self.brokers[node].alive), None)
+            if chosen is None:
+                return
+            self._elect_controller(chosen)
+        self.live = {one.node for one in self.brokers.values() if one.alive}
+        self._elect_leader()
+
+    def _elect_leader(self) -> None:
+        assert self.committed is not None
+        now = self.committed
+        isr = tuple(node for node in now.isr if node in self.live)
+        if now.leader in self.live:
+            self._send(now)
+        elif isr:
+            self._commit(isr[0], now.leader_epoch + 1, isr, detail="offline")
+        elif now.leader != -1:
+            self._commit(-1, now.leader_epoch + 1, now.isr, detail="remove-from-isr")
+
+    # -- the brokers ---------------------------------------------------------------------------
+
+    def _deliver(self, broker: Broker) -> None:
+        if not broker.alive or not broker.inbox:
+            return
+        order = broker.inbox.pop(0)
+        stale = order.controller_epoch < broker.controller_epoch
+        self._trace(
+            broker,
+            "control-request-handled",
+            api="LeaderAndIsr",
+            peer=order.controller,
+            controller_epoch=order.controller_epoch,
+            error="STALE_CONTROLLER_EPOCH" if stale else "NONE",
+        )
+        if stale:
+            return
+        broker.controller_epoch = order.controller_epoch
+        if (order.leader_epoch, order.partition_epoch) <= (
+            broker.leader_epoch,
+            broker.partition_epoch,
+        ):
+            return
+        self._follow_order(broker, order)
+
+    def _follow_order(self, broker: Broker, order: Order) -> None:
+        newer = order.leader_epoch > broker.leader_epoch
+        broker.leader, broker.leader_epoch = order.leader, order.leader_epoch
+        broker.partition_epoch, broker.isr, broker.proposed = order.partition_epoch, order.isr, None
+        about = {
+            "leader_epoch": order.leader_epoch,
+            "controller_epoch": order.controller_epoch,
+            "log_end_offset": len(broker.log),
+            "high_watermark": broker.high_watermark,
+        }
+        if not broker.leads:
+            for _, operation in broker.waiting:
+                self._client("producer-0", "info", **operation, error="NOT_LEADER_OR_FOLLOWER")
+            broker.waiting.clear()
+            self._trace(broker, "become-follower", leader=order.leader, **about)
+            return
+        if newer:
+            broker.remote = dict.fromkeys(set(NODES) - {broker.node}, UNHEARD)
+            broker.epoch_start = len(broker.log)
+        self._trace(broker, "become-leader", isr=list(order.isr), log_start_offset=0, **about)
+        self._raise_high_watermark(broker)
+
+    def _append(self, broker: Broker, record: Record, role: str) -> None:
+        broker.log.append(record)
+        at = len(broker.log) - 1
+        about = {"offset": at, "last_offset": at, "log_end_offset": at + 1}
+        crc = 1000 + record[1]
+        self._trace(broker, "append", role=role, leader_epoch=record[0], crc=crc, **about)
+
+    def _raise_high_watermark(self, broker: Broker) -> None:
+        ends = [broker.remote[node] for node in broker.maximal_isr if node != broker.node]
+        mark = min([len(broker.log), *ends])
+        if mark <= broker.high_watermark:
+            return
+        broker.high_watermark = mark
+        self._trace(
+            broker,
+            "high-watermark",
+            leader_epoch=broker.leader_epoch,
+            high_watermark=mark,
+            log_end_offset=len(broker.log),
+            isr=list(broker.isr),
+            maximal_isr=list(broker.maximal_isr),
+        )
+        for offset, operation in [item for item in broker.waiting if item[0] < mark]:
+            about = {"offset": offset, "last_offset": offset, "acks": -1, "high_watermark": mark}
+            self._trace(broker, "produce-acknowledged", leader_epoch=broker.leader_epoch, **about)
+            self._client("producer-0", "ok", **operation, offset=offset, node=broker.node)
+        broker.waiting = [item for item in broker.waiting if item[0] >= mark]
+
+    def _fetch(self, broker: Broker, *, traced: bool = True) -> None:
+        """One fetch of a follower: cut what diverges, else append one record."""
+        leader = self.brokers.get(broker.leader)
+        if not broker.alive or leader is None or leader is broker or not leader.leads:
+            return
+        if leader.leader_epoch != broker.leader_epoch:
+            return
+        agreed = 0
+        for mine, theirs in zip(broker.log, leader.log, strict=False):
+            if mine[0] != theirs[0]:
+                break
+            agreed += 1
+        if agreed < len(broker.log):
+            del broker.log[agreed:]
+            broker.high_watermark = min(broker.high_watermark, agreed)
+            self._trace(broker, "truncate", offset=agreed, log_end_offset=agreed)
+            return
+        if traced:
+            leader.remote[broker.node] = agreed
+            self._raise_high_watermark(leader)
+        if agreed < len(leader.log):
+            if traced:
+                self._append(broker, leader.log[agreed], "follower")
+            else:
+                broker.log.append(leader.log[agreed])
+        broker.high_watermark = min(leader.high_watermark, len(broker.log))
+
+    def _produce(self, broker: Broker) -> None:
+        self.ops += 1
+        operation = {"op": self.ops, "f": "send", "value": self.ops, "acks": -1}
+        self._client("producer-0", "invoke", **operation)
+        if not broker.leads:
+            self._client("producer-0", "fail", **operation, error="CONNECTION_REFUSED")
+            return
+        self._append(broker, (broker.leader_epoch, self.ops), "leader")
+        broker.waiting.append((len(broker.log) - 1, operation))
+        self._raise_high_watermark(broker)
+
+    def _propose_isr(self, broker: Broker) -> None:
+        """The leader drops a silent member, or takes in a replica that has caught up."""
+        if not broker.leads or broker.proposed is not None:
+            return
+        out = [node for node in NODES if node not in broker.isr]
+        needed = max(broker.high_watermark, broker.epoch_start)
+        caught_up = [node for node in out if broker.remote[node] >= needed]
+        lagging = [n for n in broker.isr if n != broker.node and broker.remote[n] < len(broker.log)]
+        if caught_up:
+            broker.proposed = tuple(sorted({*broker.isr, caught_up[0]}))
+        elif lagging:
+            broker.proposed = tuple(node for node in broker.isr if node != lagging[0])
+
+    def _commit_isr(self, broker: Broker) -> None:
+        """The controller takes the proposal if the leader's view is current, else the leader waits for its news."""
+        assert self.committed is not None
+        now = self.committed
+        fresh = (now.leader_epoch, now.partition_epoch) == (
+            broker.leader_epoch,
+            broker.partition_epoch,
+        )
+        if not broker.leads or broker.proposed is None or not fresh:
+            return
+        if not self.brokers[self.controller].alive or not set(broker.proposed) <= self.live:
+            return
+        self._commit(now.leader, now.leader_epoch, broker.proposed, detail="alter-partition")
+        assert self.committed is not None
+        broker.isr, broker.proposed = self.committed.isr, None
+        broker.partition_epoch = self.committed.partition_epoch
+        self._raise_high_watermark(broker)
+
+    def _kill(self, broker: Broker) -> None:
+        if not broker.alive:
+            return
+        self._fetch(broker, traced=False)
+        broker.alive = False
+        for _, operation in broker.waiting:
+            self._client("producer-0", "info", **operation, error="DISCONNECTED")
+        broker.waiting.clear()
+
+    def _restart(self, broker: Broker) -> None:
+        if broker.alive:
+            return
+        self.sessions += 1
+        fresh = Broker(broker.node, self.sessions, broker.incarnation + 1, log=broker.log)
+        # The checkpointed high watermark is older than the one that the broker had.
+        fresh.high_watermark = fresh.checkpoint = min(broker.checkpoint, len(broker.log))
+        # The leader epochs of its log outlive the process, the controller epoch does not.
+        self.brokers[broker.node] = fresh
+        self._trace(fresh, "broker-started")
+        self._register(fresh)
+        about = {"log_end_offset": len(fresh.log), "high_watermark": fresh.high_watermark}
+        self._trace(fresh, "log-loaded", **about)
+        if fresh.node == self.controller:
+            self._elect_controller(fresh.node)
+
+    def _lose_session(self, broker: Broker) -> None:
+        """It goes on as if nothing had happened until it hears of it: a zombie."""
+        assert self.committed is not None
+        if not broker.alive:
+            return
+        self.sessions += 1
+        broker.session = self.sessions
+        self._register(broker)
+        if broker.node == self.controller:
+            others = [n for n in NODES if n != broker.node and self.brokers[n].alive]
+            self._elect_controller(others[0] if others else broker.node)
+        self.live.discard(broker.node)
+        self._elect_leader()
+
+    def _poll(self, broker: Broker) -> None:
+        if not broker.leads:
+            return
+        self.ops += 1
+        operation = {"op": self.ops, "f": "poll", "offset": self.position}
+        self._client("consumer-0", "invoke", **operation)
+        offsets = list(range(self.position, broker.high_watermark))
+        values = [broker.log[offset][1] for offset in offsets]
+        mark = broker.high_watermark
+        about = {"offsets": offsets, "values": values, "high_watermark": mark, "node": broker.node}
+        self._client("consumer-0", "ok", **operation, **about)
+        self.position = max(self.position, mark)
+
+    # -- the run -------------------------------------------------------------------------------
+
+    def step(self, action: int, node: int) -> None:
+        broker = self.brokers[node]
+        actions = (
+            self._produce,
+            self._fetch,
+            self._deliver,
+            self._propose_isr,
+            self._commit_isr,
+            self._poll,
+            self._kill,
+            self._restart,
+            lambda _: self._notice(),
+            self._lose_session,
+            self._save,
+        )
+        actions[action % len(actions)](broker)
+
+    def _save(self, broker: Broker) -> None:
+        broker.checkpoint = broker.high_watermark
+
+    def finish(self) -> list[Event]:
+        """Heal everything, let it settle, read to the end."""
+        for broker in list(self.brokers.values()):
+            self._restart(broker)
+        for _ in range(3):
+            self._notice()
+            for node in NODES:
+                while self.brokers[node].inbox:
+                    self._deliver(self.brokers[node])
+            self._settle()
+        leader = next(broker for broker in self.brokers.values() if self._is_true_leader(broker))
+        self.ops += 1
+        offsets = list(range(leader.high_watermark))
+        operation = {"op": self.ops, "f": "poll", "offset": 0}
+        self._client("final-0", "invoke", **operation)
+        values = [leader.log[offset][1] for offset in offsets]
+        mark = leader.high_watermark
+        about = {"offsets": offsets, "values": values, "high_watermark": mark, "node": leader.node}
+        self._client("final-0", "ok", **operation, **about)
+        self._client("final-0", "final-read", offset=mark, high_watermark=mark, error="NONE")
+        return self.events
+
+    def _is_true_leader(self, broker: Broker) -> bool:
+        assert self.committed is not None
+        return broker.leads and broker.leader_epoch == self.committed.leader_epoch
+
+    def _settle(self) -> None:
+        rounds = 2 + 2 * max(len(broker.log) for broker in self.brokers.values())
+        for _ in range(rounds):
+            for node in NODES:
+                self._fetch(self.brokers[node])
+        for _ in NODES:
+            for broker in self.brokers.values():
+                if self._is_true_leader(broker):
+                    self._propose_isr(broker)
+                    self._commit_isr(broker)
+                    while broker.inbox:
+                        self._deliver(broker)
+
+
+_CLUSTER_WIDE = frozenset(
+    {
+        "broker-started",
+        "broker-registered",
+        "controller-elected",
+        "control-request-sent",
+        "control-request-handled",
+    }
+)

@@ -1,0 +1,73 @@
+"""Whatever an honest cluster goes through, nothing is found; one anomaly put in is found and named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from checkers import CHECKERS, select
+from checkers.model import Result, Verdict
+from history.events import Event
+from tests.checkers.anomalies import ANOMALIES, Spoil
+from tests.checkers.histories import judge
+from tests.checkers.honest_cluster import HonestCluster
+
+JUDGED = [name for name in CHECKERS if name not in ("convergence", "fault-effect")]
+
+steps = st.lists(st.tuples(st.integers(0, 10), st.integers(1, 3)), max_size=60)
+cuts = st.lists(st.integers(0, 10_000), max_size=5)
+
+
+def run(taken: list[tuple[int, int]]) -> list[Event]:
+    cluster = HonestCluster()
+    # A partition with a leader, followers and a few committed records.
+    for action, node in [(2, 1), (2, 2), (2, 3), (0, 1), (1, 2), (1, 3), (1, 2), (1, 3), (5, 1)]:
+        cluster.step(action, node)
+    for action, node in taken:
+        cluster.step(action, node)
+    return cluster.finish()
+
+
+def judge_all(events: list[Event], cut: list[int] | None = None) -> dict[str, Result]:
+    return judge(select(JUDGED), events, cut or [])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps, cuts)
+def test_an_honest_cluster_is_never_convicted(taken: list[tuple[int, int]], cut: list[int]) -> None:
+    results = judge_all(run(taken), cut)
+    bad = {name: one.findings for name, one in results.items() if one.findings}
+    assert not bad
+    assert {one.verdict for one in results.values()} == {Verdict.VALID}
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        pytest.param(name, spoil, id=f"{name}/{spoil.__name__}")
+        for name, spoils in ANOMALIES.items()
+        for spoil in spoils
+    ],
+)
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@given(steps, cuts, st.data())
+def test_one_anomaly_is_found_and_named(
+    name: str, spoil: Spoil, taken: list[tuple[int, int]], cut: list[int], data: st.DataObject
+) -> None:
+    def choose(places: Sequence[int]) -> int:
+        assume(len(places) > 0)
+        return data.draw(st.sampled_from(places))
+
+    spoiled = spoil(run(taken), choose)
+    assume(spoiled is not None)
+    assert spoiled is not None
+    found = judge(CHECKERS[name](), spoiled, cut)[name]
+    assert found.findings
+    assert found.verdict == (Verdict.VALID if name == "duplicate" else Verdict.INVALID)
+
+
+def test_every_property_but_those_of_the_harness_has_an_anomaly() -> None:
+    assert set(ANOMALIES) == set(JUDGED)
