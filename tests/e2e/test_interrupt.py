@@ -1,0 +1,74 @@
+"""A run that is interrupted leaves nothing behind, and what it recorded can be judged."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nemesis.errors import EXIT_CRASH
+from tests.e2e.command import (
+    SCENARIO,
+    events,
+    journal_names,
+    latest,
+    nemesis,
+    processes_of,
+    start_nemesis,
+    wait_until,
+)
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240)]
+
+VERDICTS = {0, 2}
+"""An interrupted run of the correct cluster is never invalid."""
+
+
+def start_and_wait_for_a_fault(tmp_path: Path) -> subprocess.Popen[str]:
+    harness = start_nemesis(
+        tmp_path, "run", SCENARIO, "--seed", "5", "--faults", "pause,kill,partition"
+    )
+
+    def is_broken() -> bool:
+        assert harness.poll() is None, harness.communicate()
+        applied = [e for e in events(latest(tmp_path), "nemesis") if e["kind"] == "fault-applied"]
+        return bool(applied)
+
+    wait_until(is_broken, "a fault")
+    return harness
+
+
+def test_ctrl_c_stops_everything_and_says_how_to_judge_it(tmp_path: Path) -> None:
+    harness = start_and_wait_for_a_fault(tmp_path)
+    names = journal_names(tmp_path)
+    assert processes_of(names)
+    harness.send_signal(signal.SIGINT)
+    _, said = harness.communicate(timeout=40)
+    assert harness.returncode == EXIT_CRASH
+    run = latest(tmp_path).resolve()
+    assert f"`nemesis check {run}` judges it" in said
+    assert "Traceback" not in said
+    assert processes_of(names) == []
+    assert journal_names(tmp_path) == set()
+    checked = nemesis(tmp_path, "check", str(run), "--engine", "inline")
+    assert checked.returncode in VERDICTS, checked.stdout + checked.stderr
+    assert (run / "report.html").stat().st_size > 0
+
+
+def test_after_sigkill_clean_ends_all_and_the_record_can_be_judged(tmp_path: Path) -> None:
+    harness = start_and_wait_for_a_fault(tmp_path)
+    names = journal_names(tmp_path)
+    harness.kill()
+    harness.communicate(timeout=40)
+    assert processes_of(names), "the cluster should have outlived its harness"
+    cleaned = nemesis(tmp_path, "clean")
+    assert cleaned.returncode == 0, cleaned.stdout + cleaned.stderr
+    assert processes_of(names) == []
+    assert journal_names(tmp_path) == set()
+    run = latest(tmp_path).resolve()
+    assert list((run / "data").glob("zookeeper-*/version-2/log.*"))
+    checked = nemesis(tmp_path, "check", str(run), "--engine", "inline")
+    assert checked.returncode in VERDICTS, checked.stdout + checked.stderr
+    assert list((run / "raw" / "zookeeper").glob("zookeeper-*/version-2/log.*"))

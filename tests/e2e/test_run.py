@@ -1,0 +1,82 @@
+"""The main job, end to end, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from checkers import CHECKERS
+from history.run_directory import RunDirectory
+from nemesis.faults import plan as plans
+from tests.e2e.command import SCENARIO, events, latest, nemesis
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
+
+PHASES = ["start", "warm-up", "faults", "heal", "quiet", "final-reads", "convergence", "end"]
+LONGEST_S = 100.0
+LEAST_OPERATIONS_PER_S = 300
+
+
+def test_the_main_job_is_valid_in_time_and_judged_alike_by_both_engines(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    ran = nemesis(tmp_path, "run", SCENARIO, "--seed", "7")
+    took_s = time.monotonic() - begin
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+    run = RunDirectory.open(latest(tmp_path))
+    info = run.read_info()
+    last_line = ran.stdout.rstrip("\n").split("\n")[-1]
+    assert last_line.startswith("valid; report: store/")
+    assert last_line.endswith(f"replay: {info.replay}")
+    assert "--seed 7 --plan store/" in info.replay
+    for file in (run.results_file, run.report_file, run.junit_file, run.path / "plan.yaml"):
+        assert file.stat().st_size > 0, file
+    assert info.phases == PHASES
+    assert plans.encode(plans.read(run.path / "plan.yaml")) == info.plan
+
+    completed = sum(
+        event["kind"] in ("ok", "fail", "info") for event in events(run.path, "clients")
+    )
+    assert completed / info.time_limit_s >= LEAST_OPERATIONS_PER_S
+
+    applied = [event for event in events(run.path, "nemesis") if event["kind"] == "fault-applied"]
+    assert len(applied) >= len(info.plan) - 1
+    assert {event["effect"] for event in applied} == {"measured"}
+
+    outcome = json.loads(run.results_file.read_text())
+    assert {result["property"] for result in outcome["results"]} >= set(CHECKERS)
+    again = nemesis(tmp_path, "check", str(run.path), "--engine", "inline", "--json")
+    assert again.returncode == 0, again.stdout + again.stderr
+    inline = json.loads(again.stdout)["outcome"]
+    assert [(r["property"], r["verdict"], r["checked"]) for r in inline["results"]] == [
+        (r["property"], r["verdict"], r["checked"]) for r in outcome["results"]
+    ]
+    assert took_s < LONGEST_S
+
+
+def test_a_given_plan_is_carried_out_and_a_planted_bug_is_found(tmp_path: Path) -> None:
+    plan = tmp_path / "mine.yaml"
+    entries = [
+        {
+            "at_s": 3.0,
+            "fault": "partition",
+            "shape": "one-node",
+            "target": "leader",
+            "zookeeper": "majority",
+            "duration_s": 6.0,
+        }
+    ]
+    plan.write_text(yaml.safe_dump(entries))
+    mutant = ["--mutant", "acknowledge-before-replication"]
+    limits = ["--time-limit", "20", "--seed", "11", "--engine", "inline"]
+    ran = nemesis(tmp_path, "run", SCENARIO, "--plan", str(plan), *limits, *mutant, "--json")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    said = json.loads(ran.stdout)
+    assert said["verdict"] == "invalid"
+    assert "--mutant acknowledge-before-replication" in said["replay"]
+    kinds = [event["kind"] for event in events(latest(tmp_path), "nemesis")]
+    assert kinds == ["fault-invoke", "fault-applied", "fault-healed"]
