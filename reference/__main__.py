@@ -1,0 +1,97 @@
+"""One broker as a process: ``python -m reference CONFIG.json``.
+
+CONFIG.json holds the broker's properties under Kafka's names (see ``reference.kafka_config``). The real adapters are
+chosen here and nowhere else. The process runs until SIGTERM or SIGINT, logs to stderr, and exits with 1 and one
+sentence when it cannot start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+from pathlib import Path
+from random import Random  # noqa: TID251  # seeded here, handed to everything else
+
+from history.recorder import FileSink, Recorder
+from reference.adapters.clock import monotonic_ns, wall_clock_ms
+from reference.adapters.disk import RealDisk
+from reference.adapters.zookeeper import KazooZooKeeperClient
+from reference.kafka_config import ConfigError, KafkaConfig
+from reference.server.kafka_server import KafkaServer
+from reference.trace import NullTracer, RecorderTracer, Tracer
+
+logger = logging.getLogger(__name__)
+
+USAGE = "usage: python -m reference CONFIG.json"
+
+
+def main(arguments: list[str]) -> None:
+    """Run a broker until it is told to stop; raises SystemExit with a sentence when it cannot start."""
+    if len(arguments) != 1:
+        raise SystemExit(USAGE)
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )
+    try:
+        config = read_config(Path(arguments[0]))
+        asyncio.run(run_broker(config))
+    except (ConfigError, OSError) as error:
+        raise SystemExit(f"{type(error).__name__}: {error}") from error
+
+
+def read_config(path: Path) -> KafkaConfig:
+    """The validated configuration in a JSON file; raises ``ConfigError`` or OSError."""
+    try:
+        properties = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ConfigError(f"{path} is not JSON: {error}") from None
+    if not isinstance(properties, dict):
+        raise ConfigError(f"{path} does not hold a JSON object")
+    return KafkaConfig.from_properties(properties)
+
+
+async def run_broker(config: KafkaConfig) -> None:
+    """Start the broker, wait for a signal, stop it."""
+    incarnation = monotonic_ns()
+    server = KafkaServer(
+        config,
+        disk=RealDisk(),
+        zookeeper=KazooZooKeeperClient(
+            config.zookeeper_connect, config.zookeeper_session_timeout_ms, config.host
+        ),
+        tracer=open_tracer(config, incarnation),
+        # Brokers draw topic ids: no two of them, and no two lives of one, may draw alike.
+        rng=Random(f"{config.random_seed}/{config.broker_id}/{incarnation}"),
+        wall_clock=wall_clock_ms,
+    )
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await server.startup()
+    logger.info("broker %s listens on %s:%s", config.broker_id, config.host, config.port)
+    await stop.wait()
+    await server.shutdown()
+
+
+def open_tracer(config: KafkaConfig, incarnation: int) -> Tracer:
+    """The broker's trace, appended to ``trace.file``; nothing is recorded when that is not set."""
+    if config.trace_file is None:
+        return NullTracer()
+    recorder = Recorder(
+        FileSink(Path(config.trace_file)),
+        process=f"broker-{config.broker_id}",
+        clock=monotonic_ns,
+        node=config.broker_id,
+        incarnation=incarnation,
+    )
+    return RecorderTracer(recorder)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

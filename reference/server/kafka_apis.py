@@ -1,0 +1,63 @@
+"""What a broker answers to each request: the table from API key to handler.
+
+The handlers are in ``reference.server.apis``, by group. Those that wait for others (new records, replicas, the
+controller) are coroutines and named in ``_WAITING``: RequestChannel lets them finish outside the handler tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from typing import Any, Final
+
+from reference.protocol.codec import Request
+from reference.protocol.versions import ApiKey
+from reference.server.apis.control import ControlApis
+from reference.server.apis.controller import ControllerApis
+from reference.server.apis.data import DataApis
+from reference.server.apis.metadata import MetadataApis
+from reference.server.apis.offsets import OffsetApis
+
+_WAITING: Final = frozenset(
+    {ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.CREATE_TOPICS, ApiKey.ALTER_PARTITION}
+)
+
+
+class KafkaApis:
+    """Dispatches requests; implements ``reference.network.request_channel.RequestHandler``."""
+
+    def __init__(
+        self,
+        *,
+        data: DataApis,
+        offsets: OffsetApis,
+        metadata: MetadataApis,
+        control: ControlApis,
+        controller: ControllerApis,
+    ) -> None:
+        self._handlers: dict[int, Callable[[Any], Any | Awaitable[Any]]] = {
+            ApiKey.PRODUCE: data.handle_produce,
+            ApiKey.FETCH: data.handle_fetch,
+            ApiKey.LIST_OFFSETS: offsets.handle_list_offsets,
+            ApiKey.OFFSET_FOR_LEADER_EPOCH: offsets.handle_offset_for_leader_epoch,
+            ApiKey.METADATA: metadata.handle_metadata,
+            ApiKey.API_VERSIONS: metadata.handle_api_versions,
+            ApiKey.FIND_COORDINATOR: metadata.handle_find_coordinator,
+            ApiKey.LEADER_AND_ISR: control.handle_leader_and_isr,
+            ApiKey.STOP_REPLICA: control.handle_stop_replica,
+            ApiKey.UPDATE_METADATA: control.handle_update_metadata,
+            ApiKey.CREATE_TOPICS: controller.handle_create_topics,
+            ApiKey.ALTER_PARTITION: controller.handle_alter_partition,
+        }
+
+    def waits(self, request: Request) -> bool:
+        """True when answering may take as long as others take."""
+        return request.api_key in _WAITING
+
+    async def handle(self, request: Request) -> Any:
+        """The kio response, or None for a request that gets none (Produce with acks=0).
+
+        Raises ``CloseConnectionError`` when the only answer is to close the connection.
+        """
+        answer = self._handlers[request.api_key](request.message)
+        return await answer if isawaitable(answer) else answer

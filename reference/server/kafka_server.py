@@ -1,0 +1,138 @@
+"""One broker: its parts, how they hang together, and the order in which they start and stop.
+
+Start: ZooKeeper session, cluster id, logs, replicas, listener, controller. The controller part comes last
+because it registers the broker, and a registered broker must be able to answer. Stop: the listener
+first, so that nobody is answered any more when the registration goes; the high watermarks are written
+when nothing moves them any more.
+
+Limit: there is no controlled shutdown yet; leaders move when the registration is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+from random import Random  # noqa: TID251  # the type; the instance is an argument
+
+from reference.controller.kafka_controller import KafkaController
+from reference.kafka_config import KafkaConfig
+from reference.log.log_manager import LogManager
+from reference.model import BrokerEndPoint
+from reference.network.request_channel import RequestChannel
+from reference.network.socket_server import SocketServer
+from reference.ports import Disk, WallClock, ZooKeeperClient
+from reference.server.alter_partition_manager import AlterPartitionManager
+from reference.server.apis.control import ControlApis
+from reference.server.apis.controller import ControllerApis
+from reference.server.apis.data import DataApis
+from reference.server.apis.metadata import MetadataApis
+from reference.server.apis.offsets import OffsetApis
+from reference.server.connection import connection_factory
+from reference.server.kafka_apis import KafkaApis
+from reference.server.kafka_scheduler import KafkaScheduler
+from reference.server.metadata_cache import MetadataCache
+from reference.server.replica_manager import ReplicaManager
+from reference.server.zk_admin_manager import ZkAdminManager
+from reference.trace import Kind, Tracer
+from reference.zk.kafka_zk_client import KafkaZkClient
+from reference.zk.zk_data import random_topic_id, topic_id_to_string
+
+logger = logging.getLogger(__name__)
+
+
+class KafkaServer:
+    """Everything of one broker process that is not an adapter."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        *,
+        disk: Disk,
+        zookeeper: ZooKeeperClient,
+        tracer: Tracer,
+        rng: Random,
+        wall_clock: WallClock,
+    ) -> None:
+        self._config = config
+        self._zookeeper = zookeeper
+        self._tracer = tracer
+        self._rng = rng
+        self.metadata_cache = MetadataCache(config.broker_id)
+        self.log_manager = LogManager(config, disk)
+        self._zk_client = KafkaZkClient(zookeeper, tracer=tracer)
+        connect = connection_factory(config)
+        self.controller = KafkaController(
+            config,
+            zk_client=self._zk_client,
+            tracer=tracer,
+            broker_end_point=BrokerEndPoint(
+                config.broker_id, config.advertised_host, config.advertised_port
+            ),
+            connection_factory=lambda: connect(f"controller-{config.broker_id}"),
+            wall_clock=wall_clock,
+        )
+        self.replica_manager = ReplicaManager(
+            config,
+            tracer=tracer,
+            log_manager=self.log_manager,
+            metadata_cache=self.metadata_cache,
+            alter_partition_manager=AlterPartitionManager(
+                config,
+                metadata_cache=self.metadata_cache,
+                broker_epoch=self._broker_epoch,
+                connection=connect(f"broker-{config.broker_id}-alter-partition"),
+            ),
+            scheduler=KafkaScheduler(),
+            broker_epoch=self._broker_epoch,
+        )
+        self._channel = RequestChannel(
+            queued_max_requests=config.queued_max_requests, num_io_threads=config.num_io_threads
+        )
+        self._socket_server = SocketServer(
+            self._channel, max_request_bytes=config.socket_request_max_bytes
+        )
+
+    async def startup(self) -> None:
+        """Return once the broker listens, is registered and has tried to be elected once.
+
+        Raises OSError when the port is taken and ``KafkaStorageError`` when no log directory can be read. Waits for
+        ZooKeeper as long as it takes.
+        """
+        self._tracer.event(Kind.BROKER_STARTED)
+        await self._zookeeper.start()
+        await self._zk_client.make_sure_persistent_paths_exist()
+        cluster_id = await self._zk_client.get_or_create_cluster_id(self._generate_cluster_id)
+        self.log_manager.load_logs()
+        await self.replica_manager.startup()
+        self._channel.start(self._apis(cluster_id))
+        await self._socket_server.startup(self._config.host, self._config.port)
+        await self.controller.startup()
+
+    async def shutdown(self) -> None:
+        """Stop all parts; the broker's znodes go with its session."""
+        await self._socket_server.shutdown()
+        await self._channel.shutdown()
+        await self.controller.shutdown()
+        await self._zookeeper.close()
+        await self.replica_manager.shutdown()
+        self.log_manager.close()
+
+    def _apis(self, cluster_id: str) -> KafkaApis:
+        zk_admin = ZkAdminManager(
+            self._config,
+            zk_client=self._zk_client,
+            metadata_cache=self.metadata_cache,
+            rng=self._rng,
+        )
+        return KafkaApis(
+            data=DataApis(self.replica_manager, self.metadata_cache),
+            offsets=OffsetApis(self.replica_manager),
+            metadata=MetadataApis(self.metadata_cache, cluster_id),
+            control=ControlApis(self.replica_manager),
+            controller=ControllerApis(self.controller, zk_admin),
+        )
+
+    def _broker_epoch(self) -> int:
+        return self.controller.broker_epoch
+
+    def _generate_cluster_id(self) -> str:
+        return topic_id_to_string(random_topic_id(self._rng))
