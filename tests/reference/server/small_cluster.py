@@ -1,4 +1,4 @@
-"""Three brokers' replicas on one loop: real logs, real fetchers, real messages through the codec, a wire that can be held.
+"""Three brokers' replicas on one loop: real logs, fetchers and messages through the codec, a wire that can be held.
 
 The controller is the test's: it elects by Kafka's offline rule, answers AlterPartition by its rules, and tells each
 broker in order. A held link keeps what was sent and delivers it when it opens, even if the sender has given up.
