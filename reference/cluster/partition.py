@@ -17,12 +17,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any
-from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
 from reference.cluster.errors import ReplicaError
+from reference.cluster.local_replica import LocalReplica
 from reference.cluster.partition_state import (
     AlterPartitionItem,
     AlterPartitionSubmitter,
@@ -32,11 +31,9 @@ from reference.cluster.partition_state import (
 )
 from reference.cluster.replica import Replica
 from reference.kafka_config import KafkaConfig
-from reference.log.errors import InconsistentTopicIdError
 from reference.log.log import Log, LogAppendInfo
 from reference.log.log_manager import LogManager
 from reference.model import (
-    UNDEFINED_EPOCH,
     LeaderAndIsr,
     LeaderAndIsrPartitionState,
     TopicPartition,
@@ -60,7 +57,7 @@ _LEFT_PENDING = frozenset(
 )
 
 
-class Partition:
+class Partition(LocalReplica):
     """A hosted replica. Refusals are raised as ``ReplicaError``; the log's own errors pass through."""
 
     def __init__(
@@ -77,31 +74,22 @@ class Partition:
         on_progress: Callable[[TopicPartition], None],
     ) -> None:
         """``is_alive`` asks the metadata cache; ``on_progress`` re-examines what waits for this partition."""
-        self.topic_partition = topic_partition
-        self.topic_id: UUID | None = None
-        self.log: Log | None = None
-        self.leader_id: int | None = None
-        self.leader_epoch = UNDEFINED_EPOCH
+        super().__init__(
+            topic_partition, broker_id=config.broker_id, tracer=tracer, log_manager=log_manager
+        )
         self.leader_epoch_start_offset: int | None = None
         self.partition_epoch = -1
         self.controller_epoch = 0
         self.replicas: tuple[int, ...] = ()
         self.state: PartitionState = CommittedPartitionState()
         self.remote_replicas: dict[int, Replica] = {}
-        self._local_id = config.broker_id
         self._max_lag = config.replica_lag_time_max_ms / 1000
         self._min_insync_replicas = config.min_insync_replicas
-        self._tracer = tracer
-        self._log_manager = log_manager
         self._alter_partition = alter_partition
         self._is_alive = is_alive
         self._broker_epoch = broker_epoch
         self._clock = clock
         self._on_progress = on_progress
-
-    @property
-    def is_leader(self) -> bool:
-        return self.leader_id == self._local_id
 
     @property
     def leader_log(self) -> Log:
@@ -118,20 +106,6 @@ class Partition:
         return min(self._min_insync_replicas, max(len(self.replicas), 1))
 
     # The controller's decisions
-
-    def create_log(self, topic_id: UUID | None, *, is_new: bool) -> Log:
-        """Open the log unless it is; raises InconsistentTopicIdError or KafkaStorageError."""
-        if self.topic_id is not None and topic_id is not None and self.topic_id != topic_id:
-            raise InconsistentTopicIdError(
-                f"{self.topic_partition} has topic id {self.topic_id}, not {topic_id}"
-            )
-        known = self._log_manager.get_log(self.topic_partition) is not None
-        log = self._log_manager.get_or_create_log(self.topic_partition, topic_id, is_new=is_new)
-        self.topic_id = log.topic_id
-        self.log = log
-        if not known:
-            trace_log_loaded(self._tracer, log)
-        return log
 
     def make_leader(self, state: LeaderAndIsrPartitionState) -> None:
         """Lead in the state's epoch; raises InconsistentTopicIdError or KafkaStorageError, and nothing has changed.
@@ -406,68 +380,3 @@ class Partition:
         )
         self.maybe_increment_leader_hw()  # the one who held it back may be out now (KAFKA-13091)
         self._on_progress(self.topic_partition)
-
-    # Following
-
-    def append_as_follower(self, records: bytes, leader_high_watermark: int) -> None:
-        """Append the leader's batches, then follow its high watermark as far as the log reaches (it may fall)."""
-        log = self._follower_log()
-        if records:
-            self._trace_append("follower", log.append_as_follower(records))
-        log.update_high_watermark(leader_high_watermark)
-
-    def truncate_to(self, offset: int) -> None:
-        """Remove what the leader does not have, before its high watermark is looked at (KAFKA-14704)."""
-        log = self._follower_log()
-        log.truncate_to(offset)
-        self.trace(
-            Kind.TRUNCATE,
-            offset=offset,
-            log_end_offset=log.log_end_offset,
-            high_watermark=log.high_watermark,
-            leader_epoch=self.leader_epoch,
-        )
-
-    def _follower_log(self) -> Log:
-        if self.log is None or self.is_leader:
-            raise ReplicaError(
-                ErrorCode.not_leader_or_follower, f"{self.topic_partition} is not followed here"
-            )
-        return self.log
-
-    # Traces
-
-    def trace(self, kind: Kind, **columns: Any) -> None:
-        """Record an event about this partition."""
-        self._tracer.event(kind, **_identity(self.topic_partition, self.topic_id), **columns)
-
-    def _trace_append(self, role: str, info: LogAppendInfo) -> None:
-        for batch in info.batches:
-            self.trace(
-                Kind.APPEND,
-                role=role,
-                leader_epoch=batch.leader_epoch,
-                offset=batch.base_offset,
-                last_offset=batch.last_offset,
-                crc=batch.crc,
-                log_end_offset=batch.last_offset + 1,
-            )
-
-
-def trace_log_loaded(tracer: Tracer, log: Log) -> None:
-    """Record that a log was opened or created in this process life."""
-    tracer.event(
-        Kind.LOG_LOADED,
-        **_identity(log.topic_partition, log.topic_id),
-        log_start_offset=log.log_start_offset,
-        log_end_offset=log.log_end_offset,
-        high_watermark=log.high_watermark,
-    )
-
-
-def _identity(topic_partition: TopicPartition, topic_id: UUID | None) -> dict[str, Any]:
-    return {
-        "topic": topic_partition.topic,
-        "topic_id": None if topic_id is None else str(topic_id),
-        "partition": topic_partition.partition,
-    }

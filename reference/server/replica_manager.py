@@ -20,7 +20,8 @@ from collections.abc import Callable, Sequence
 
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.partition import Partition, trace_log_loaded
+from reference.cluster.local_replica import trace_log_loaded
+from reference.cluster.partition import Partition
 from reference.kafka_config import KafkaConfig
 from reference.log.errors import KafkaStorageError, LogError
 from reference.log.log_manager import LogManager

@@ -1,0 +1,119 @@
+"""The replica that this broker holds: its log, what a follower does with it, and the traces of every change.
+
+A follower's log is its leader's: batches are appended as they come, cut back where the leader's differs, and the
+high watermark is the leader's bounded by one's own end. ``Partition`` adds what a leader does.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from reference.cluster.errors import ReplicaError
+from reference.log.errors import InconsistentTopicIdError
+from reference.log.log import Log, LogAppendInfo
+from reference.log.log_manager import LogManager
+from reference.model import UNDEFINED_EPOCH, TopicPartition
+from reference.trace import Kind, Tracer
+
+
+class LocalReplica:
+    """A log and who leads it. ``log`` is None until the first LeaderAndIsr and after deletion."""
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        *,
+        broker_id: int,
+        tracer: Tracer,
+        log_manager: LogManager,
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.topic_id: UUID | None = None
+        self.log: Log | None = None
+        self.leader_id: int | None = None
+        self.leader_epoch = UNDEFINED_EPOCH
+        self._local_id = broker_id
+        self._tracer = tracer
+        self._log_manager = log_manager
+
+    @property
+    def is_leader(self) -> bool:
+        return self.leader_id == self._local_id
+
+    def create_log(self, topic_id: UUID | None, *, is_new: bool) -> Log:
+        """Open the log unless it is; raises InconsistentTopicIdError or KafkaStorageError."""
+        if self.topic_id is not None and topic_id is not None and self.topic_id != topic_id:
+            raise InconsistentTopicIdError(
+                f"{self.topic_partition} has topic id {self.topic_id}, not {topic_id}"
+            )
+        is_known = self._log_manager.get_log(self.topic_partition) is not None
+        log = self._log_manager.get_or_create_log(self.topic_partition, topic_id, is_new=is_new)
+        self.topic_id = log.topic_id
+        self.log = log
+        if not is_known:
+            trace_log_loaded(self._tracer, log)
+        return log
+
+    def append_as_follower(self, records: bytes, leader_high_watermark: int) -> None:
+        """Append the leader's batches, then follow its high watermark as far as the log reaches (it may fall)."""
+        log = self._follower_log()
+        if records:
+            self._trace_append("follower", log.append_as_follower(records))
+        log.update_high_watermark(leader_high_watermark)
+
+    def truncate_to(self, offset: int) -> None:
+        """Remove what the leader does not have, before its high watermark is looked at (KAFKA-14704)."""
+        log = self._follower_log()
+        log.truncate_to(offset)
+        self.trace(
+            Kind.TRUNCATE,
+            offset=offset,
+            log_end_offset=log.log_end_offset,
+            high_watermark=log.high_watermark,
+            leader_epoch=self.leader_epoch,
+        )
+
+    def _follower_log(self) -> Log:
+        if self.log is None or self.is_leader:
+            raise ReplicaError(
+                ErrorCode.not_leader_or_follower, f"{self.topic_partition} is not followed here"
+            )
+        return self.log
+
+    def trace(self, kind: Kind, **columns: Any) -> None:
+        """Record an event about this partition."""
+        self._tracer.event(kind, **_identity(self.topic_partition, self.topic_id), **columns)
+
+    def _trace_append(self, role: str, info: LogAppendInfo) -> None:
+        for batch in info.batches:
+            self.trace(
+                Kind.APPEND,
+                role=role,
+                leader_epoch=batch.leader_epoch,
+                offset=batch.base_offset,
+                last_offset=batch.last_offset,
+                crc=batch.crc,
+                log_end_offset=batch.last_offset + 1,
+            )
+
+
+def trace_log_loaded(tracer: Tracer, log: Log) -> None:
+    """Record that a log was opened or created in this process life."""
+    tracer.event(
+        Kind.LOG_LOADED,
+        **_identity(log.topic_partition, log.topic_id),
+        log_start_offset=log.log_start_offset,
+        log_end_offset=log.log_end_offset,
+        high_watermark=log.high_watermark,
+    )
+
+
+def _identity(topic_partition: TopicPartition, topic_id: UUID | None) -> dict[str, Any]:
+    return {
+        "topic": topic_partition.topic,
+        "topic_id": None if topic_id is None else str(topic_id),
+        "partition": topic_partition.partition,
+    }
