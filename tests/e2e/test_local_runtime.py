@@ -1,0 +1,222 @@
+"""The reference on the local runtime: every capability, seen from outside in ZooKeeper and over the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
+
+from nemesis.clean import clean
+from nemesis.journal import read_journals
+from nemesis.runtimes.base import FETCH_API_KEY, Link
+from nemesis.runtimes.local import LocalRuntime, LocalRuntimeConfig
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
+
+BOUND_S = 30.0
+PROBE_TIMEOUT_S = 5.0
+SILENCE_S = 0.5
+PROPERTIES = {
+    "zookeeper.session.timeout.ms": 2_000,
+    "replica.lag.time.max.ms": 1_500,
+    "replica.fetch.wait.max.ms": 200,
+    "replica.fetch.backoff.ms": 200,
+}
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+
+class Watcher:
+    """What ZooKeeper says, past every link."""
+
+    def __init__(self, connect: str) -> None:
+        self._client = KazooClient(hosts=connect)
+        self._client.start(timeout=BOUND_S)
+
+    def registered(self) -> set[int]:
+        return {int(name) for name in self._client.get_children("/brokers/ids")}
+
+    def controller(self) -> int | None:
+        try:
+            return int(json.loads(self._client.get("/controller")[0])["brokerid"])
+        except NoNodeError:
+            return None
+
+    def leader(self, topic: str) -> int:
+        return int(self._state(topic)["leader"])
+
+    def isr(self, topic: str) -> set[int]:
+        return set(self._state(topic)["isr"])
+
+    def _state(self, topic: str) -> dict[str, Any]:
+        path = f"/brokers/topics/{topic}/partitions/0/state"
+        state: dict[str, Any] = json.loads(self._client.get(path)[0])
+        return state
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(BOUND_S):
+            while not await asyncio.to_thread(condition):
+                await asyncio.sleep(0.05)
+
+    def close(self) -> None:
+        self._client.stop()
+        self._client.close()
+
+
+@asynccontextmanager
+async def running(tmp_path: Path) -> AsyncIterator[tuple[LocalRuntime, Watcher]]:
+    runtime = LocalRuntime(
+        LocalRuntimeConfig(
+            broker_count=3,
+            client_count=1,
+            run_directory=tmp_path / "run",
+            broker_properties=PROPERTIES,
+        )
+    )
+    await runtime.start()
+    try:
+        watcher = await asyncio.to_thread(Watcher, runtime.zookeeper_connect())
+        try:
+            await watcher.until(lambda: watcher.registered() == {1, 2, 3})
+            await watcher.until(lambda: watcher.controller() is not None)
+            yield runtime, watcher
+        finally:
+            await asyncio.to_thread(watcher.close)
+    finally:
+        await runtime.stop()
+        await runtime.collect(tmp_path / "run")
+
+
+def test_every_fault_has_its_effect_and_heals(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with running(tmp_path) as (runtime, watcher):
+            await cut_from_zookeeper(runtime, watcher)
+            await kill_and_restart_the_controller(runtime, watcher)
+            await pause_and_resume(runtime, watcher)
+            await stall_a_follower(runtime, watcher)
+        assert read_journals() == []
+
+    asyncio.run(scene())
+    raw = tmp_path / "run" / "raw"
+    assert sorted(path.name for path in raw.glob("*.jsonl")) == [
+        "broker-1.jsonl",
+        "broker-2.jsonl",
+        "broker-3.jsonl",
+    ]
+    assert list((raw / "zookeeper/zookeeper-1/version-2").glob("log.*"))
+
+
+async def cut_from_zookeeper(runtime: LocalRuntime, watcher: Watcher) -> None:
+    """Its session expires, though it lives and its peers still reach it; it comes back by itself."""
+    links = frozenset({Link("broker-1", "zookeeper-1"), Link("zookeeper-1", "broker-1")})
+    await runtime.cut(links)
+    assert not await runtime.probe("broker-1", "zookeeper-1", timeout_s=SILENCE_S)
+    assert await runtime.probe("broker-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+    await watcher.until(lambda: watcher.registered() == {2, 3})
+    assert runtime.is_alive("broker-1")
+    assert (await runtime.counters(links))[Link("broker-1", "zookeeper-1")].held_bytes > 0
+    await runtime.restore(links)
+    await watcher.until(lambda: watcher.registered() == {1, 2, 3})
+
+
+async def kill_and_restart_the_controller(runtime: LocalRuntime, watcher: Watcher) -> None:
+    await watcher.until(lambda: watcher.controller() is not None)
+    old = await asyncio.to_thread(watcher.controller)
+    node = f"broker-{old}"
+    assert (await runtime.kill(node))["dead"]
+    await watcher.until(lambda: watcher.controller() not in (None, old))
+    assert (await runtime.restart(node))["answered"]
+    await watcher.until(lambda: watcher.registered() == {1, 2, 3})
+
+
+async def pause_and_resume(runtime: LocalRuntime, watcher: Watcher) -> None:
+    await runtime.pause("broker-2")
+    assert not await runtime.probe("client-1", "broker-2", timeout_s=SILENCE_S)
+    await watcher.until(lambda: watcher.registered() == {1, 3})
+    await runtime.resume("broker-2")
+    await watcher.until(lambda: watcher.registered() == {1, 2, 3})
+    assert await runtime.probe("client-1", "broker-2", timeout_s=PROBE_TIMEOUT_S)
+
+
+async def stall_a_follower(runtime: LocalRuntime, watcher: Watcher) -> None:
+    """Only its fetches are held: it leaves the ISR, yet answers and stays registered."""
+    bootstrap = ",".join(map(str, runtime.bootstrap()))
+    await asyncio.to_thread(create_topic, bootstrap, "stalled")
+    await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})
+    leader = await asyncio.to_thread(watcher.leader, "stalled")
+    follower = next(broker for broker in (1, 2, 3) if broker != leader)
+    link = Link(f"broker-{follower}", f"broker-{leader}", FETCH_API_KEY)
+    await runtime.cut(frozenset({link}))
+    await watcher.until(lambda: follower not in watcher.isr("stalled"))
+    assert (await runtime.counters(frozenset({link})))[link].held_bytes > 0
+    assert await asyncio.to_thread(watcher.registered) == {1, 2, 3}
+    assert await runtime.probe(link.source, link.target, timeout_s=PROBE_TIMEOUT_S)
+    await runtime.restore(frozenset({link}))
+    await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})
+
+
+def create_topic(bootstrap: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    futures = admin.create_topics([NewTopic(topic, num_partitions=1, replication_factor=3)])
+    futures[topic].result(timeout=BOUND_S)
+
+
+HARNESS = textwrap.dedent(
+    """
+    import asyncio, sys
+    from pathlib import Path
+    from nemesis.runtimes.local import LocalRuntime, LocalRuntimeConfig
+
+    async def main() -> None:
+        run = Path(sys.argv[1])
+        config = LocalRuntimeConfig(broker_count=2, client_count=1, run_directory=run)
+        runtime = LocalRuntime(config)
+        await runtime.start()
+        await runtime.pause("broker-2")
+        print("up", flush=True)
+        await asyncio.Event().wait()
+
+    asyncio.run(main())
+    """
+)
+
+
+def test_clean_ends_what_a_killed_harness_left(tmp_path: Path) -> None:
+    harness = subprocess.Popen(
+        [sys.executable, "-c", HARNESS, str(tmp_path / "run")],
+        stdout=subprocess.PIPE,
+        env=os.environ,
+    )
+    assert harness.stdout is not None
+    with harness, harness.stdout:
+        assert harness.stdout.readline() == b"up\n"
+        assert clean().live_runs == 1
+        harness.kill()
+    [(_, entry)] = read_journals()
+    assert entry is not None
+    nodes = [record for record in entry.processes if record.name != "proxy"]
+    assert [record.name for record in nodes if record.find() is None] == []
+    report = clean()
+    assert report.is_clean
+    assert len(report.processes) >= len(nodes)
+    assert [record.name for record in entry.processes if record.find() is not None] == []
+    assert not any(map(psutil.pid_exists, (record.pid for record in nodes)))
+    assert (report.leases, read_journals()) == (entry.leases, [])
+    again = clean()
+    assert (again.runs, again.processes, again.leases) == ((), (), ())
