@@ -85,18 +85,20 @@ class ZkAdminManager:
 
         REQUEST_TIMED_OUT means that the topic may exist, or exists without leaders yet.
         """
-        results = [CreatedTopic(spec.name, ErrorCode.request_timed_out) for spec in topics]
+        results = [
+            CreatedTopic(spec.name, ErrorCode.request_timed_out, "not done in time")
+            for spec in topics
+        ]
+        waiting: dict[int, CreatedTopic] = {}
         try:
             async with asyncio.timeout(max(timeout_ms, 0) / 1000):
                 for index, spec in enumerate(topics):
                     created = await self._create(spec, validate_only=validate_only)
                     if validate_only or created.error is not ErrorCode.none:
                         results[index] = created
-                        continue
-                    # Until its leaders are known it counts as timed out.
-                    results[index] = CreatedTopic(
-                        spec.name, ErrorCode.request_timed_out, "no leaders yet"
-                    )
+                    else:
+                        waiting[index] = created
+                for index, created in waiting.items():
                     await self._wait_for_leaders(created)
                     results[index] = created
         except TimeoutError:

@@ -1,0 +1,173 @@
+"""Controllers on a real ZooKeeper whose brokers are recorded connections: what they are told, and what they answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+from kio.schema.leader_and_isr.v7.response import LeaderAndIsrResponse
+from kio.schema.stop_replica.v4.response import StopReplicaResponse
+from kio.schema.update_metadata.v8.response import UpdateMetadataResponse
+
+from reference.adapters.zookeeper import KazooZooKeeperClient
+from reference.controller.kafka_controller import KafkaController
+from reference.kafka_config import KafkaConfig
+from reference.model import BrokerEndPoint, TopicPartition
+from reference.network.errors import NetworkError
+from reference.trace import Kind
+from reference.zk.kafka_zk_client import KafkaZkClient
+from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicAssignment
+
+SESSION_TIMEOUT_MS = 10_000
+TOPIC_ID = UUID(int=7)
+
+
+def config(broker_id: int, **properties: object) -> KafkaConfig:
+    return KafkaConfig.from_properties(
+        {
+            "broker.id": broker_id,
+            "host": "127.0.0.1",
+            "port": 9000 + broker_id,
+            "advertised.host": "127.0.0.1",
+            "advertised.port": 9000 + broker_id,
+            "zookeeper.connect": "unused",
+            "log.dirs": ("unused",),
+            "controller.retry.backoff.ms": 1,
+            **properties,
+        }
+    )
+
+
+class ListTracer:
+    """Keeps events as (kind, columns)."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[Kind, dict[str, Any]]] = []
+
+    def event(self, kind: Kind, /, **columns: Any) -> None:
+        self.events.append((kind, {k: v for k, v in columns.items() if v is not None}))
+
+    def of(self, kind: Kind) -> list[dict[str, Any]]:
+        return [columns for event_kind, columns in self.events if event_kind is kind]
+
+
+class Wire:
+    """All connections of a controller: remembers (port, request), answers NONE unless told otherwise."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[int, Any]] = []
+        self.answer: Callable[[int, Any], Any] = lambda port, request: None
+        """Return a response, an exception to be raised, or None for the usual answer."""
+
+    def connection(self) -> WireConnection:
+        return WireConnection(self)
+
+    def to(self, broker_id: int, name: str) -> list[Any]:
+        return [
+            request
+            for port, request in self.sent
+            if port == 9000 + broker_id and type(request).__name__ == f"{name}Request"
+        ]
+
+
+class WireConnection:
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def send(self, host: str, port: int, request: Any, *, timeout_s: float) -> Any:
+        await asyncio.sleep(0)
+        self._wire.sent.append((port, request))
+        answer = self._wire.answer(port, request)
+        if isinstance(answer, NetworkError):
+            raise answer
+        return answer or ok(request)
+
+    async def close(self) -> None:
+        pass
+
+
+def ok(request: Any, error: ErrorCode = ErrorCode.none) -> Any:
+    match type(request).__name__:
+        case "LeaderAndIsrRequest":
+            return LeaderAndIsrResponse(error_code=error, topics=())
+        case "UpdateMetadataRequest":
+            return UpdateMetadataResponse(error_code=error)
+        case _:
+            return StopReplicaResponse(error_code=error, partition_errors=())
+
+
+class Node:
+    """One broker's controller candidate with its own session."""
+
+    def __init__(self, address: str, broker_id: int, **properties: object) -> None:
+        self.tracer = ListTracer()
+        self.wire = Wire()
+        self.zookeeper = KazooZooKeeperClient(address, SESSION_TIMEOUT_MS, None)
+        self.zk_client = KafkaZkClient(self.zookeeper, tracer=self.tracer)
+        self.controller = KafkaController(
+            config(broker_id, **properties),
+            zk_client=self.zk_client,
+            tracer=self.tracer,
+            broker_end_point=BrokerEndPoint(broker_id, "127.0.0.1", 9000 + broker_id),
+            connection_factory=self.wire.connection,
+            wall_clock=lambda: 0,
+        )
+
+    async def start(self) -> Node:
+        await self.zookeeper.start()
+        await self.controller.startup()
+        return self
+
+    async def stop(self) -> None:
+        await self.controller.shutdown()
+        await self.zookeeper.close()
+
+    async def state(self, topic: str, partition: int) -> LeaderIsrAndControllerEpoch:
+        topic_partition = TopicPartition(topic, partition)
+        states = await self.zk_client.get_topic_partition_states([topic_partition])
+        return states[topic_partition]
+
+    def elected(self, topic: str, partition: int) -> list[tuple[str, int, int, list[int]]]:
+        """(detail, leader, leader epoch, ISR) of each traced election."""
+        return [
+            (event["detail"], event["leader"], event["leader_epoch"], event["isr"])
+            for event in self.tracer.of(Kind.LEADER_ELECTED)
+            if (event["topic"], event["partition"]) == (topic, partition)
+        ]
+
+
+@asynccontextmanager
+async def nodes(address: str, *ids: int, **properties: object) -> AsyncIterator[list[Node]]:
+    """Start one after the other, so the first is the controller."""
+    started: list[Node] = []
+    try:
+        for broker_id in ids:
+            started.append(await Node(address, broker_id, **properties).start())
+        await until(lambda: set(started[0].controller.context.live_brokers) == set(ids))
+        yield started
+    finally:
+        for node in reversed(started):
+            await node.stop()
+
+
+async def create_topic(node: Node, topic: str, *replicas: tuple[int, ...]) -> None:
+    """Create a topic with one partition for each tuple of replicas, and wait until the controller has put it online."""
+    assignment = TopicAssignment(
+        topic, TOPIC_ID, {p: ReplicaAssignment(r) for p, r in enumerate(replicas)}
+    )
+    await node.zk_client.create_topic(assignment, {})
+
+
+async def until(condition: Callable[[], bool], timeout_s: float = 15) -> None:
+    """Wait for what the controller's own task brings about."""
+    async with asyncio.timeout(timeout_s):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+def run(test: Any) -> None:
+    asyncio.run(asyncio.wait_for(test, 60))

@@ -1,0 +1,365 @@
+"""The controller on a real ZooKeeper: elections, fencing, failover, session expiry, brokers and topics."""
+
+from __future__ import annotations
+
+import asyncio
+
+from kio.schema.errors import ErrorCode
+
+from reference.controller.kafka_controller import AlterPartitionItem
+from reference.model import LeaderRecoveryState, TopicPartition
+from reference.network.errors import NetworkError
+from reference.ports import SetData
+from reference.trace import Kind
+from reference.zk import zk_data
+from tests.reference.controller.cluster import (
+    TOPIC_ID,
+    Node,
+    create_topic,
+    nodes,
+    ok,
+    run,
+    until,
+)
+from tests.reference.session_expiry import expire
+
+
+def test_the_first_broker_is_elected_with_epoch_1_in_one_multi(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2) as (first, second):
+            assert first.controller.is_active
+            assert not second.controller.is_active
+            assert second.controller.active_controller_id == 1
+            data, controller = await first.zookeeper.get(zk_data.CONTROLLER)
+            epoch, epoch_stat = await first.zookeeper.get(zk_data.CONTROLLER_EPOCH)
+            assert (zk_data.decode_controller(data), epoch) == (1, b"1")
+            assert controller.czxid == epoch_stat.mzxid
+            assert first.tracer.of(Kind.CONTROLLER_ELECTED) == [
+                {
+                    "controller_epoch": 1,
+                    "zk_version": 1,
+                    "session": first.zookeeper.session_id,
+                    "zxid": epoch_stat.mzxid,
+                }
+            ]
+            assert first.tracer.of(Kind.CONTROLLER_FAILOVER) == [{"controller_epoch": 1}]
+            assert second.tracer.of(Kind.CONTROLLER_ELECTED) == []
+
+    run(test())
+
+
+def test_a_new_topic_gets_leaders_and_everybody_is_told(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2, 3) as (first, *_):
+            await create_topic(first, "t", (2, 3, 1), (3, 1, 2))
+            await until(lambda: len(first.wire.to(1, "LeaderAndIsr")) == 1)
+            for partition, replicas in enumerate(((2, 3, 1), (3, 1, 2))):
+                state = await first.state("t", partition)
+                assert state.controller_epoch == 1
+                assert state.leader_and_isr.leader == replicas[0]
+                assert state.leader_and_isr.isr == replicas
+                assert (state.leader_and_isr.leader_epoch, state.leader_and_isr.partition_epoch) == (0, 0)  # fmt: skip
+                assert first.elected("t", partition) == [("new", replicas[0], 0, list(replicas))]
+            (told,) = first.wire.to(1, "LeaderAndIsr")
+            assert told.controller_epoch == 1
+            assert told.broker_epoch == first.controller.broker_epoch
+            assert [t.topic_id for t in told.topic_states] == [TOPIC_ID]
+            assert [p.is_new for t in told.topic_states for p in t.partition_states] == [True, True]
+            assert {leader.broker_id for leader in told.live_leaders} == {2, 3}
+            details = [e["detail"] for e in first.tracer.of(Kind.TRANSITION) if "peer" not in e]
+            assert details == ["partition NonExistent->New"] * 2 + ["partition New->Online"] * 2
+
+    run(test())
+
+
+def test_metadata_goes_to_all_brokers_before_any_state(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2) as (first, second):
+            await create_topic(first, "t", (1, 2))
+            await until(lambda: len(first.wire.to(2, "LeaderAndIsr")) == 1)
+            await first.stop()
+            await until(lambda: len(second.wire.to(2, "LeaderAndIsr")) >= 1)
+            first_sent = second.wire.sent[0][1]
+            assert type(first_sent).__name__ == "UpdateMetadataRequest"
+            assert first_sent.topic_states == ()
+            assert [b.id_ for b in first_sent.live_brokers] in ([2], [1, 2])
+
+    run(test())
+
+
+def test_failover_elects_for_the_partitions_of_the_dead_controller(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2, 3) as (first, second, third):
+            await create_topic(first, "t", (1, 2, 3))
+            await until(lambda: len(first.wire.to(3, "LeaderAndIsr")) == 1)
+            await first.stop()
+            await until(lambda: second.controller.is_active or third.controller.is_active)
+            heir = second if second.controller.is_active else third
+            await until(lambda: len(heir.elected("t", 0)) >= 1)
+            await until(lambda: heir.controller.context.live_broker_ids == [2, 3])
+            state = await heir.state("t", 0)
+            assert state.controller_epoch == 2
+            assert state.leader_and_isr.leader == 2
+            assert state.leader_and_isr.isr == (2, 3)
+            epochs = [epoch for _, _, epoch, _ in heir.elected("t", 0)]
+            assert epochs == list(range(1, len(epochs) + 1))
+            assert all(request.controller_epoch == 2 for request in heir.wire.to(3, "LeaderAndIsr"))
+
+    run(test())
+
+
+def test_a_deposed_controller_cannot_write_and_resigns(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2) as (first, second):
+            await create_topic(first, "t", (1, 2))
+            await until(lambda: len(first.wire.to(2, "LeaderAndIsr")) == 1)
+            before = await first.state("t", 0)
+            # Somebody else takes the next epoch; the first controller has not noticed anything.
+            await second.zookeeper.multi([SetData(zk_data.CONTROLLER_EPOCH, b"2", 1)])
+            topic_partition = TopicPartition("t", 0)
+            proposal = AlterPartitionItem(
+                None, TOPIC_ID, 0, 0, ((1, -1),), LeaderRecoveryState.RECOVERED, 0
+            )
+            error, answers = await first.controller.alter_partitions(
+                1, first.controller.broker_epoch, [proposal]
+            )
+            assert (error, answers) == (ErrorCode.not_controller, [])
+            assert await first.state("t", 0) == before
+            assert [e["controller_epoch"] for e in first.tracer.of(Kind.CONTROLLER_RESIGNED)] == [1]
+            refused = first.tracer.of(Kind.ZNODE_OUTCOME)[-1]
+            assert refused["path"] == zk_data.state_path(topic_partition)
+            assert refused["error"] == "BADVERSION"
+
+    run(test())
+
+
+def test_an_expired_controller_resigns_first_and_registers_anew(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2) as (first, second):
+            old_session, old_epoch = first.zookeeper.session_id, first.controller.broker_epoch
+            await asyncio.to_thread(expire, zookeeper_address, old_session)
+            await until(lambda: first.controller.broker_epoch != old_epoch)
+            await until(lambda: first.controller.is_active or second.controller.is_active)
+            kinds = [
+                (kind.value, columns.get("detail", ""))
+                for kind, columns in first.tracer.events
+                if kind in (Kind.SESSION_STATE, Kind.CONTROLLER_RESIGNED, Kind.BROKER_REGISTERED)
+            ]
+            assert kinds == [
+                ("session-state", "connected"),
+                ("broker-registered", ""),
+                ("session-state", "suspended"),
+                ("session-state", "expired"),
+                ("controller-resigned", "session expired"),
+                ("session-state", "connected"),
+                ("broker-registered", ""),
+            ]
+            controllers = [n for n in (first, second) if n.controller.is_active]
+            assert [n.controller.context.epoch for n in controllers] == [2]
+            heir = controllers[0]
+            await until(
+                lambda: (
+                    heir.controller.context.live_broker_epochs
+                    == {1: first.controller.broker_epoch, 2: second.controller.broker_epoch}
+                )
+            )
+
+    run(test())
+
+
+def test_a_restarted_broker_waits_for_the_session_of_its_previous_life(
+    zookeeper_address: str,
+) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1) as (first,):
+            again = Node(zookeeper_address, 1)
+            starting = asyncio.create_task(again.start())
+            await until(lambda: again.zookeeper.session_id != 0)
+            await asyncio.sleep(0.1)
+            assert not starting.done()
+            await asyncio.to_thread(expire, zookeeper_address, first.zookeeper.session_id)
+            try:
+                await first.controller.shutdown()
+                await asyncio.wait_for(starting, 20)
+                await until(lambda: again.controller.is_active)
+                assert again.controller.broker_epoch > first.controller.broker_epoch
+                assert again.controller.context.epoch > 1
+            finally:
+                await again.stop()
+
+    run(test())
+
+
+def test_a_controller_that_finds_its_own_live_znode_runs_the_failover(
+    zookeeper_address: str,
+) -> None:
+    async def test() -> None:
+        node = Node(zookeeper_address, 1)
+        await node.zookeeper.start()
+        try:
+            await node.zookeeper.create(zk_data.CONTROLLER_EPOCH, b"5")
+            await node.zookeeper.create(
+                zk_data.CONTROLLER, zk_data.encode_controller(1, 0), ephemeral=True
+            )
+            await node.controller.startup()
+            assert node.controller.is_active
+            assert node.controller.context.epoch == 5
+            assert node.tracer.of(Kind.CONTROLLER_FAILOVER) == [{"controller_epoch": 5}]
+        finally:
+            await node.stop()
+
+    run(test())
+
+
+def test_a_dead_leader_is_replaced_and_leaves_the_isr(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2, 3) as (first, second, _third):
+            await create_topic(first, "t", (2, 3, 1), (3, 2, 1))
+            await until(lambda: len(first.wire.to(2, "LeaderAndIsr")) == 1)
+            await second.stop()
+            await until(lambda: len(first.elected("t", 1)) == 2)
+            assert first.elected("t", 0)[1:] == [("offline", 3, 1, [3, 1])]
+            assert first.elected("t", 1)[1:] == [("remove-from-isr", 3, 1, [3, 1])]
+            event = first.tracer.of(Kind.LEADER_ELECTED)[-1]
+            _, stat = await first.zookeeper.get(zk_data.state_path(TopicPartition("t", 1)))
+            assert (event["zxid"], event["partition_epoch"]) == (stat.mzxid, stat.version)
+            assert event["live"] == [1, 3]
+
+    run(test())
+
+
+def test_the_last_isr_member_stays_and_comes_back_as_leader(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2) as (first, second):
+            await create_topic(first, "t", (2,))
+            await until(lambda: len(first.wire.to(2, "LeaderAndIsr")) == 1)
+            await second.stop()
+            await until(lambda: len(first.elected("t", 0)) == 2)
+            again = await Node(zookeeper_address, 2).start()
+            try:
+                await until(lambda: len(first.elected("t", 0)) == 3)
+                assert first.elected("t", 0) == [
+                    ("new", 2, 0, [2]),
+                    ("remove-from-isr", -1, 1, [2]),
+                    ("offline", 2, 2, [2]),
+                ]
+            finally:
+                await again.stop()
+
+    run(test())
+
+
+def test_an_unclean_election_needs_the_configuration(zookeeper_address: str) -> None:
+    async def elections(*, enabled: bool) -> list[str]:
+        properties = {"unclean.leader.election.enable": enabled}
+        topic = f"unclean-{enabled}"
+        async with nodes(zookeeper_address, 1, 2, **properties) as (first, second):
+            await create_topic(first, topic, (2, 1))
+            await until(lambda: len(first.elected(topic, 0)) == 1)
+            shrink = AlterPartitionItem(
+                None, TOPIC_ID, 0, 0, ((2, -1),), LeaderRecoveryState.RECOVERED, 0
+            )
+            error, (answer,) = await first.controller.alter_partitions(
+                2, second.controller.broker_epoch, [shrink]
+            )
+            assert error is ErrorCode.none
+            assert not isinstance(answer, ErrorCode)
+            assert (answer.isr, answer.leader_epoch, answer.partition_epoch) == ((2,), 0, 1)
+            await second.stop()
+            await until(lambda: len(first.elected(topic, 0)) >= 2)
+            await until(lambda: first.controller.context.live_broker_ids == [1])
+            return [how for how, *_ in first.elected(topic, 0)]
+
+    async def test() -> None:
+        assert (await elections(enabled=False))[:2] == ["new", "remove-from-isr"]
+
+    run(test())
+
+    async def unclean() -> None:
+        assert (await elections(enabled=True))[:2] == ["new", "unclean"]
+
+    run(unclean())
+
+
+def test_a_request_is_sent_again_until_it_is_answered(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2) as (first, second):
+            failures = 3
+
+            def answer(port: int, request: object) -> object:
+                nonlocal failures
+                if type(request).__name__ == "LeaderAndIsrRequest" and port == 9002 and failures:
+                    failures -= 1
+                    return NetworkError("reset", definite=False)
+                return None
+
+            first.wire.answer = answer
+            await create_topic(first, "t", (1, 2))
+            await until(lambda: len(first.wire.to(2, "LeaderAndIsr")) == 4)
+            assert len({id(r) for r in first.wire.to(2, "LeaderAndIsr")}) == 1
+            sent = [
+                e
+                for e in first.tracer.of(Kind.CONTROL_REQUEST_SENT)
+                if (e["api"], e["peer"]) == ("LeaderAndIsr", 2)
+            ]
+            assert (
+                sent
+                == [
+                    {
+                        "api": "LeaderAndIsr",
+                        "peer": 2,
+                        "controller_epoch": 1,
+                        "broker_epoch": second.controller.broker_epoch,
+                    }
+                ]
+                * 4
+            )
+
+    run(test())
+
+
+def test_a_stale_controller_epoch_makes_the_controller_give_up_its_term(
+    zookeeper_address: str,
+) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2) as (first, second):
+
+            def answer(port: int, request: object) -> object:
+                stale = getattr(request, "controller_epoch", 0) == 1
+                return ok(request, ErrorCode.stale_controller_epoch) if stale else None
+
+            first.wire.answer = answer
+            await create_topic(first, "t", (1, 2))
+            await until(lambda: len(first.tracer.of(Kind.CONTROLLER_RESIGNED)) == 1)
+            await until(lambda: first.controller.is_active or second.controller.is_active)
+            (resigned,) = first.tracer.of(Kind.CONTROLLER_RESIGNED)
+            assert resigned["controller_epoch"] == 1
+            assert "STALE_CONTROLLER_EPOCH" in resigned["detail"]
+            active = first if first.controller.is_active else second
+            assert active.controller.context.epoch == 2
+
+    run(test())
+
+
+def test_a_bounced_broker_is_failed_and_started_under_its_new_epoch(
+    zookeeper_address: str,
+) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2) as (first, second):
+            await create_topic(first, "t", (2, 1))
+            await until(lambda: len(first.wire.to(2, "LeaderAndIsr")) == 1)
+            first.wire.sent.clear()
+            old = second.controller.broker_epoch
+            # Gone and back before the controller looks: delete and create in one multi.
+            path = zk_data.broker_path(2)
+            data, _ = await second.zookeeper.get(path)
+            from reference.ports import Create, Delete
+
+            await second.zookeeper.multi([Delete(path), Create(path, data, ephemeral=True)])
+            await until(lambda: len(first.wire.to(2, "LeaderAndIsr")) >= 1)
+            epochs = {r.broker_epoch for _, r in first.wire.sent if _ == 9002}
+            (new,) = epochs
+            assert new > old
+            assert first.elected("t", 0)[1] == ("offline", 1, 1, [1])
+
+    run(test())
