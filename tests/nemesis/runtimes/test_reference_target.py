@@ -1,0 +1,66 @@
+"""The reference as a target: what a broker process is given and how it is started."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from nemesis.errors import UsageError
+from nemesis.journal import read_journals
+from nemesis.runtimes.base import Address, RuntimeFailure
+from nemesis.runtimes.local import LocalRuntime, LocalRuntimeConfig
+from nemesis.targets import TARGETS
+from nemesis.targets.base import BrokerPlace
+from reference.kafka_config import KafkaConfig
+
+PLACE = BrokerPlace(
+    broker_id=2,
+    bind=Address("127.4.9.2", 19092),
+    advertised=Address("127.4.9.2", 9092),
+    zookeeper_connect="127.4.9.51:2181",
+    log_dir=Path("/run/data/broker-2"),
+    trace_file=Path("/run/raw/broker-2.jsonl"),
+    seed=7002,
+)
+
+
+def test_a_broker_gets_the_scenarios_properties_and_its_place() -> None:
+    properties = TARGETS["reference"].broker_properties(PLACE, {"min.insync.replicas": 2})
+    config = KafkaConfig.from_properties(properties)
+    assert config.min_insync_replicas == 2
+    assert (config.host, config.port) == ("127.4.9.2", 19092)
+    assert (config.advertised_host, config.advertised_port) == ("127.4.9.2", 9092)
+    assert config.trace_file == "/run/raw/broker-2.jsonl"
+
+
+def test_a_value_of_the_wrong_type_is_named() -> None:
+    with pytest.raises(UsageError, match=r"broker configuration: .*min\.insync\.replicas"):
+        TARGETS["reference"].broker_properties(PLACE, {"min.insync.replicas": "two"})
+
+
+def test_only_a_mutant_needs_the_harness_in_the_brokers_process() -> None:
+    command = TARGETS["reference"].broker_command
+    config = Path("broker-2.json")
+    assert command(config, None) == [sys.executable, "-m", "reference", "broker-2.json"]
+    launcher = [sys.executable, "-m", "nemesis.launch_reference", "broker-2.json"]
+    assert command(config, "truncate-to-hw") == [*launcher, "--mutant", "truncate-to-hw"]
+
+
+@pytest.mark.e2e
+def test_an_unknown_mutant_is_told_by_the_broker_that_should_carry_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+    async def scene() -> None:
+        config = LocalRuntimeConfig(
+            broker_count=1, client_count=1, run_directory=tmp_path / "run", mutant="no-such-bug"
+        )
+        with pytest.raises(RuntimeFailure, match=r"broker-1 exited .*no mutant 'no-such-bug'"):
+            await LocalRuntime(config).start()
+        assert read_journals() == []
+
+    asyncio.run(scene())
