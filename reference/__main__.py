@@ -20,6 +20,7 @@ from reference.adapters.clock import monotonic_ns, wall_clock_ms
 from reference.adapters.disk import RealDisk
 from reference.adapters.zookeeper import KazooZooKeeperClient
 from reference.kafka_config import ConfigError, KafkaConfig
+from reference.log.errors import KafkaStorageError
 from reference.server.kafka_server import KafkaServer
 from reference.trace import NullTracer, RecorderTracer, Tracer
 
@@ -40,7 +41,7 @@ def main(arguments: list[str]) -> None:
     try:
         config = read_config(Path(arguments[0]))
         asyncio.run(run_broker(config))
-    except (ConfigError, OSError) as error:
+    except (ConfigError, OSError, KafkaStorageError) as error:
         raise SystemExit(f"{type(error).__name__}: {error}") from error
 
 
@@ -56,7 +57,7 @@ def read_config(path: Path) -> KafkaConfig:
 
 
 async def run_broker(config: KafkaConfig) -> None:
-    """Start the broker, wait for a signal, stop it."""
+    """Start the broker and serve until a signal comes, which may be before it has started."""
     incarnation = monotonic_ns()
     server = KafkaServer(
         config,
@@ -69,14 +70,19 @@ async def run_broker(config: KafkaConfig) -> None:
         rng=Random(f"{config.random_seed}/{config.broker_id}/{incarnation}"),
         wall_clock=wall_clock_ms,
     )
-    stop = asyncio.Event()
+    this_task = asyncio.current_task()
+    assert this_task is not None
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    await server.startup()
-    logger.info("broker %s listens on %s:%s", config.broker_id, config.host, config.port)
-    await stop.wait()
-    await server.shutdown()
+        loop.add_signal_handler(number, this_task.cancel)
+    try:
+        await server.startup()
+        logger.info("broker %s listens on %s:%s", config.broker_id, config.host, config.port)
+        await loop.create_future()
+    except asyncio.CancelledError:
+        logger.info("broker %s was told to stop", config.broker_id)
+    finally:
+        await server.shutdown()
 
 
 def open_tracer(config: KafkaConfig, incarnation: int) -> Tracer:

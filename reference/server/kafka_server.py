@@ -1,16 +1,16 @@
 """One broker: its parts, how they hang together, and the order in which they start and stop.
 
 Start: ZooKeeper session, cluster id, logs, replicas, listener, controller. The controller part comes last
-because it registers the broker, and a registered broker must be able to answer. Stop: the listener
-first, so that nobody is answered any more when the registration goes; the high watermarks are written
-when nothing moves them any more.
+because it registers the broker, and a registered broker must be able to answer. Stop: the listener,
+replicas, logs, controller, session, as Kafka does, and only those that had started: the high watermarks
+of logs that were never loaded must not be written.
 
 Limit: there is no controlled shutdown yet; leaders move when the registration is gone.
 """
 
 from __future__ import annotations
 
-import logging
+from contextlib import AsyncExitStack
 from random import Random  # noqa: TID251  # the type; the instance is an argument
 
 from reference.controller.kafka_controller import KafkaController
@@ -36,8 +36,6 @@ from reference.trace import Kind, Tracer
 from reference.zk.kafka_zk_client import KafkaZkClient
 from reference.zk.zk_data import random_topic_id, topic_id_to_string
 
-logger = logging.getLogger(__name__)
-
 
 class KafkaServer:
     """Everything of one broker process that is not an adapter."""
@@ -56,6 +54,7 @@ class KafkaServer:
         self._zookeeper = zookeeper
         self._tracer = tracer
         self._rng = rng
+        self._started = AsyncExitStack()
         self.metadata_cache = MetadataCache(config.broker_id)
         self.log_manager = LogManager(config, disk)
         self._zk_client = KafkaZkClient(zookeeper, tracer=tracer)
@@ -94,27 +93,28 @@ class KafkaServer:
     async def startup(self) -> None:
         """Return once the broker listens, is registered and has tried to be elected once.
 
-        Raises OSError when the port is taken and ``KafkaStorageError`` when no log directory can be read. Waits for
-        ZooKeeper as long as it takes.
+        Raises OSError when the port is taken and ``KafkaStorageError`` when no log directory can be
+        read. Waits for ZooKeeper as long as it takes.
         """
         self._tracer.event(Kind.BROKER_STARTED)
+        self._started.push_async_callback(self._zookeeper.close)
         await self._zookeeper.start()
         await self._zk_client.make_sure_persistent_paths_exist()
         cluster_id = await self._zk_client.get_or_create_cluster_id(self._generate_cluster_id)
+        self._started.push_async_callback(self.controller.shutdown)
         self.log_manager.load_logs()
+        self._started.callback(self.log_manager.close)
+        self._started.push_async_callback(self.replica_manager.shutdown)
         await self.replica_manager.startup()
+        self._started.push_async_callback(self._channel.shutdown)
         self._channel.start(self._apis(cluster_id))
+        self._started.push_async_callback(self._socket_server.shutdown)
         await self._socket_server.startup(self._config.host, self._config.port)
         await self.controller.startup()
 
     async def shutdown(self) -> None:
-        """Stop all parts; the broker's znodes go with its session."""
-        await self._socket_server.shutdown()
-        await self._channel.shutdown()
-        await self.controller.shutdown()
-        await self._zookeeper.close()
-        await self.replica_manager.shutdown()
-        self.log_manager.close()
+        """Stop what has been started, also after a start that failed; the znodes go with the session."""
+        await self._started.aclose()
 
     def _apis(self, cluster_id: str) -> KafkaApis:
         zk_admin = ZkAdminManager(
