@@ -147,9 +147,11 @@ def loses_a_record(events: list[Event], choose: Choose) -> list[Event] | None:
     """The last reads find another value in its place."""
     at = _final_poll(events)
     values = list(events[at].values or ())
-    if not values:
+    acknowledged = {event.value for event in events if event.kind == "ok" and event.f == "send"}
+    places = [i for i, value in enumerate(values) if value in acknowledged]
+    if not places:
         return None
-    values[choose(range(len(values)))] = 99_999
+    values[choose(places)] = 99_999
     return _with(events, at, change(events[at], values=values))
 
 

@@ -189,7 +189,7 @@ class HonestCluster:
         if not broker.alive or not broker.inbox:
             return
         order = broker.inbox.pop(0)
-        stale = order.controller_epoch < broker.controller_epoch
+        stale = self.is_stale(broker, order)
         self._trace(
             broker,
             "control-request-handled",
@@ -238,25 +238,42 @@ class HonestCluster:
         self._trace(broker, "append", role=role, leader_epoch=record[0], crc=crc, **about)
 
     def _raise_high_watermark(self, broker: Broker) -> None:
-        ends = [broker.remote[node] for node in broker.maximal_isr if node != broker.node]
-        mark = min([len(broker.log), *ends])
-        if mark <= broker.high_watermark:
-            return
-        broker.high_watermark = mark
-        self._trace(
-            broker,
-            "high-watermark",
-            leader_epoch=broker.leader_epoch,
-            high_watermark=mark,
-            log_end_offset=len(broker.log),
-            isr=list(broker.isr),
-            maximal_isr=list(broker.maximal_isr),
-        )
-        for offset, operation in [item for item in broker.waiting if item[0] < mark]:
+        mark = self.high_watermark_candidate(broker)
+        if mark > broker.high_watermark:
+            broker.high_watermark = mark
+            self._trace(
+                broker,
+                "high-watermark",
+                leader_epoch=broker.leader_epoch,
+                high_watermark=mark,
+                log_end_offset=len(broker.log),
+                isr=list(broker.isr),
+                maximal_isr=list(broker.maximal_isr),
+            )
+        self._acknowledge(broker)
+
+    def _acknowledge(self, broker: Broker) -> None:
+        mark = broker.high_watermark
+        done = [item for item in broker.waiting if self.is_replicated(broker, item[0])]
+        for offset, operation in done:
             about = {"offset": offset, "last_offset": offset, "acks": -1, "high_watermark": mark}
             self._trace(broker, "produce-acknowledged", leader_epoch=broker.leader_epoch, **about)
             self._client("producer-0", "ok", **operation, offset=offset, node=broker.node)
-        broker.waiting = [item for item in broker.waiting if item[0] >= mark]
+        broker.waiting = [item for item in broker.waiting if item not in done]
+
+    # The rules that planted bugs break, each in a method of its own.
+
+    def is_stale(self, broker: Broker, order: Order) -> bool:
+        return order.controller_epoch < broker.controller_epoch
+
+    def high_watermark_candidate(self, broker: Broker) -> int:
+        ends = [
+            broker.remote.get(node, UNHEARD) for node in broker.maximal_isr if node != broker.node
+        ]
+        return min([len(broker.log), *ends])
+
+    def is_replicated(self, broker: Broker, offset: int) -> bool:
+        return offset < broker.high_watermark
 
     def _fetch(self, broker: Broker, *, traced: bool = True) -> None:
         """One fetch of a follower: cut what diverges, else append one record."""
@@ -302,8 +319,12 @@ class HonestCluster:
             return
         out = [node for node in NODES if node not in broker.isr]
         needed = max(broker.high_watermark, broker.epoch_start)
-        caught_up = [node for node in out if broker.remote[node] >= needed]
-        lagging = [n for n in broker.isr if n != broker.node and broker.remote[n] < len(broker.log)]
+        caught_up = [node for node in out if broker.remote.get(node, UNHEARD) >= needed]
+        lagging = [
+            n
+            for n in broker.isr
+            if n != broker.node and broker.remote.get(n, UNHEARD) < len(broker.log)
+        ]
         if caught_up:
             broker.proposed = tuple(sorted({*broker.isr, caught_up[0]}))
         elif lagging:
@@ -395,11 +416,18 @@ class HonestCluster:
             lambda _: self._notice(),
             self._lose_session,
             self._save,
+            self._hold,
         )
         actions[action % len(actions)](broker)
 
     def _save(self, broker: Broker) -> None:
         broker.checkpoint = broker.high_watermark
+
+    def _hold(self, broker: Broker) -> None:
+        """What one controller sent is held back behind what the others sent."""
+        if broker.inbox:
+            held = broker.inbox[0].controller_epoch
+            broker.inbox.sort(key=lambda order: order.controller_epoch == held)
 
     def finish(self) -> list[Event]:
         """Heal everything, let it settle, read to the end."""

@@ -17,7 +17,7 @@ from tests.checkers.honest_cluster import HonestCluster
 
 JUDGED = [name for name in CHECKERS if name not in ("convergence", "fault-effect")]
 
-steps = st.lists(st.tuples(st.integers(0, 10), st.integers(1, 3)), max_size=60)
+steps = st.lists(st.tuples(st.integers(0, 11), st.integers(1, 3)), max_size=60)
 cuts = st.lists(st.integers(0, 10_000), max_size=5)
 
 
