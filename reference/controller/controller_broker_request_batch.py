@@ -35,10 +35,9 @@ class ControllerBrokerRequestBatch:
         controller_id: int,
         context: ControllerContext,
         *,
-        channel_manager: Callable[[], ControllerChannelManager],
+        channel_manager: ControllerChannelManager,
         response_received: ResponseReceived,
     ) -> None:
-        """``channel_manager`` returns that of the present term of office."""
         self._controller_id = controller_id
         self._context = context
         self._channel_manager = channel_manager
@@ -134,6 +133,14 @@ class ControllerBrokerRequestBatch:
                 ),
             )
 
+    def send_update_metadata(
+        self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition]
+    ) -> None:
+        """A batch of nothing but UpdateMetadata, sent at once."""
+        self.new_batch()
+        self.add_update_metadata_request_for_brokers(broker_ids, partitions)
+        self.send_requests_to_brokers(self._context.epoch)
+
     def send_requests_to_brokers(self, controller_epoch: int) -> None:
         """Hand everything to the request-send tasks of live brokers, and be empty again."""
         brokers = [broker for _, broker in sorted(self._context.live_brokers.items())]
@@ -173,4 +180,4 @@ class ControllerBrokerRequestBatch:
         def answered(response: Any) -> None:
             self._response_received(api, broker_id, request.controller_epoch, response)
 
-        self._channel_manager().send_request(broker_id, ControlRequest(api, request, answered))
+        self._channel_manager.send_request(broker_id, ControlRequest(api, request, answered))

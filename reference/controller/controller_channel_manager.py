@@ -93,7 +93,7 @@ class RequestSendThread:
 
 
 class ControllerChannelManager:
-    """The channels of one term of office; brokers come and go, ``shutdown`` ends them all."""
+    """The channels of a term of office; brokers come and go. After ``shutdown`` it can be started up again."""
 
     def __init__(
         self,

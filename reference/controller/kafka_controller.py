@@ -17,27 +17,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
 from reference.controller import control_requests
-from reference.controller.alter_partition import (
-    AlterPartitionAnswer,
-    AlterPartitionItem,
-    Change,
-    Unchanged,
-    decide,
-    topic_partition_of,
-)
+from reference.controller.alter_partition import AlterPartitionItem
+from reference.controller.cluster_changes import ClusterChanges
 from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
 from reference.controller.controller_channel_manager import Connection, ControllerChannelManager
 from reference.controller.controller_context import (
     ControllerContext,
-    PartitionAndReplica,
-    PartitionState,
-    ReplicaState,
 )
 from reference.controller.controller_event_manager import ControllerEvent, ControllerEventManager
 from reference.controller.controller_events import (
@@ -52,23 +43,21 @@ from reference.controller.controller_events import (
     Startup,
     TopicChange,
 )
+from reference.controller.isr_changes import IsrChanges
 from reference.controller.partition_state_machine import PartitionStateMachine
 from reference.controller.replica_state_machine import ReplicaStateMachine
 from reference.kafka_config import KafkaConfig
-from reference.model import BrokerEndPoint, LeaderAndIsr, TopicPartition
+from reference.model import BrokerEndPoint
 from reference.ports import SessionState, WallClock
 from reference.trace import Kind, Tracer
 from reference.zk import zk_data
-from reference.zk.errors import BadVersionError, ControllerMovedError, SessionExpiredError
+from reference.zk.errors import ControllerMovedError, SessionExpiredError
 from reference.zk.kafka_zk_client import (
-    CommittedState,
     ControllerFence,
     ControllerZnode,
     ElectionWon,
     KafkaZkClient,
 )
-
-__all__ = ["AlterPartitionAnswer", "AlterPartitionItem", "AlterPartitionResult", "KafkaController"]
 
 _logger = logging.getLogger(__name__)
 
@@ -94,19 +83,23 @@ class KafkaController:
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         self.active_controller_id = NO_CONTROLLER
         self.context = ControllerContext()
-        self._config = config
         self._zk_client = zk_client
         self._tracer = tracer
         self._broker_end_point = broker_end_point
-        self._connection_factory = connection_factory
         self._wall_clock = wall_clock
         self._session_lost = False
         self.event_manager = ControllerEventManager(config.broker_id, self._process)
-        self._channel_manager = self._new_channel_manager()
+        self._channel_manager = ControllerChannelManager(
+            config.broker_id,
+            connection_factory=connection_factory,
+            tracer=tracer,
+            timeout_s=config.controller_socket_timeout_ms / 1000,
+            retry_backoff_s=config.controller_retry_backoff_ms / 1000,
+        )
         self._request_batch = ControllerBrokerRequestBatch(
             config.broker_id,
             self.context,
-            channel_manager=lambda: self._channel_manager,
+            channel_manager=self._channel_manager,
             response_received=self._response_received,
         )
         self.partition_state_machine = PartitionStateMachine(
@@ -118,6 +111,17 @@ class KafkaController:
         )
         self.replica_state_machine = ReplicaStateMachine(
             self.context, zk_client=zk_client, request_batch=self._request_batch, tracer=tracer
+        )
+        self._cluster_changes = ClusterChanges(
+            self.context,
+            zk_client=zk_client,
+            channel_manager=self._channel_manager,
+            request_batch=self._request_batch,
+            partition_state_machine=self.partition_state_machine,
+            replica_state_machine=self.replica_state_machine,
+        )
+        self._isr_changes = IsrChanges(
+            self.context, zk_client=zk_client, request_batch=self._request_batch
         )
         zk_client.register_state_change_handler(self._on_session_state)
 
@@ -199,16 +203,18 @@ class KafkaController:
                 await self._maybe_resign()
                 await self._elect()
             case BrokerChange() if self.is_active:
-                await self._process_broker_change()
+                await self._cluster_changes.process_broker_change()
             case TopicChange() if self.is_active:
-                await self._process_topic_change()
+                await self._cluster_changes.process_topic_change()
             case AlterPartitionReceived() if self.is_active:
-                await self._process_alter_partition(event)
+                if await self._isr_changes.process(event):
+                    reason = "an AlterPartition with newer epochs"
+                    self._put(NewerControllerSeen(self.context.epoch, reason))
             case NewerControllerSeen(controller_epoch, reason):
                 if self.is_active and self.context.epoch == controller_epoch:
                     await self._trigger_controller_move(reason)
             case ReplicasFailed() if self.context.epoch == event.controller_epoch:
-                await self._process_replicas_failed(event)
+                await self._cluster_changes.process_replicas_failed(event)
 
     async def _process_startup(self) -> None:
         self._zk_client.register_znode_change_handler(
@@ -286,7 +292,7 @@ class KafkaController:
             zk_data.TOPICS, lambda: self._put(TopicChange())
         )
         await self._initialize_controller_context()
-        self._send_update_metadata(self.context.live_or_shutting_down_broker_ids, ())
+        self._request_batch.send_update_metadata(self.context.live_or_shutting_down_broker_ids, ())
         await self.replica_state_machine.startup()
         await self.partition_state_machine.startup()
         self._tracer.event(Kind.CONTROLLER_FAILOVER, controller_epoch=self.context.epoch)
@@ -300,7 +306,6 @@ class KafkaController:
         context.leadership = await self._zk_client.get_topic_partition_states(
             list(context.assignments)
         )
-        self._channel_manager = self._new_channel_manager()
         self._channel_manager.startup(context.live_brokers.values())
 
     async def _maybe_resign(self) -> None:
@@ -339,166 +344,7 @@ class KafkaController:
             )
             _logger.info("resigned from epoch %d: %s", fence.controller_epoch, reason)
 
-    def _new_channel_manager(self) -> ControllerChannelManager:
-        return ControllerChannelManager(
-            self.broker_id,
-            connection_factory=self._connection_factory,
-            tracer=self._tracer,
-            timeout_s=self._config.controller_socket_timeout_ms / 1000,
-            retry_backoff_s=self._config.controller_retry_backoff_ms / 1000,
-        )
-
-    # Brokers
-
-    async def _process_broker_change(self) -> None:
-        context = self.context
-        current = await self._zk_client.get_all_brokers_and_epochs()
-        brokers = {broker.id: broker for broker in current}
-        epochs = {broker.id: epoch for broker, epoch in current.items()}
-        live = context.live_broker_epochs
-        new = [b for b in brokers if b not in live]
-        dead = [b for b in live if b not in brokers]
-        bounced = [b for b in brokers if b in live and epochs[b] > live[b]]
-        _logger.info("brokers: new %s, dead %s, bounced %s", new, dead, bounced)
-        for broker_id in (*bounced, *dead):
-            self._channel_manager.remove_broker(broker_id)
-        for broker_id in (*new, *bounced):
-            self._channel_manager.add_broker(brokers[broker_id])
-
-        def alive(broker_ids: Iterable[int]) -> dict[BrokerEndPoint, int]:
-            return {brokers[broker_id]: epochs[broker_id] for broker_id in broker_ids}
-
-        if new:
-            context.add_live_brokers(alive(new))
-            await self._on_broker_startup(new)
-        if bounced:
-            context.remove_live_brokers(bounced)
-            await self._on_broker_failure(bounced)
-            context.add_live_brokers(alive(bounced))
-            await self._on_broker_startup(bounced)
-        if dead:
-            context.remove_live_brokers(dead)
-            await self._on_broker_failure(dead)
-
-    async def _on_broker_startup(self, broker_ids: Sequence[int]) -> None:
-        context = self.context
-        for broker_id in broker_ids:
-            context.replicas_on_offline_dirs.pop(broker_id, None)
-        others = [b for b in context.live_or_shutting_down_broker_ids if b not in broker_ids]
-        self._send_update_metadata(others, ())
-        self._send_update_metadata(broker_ids, list(context.leadership))
-        await self.replica_state_machine.handle_state_changes(
-            context.replicas_on_brokers(broker_ids), ReplicaState.ONLINE
-        )
-        await self.partition_state_machine.trigger_online_partition_state_change()
-
-    async def _on_broker_failure(self, broker_ids: Sequence[int]) -> None:
-        for broker_id in broker_ids:
-            self.context.replicas_on_offline_dirs.pop(broker_id, None)
-            self.context.shutting_down_broker_ids.discard(broker_id)
-        await self._on_replicas_become_offline(self.context.replicas_on_brokers(broker_ids))
-
-    async def _on_replicas_become_offline(self, replicas: Sequence[PartitionAndReplica]) -> None:
-        leaderless = self.context.partitions_with_offline_leader()
-        await self.partition_state_machine.handle_state_changes(leaderless, PartitionState.OFFLINE)
-        await self.partition_state_machine.trigger_online_partition_state_change()
-        await self.replica_state_machine.handle_state_changes(replicas, ReplicaState.OFFLINE)
-        if not leaderless:
-            # Nobody was told anything yet, and everybody must learn that the broker is gone.
-            self._send_update_metadata(self.context.live_or_shutting_down_broker_ids, ())
-
-    async def _process_replicas_failed(self, event: ReplicasFailed) -> None:
-        offline = self.context.replicas_on_offline_dirs.setdefault(event.broker_id, set())
-        offline.update(event.partitions)
-        await self._on_replicas_become_offline(
-            [PartitionAndReplica(tp, event.broker_id) for tp in event.partitions]
-        )
-
-    # Topics
-
-    async def _process_topic_change(self) -> None:
-        context = self.context
-        topics = await self._zk_client.get_all_topics()
-        known = set(context.all_topics)
-        new = [topic for topic in topics if topic not in known]
-        for topic in known.difference(topics):
-            context.remove_topic(topic)
-        context.all_topics = topics
-        partitions: list[TopicPartition] = []
-        for assignment in await self._zk_client.get_replica_assignments(new):
-            partitions += context.add_topic(assignment)
-        if partitions:
-            await self._on_new_partition_creation(partitions)
-
-    async def _on_new_partition_creation(self, partitions: Sequence[TopicPartition]) -> None:
-        replicas = self.context.replicas_for_partitions(partitions)
-        await self.partition_state_machine.handle_state_changes(partitions, PartitionState.NEW)
-        await self.replica_state_machine.handle_state_changes(replicas, ReplicaState.NEW)
-        await self.partition_state_machine.handle_state_changes(partitions, PartitionState.ONLINE)
-        await self.replica_state_machine.handle_state_changes(replicas, ReplicaState.ONLINE)
-
-    # ISR changes
-
-    async def _process_alter_partition(self, event: AlterPartitionReceived) -> None:
-        context = self.context
-        if context.live_broker_epochs.get(event.broker_id) != event.broker_epoch:
-            event.answer(ErrorCode.stale_broker_epoch)
-            return
-        answers: list[AlterPartitionAnswer] = []
-        changes: dict[TopicPartition, LeaderAndIsr] = {}
-        places: dict[TopicPartition, int] = {}
-        for place, item in enumerate(event.partitions):
-            decision = decide(context, event.broker_id, item)
-            topic_partition = topic_partition_of(context, item)
-            if not isinstance(decision, Change) or isinstance(topic_partition, ErrorCode):
-                answers.append(_answer(decision))
-            elif topic_partition in changes:
-                answers.append(ErrorCode.invalid_request)
-            else:
-                changes[topic_partition] = decision.leader_and_isr
-                places[topic_partition] = place
-                answers.append(ErrorCode.unknown_server_error)
-        for topic_partition, answer in (await self._write_isr_changes(changes)).items():
-            answers[places[topic_partition]] = answer
-        event.answer(ErrorCode.none, answers)
-        if ErrorCode.not_controller in answers:
-            self._put(NewerControllerSeen(context.epoch, "an AlterPartition with newer epochs"))
-
-    async def _write_isr_changes(
-        self, changes: dict[TopicPartition, LeaderAndIsr]
-    ) -> dict[TopicPartition, AlterPartitionAnswer]:
-        """Compare-and-set the states; everybody learns of those that were written, and of nothing else."""
-        context = self.context
-        if not changes or context.fence is None:
-            return {}
-        answers: dict[TopicPartition, AlterPartitionAnswer] = {}
-        written: list[TopicPartition] = []
-        conflicts: list[TopicPartition] = []
-        results = await self._zk_client.update_leader_and_isr(changes, context.fence)
-        for topic_partition, result in results.items():
-            if isinstance(result, CommittedState):
-                context.leadership[topic_partition] = result.state
-                written.append(topic_partition)
-                answers[topic_partition] = result.state.leader_and_isr
-            elif isinstance(result, BadVersionError):
-                conflicts.append(topic_partition)
-                answers[topic_partition] = ErrorCode.invalid_update_version
-            else:
-                _logger.error("%s keeps its ISR: %s", topic_partition, result)
-                answers[topic_partition] = ErrorCode.unknown_server_error
-        context.leadership |= await self._zk_client.get_topic_partition_states(conflicts)
-        if written:
-            self._send_update_metadata(context.live_or_shutting_down_broker_ids, written)
-        return answers
-
-    # Requests and responses
-
-    def _send_update_metadata(
-        self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition]
-    ) -> None:
-        self._request_batch.new_batch()
-        self._request_batch.add_update_metadata_request_for_brokers(broker_ids, partitions)
-        self._request_batch.send_requests_to_brokers(self.context.epoch)
+    # Responses
 
     def _response_received(
         self, api: str, broker_id: int, controller_epoch: int, response: Any
@@ -515,7 +361,3 @@ class KafkaController:
             failed = [tp for tp, code in errors.items() if code is ErrorCode.kafka_storage_error]
             if failed:
                 self._put(ReplicasFailed(controller_epoch, broker_id, tuple(failed)))
-
-
-def _answer(decision: Change | Unchanged | ErrorCode) -> AlterPartitionAnswer:
-    return decision if isinstance(decision, ErrorCode) else decision.leader_and_isr

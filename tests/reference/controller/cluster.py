@@ -146,7 +146,9 @@ async def nodes(address: str, *ids: int, **properties: object) -> AsyncIterator[
     started: list[Node] = []
     try:
         for broker_id in ids:
-            started.append(await Node(address, broker_id, **properties).start())
+            node = Node(address, broker_id, **properties)
+            started.append(node)
+            await node.start()
         await until(lambda: set(started[0].controller.context.live_brokers) == set(ids))
         yield started
     finally:

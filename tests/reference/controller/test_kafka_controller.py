@@ -6,10 +6,10 @@ import asyncio
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller.kafka_controller import AlterPartitionItem
+from reference.controller.alter_partition import AlterPartitionItem
 from reference.model import LeaderRecoveryState, TopicPartition
 from reference.network.errors import NetworkError
-from reference.ports import SetData
+from reference.ports import Create, Delete, SetData
 from reference.trace import Kind
 from reference.zk import zk_data
 from tests.reference.controller.cluster import (
@@ -353,8 +353,6 @@ def test_a_bounced_broker_is_failed_and_started_under_its_new_epoch(
             # Gone and back before the controller looks: delete and create in one multi.
             path = zk_data.broker_path(2)
             data, _ = await second.zookeeper.get(path)
-            from reference.ports import Create, Delete
-
             await second.zookeeper.multi([Delete(path), Create(path, data, ephemeral=True)])
             await until(lambda: len(first.wire.to(2, "LeaderAndIsr")) >= 1)
             epochs = {r.broker_epoch for _, r in first.wire.sent if _ == 9002}

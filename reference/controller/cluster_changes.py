@@ -1,0 +1,137 @@
+"""Brokers that come, go or bounce, replicas whose disk failed, topics that appear: what the controller does then.
+
+A broker that is listed under a larger epoch than before has bounced: it is failed and started, even though nobody saw
+it missing (KIP-380). Source: kafka.controller.KafkaController (processBrokerChange, onBrokerStartup, onBrokerFailure,
+onReplicasBecomeOffline, processTopicChange).
+
+Limits: no reassignment and no deletion to be resumed when a broker comes back; partitions are not added to a topic.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
+from reference.controller.controller_channel_manager import ControllerChannelManager
+from reference.controller.controller_context import (
+    ControllerContext,
+    PartitionAndReplica,
+    PartitionState,
+    ReplicaState,
+)
+from reference.controller.controller_events import ReplicasFailed
+from reference.controller.partition_state_machine import PartitionStateMachine
+from reference.controller.replica_state_machine import ReplicaStateMachine
+from reference.model import BrokerEndPoint, TopicPartition
+from reference.zk.kafka_zk_client import KafkaZkClient
+
+_logger = logging.getLogger(__name__)
+
+
+class ClusterChanges:
+    """Compares ZooKeeper with what the controller knows, and moves the state machines. Runs in the event task."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        *,
+        zk_client: KafkaZkClient,
+        channel_manager: ControllerChannelManager,
+        request_batch: ControllerBrokerRequestBatch,
+        partition_state_machine: PartitionStateMachine,
+        replica_state_machine: ReplicaStateMachine,
+    ) -> None:
+        self._context = context
+        self._zk_client = zk_client
+        self._channel_manager = channel_manager
+        self._request_batch = request_batch
+        self._partition_state_machine = partition_state_machine
+        self._replica_state_machine = replica_state_machine
+
+    async def process_broker_change(self) -> None:
+        context = self._context
+        current = await self._zk_client.get_all_brokers_and_epochs()
+        brokers = {broker.id: broker for broker in current}
+        epochs = {broker.id: epoch for broker, epoch in current.items()}
+        live = context.live_broker_epochs
+        new = [b for b in brokers if b not in live]
+        dead = [b for b in live if b not in brokers]
+        bounced = [b for b in brokers if b in live and epochs[b] > live[b]]
+        _logger.info("brokers: new %s, dead %s, bounced %s", new, dead, bounced)
+        for broker_id in (*bounced, *dead):
+            self._channel_manager.remove_broker(broker_id)
+        for broker_id in (*new, *bounced):
+            self._channel_manager.add_broker(brokers[broker_id])
+
+        def alive(broker_ids: Iterable[int]) -> dict[BrokerEndPoint, int]:
+            return {brokers[broker_id]: epochs[broker_id] for broker_id in broker_ids}
+
+        if new:
+            context.add_live_brokers(alive(new))
+            await self._on_broker_startup(new)
+        if bounced:
+            context.remove_live_brokers(bounced)
+            await self._on_broker_failure(bounced)
+            context.add_live_brokers(alive(bounced))
+            await self._on_broker_startup(bounced)
+        if dead:
+            context.remove_live_brokers(dead)
+            await self._on_broker_failure(dead)
+
+    async def _on_broker_startup(self, broker_ids: Sequence[int]) -> None:
+        context = self._context
+        for broker_id in broker_ids:
+            context.replicas_on_offline_dirs.pop(broker_id, None)
+        others = [b for b in context.live_or_shutting_down_broker_ids if b not in broker_ids]
+        self._request_batch.send_update_metadata(others, ())
+        self._request_batch.send_update_metadata(broker_ids, list(context.leadership))
+        await self._replica_state_machine.handle_state_changes(
+            context.replicas_on_brokers(broker_ids), ReplicaState.ONLINE
+        )
+        await self._partition_state_machine.trigger_online_partition_state_change()
+
+    async def _on_broker_failure(self, broker_ids: Sequence[int]) -> None:
+        for broker_id in broker_ids:
+            self._context.replicas_on_offline_dirs.pop(broker_id, None)
+            self._context.shutting_down_broker_ids.discard(broker_id)
+        await self._on_replicas_become_offline(self._context.replicas_on_brokers(broker_ids))
+
+    async def _on_replicas_become_offline(self, replicas: Sequence[PartitionAndReplica]) -> None:
+        leaderless = self._context.partitions_with_offline_leader()
+        await self._partition_state_machine.handle_state_changes(leaderless, PartitionState.OFFLINE)
+        await self._partition_state_machine.trigger_online_partition_state_change()
+        await self._replica_state_machine.handle_state_changes(replicas, ReplicaState.OFFLINE)
+        if not leaderless:
+            # Nobody was told anything yet, and everybody must learn that the broker is gone.
+            self._request_batch.send_update_metadata(
+                self._context.live_or_shutting_down_broker_ids, ()
+            )
+
+    async def process_replicas_failed(self, event: ReplicasFailed) -> None:
+        offline = self._context.replicas_on_offline_dirs.setdefault(event.broker_id, set())
+        offline.update(event.partitions)
+        await self._on_replicas_become_offline(
+            [PartitionAndReplica(tp, event.broker_id) for tp in event.partitions]
+        )
+
+    async def process_topic_change(self) -> None:
+        context = self._context
+        topics = await self._zk_client.get_all_topics()
+        known = set(context.all_topics)
+        new = [topic for topic in topics if topic not in known]
+        for topic in sorted(known.difference(topics)):
+            context.remove_topic(topic)
+        context.all_topics = topics
+        partitions: list[TopicPartition] = []
+        for assignment in await self._zk_client.get_replica_assignments(new):
+            partitions += context.add_topic(assignment)
+        if partitions:
+            await self._on_new_partition_creation(partitions)
+
+    async def _on_new_partition_creation(self, partitions: Sequence[TopicPartition]) -> None:
+        replicas = self._context.replicas_for_partitions(partitions)
+        await self._partition_state_machine.handle_state_changes(partitions, PartitionState.NEW)
+        await self._replica_state_machine.handle_state_changes(replicas, ReplicaState.NEW)
+        await self._partition_state_machine.handle_state_changes(partitions, PartitionState.ONLINE)
+        await self._replica_state_machine.handle_state_changes(replicas, ReplicaState.ONLINE)

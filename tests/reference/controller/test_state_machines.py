@@ -1,0 +1,213 @@
+"""Legal and illegal transitions; the tables are those of kafka.controller, and an illegal one changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import product
+from typing import Any
+
+import pytest
+
+from reference.adapters.zookeeper import KazooZooKeeperClient
+from reference.controller import partition_state_machine, replica_state_machine
+from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
+from reference.controller.controller_channel_manager import ControlRequest
+from reference.controller.controller_context import (
+    ControllerContext,
+    PartitionAndReplica,
+    PartitionState,
+    ReplicaState,
+)
+from reference.controller.errors import IllegalStateError
+from reference.controller.partition_state_machine import PartitionStateMachine
+from reference.controller.replica_state_machine import ReplicaStateMachine
+from reference.model import BrokerEndPoint, LeaderAndIsr, TopicPartition
+from reference.trace import Kind
+from reference.zk.kafka_zk_client import ControllerFence, KafkaZkClient
+from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicAssignment
+from tests.reference.controller.cluster import TOPIC_ID, ListTracer
+
+TP = TopicPartition("t", 0)
+REPLICA = PartitionAndReplica(TP, 1)
+
+PARTITION_TRANSITIONS = {
+    ("New", "Online"),
+    ("New", "Offline"),
+    ("Online", "Online"),
+    ("Online", "Offline"),
+    ("Offline", "Online"),
+    ("Offline", "Offline"),
+    ("Offline", "NonExistent"),
+    ("NonExistent", "New"),
+}
+REPLICA_TRANSITIONS = {
+    ("NonExistent", "New"),
+    ("New", "Online"),
+    ("Online", "Online"),
+    ("Offline", "Online"),
+    ("DeletionIneligible", "Online"),
+    ("New", "Offline"),
+    ("Online", "Offline"),
+    ("Offline", "Offline"),
+    ("DeletionIneligible", "Offline"),
+    ("Offline", "DeletionStarted"),
+    ("DeletionStarted", "DeletionSuccessful"),
+    ("Offline", "DeletionIneligible"),
+    ("DeletionStarted", "DeletionIneligible"),
+    ("DeletionSuccessful", "NonExistent"),
+}
+
+
+class Channels:
+    def __init__(self) -> None:
+        self.sent: list[tuple[int, ControlRequest]] = []
+
+    def send_request(self, broker_id: int, request: ControlRequest) -> None:
+        self.sent.append((broker_id, request))
+
+
+class Machines:
+    """Both state machines over a context without leadership: no transition then needs ZooKeeper."""
+
+    def __init__(self) -> None:
+        self.tracer = ListTracer()
+        self.channels = Channels()
+        self.context = ControllerContext()
+        self.context.fence = ControllerFence(3, 3)
+        self.context.set_live_brokers({BrokerEndPoint(b, "h", b): 100 + b for b in (1, 2)})
+        self.context.add_topic(TopicAssignment("t", TOPIC_ID, {0: ReplicaAssignment((1, 2))}))
+        self.batch = ControllerBrokerRequestBatch(
+            1,
+            self.context,
+            channel_manager=self.channels,  # type: ignore[arg-type]
+            response_received=lambda *_: None,
+        )
+        unused: Any = KafkaZkClient(KazooZooKeeperClient("", 1000, None), tracer=self.tracer)
+        self.partitions = PartitionStateMachine(
+            self.context,
+            zk_client=unused,
+            request_batch=self.batch,
+            tracer=self.tracer,
+            unclean_leader_election_enable=False,
+        )
+        self.replicas = ReplicaStateMachine(
+            self.context, zk_client=unused, request_batch=self.batch, tracer=self.tracer
+        )
+
+    def transition(self) -> dict[str, Any]:
+        (event,) = self.tracer.of(Kind.TRANSITION)
+        return event
+
+
+def test_the_tables_are_kafkas() -> None:
+    for table, expected in (
+        (partition_state_machine.VALID_PREVIOUS_STATES, PARTITION_TRANSITIONS),
+        (replica_state_machine.VALID_PREVIOUS_STATES, REPLICA_TRANSITIONS),
+    ):
+        pairs = {(s.value, target.value) for target, states in table.items() for s in states}  # type: ignore[attr-defined]
+        assert pairs == expected
+
+
+# The legal ways to Online are elections: test_kafka_controller has them on a real ZooKeeper.
+IN_MEMORY = [
+    (state, target)
+    for state, target in product(PartitionState, PartitionState)
+    if target is not PartitionState.ONLINE or state is PartitionState.NON_EXISTENT
+]
+
+
+@pytest.mark.parametrize(("state", "target"), IN_MEMORY)
+def test_partition_transitions(state: PartitionState, target: PartitionState) -> None:
+    legal = (state.value, target.value) in PARTITION_TRANSITIONS
+    machines = Machines()
+    machines.context.put_partition_state(TP, state)
+    asyncio.run(machines.partitions.handle_state_changes([TP], target))
+    assert machines.context.partition_state(TP) is (target if legal else state)
+    event = machines.transition()
+    assert event["detail"] == f"partition {state.value}->{target.value}"
+    assert event.get("error") == (None if legal else "ILLEGAL_TRANSITION")
+    assert (event["topic"], event["partition"], event["controller_epoch"]) == ("t", 0, 3)
+
+
+@pytest.mark.parametrize(("state", "target"), list(product(ReplicaState, ReplicaState)))
+def test_replica_transitions(state: ReplicaState, target: ReplicaState) -> None:
+    legal = (state.value, target.value) in REPLICA_TRANSITIONS
+    machines = Machines()
+    machines.context.put_replica_state(REPLICA, state)
+    asyncio.run(machines.replicas.handle_state_changes([REPLICA], target))
+    assert machines.context.replica_state(REPLICA) is (target if legal else state)
+    event = machines.transition()
+    assert event["detail"] == f"replica {state.value}->{target.value}"
+    assert event.get("error") == (None if legal else "ILLEGAL_TRANSITION")
+    assert event["peer"] == 1
+
+
+def test_an_online_replica_is_told_its_state_and_everybody_the_metadata() -> None:
+    machines = Machines()
+    machines.context.leadership[TP] = LeaderIsrAndControllerEpoch(LeaderAndIsr(2, 4, (1, 2)), 2)
+    machines.context.put_replica_state(REPLICA, ReplicaState.OFFLINE)
+    asyncio.run(machines.replicas.handle_state_changes([REPLICA], ReplicaState.ONLINE))
+    sent = [
+        (broker, item.api, item.request.broker_epoch) for broker, item in machines.channels.sent
+    ]
+    assert sent == [
+        (1, "LeaderAndIsr", 101),
+        (1, "UpdateMetadata", 101),
+        (2, "UpdateMetadata", 102),
+    ]
+    request = machines.channels.sent[0][1].request
+    assert (request.controller_id, request.controller_epoch) == (1, 3)
+    (state,) = request.topic_states[0].partition_states
+    assert (state.leader, state.leader_epoch, state.controller_epoch) == (2, 4, 2)
+
+
+def test_a_leader_never_becomes_a_new_replica() -> None:
+    machines = Machines()
+    machines.context.leadership[TP] = LeaderIsrAndControllerEpoch(LeaderAndIsr(1, 0, (1,)), 2)
+    asyncio.run(machines.replicas.handle_state_changes([REPLICA], ReplicaState.NEW))
+    assert machines.context.replica_state(REPLICA) is ReplicaState.NON_EXISTENT
+    assert machines.channels.sent == []
+
+
+def test_a_batch_that_was_not_sent_is_an_error() -> None:
+    machines = Machines()
+    machines.batch.add_stop_replica_request_for_brokers([1], TP, delete_partition=False)
+    with pytest.raises(IllegalStateError, match="StopReplica"):
+        machines.batch.new_batch()
+    machines.batch.send_requests_to_brokers(3)
+    machines.batch.new_batch()
+
+
+def test_a_batch_is_sent_in_kafkas_order_and_only_to_live_brokers() -> None:
+    machines = Machines()
+    machines.context.leadership[TP] = LeaderIsrAndControllerEpoch(LeaderAndIsr(1, 4, (1,)), 3)
+    batch = machines.batch
+    batch.add_stop_replica_request_for_brokers([2, 9], TP, delete_partition=False)
+    batch.add_leader_and_isr_request_for_brokers(
+        [2, 9],
+        TP,
+        machines.context.leadership[TP],
+        machines.context.assignment(TP),
+        is_new=False,
+    )
+    batch.send_requests_to_brokers(3)
+    assert [(broker, item.api) for broker, item in machines.channels.sent] == [
+        (2, "LeaderAndIsr"),
+        (1, "UpdateMetadata"),
+        (2, "UpdateMetadata"),
+        (2, "StopReplica"),
+    ]
+    stop = machines.channels.sent[-1][1].request.topic_states[0].partition_states[0]
+    assert (stop.leader_epoch, stop.delete_partition) == (4, False)
+
+
+def test_a_replica_that_is_new_stays_new_within_a_batch() -> None:
+    machines = Machines()
+    state = LeaderIsrAndControllerEpoch(LeaderAndIsr(1, 0, (1, 2)), 3)
+    for is_new in (True, False):
+        machines.batch.add_leader_and_isr_request_for_brokers(
+            [2], TP, state, machines.context.assignment(TP), is_new=is_new
+        )
+    machines.batch.send_requests_to_brokers(3)
+    (told,) = machines.channels.sent[0][1].request.topic_states[0].partition_states
+    assert told.is_new

@@ -1,0 +1,173 @@
+"""Writes that ZooKeeper applied and whose replies were lost: each recognises itself, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from reference.adapters.zookeeper import KazooZooKeeperClient
+from reference.model import BrokerEndPoint, LeaderAndIsr, TopicPartition
+from reference.trace import NullTracer
+from reference.zk import zk_data
+from reference.zk.errors import (
+    BadVersionError,
+    ConnectionLossError,
+    ControllerMovedError,
+    NodeExistsError,
+)
+from reference.zk.kafka_zk_client import CommittedState, ControllerFence, KafkaZkClient
+from reference.zk.zk_data import ReplicaAssignment, TopicAssignment
+
+TP = TopicPartition("t", 0)
+STATE = LeaderAndIsr(leader=1, leader_epoch=0, isr=(1, 2))
+
+
+class LosingZooKeeperClient(KazooZooKeeperClient):
+    """Loses the reply, not the effect, of the next write that ends with the path ``lose_at``."""
+
+    lose_at = ""
+
+    async def _call(self, what: str, submit: Callable[[Any], Any]) -> Any:
+        result = await super()._call(what, submit)
+        operation, path = what.split(" ")
+        if operation in ("multi", "create") and path == self.lose_at:
+            self.lose_at = ""
+            raise ConnectionLossError(what)
+        return result
+
+
+@asynccontextmanager
+async def losing(address: str) -> AsyncIterator[tuple[LosingZooKeeperClient, KafkaZkClient]]:
+    zookeeper = LosingZooKeeperClient(address, 10_000, None)
+    zk_client = KafkaZkClient(zookeeper, tracer=NullTracer())
+    await zookeeper.start()
+    try:
+        await zk_client.make_sure_persistent_paths_exist()
+        yield zookeeper, zk_client
+        assert not zookeeper.lose_at, "no reply was lost"
+    finally:
+        await zookeeper.close()
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(test, 30))
+
+
+async def office(zk_client: KafkaZkClient) -> ControllerFence:
+    won = await zk_client.register_controller_and_increment_controller_epoch(1, 0)
+    await zk_client.create_topic(TopicAssignment("t", UUID(int=1), {0: ReplicaAssignment((1, 2))}), {})  # fmt: skip
+    return won.fence
+
+
+def test_an_election_that_was_won_unheard_is_won(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with losing(zookeeper_address) as (zookeeper, zk_client):
+            assert await zk_client.get_controller_epoch() is None
+            await zookeeper.create(zk_data.CONTROLLER_EPOCH, b"0")
+            zookeeper.lose_at = zk_data.CONTROLLER_EPOCH
+            won = await zk_client.register_controller_and_increment_controller_epoch(1, 0)
+            _, stat = await zookeeper.get(zk_data.CONTROLLER_EPOCH)
+            assert won.fence == ControllerFence(1, 1)
+            assert won.zxid == stat.mzxid
+
+    run(test())
+
+
+def test_an_election_lost_to_an_earlier_session_of_the_same_broker_is_lost(
+    zookeeper_address: str,
+) -> None:
+    async def test() -> None:
+        async with losing(zookeeper_address) as (_, old), losing(zookeeper_address) as (_, new):
+            await old.register_controller_and_increment_controller_epoch(1, 0)
+            with pytest.raises(ControllerMovedError):
+                await new.register_controller_and_increment_controller_epoch(1, 0)
+
+    run(test())
+
+
+def test_a_created_state_is_adopted(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with losing(zookeeper_address) as (zookeeper, zk_client):
+            fence = await office(zk_client)
+            zookeeper.lose_at = zk_data.state_path(TP)
+            results = await zk_client.create_topic_partition_states({TP: STATE}, fence)
+            _, stat = await zookeeper.get(zk_data.state_path(TP))
+            assert isinstance(results[TP], CommittedState)
+            assert results[TP].zxid == stat.mzxid
+            assert results[TP].state.leader_and_isr == STATE
+
+    run(test())
+
+
+def test_somebody_elses_state_is_not_adopted(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with losing(zookeeper_address) as (_, zk_client):
+            fence = await office(zk_client)
+            await zk_client.create_topic_partition_states({TP: STATE}, fence)
+            other = LeaderAndIsr(leader=2, leader_epoch=0, isr=(2,))
+            results = await zk_client.create_topic_partition_states({TP: other}, fence)
+            assert isinstance(results[TP], NodeExistsError)
+
+    run(test())
+
+
+def test_an_update_that_was_applied_unheard_is_committed_once(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with losing(zookeeper_address) as (zookeeper, zk_client):
+            fence = await office(zk_client)
+            await zk_client.create_topic_partition_states({TP: STATE}, fence)
+            zookeeper.lose_at = zk_data.state_path(TP)
+            results = await zk_client.update_leader_and_isr({TP: STATE}, fence)
+            assert isinstance(results[TP], CommittedState)
+            assert results[TP].state.leader_and_isr.partition_epoch == 1
+            # Without a lost reply the same conflict is a conflict, even with the same content.
+            results = await zk_client.update_leader_and_isr({TP: STATE}, fence)
+            assert isinstance(results[TP], BadVersionError)
+
+    run(test())
+
+
+def test_a_write_under_an_old_epoch_changes_nothing(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with losing(zookeeper_address) as (zookeeper, zk_client):
+            fence = await office(zk_client)
+            await zk_client.create_topic_partition_states({TP: STATE}, fence)
+            await zookeeper.set_data(zk_data.CONTROLLER_EPOCH, b"2")
+            before = await zookeeper.get(zk_data.state_path(TP))
+            with pytest.raises(ControllerMovedError):
+                await zk_client.update_leader_and_isr({TP: STATE}, fence)
+            with pytest.raises(ControllerMovedError):
+                await zk_client.delete_controller(fence)
+            assert await zookeeper.get(zk_data.state_path(TP)) == before
+            assert await zookeeper.exists(zk_data.CONTROLLER) is not None
+
+    run(test())
+
+
+def test_a_registration_that_was_applied_unheard_is_ones_own(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with losing(zookeeper_address) as (zookeeper, zk_client):
+            zookeeper.lose_at = zk_data.broker_path(1)
+            stat = await zk_client.register_broker(BrokerEndPoint(1, "h", 1), 0)
+            assert stat.ephemeral_owner == zookeeper.session_id
+            assert await zookeeper.exists(zk_data.broker_path(1)) == stat
+
+    run(test())
+
+
+def test_a_topic_that_was_created_unheard_is_ones_own(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with losing(zookeeper_address) as (zookeeper, zk_client):
+            topic = TopicAssignment("t", UUID(int=1), {0: ReplicaAssignment((1,))})
+            zookeeper.lose_at = zk_data.topic_path("t")
+            await zk_client.create_topic(topic, {})
+            assert await zk_client.get_replica_assignments(["t"]) == [topic]
+            with pytest.raises(NodeExistsError):
+                await zk_client.create_topic(TopicAssignment("t", UUID(int=2), topic.partitions), {})  # fmt: skip
+
+    run(test())

@@ -1,0 +1,102 @@
+"""Znodes as Kafka writes them, and what is not one."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from reference.model import BrokerEndPoint, LeaderAndIsr, LeaderRecoveryState, TopicPartition
+from reference.zk import zk_data
+from reference.zk.errors import ZnodeFormatError
+from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicAssignment
+
+TP = TopicPartition("t", 3)
+
+
+def test_controller_is_version_2() -> None:
+    data = zk_data.encode_controller(5, 1234)
+    assert json.loads(data) == {
+        "version": 2,
+        "brokerid": 5,
+        "timestamp": "1234",
+        "kraftControllerEpoch": -1,
+    }
+    assert zk_data.decode_controller(data) == 5
+    assert zk_data.decode_controller(b'{"version":1,"brokerid":2,"timestamp":"0"}') == 2
+
+
+def test_state_keeps_everything_but_the_version() -> None:
+    state = LeaderIsrAndControllerEpoch(LeaderAndIsr(1, 4, (1, 2), partition_epoch=9), 7)
+    data = zk_data.encode_state(state)
+    assert json.loads(data) == {
+        "controller_epoch": 7,
+        "leader": 1,
+        "version": 1,
+        "leader_epoch": 4,
+        "isr": [1, 2],
+    }
+    assert zk_data.decode_state(TP, data, 9) == state
+
+
+def test_recovery_state_is_written_only_while_recovering() -> None:
+    recovering = LeaderAndIsr(1, 4, (1,), LeaderRecoveryState.RECOVERING, 2)
+    state = LeaderIsrAndControllerEpoch(recovering, 7)
+    data = zk_data.encode_state(state)
+    assert json.loads(data)["leader_recovery_state"] == 1
+    assert zk_data.decode_state(TP, data, 2) == state
+
+
+def test_topic_is_version_3_with_kafkas_spelling_of_the_id() -> None:
+    topic = TopicAssignment(
+        "t",
+        UUID("a5a1a2b3-c4d5-4e6f-8a9b-0c1d2e3f4a5b"),
+        {0: ReplicaAssignment((1, 2, 3), (3,), (1,)), 10: ReplicaAssignment((2,))},
+    )
+    data = zk_data.encode_topic(topic)
+    assert json.loads(data) == {
+        "version": 3,
+        "topic_id": "paGis8TVTm-Kmwwd" + "Lj9KWw",
+        "partitions": {"0": [1, 2, 3], "10": [2]},
+        "adding_replicas": {"0": [3]},
+        "removing_replicas": {"0": [1]},
+    }
+    assert zk_data.decode_topic("t", data) == topic
+
+
+def test_a_topic_of_version_1_has_no_id() -> None:
+    topic = zk_data.decode_topic("t", b'{"version":1,"partitions":{"0":[1]}}')
+    assert topic == TopicAssignment("t", None, {0: ReplicaAssignment((1,))})
+
+
+def test_broker_is_version_5_and_any_plaintext_endpoint_is_read() -> None:
+    broker = BrokerEndPoint(1, "host", 9092, "rack-a")
+    data = zk_data.encode_broker(broker, 7)
+    assert json.loads(data)["version"] == 5
+    assert zk_data.decode_broker(1, data) == broker
+    kafkas = b'{"version":4,"endpoints":["SSL://a:1","PLAINTEXT://b:2"],"host":"a","port":1}'
+    assert zk_data.decode_broker(2, kafkas) == BrokerEndPoint(2, "b", 2)
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"leader":"x"}', b"\xff"])
+def test_a_foreign_znode_names_its_path(data: bytes) -> None:
+    for decode, path in (
+        (lambda: zk_data.decode_state(TP, data, 0), "/brokers/topics/t/partitions/3/state"),
+        (lambda: zk_data.decode_topic("t", data), "/brokers/topics/t"),
+        (lambda: zk_data.decode_broker(1, data), "/brokers/ids/1"),
+        (lambda: zk_data.decode_controller(data), "/controller"),
+    ):
+        with pytest.raises(ZnodeFormatError, match=path):
+            decode()
+
+
+def test_topic_ids_read_back_and_never_start_with_a_dash() -> None:
+    rng = Random(1)
+    for _ in range(200):
+        topic_id = zk_data.random_topic_id(rng)
+        text = zk_data.topic_id_to_string(topic_id)
+        assert len(text) == 22
+        assert not text.startswith("-")
+        assert zk_data.topic_id_from_string(text) == topic_id
