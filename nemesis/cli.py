@@ -27,7 +27,7 @@ from checkers.model import Outcome
 from history.errors import HistoryError, SparkError
 from history.run_directory import RunDirectory
 from nemesis import doctor, judge, scenario
-from nemesis.errors import EXIT_CRASH, EXIT_USAGE, NemesisError
+from nemesis.errors import EXIT_CRASH, EXIT_USAGE, NemesisError, UsageError
 from nemesis.faults import FAULTS
 from nemesis.launch import Interrupted, launch
 from nemesis.mutants import MUTANTS
@@ -46,6 +46,21 @@ app = typer.Typer(
 )
 _out = Console(soft_wrap=True, highlight=False, markup=False)
 _err = Console(stderr=True)
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not a whole number") from None
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"{text!r} is not a number") from None
+
 
 Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where runs are kept.")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON for machines.")]
@@ -68,13 +83,15 @@ def run(
     ],
     target: Annotated[str | None, typer.Option("--target", help="What is run.")] = None,
     runtime: Annotated[str | None, typer.Option("--runtime", help="Where it is run.")] = None,
-    brokers: Annotated[int | None, typer.Option("--brokers", metavar="N")] = None,
+    brokers: Annotated[int | None, typer.Option("--brokers", metavar="N", parser=_whole)] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", help="Default: random.")
+        int | None, typer.Option("--seed", metavar="N", parser=_whole, help="Default: random.")
     ] = None,
     time_limit: Annotated[
         float | None,
-        typer.Option("--time-limit", metavar="SECONDS", help="Warm-up, faults and heal."),
+        typer.Option(
+            "--time-limit", metavar="SECONDS", parser=_number, help="Warm-up, faults and heal."
+        ),
     ] = None,
     faults: Annotated[
         str | None, typer.Option("--faults", metavar="A,B", help="Only these kinds.")
