@@ -81,29 +81,28 @@ class ZkAdminManager:
     async def create_topics(
         self, topics: Sequence[TopicSpec], *, validate_only: bool, timeout_ms: int
     ) -> list[CreatedTopic]:
-        """Create each topic that is valid, and wait for the leaders of all; results in the order of ``topics``.
+        """Create each topic that is valid and wait for the leaders of all; results in their order.
 
-        REQUEST_TIMED_OUT means that the topic may exist, or exists without leaders yet.
+        Only the waiting is bounded by ``timeout_ms``: with 0, clients ask for no more than that the topics are
+        created. REQUEST_TIMED_OUT means that the topic exists without leaders yet.
         """
-        results = [
-            CreatedTopic(spec.name, ErrorCode.request_timed_out, "not done in time")
-            for spec in topics
-        ]
-        waiting: dict[int, CreatedTopic] = {}
+        results = [await self._create(spec, validate_only=validate_only) for spec in topics]
+        if validate_only:
+            return results
         try:
             async with asyncio.timeout(max(timeout_ms, 0) / 1000):
-                for index, spec in enumerate(topics):
-                    created = await self._create(spec, validate_only=validate_only)
-                    if validate_only or created.error is not ErrorCode.none:
-                        results[index] = created
-                    else:
-                        waiting[index] = created
-                for index, created in waiting.items():
-                    await self._wait_for_leaders(created)
-                    results[index] = created
+                for created in results:
+                    if created.error is ErrorCode.none:
+                        await self._wait_for_leaders(created)
         except TimeoutError:
-            _logger.info("creation of %s timed out", [spec.name for spec in topics])
-        return results
+            _logger.info("no leaders yet for some of %s", [spec.name for spec in topics])
+        return [self._settled(created) for created in results]
+
+    def _settled(self, created: CreatedTopic) -> CreatedTopic:
+        """The result, unless the topic still lacks a leader."""
+        if created.error is not ErrorCode.none or self._has_leaders(created):
+            return created
+        return CreatedTopic(created.name, ErrorCode.request_timed_out, "There are no leaders yet.")
 
     async def _create(self, spec: TopicSpec, *, validate_only: bool) -> CreatedTopic:
         try:
@@ -167,9 +166,14 @@ class ZkAdminManager:
         return assign_replicas_to_brokers(brokers, partitions, factor, self._rng)
 
     async def _wait_for_leaders(self, created: CreatedTopic) -> None:
-        partitions = [TopicPartition(created.name, p) for p in range(created.num_partitions)]
-        while not all(self._has_leader(tp, created.topic_id) for tp in partitions):
+        while not self._has_leaders(created):
             await asyncio.sleep(_LEADER_POLL_S)
+
+    def _has_leaders(self, created: CreatedTopic) -> bool:
+        return all(
+            self._has_leader(TopicPartition(created.name, partition), created.topic_id)
+            for partition in range(created.num_partitions)
+        )
 
     def _has_leader(self, topic_partition: TopicPartition, topic_id: UUID | None) -> bool:
         state = self._metadata_cache.partition_info(topic_partition)

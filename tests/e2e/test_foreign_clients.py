@@ -39,8 +39,18 @@ class Cluster:
 
     def __init__(self, runtime: LocalRuntime, directory: Path) -> None:
         self.directory = directory
-        self.bootstrap = ",".join(str(address) for address in runtime.bootstrap())
+        self._addresses = [str(address) for address in runtime.bootstrap()]
+        self.bootstrap = ",".join(self._addresses)
         self.client = {"bootstrap.servers": self.bootstrap}
+
+    def wait_until_complete(self) -> None:
+        """A broker listens before it is registered: return once each knows of all."""
+        deadline = time.monotonic() + DEADLINE_S
+        for address in self._addresses:
+            admin = AdminClient({"bootstrap.servers": address})
+            while len(admin.list_topics(timeout=DEADLINE_S).brokers) < len(self._addresses):
+                assert time.monotonic() < deadline, f"{address} does not know all brokers"
+                time.sleep(0.05)
 
     def create_topic(self, name: str, *, partitions: int = 1) -> None:
         """Create it with three replicas and return once every partition has a leader."""
@@ -81,7 +91,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with asyncio.Runner() as runner:
         runner.run(runtime.start())
         try:
-            yield Cluster(runtime, directory)
+            whole = Cluster(runtime, directory)
+            whole.wait_until_complete()
+            yield whole
         finally:
             runner.run(runtime.stop())
 
@@ -212,3 +224,26 @@ def test_kcat_lists_brokers_topics_and_the_controller(cluster: Cluster) -> None:
     (listed,) = (topic for topic in metadata["topics"] if topic["topic"] == "listed")
     assert [partition["partition"] for partition in listed["partitions"]] == [0, 1, 2]
     assert {replica["id"] for p in listed["partitions"] for replica in p["replicas"]} == {1, 2, 3}
+
+
+def test_a_topic_is_created_even_if_the_client_does_not_wait(cluster: Cluster) -> None:
+    topic = NewTopic("unawaited", num_partitions=1, replication_factor=3)
+    admin = AdminClient(cluster.client)
+
+    admin.create_topics([topic], operation_timeout=0)["unawaited"].result(DEADLINE_S)
+
+    deadline = time.monotonic() + DEADLINE_S
+    while "unawaited" not in admin.list_topics(timeout=DEADLINE_S).topics:
+        assert time.monotonic() < deadline, "the topic was not created"
+        time.sleep(0.05)
+
+
+def test_acks_0_and_acks_1_arrive(cluster: Cluster) -> None:
+    cluster.create_topic("weak")
+    for acks in ("0", "1"):
+        producer = Producer(cluster.client | {"acks": acks})
+        producer.produce("weak", key=acks, value=acks, partition=0)
+        assert producer.flush(DEADLINE_S) == 0
+
+    expected = [("0", "0", {}), ("1", "1", {})]
+    assert confluent_consume(cluster, "weak", len(expected)) == expected
