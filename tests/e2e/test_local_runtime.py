@@ -15,6 +15,7 @@ from typing import Any
 
 import psutil
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
@@ -155,7 +156,7 @@ async def pause_and_resume(runtime: LocalRuntime, watcher: Watcher) -> None:
 
 
 async def stall_a_follower(runtime: LocalRuntime, watcher: Watcher) -> None:
-    """Only its fetches are held: it leaves the ISR, yet answers and stays registered."""
+    """Only its fetches are held: it leaves the ISR once it lacks a record, yet answers and stays registered."""
     bootstrap = ",".join(map(str, runtime.bootstrap()))
     await asyncio.to_thread(create_topic, bootstrap, "stalled")
     await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})
@@ -163,6 +164,7 @@ async def stall_a_follower(runtime: LocalRuntime, watcher: Watcher) -> None:
     follower = next(broker for broker in (1, 2, 3) if broker != leader)
     link = Link(f"broker-{follower}", f"broker-{leader}", FETCH_API_KEY)
     await runtime.cut(frozenset({link}))
+    await asyncio.to_thread(produce, bootstrap, "stalled")
     await watcher.until(lambda: follower not in watcher.isr("stalled"))
     assert (await runtime.counters(frozenset({link})))[link].held_bytes > 0
     assert await asyncio.to_thread(watcher.registered) == {1, 2, 3}
@@ -175,6 +177,12 @@ def create_topic(bootstrap: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     futures = admin.create_topics([NewTopic(topic, num_partitions=1, replication_factor=3)])
     futures[topic].result(timeout=BOUND_S)
+
+
+def produce(bootstrap: str, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "1"})
+    producer.produce(topic, b"value")
+    assert producer.flush(BOUND_S) == 0
 
 
 HARNESS = textwrap.dedent(
