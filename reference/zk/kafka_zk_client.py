@@ -6,8 +6,7 @@ Three ideas live here, each in one place:
   session is connected, for as long as the session lives, never in another one.
 * **Fence** (``fenced``): every write of a controller is a multi that first checks the version of ``/controller_epoch``
   which its own election left. When that check fails, somebody else is the controller: ``ControllerMovedError``.
-* **Watches**: a change handler is registered for a path; a read of that path re-arms the watch. A watch is lost with
-  its connection, which calls the handler too, so whoever re-reads in the handler needs no other care.
+* **Watches** (``znode_watches``): a change handler is registered for a path, and a read of that path sets the watch.
 
 A write whose reply was lost is asked again and may then meet itself. It is recognised by what the znode holds, and
 counts as done. Source: kafka.zk.KafkaZkClient and kafka.zookeeper.ZooKeeperClient of Kafka 3.9.
@@ -28,7 +27,6 @@ from reference.ports import (
     Delete,
     SessionState,
     SetData,
-    Watch,
     ZnodeStat,
     ZooKeeperClient,
     ZooKeeperOp,
@@ -46,11 +44,12 @@ from reference.zk.errors import (
     ZnodeFormatError,
     ZooKeeperError,
 )
+from reference.zk.pipelining import pipelined
 from reference.zk.zk_data import LeaderIsrAndControllerEpoch, TopicAssignment
+from reference.zk.znode_watches import Handler, ZnodeWatches
 
 _logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
-_V = TypeVar("_V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,6 @@ class CommittedState:
 
 
 StateResult = CommittedState | ZooKeeperError
-Handler = Callable[[], None]
 StateChangeHandler = Callable[[SessionState], Awaitable[None] | None]
 
 
@@ -97,9 +95,8 @@ class KafkaZkClient:
         self._state = SessionState.CONNECTED
         self._session_changes: list[asyncio.Future[None]] = []
         self._state_change_handlers: list[StateChangeHandler] = []
-        self._data_handlers: dict[str, Handler] = {}
-        self._child_handlers: dict[str, Handler] = {}
-        self._armed: set[tuple[str, str]] = set()
+        self._data_watches = ZnodeWatches()
+        self._child_watches = ZnodeWatches()
         zookeeper.add_session_listener(self._on_session_state)
 
     # Session and watches
@@ -114,17 +111,17 @@ class KafkaZkClient:
 
     def register_znode_change_handler(self, path: str, handler: Handler) -> None:
         """Call the handler when the znode is created, deleted or written; armed by the next read of it."""
-        self._data_handlers[path] = handler
+        self._data_watches.register(path, handler)
 
     def register_znode_child_change_handler(self, path: str, handler: Handler) -> None:
         """Call the handler when children come or go; armed by the next listing."""
-        self._child_handlers[path] = handler
+        self._child_watches.register(path, handler)
 
     def unregister_znode_change_handler(self, path: str) -> None:
-        self._data_handlers.pop(path, None)
+        self._data_watches.unregister(path)
 
     def unregister_znode_child_change_handler(self, path: str) -> None:
-        self._child_handlers.pop(path, None)
+        self._child_watches.unregister(path)
 
     async def retry_request_until_connected(self, request: Callable[[], Awaitable[_T]]) -> _T:
         """Return the request's result, asking again after every lost connection while the session lives."""
@@ -292,7 +289,7 @@ class KafkaZkClient:
                 return None
             return zk_data.decode_broker(broker_id, data), stat.czxid
 
-        return dict(found for found in await _pipelined(ids, read) if found is not None)
+        return dict(found for found in await pipelined(ids, read) if found is not None)
 
     # Topics
 
@@ -313,7 +310,7 @@ class KafkaZkClient:
                 _logger.error("topic %s is ignored: %s", topic, error)
                 return None
 
-        return [found for found in await _pipelined(topics, read) if found is not None]
+        return [found for found in await pipelined(topics, read) if found is not None]
 
     async def topic_exists(self, topic: str) -> bool:
         return await self._exists(zk_data.topic_path(topic)) is not None
@@ -351,7 +348,7 @@ class KafkaZkClient:
                 _logger.error("%s is ignored: %s", topic_partition, error)
                 return None
 
-        return dict(found for found in await _pipelined(partitions, read) if found is not None)
+        return dict(found for found in await pipelined(partitions, read) if found is not None)
 
     async def create_topic_partition_states(
         self, states: Mapping[TopicPartition, LeaderAndIsr], fence: ControllerFence
@@ -364,8 +361,8 @@ class KafkaZkClient:
             except NodeExistsError:
                 return
 
-        await _pipelined(sorted({zk_data.partitions_path(tp.topic) for tp in states}), ensure)
-        await _pipelined([zk_data.partition_path(tp) for tp in states], ensure)
+        await pipelined(sorted({zk_data.partitions_path(tp.topic) for tp in states}), ensure)
+        await pipelined([zk_data.partition_path(tp) for tp in states], ensure)
 
         async def create(topic_partition: TopicPartition) -> tuple[TopicPartition, StateResult]:
             state = LeaderIsrAndControllerEpoch(
@@ -379,7 +376,7 @@ class KafkaZkClient:
             assert stat is not None
             return topic_partition, CommittedState(state, stat.mzxid)
 
-        return dict(await _pipelined(list(states), create))
+        return dict(await pipelined(list(states), create))
 
     async def update_leader_and_isr(
         self, states: Mapping[TopicPartition, LeaderAndIsr], fence: ControllerFence
@@ -406,7 +403,7 @@ class KafkaZkClient:
             assert stat is not None
             return topic_partition, CommittedState(state, stat.mzxid)
 
-        return dict(await _pipelined(list(states), write))
+        return dict(await pipelined(list(states), write))
 
     # Fenced writes
 
@@ -477,21 +474,20 @@ class KafkaZkClient:
     # Single operations
 
     async def _get(self, path: str) -> tuple[bytes, ZnodeStat]:
-        return await self._watched(
-            "data", path, self._data_handlers, lambda watch: self._zookeeper.get(path, watch)
+        return await self.retry_request_until_connected(
+            lambda: self._data_watches.read(path, lambda watch: self._zookeeper.get(path, watch))
         )
 
     async def _exists(self, path: str) -> ZnodeStat | None:
-        return await self._watched(
-            "data", path, self._data_handlers, lambda watch: self._zookeeper.exists(path, watch)
+        return await self.retry_request_until_connected(
+            lambda: self._data_watches.read(path, lambda watch: self._zookeeper.exists(path, watch))
         )
 
     async def _get_children(self, path: str) -> list[str]:
-        return await self._watched(
-            "children",
-            path,
-            self._child_handlers,
-            lambda watch: self._zookeeper.get_children(path, watch),
+        return await self.retry_request_until_connected(
+            lambda: self._child_watches.read(
+                path, lambda watch: self._zookeeper.get_children(path, watch)
+            )
         )
 
     async def _create(self, path: str, data: bytes) -> ZnodeStat:
@@ -505,34 +501,6 @@ class KafkaZkClient:
             await self._create(path, data)
         except NodeExistsError:
             await self.retry_request_until_connected(lambda: self._zookeeper.set_data(path, data))
-
-    async def _watched(
-        self,
-        kind: str,
-        path: str,
-        handlers: Mapping[str, Handler],
-        read: Callable[[Watch | None], Awaitable[_T]],
-    ) -> _T:
-        """Read, arming the registered handler's watch unless it is armed already."""
-
-        async def attempt() -> _T:
-            key = (kind, path)
-            if path not in handlers or key in self._armed:
-                return await read(None)
-
-            def fire() -> None:
-                self._armed.discard(key)
-                if (handler := handlers.get(path)) is not None:
-                    handler()
-
-            self._armed.add(key)
-            try:
-                return await read(fire)
-            except BaseException:
-                self._armed.discard(key)
-                raise
-
-        return await self.retry_request_until_connected(attempt)
 
     def _on_session_state(self, state: SessionState) -> Awaitable[None] | None:
         self._state = state
@@ -549,24 +517,6 @@ class KafkaZkClient:
                 await done
 
         return all_done()
-
-
-async def _pipelined(items: Sequence[_V], operation: Callable[[_V], Awaitable[_T]]) -> list[_T]:
-    """Start the operation on every item at once; results in order, or the first error once all are over."""
-
-    async def run(item: _V) -> _T:
-        return await operation(item)
-
-    tasks = [asyncio.create_task(run(item), name=f"zookeeper-operation {item}") for item in items]
-    results = await asyncio.gather(*tasks, return_exceptions=True)
-    # A deposed controller must learn that before anything else.
-    failures = [result for result in results if isinstance(result, BaseException)]
-    for failure in failures:
-        if isinstance(failure, ControllerMovedError):
-            raise failure
-    for failure in failures:
-        raise failure
-    return [result for result in results if not isinstance(result, BaseException)]
 
 
 def _written(results: Sequence[ZnodeStat | None]) -> ZnodeStat:

@@ -24,3 +24,13 @@ def expire(address: str, session_id: int) -> None:
     assert thief.client_id == (session_id, session_password(session_id)), "took over no session"
     thief.stop()
     thief.close()
+
+
+def drop_connection(address: str, session_id: int) -> None:
+    """Break the connection of a session that lives on: ZooKeeper drops it for whoever tries a wrong password."""
+    impostor = KazooClient(address, client_id=(session_id, b"\0" * 15 + b"\1"))
+    impostor.start()
+    assert impostor.client_id is not None
+    assert impostor.client_id[0] != session_id, "the wrong password was right"
+    impostor.stop()
+    impostor.close()

@@ -21,7 +21,7 @@ from tests.reference.controller.cluster import (
     run,
     until,
 )
-from tests.reference.session_expiry import expire
+from tests.reference.session_expiry import drop_connection, expire
 
 
 def test_the_first_broker_is_elected_with_epoch_1_in_one_multi(zookeeper_address: str) -> None:
@@ -359,5 +359,23 @@ def test_a_bounced_broker_is_failed_and_started_under_its_new_epoch(
             (new,) = epochs
             assert new > old
             assert first.elected("t", 0)[1] == ("offline", 1, 1, [1])
+
+    run(test())
+
+
+def test_watches_survive_a_lost_connection(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2) as (first, second):
+            for number in range(3):
+                session = first.zookeeper.session_id
+                states = len(first.tracer.of(Kind.SESSION_STATE))
+                await asyncio.to_thread(drop_connection, zookeeper_address, session)
+                await until(lambda: len(first.tracer.of(Kind.SESSION_STATE)) >= states + 2)  # noqa: B023
+                assert first.zookeeper.session_id == session
+                topic = f"t{number}"
+                await create_topic(second, topic, (1, 2))
+                await until(lambda: len(first.elected(topic, 0)) == 1)  # noqa: B023
+            assert first.controller.is_active
+            assert first.tracer.of(Kind.CONTROLLER_RESIGNED) == []
 
     run(test())
