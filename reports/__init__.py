@@ -1,0 +1,47 @@
+"""Reports: what a run came to, for a person (HTML), for a build server (JUnit) and for programs (JSON).
+
+Findings are data that checkers made; this package only renders them, and draws the history beside them.
+
+* ``html``      the page: start here. ``templates/`` holds its markup, style and script
+* ``figures``   series to plotly figures, as plain JSON
+* ``series``    history to series: faults, phases, controllers, partitions (``clients``: operations)
+* ``sampling``  fewer points that draw the same line
+* ``wording``   what each property promises, and how values are written
+* ``junit``     one test case per property
+
+``write`` does all three. Imports of ours: ``history`` and ``checkers``.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from checkers.model import Outcome
+from history.reader import open_history
+from history.run_directory import RunDirectory, RunInfo, write_atomically
+from reports.html import render as render_page
+from reports.junit import render as render_junit
+
+__all__ = ["Results", "write"]
+
+
+class Results(Outcome, frozen=True, kw_only=True):
+    """What ``results.json`` holds: the outcome, and what was run. Reads as an ``Outcome`` too."""
+
+    run: RunInfo
+
+
+def write(run: RunDirectory, outcome: Outcome) -> None:
+    """Write ``results.json``, ``junit.xml`` and ``report.html`` into the run's directory.
+
+    Each file is replaced in one step, in this order. Raises HistoryError when ``run.json`` or the ingested
+    history cannot be read, before anything is written; OSError when the directory cannot be written.
+    """
+    info = run.read_info()
+    history = open_history(run.history)
+    page = render_page(info, outcome, history)
+    fields = {name: getattr(outcome, name) for name in outcome.__struct_fields__}
+    results = msgspec.json.encode(Results(**{**fields, "run": info}))
+    write_atomically(run.results_file, msgspec.json.format(results) + b"\n")
+    write_atomically(run.junit_file, render_junit(info, outcome))
+    write_atomically(run.report_file, page.encode())

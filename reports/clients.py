@@ -1,0 +1,103 @@
+"""What clients felt: how many operations ended how, and how long they took.
+
+An operation is an ``invoke`` and its completion, paired by process and ``op``. It is counted where it
+completed and its latency drawn where it was invoked, so that an operation that hung shows at the fault it hung in. An
+operation without completion has no latency; it is counted as ``open``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from checkers.segment import Numbers, Segment
+from history.events import Kind
+from reports.sampling import Floats, bounds
+from reports.series import NS
+
+OUTCOMES: Final = (Kind.OK.value, Kind.FAIL.value, Kind.INFO.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """The completed operations of one function (``send``, ``poll``, ...), by time of invocation."""
+
+    invoked_s: Floats
+    latency_s: Floats
+    outcome: Numbers
+    """Index into ``OUTCOMES``."""
+    open: int
+    """How many were invoked and never completed."""
+
+    def __len__(self) -> int:
+        return len(self.invoked_s)
+
+    def counts(self) -> dict[str, int]:
+        """How many ended how, ``open`` included."""
+        ended = np.bincount(self.outcome, minlength=len(OUTCOMES)).tolist()
+        return {**dict(zip(OUTCOMES, ended, strict=True)), "open": self.open}
+
+
+def operations(rows: Segment, origin_ns: int) -> Mapping[str, Operations]:
+    """Return the operations of each function, the most frequent first."""
+    own = rows.where(rows.is_kind(Kind.INVOKE, *OUTCOMES) & (rows.numbers("op") >= 0))
+    if not len(own):
+        return {}
+    process, _ = own.codes("process")
+    function, names = own.codes("f")
+    invoke = own.is_kind(Kind.INVOKE)
+    op, time = own.numbers("op"), own.numbers("time")
+    order = np.lexsort((~invoke, op, process))
+    first, second = order[:-1], order[1:]
+    paired = invoke[first] & ~invoke[second]
+    paired &= (process[first] == process[second]) & (op[first] == op[second])
+    begun, ended = first[paired], second[paired]
+    outcome = np.zeros(len(own), dtype=np.int64)
+    for number, kind in enumerate(OUTCOMES):
+        outcome[own.is_kind(kind)] = number
+    by_time = np.argsort(time[begun], kind="stable")
+    begun, ended = begun[by_time], ended[by_time]
+    found: dict[str, Operations] = {}
+    for code, name in enumerate(names):
+        mine = function[begun] == code
+        invoked = int(np.count_nonzero(invoke & (function == code)))
+        if invoked:
+            start, stop = time[begun[mine]], time[ended[mine]]
+            found[name] = Operations(
+                invoked_s=(start - origin_ns) / NS,
+                latency_s=(stop - start) / NS,
+                outcome=outcome[ended[mine]],
+                open=invoked - int(mine.sum()),
+            )
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+
+def rates(
+    completed_s: Floats, outcome: Numbers, duration_s: float, width_s: float
+) -> tuple[Floats, dict[str, Floats]]:
+    """Return the middles of the bins in seconds, and per outcome the operations per second of each bin."""
+    bins = max(1, int(np.ceil(duration_s / width_s)))
+    place = np.minimum((completed_s / width_s).astype(np.int64), bins - 1)
+    per_s = {
+        kind: np.bincount(place[outcome == number], minlength=bins) / width_s
+        for number, kind in enumerate(OUTCOMES)
+    }
+    return np.asarray((np.arange(bins) + 0.5) * width_s, dtype=np.float64), per_s
+
+
+def quantiles(
+    invoked_s: Floats, latency_s: Floats, width_s: float, wanted: tuple[float, ...]
+) -> tuple[Floats, list[Floats]]:
+    """Return the middles of the bins that hold operations, and each wanted quantile (nearest rank) of the latencies."""
+    place = (invoked_s / width_s).astype(np.int64)
+    order = np.lexsort((latency_s, place))
+    starts, stops = bounds(place[order])
+    ranked = latency_s[order]
+    found = [
+        ranked[starts + np.ceil(share * (stops - starts)).astype(np.int64).clip(1) - 1]
+        for share in wanted
+    ]
+    return np.asarray((place[order][starts] + 0.5) * width_s, dtype=np.float64), found

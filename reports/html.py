@@ -1,0 +1,191 @@
+"""The page: one HTML file that needs nothing else, and may reach for nothing else.
+
+Markup, style and script are in ``templates/``; plotly's script is put into the page once. All values pass through
+Jinja's autoescaping; data for the script goes in as JSON in which no markup can begin. A content security policy in
+the page forbids the browser every request, so that the page stays the same wherever it is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import groupby
+from typing import Any, Final
+
+import msgspec
+import plotly.offline
+import yaml
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from checkers.model import Finding, Outcome, Verdict
+from checkers.segment import Segment
+from history.events import Kind
+from history.reader import History
+from history.run_directory import RunInfo
+from reports import clients, figures, series, wording
+from reports.marks import Marks, timeline
+
+MAX_FINDING_MARKS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A finding with its place on the page."""
+
+    anchor: str
+    finding: Finding
+
+
+def render(info: RunInfo, outcome: Outcome, history: History) -> str:
+    """Return the page. Raises HistoryError when the history cannot be read."""
+    rows = series.read(history)
+    run = series.extract(rows)
+    operations = clients.operations(rows, run.origin_ns)
+    found = _numbered(outcome)
+    broken = [one.finding for one in found if one.finding.verdict is Verdict.INVALID]
+    marks = Marks.of(run, _moments(broken, run.origin_ns))
+    epochs, epochs_left_out = figures.leader_epochs(run, marks)
+    drawn = {
+        "timeline": timeline(marks),
+        "controllers": figures.controllers(run, marks),
+        "leader-epochs": epochs,
+        **{
+            f"operations-{number}": figures.operations(name, one, run.duration_s, marks)
+            for number, (name, one) in enumerate(operations.items())
+        },
+    }
+    most = figures.points_per_line(run)
+    data = {
+        "figures": {name: figure for name, figure in drawn.items() if figure is not None},
+        "partition_layout": figures.partition_layout(marks),
+        "partitions": [
+            figures.partition_traces(one, run.duration_s, most) for one in run.partitions
+        ],
+    }
+    environment = _environment()
+    return environment.get_template("report.html").render(
+        info=info,
+        outcome=outcome,
+        results={result.property: result for result in outcome.results},
+        headline=_headline(outcome),
+        found=found,
+        groups=_grouped(found),
+        run=run,
+        drawn=drawn,
+        operations=operations,
+        events_by_kind=_facts(run, rows),
+        epochs_left_out=epochs_left_out,
+        points_per_line=most,
+        numbers=[
+            (result.property, *wording.quantity(name, value))
+            for result in outcome.results
+            for name, value in result.numbers.items()
+        ],
+        data=_script_json(data),
+        plotly=_plotly(),
+        when=lambda event: _when(event, run.origin_ns),
+    )
+
+
+def _headline(outcome: Outcome) -> str:
+    """What was proved or refuted, in one sentence."""
+    total, events = len(outcome.results), f"{outcome.events:,} events"
+    named = {
+        verdict: [one.property for one in outcome.results if one.verdict is verdict]
+        for verdict in Verdict
+    }
+    broken, undecided = named[Verdict.INVALID], named[Verdict.UNKNOWN]
+    if broken:
+        return f"{len(broken)} of {total} properties broken over {events}: {', '.join(broken)}."
+    if undecided:
+        names = ", ".join(undecided)
+        return f"{len(undecided)} of {total} properties undecided over {events}: {names}. None is broken."
+    if outcome.verdict is Verdict.UNKNOWN:
+        return f"All {total} properties held over {events}, but the history is not whole."
+    return f"All {total} properties held over {events}."
+
+
+def _numbered(outcome: Outcome) -> list[Numbered]:
+    """All findings, what is broken first, then what is undecided, then what is allowed."""
+    order = (Verdict.INVALID, Verdict.UNKNOWN, Verdict.VALID)
+    findings = [finding for result in outcome.results for finding in result.findings]
+    findings.sort(key=lambda finding: order.index(finding.verdict))
+    return [Numbered(f"finding-{n}", finding) for n, finding in enumerate(findings, start=1)]
+
+
+def _grouped(found: Iterable[Numbered]) -> list[list[Numbered]]:
+    """The findings of one property and verdict together, in the order of ``found``."""
+    return [
+        list(group)
+        for _, group in groupby(found, lambda one: (one.finding.verdict, one.finding.property))
+    ]
+
+
+def _moments(findings: Iterable[Finding], origin_ns: int) -> list[float]:
+    """When each finding was complete: its last timed event, in seconds."""
+    moments = []
+    for finding in findings:
+        times = [event.get("time", -1) for event in finding.events]
+        if times and max(times) >= origin_ns:
+            moments.append((max(times) - origin_ns) / series.NS)
+    return sorted(set(moments))[:MAX_FINDING_MARKS]
+
+
+def _when(event: Mapping[str, Any], origin_ns: int) -> str:
+    """An event's time in seconds since the first one; ZooKeeper's events have an order but no time."""
+    time = event.get("time", -1)
+    if time >= 0:
+        return f"{(time - origin_ns) / series.NS:,.6f}"
+    return f"zxid {event['zxid']}" if "zxid" in event else "–"
+
+
+def _facts(run: series.RunSeries, rows: Segment) -> list[tuple[str, str]]:
+    """A few counts that say what the run went through."""
+    applied = sum(fault.start_s is not None for fault in run.faults)
+    truncations = int(rows.is_kind(Kind.TRUNCATE).sum())
+    return [
+        ("run time", f"{run.duration_s:,.1f} s"),
+        ("faults applied", f"{applied:,}"),
+        ("controllers elected", f"{sum(not one.resigned for one in run.reigns):,}"),
+        ("leaders elected", f"{sum(len(one.leader_epochs) for one in run.partitions):,}"),
+        ("partitions", f"{len(run.partitions):,}"),
+        ("truncations", f"{truncations:,}"),
+    ]
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["promise"] = wording.promise
+    environment.filters["columns"] = wording.columns
+    environment.filters["yaml"] = _yaml
+    return environment
+
+
+def _yaml(value: Any) -> str:
+    plain = msgspec.to_builtins(value)
+    text: str = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100)
+    return text.rstrip()
+
+
+@cache
+def _plotly() -> Markup:
+    """Plotly's script. It must not close the element that holds it."""
+    script = plotly.offline.get_plotlyjs()
+    return Markup(script.replace("</script", "<\\/script"))  # noqa: S704
+
+
+def _script_json(data: Any) -> Markup:
+    """JSON that no parser of HTML can mistake for markup."""
+    text = msgspec.json.encode(data).decode()
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704

@@ -1,0 +1,94 @@
+"""JUnit XML: one test case per property, so that a build server shows a run as it shows tests.
+
+``invalid`` is a failure. ``unknown`` is an error, never a skip: build servers pass a build with skipped
+tests, but who saw nothing has proved nothing. Problems of the history itself are one more test case,
+``history``, present only if there are any.
+"""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable
+
+from checkers.model import Outcome, Result, Verdict
+from history.run_directory import RunInfo
+from reports.wording import event_line, promise
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold, however it is escaped."""
+
+_TAGS = {Verdict.INVALID: "failure", Verdict.UNKNOWN: "error"}
+
+
+def render(info: RunInfo, outcome: Outcome) -> bytes:
+    """Return the document, UTF-8 with its declaration."""
+    cases = [_case(info, result) for result in outcome.results]
+    if outcome.problems:
+        case = ET.Element("testcase", classname=_class(info), name="history")
+        _judge(case, Verdict.UNKNOWN, outcome.problems[0], outcome.problems)
+        cases.append(case)
+    counts = {
+        "tests": str(len(cases)),
+        "failures": str(sum(case.find("failure") is not None for case in cases)),
+        "errors": str(sum(case.find("error") is not None for case in cases)),
+        "skipped": "0",
+        "time": f"{outcome.seconds:.3f}",
+    }
+    suites = ET.Element("testsuites", {"name": "nemesis", **counts})
+    suite = ET.SubElement(suites, "testsuite", {"name": _xml(info.scenario), **counts})
+    if info.started_at:
+        suite.set("timestamp", _xml(info.started_at))
+    properties = ET.SubElement(suite, "properties")
+    for name, value in _about(info, outcome):
+        ET.SubElement(properties, "property", name=name, value=_xml(value))
+    suite.extend(cases)
+    ET.indent(suites)
+    document: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return document + b"\n"
+
+
+def _case(info: RunInfo, result: Result) -> ET.Element:
+    case = ET.Element("testcase", classname=_class(info), name=_xml(result.property), time="0")
+    findings = [one for one in result.findings if one.verdict is result.verdict]
+    if result.verdict is not Verdict.VALID:
+        message = findings[0].sentence if findings else "Nothing was observed."
+        lines = [promise(result.property), ""]
+        for finding in findings:
+            lines += [f"{finding.key}: {finding.sentence}"]
+            lines += [f"  during {fault}" for fault in finding.faults]
+            lines += [f"  {event_line(event)}" for event in finding.events]
+        if result.finding_count > len(result.findings):
+            lines.append(f"{result.finding_count:,} findings in all")
+        if info.replay:
+            lines.append(f"replay: {info.replay}")
+        _judge(case, result.verdict, message, lines)
+    output = ET.SubElement(case, "system-out")
+    output.text = _xml(f"{result.checked:,} {result.unit} checked")
+    return case
+
+
+def _judge(case: ET.Element, verdict: Verdict, message: str, lines: Iterable[str]) -> None:
+    answer = ET.SubElement(case, _TAGS[verdict], message=_xml(message), type=verdict.value)
+    answer.text = _xml("\n".join(lines))
+
+
+def _about(info: RunInfo, outcome: Outcome) -> list[tuple[str, str]]:
+    about = {
+        "seed": str(info.seed),
+        "target": info.target,
+        "runtime": info.runtime,
+        "mutant": info.mutant or "",
+        "verdict": outcome.verdict.value,
+        "events": str(outcome.events),
+        "replay": info.replay,
+    }
+    return [(name, value) for name, value in about.items() if value]
+
+
+def _class(info: RunInfo) -> str:
+    return _xml(f"nemesis.{info.scenario}")
+
+
+def _xml(text: str) -> str:
+    return _NOT_XML.sub("�", text)

@@ -1,0 +1,100 @@
+"""How things are said: what each property promises, and how an event's values are written.
+
+Promises are for readers of reports; the exact definitions stand at the head of each checker's module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+PROMISES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "single-controller": "Every controller epoch has one owner, and only the owner acts in it.",
+        "controller-epoch-grows": "The controller epoch grows by exactly one at each election.",
+        "stale-controller-fenced": "Nobody obeys a deposed controller, and ZooKeeper takes no change from it.",
+        "leader-epoch-grows": "The leader epoch of a partition never falls, and a new leader raises it.",
+        "one-leader-per-epoch": "In one leader epoch at most one broker acts as the partition's leader.",
+        "leader-from-isr": "A leader is elected from the in-sync replicas that are alive.",
+        "hw-bounded": "The high watermark is never above the log end of any in-sync replica.",
+        "hw-grows": "Within one leader epoch the high watermark never falls.",
+        "no-truncation-below-hw": "No in-sync replica cuts its log below a high watermark it was part of.",
+        "ack-after-commit": "With acks=all a produce is acknowledged only once it is committed.",
+        "log-matching": "Replicas hold the same records at the same offsets.",
+        "leader-completeness": "A new leader holds every record committed before its election.",
+        "lost-write": "No committed record disappears.",
+        "unseen": "Every acknowledged record is returned by the final reads.",
+        "duplicate": "No record is stored twice.",
+        "inconsistent-offset": "An offset holds one record, whoever reads it and whenever.",
+        "dirty-read": "No record is read whose send certainly failed.",
+        "nonmonotonic-poll": "A consumer never goes back or reads a record again.",
+        "poll-skip": "A consumer never skips a record.",
+        "nonmonotonic-send": "Successive acknowledged sends of one producer get growing offsets.",
+        "convergence": "After the faults are healed the cluster is whole again in time.",
+        "fault-effect": "Every fault struck measurably and was seen to be undone.",
+    }
+)
+
+_SHOWN_ELSEWHERE = frozenset({"time", "process", "kind", "seq", "row"})
+_MIN_RANGE = 5
+"""Fewer consecutive numbers than this are written one by one."""
+_MAX_RUNS = 12
+_MAX_TEXT = 600
+
+
+def promise(name: str) -> str:
+    """Return what a property promises, in one sentence; for one unknown here, its name as words."""
+    return PROMISES.get(name, f"{name.replace('-', ' ').capitalize()}.")
+
+
+def columns(event: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return (column, value as text) of what an event says beside when, who and what kind."""
+    return [(name, text(value)) for name, value in event.items() if name not in _SHOWN_ELSEWHERE]
+
+
+def text(value: Any) -> str:
+    """Return a value for reading. Long lists of numbers become ranges, long texts are cut and say so."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        numbers = bool(value) and all(isinstance(item, int) for item in value)
+        return f"[{_ranges(list(value)) if numbers else ', '.join(map(str, value))}]"
+    words = str(value)
+    return words if len(words) <= _MAX_TEXT else f"{words[:_MAX_TEXT]}… ({len(words):,} characters)"
+
+
+def event_line(event: Mapping[str, Any]) -> str:
+    """Return an event as one line of plain text."""
+    said = " ".join(f"{name}={value}" for name, value in columns(event))
+    time = event.get("time", -1)
+    when = f"{time / 1e9:.6f}s" if time >= 0 else "zookeeper"
+    return f"{when} {event.get('process', '?')} {event.get('kind', '?')} {said}".rstrip()
+
+
+def quantity(name: str, value: float) -> tuple[str, str]:
+    """Split a measured number into what it is and its value with the unit that its name ends in."""
+    what, _, unit = name.rpartition("_")
+    if what and unit in {"ms", "s", "ns", "us", "bytes", "records"}:
+        return what.replace("_", " "), f"{value:,.10g} {unit}"
+    return name.replace("_", " "), f"{value:,.10g}"
+
+
+def _ranges(numbers: list[int]) -> str:
+    """``1, 2, 3, 4, 5, 9`` as ``1–5, 9``; the order is kept, the middle of very long lists is left out."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    words: list[str] = []
+    for first, last in runs:
+        if last - first < _MIN_RANGE - 1:
+            words += [str(number) for number in range(first, last + 1)]
+        else:
+            words.append(f"{first}–{last}")
+    if len(words) > _MAX_RUNS:
+        left_out = len(words) - _MAX_RUNS
+        words = [*words[: _MAX_RUNS - 2], f"… {left_out:,} more …", *words[-2:]]
+    return ", ".join(words)

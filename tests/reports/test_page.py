@@ -1,0 +1,227 @@
+"""The page: what it says, that it says it safely, and that it needs nothing from outside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from plotly import graph_objects
+
+import reports
+from checkers.model import Finding, Outcome, Result, Verdict
+from history.errors import MissingHistoryError
+from history.run_directory import RunDirectory
+from tests.reports import story
+from tests.reports.conftest import Reported
+from tests.reports.pages import Page
+
+FETCHING = ("src", "srcset", "href", "action", "data", "poster", "background", "formaction")
+
+
+@pytest.fixture(scope="session")
+def page(reported: Reported) -> Page:
+    return Page.of(reported.page)
+
+
+@pytest.fixture(scope="session")
+def data(page: Page) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(page.by_id("data").text)
+    return found
+
+
+def outcome(*results: Result, problems: tuple[str, ...] = ()) -> Outcome:
+    verdicts = [result.verdict for result in results]
+    order = [Verdict.INVALID, Verdict.UNKNOWN, Verdict.VALID]
+    worst = next(verdict for verdict in order if verdict in verdicts)
+    return Outcome(
+        verdict=worst, results=results, events=10, engine="inline", seconds=0.1, problems=problems
+    )
+
+
+def rewritten(reported: Reported, tmp_path: Path, result: Outcome) -> Page:
+    """The page of the story's history with another outcome."""
+    run = RunDirectory(tmp_path / "run")
+    run.path.mkdir()
+    run.write_info(reported.run.read_info())
+    run.history.symlink_to(reported.run.history)
+    reports.write(run, result)
+    return Page.of(run.report_file.read_text())
+
+
+def test_needs_nothing_from_outside(page: Page) -> None:
+    for element in page.elements:
+        for name in FETCHING:
+            assert element.attributes.get(name, "#").startswith("#"), element
+        assert element.tag not in {"link", "img", "iframe", "object", "embed", "base", "form"}
+    (style,) = page.all("style")
+    assert "url(" not in style.text
+    assert "@import" not in style.text
+
+
+def test_forbids_the_browser_every_request(page: Page) -> None:
+    (policy,) = [
+        meta.attributes["content"]
+        for meta in page.all("meta")
+        if meta.attributes.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policy.startswith("default-src 'none'")
+    assert "http" not in policy
+
+
+def test_holds_plotly_once_and_stays_small(reported: Reported, page: Page) -> None:
+    large = [script for script in page.all("script") if len(script.text) > 1_000_000]
+    assert len(large) == 1
+    assert len(reported.page) < 8_000_000
+
+
+def test_runs_no_name_as_script(reported: Reported, page: Page) -> None:
+    assert story.EVIL not in reported.page
+    assert len(page.all("script")) == 3
+    assert f"{story.EVIL}-0" in [option.text for option in page.all("option")]
+    assert story.EVIL in page.by_id("finding-1").text
+
+
+def test_shows_every_finding_with_its_proof_its_faults_and_how_to_replay_it(
+    reported: Reported, page: Page
+) -> None:
+    findings = [one for result in reported.outcome.results for one in result.findings]
+    cards = [one for one in page.all("article") if "finding" in one.attributes.get("class", "")]
+    assert len(findings) == len(cards) > 3
+    for finding in findings:
+        (card,) = [
+            one
+            for one in cards
+            if finding.sentence in one.words and f"{finding.property} · {finding.key}" in one.words
+        ]
+        for event in finding.events:
+            assert event["process"] in card.words
+            assert event["kind"] in card.words
+            assert f"{(event['time'] - story.START) / 1e9:,.6f}" in card.words
+        for fault in finding.faults:
+            assert fault in card.words
+        assert story.info().replay in card.words
+    assert any(finding.faults for finding in findings)
+
+
+def test_leads_from_the_verdict_to_what_is_broken_first(page: Page) -> None:
+    verdict = page.by_id("verdict")
+    assert verdict.words.startswith("invalid 1 of 4 properties broken over")
+    assert [link.attributes["href"] for link in page.all("a") if "verdict" in link.path] == [
+        "#finding-1"
+    ]
+    assert page.by_id("finding-1").attributes["class"] == "card finding invalid"
+    places = [one.attributes.get("id") for one in page.elements]
+    assert places.index("verdict") < places.index("finding-1") < places.index("properties")
+
+
+def test_says_of_each_property_what_was_checked(reported: Reported, page: Page) -> None:
+    rows = [row.words for row in page.all("tr")]
+    for result in reported.outcome.results:
+        start = f"{result.property} {result.verdict} {result.checked:,} {result.unit}"
+        assert any(row.startswith(start) for row in rows), start
+
+
+def test_shows_what_was_measured_and_what_was_run(page: Page) -> None:
+    words = " ".join(row.words for row in page.all("tr"))
+    for said in (
+        "convergence leaders 1,830 ms",
+        "seed 7",
+        "target reference",
+        "planted bug hw-follows-leader",
+        "zookeeper 3.9.5",
+    ):
+        assert said in words
+    configuration = " ".join(pre.text for pre in page.all("pre"))
+    assert "min.insync.replicas: 2" in configuration
+    assert "fault: kill-controller" in configuration
+
+
+def test_names_every_fault(page: Page) -> None:
+    rows = [row.words for row in page.all("tr")]
+    for number, (name, start, stop, targets) in enumerate(story.FAULTS):
+        said = f"{number} {name} {', '.join(targets)} {start:.3f} {stop:.3f} {stop - start:.3f}"
+        assert any(row.startswith(said) for row in rows), said
+    assert any("skipped no such follower" in row for row in rows)
+
+
+def test_every_figure_is_one_that_plotly_knows(data: dict[str, Any]) -> None:
+    names = {"timeline", "controllers", "leader-epochs", "operations-0", "operations-1"}
+    assert set(data["figures"]) == names
+    for figure in data["figures"].values():
+        graph_objects.Figure(figure)
+    assert len(data["partitions"]) == 4
+    for traces in data["partitions"]:
+        graph_objects.Figure({"data": traces, "layout": data["partition_layout"]})
+
+
+def test_faults_shade_every_plot_over_time(data: dict[str, Any]) -> None:
+    plots = {name: one["layout"] for name, one in data["figures"].items() if name != "timeline"}
+    for layout in (*plots.values(), data["partition_layout"]):
+        bands = [(one["x0"], one["x1"]) for one in layout["shapes"] if one["type"] == "rect"]
+        assert bands == [(start, stop) for _, start, stop, _ in story.FAULTS]
+        labels = {note["text"] for note in layout["annotations"]}
+        assert {f"{name} {targets[0]}" for name, _, _, targets in story.FAULTS} == labels
+
+
+def test_says_what_keeps_a_run_from_being_judged(reported: Reported, tmp_path: Path) -> None:
+    nothing = Result(property="hw-grows", verdict=Verdict.UNKNOWN, checked=0)
+    page = rewritten(reported, tmp_path, outcome(nothing, problems=("broker-2 <is> missing",)))
+    verdict = page.by_id("verdict").words
+    assert "1 of 1 properties undecided over 10 events: hw-grows" in verdict
+    assert "broker-2 <is> missing" in verdict
+    assert any("Nothing was observed" in row.words for row in page.all("tr"))
+
+
+def test_what_is_broken_comes_before_what_is_allowed(reported: Reported, tmp_path: Path) -> None:
+    def result(name: str, verdict: Verdict) -> Result:
+        about = Finding(property=name, verdict=verdict, key="t-0", sentence=f"{name} it is.")
+        return Result(property=name, verdict=verdict, checked=1, findings=(about,), finding_count=1)
+
+    allowed = result("duplicate", Verdict.VALID)
+    undecided = result("unseen", Verdict.UNKNOWN)
+    broken = result("lost-write", Verdict.INVALID)
+    page = rewritten(reported, tmp_path, outcome(allowed, undecided, broken))
+    sentences = [page.by_id(f"finding-{n}").words for n in (1, 2, 3)]
+    assert [
+        "lost-write" in sentences[0],
+        "unseen" in sentences[1],
+        "duplicate" in sentences[2],
+    ] == [
+        True,
+        True,
+        True,
+    ]
+
+
+def test_a_run_without_traces_says_so_instead_of_drawing(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path, story.info(target="kafka", phases=["warm-up"]))
+    run.raw_file("harness").write_bytes(
+        b'{"time":1,"process":"harness","kind":"phase","detail":"warm-up"}\n'
+    )
+    story.ingest(run)
+    held = Result(property="unseen", verdict=Verdict.VALID, checked=1)
+    reports.write(run, outcome(held))
+    page = Page.of(run.report_file.read_text())
+    words = " ".join(one.words for one in page.all("p"))
+    assert "No controller traced its election." in words
+    assert "No broker traced a partition." in words
+    assert "The run was interrupted in phase warm-up." in page.by_id("verdict").words
+    assert set(json.loads(page.by_id("data").text)["figures"]) == {"timeline"}
+
+
+def test_results_read_back_as_they_were(reported: Reported) -> None:
+    content = reported.run.results_file.read_bytes()
+    assert msgspec.json.decode(content, type=Outcome) == reported.outcome
+    both = msgspec.json.decode(content, type=reports.Results)
+    assert both.run == reported.run.read_info()
+
+
+def test_writes_nothing_without_a_history(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path, story.info())
+    with pytest.raises(MissingHistoryError, match="there is no history"):
+        reports.write(run, outcome(Result(property="unseen", verdict=Verdict.VALID, checked=1)))
+    assert not run.results_file.exists()
+    assert not run.report_file.exists()

@@ -1,0 +1,208 @@
+"""What is drawn is what was recorded."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers import CHECKERS
+from checkers.segment import Segment
+from history.events import Event
+from history.schema import ordered, table
+from reports import clients, wording
+from reports.figures import partition_traces
+from reports.marks import Marks, with_marks
+from reports.sampling import bounds, nice_width, thinned
+from reports.series import Fault, RunSeries, extract
+
+TP = {"topic": "t", "topic_id": "id", "partition": 0}
+NS = 1_000_000_000
+
+
+def rows(events: Iterable[Event]) -> Segment:
+    return Segment.starting_at(ordered(table(events)), 0)
+
+
+def series(*events: Event) -> RunSeries:
+    return extract(rows(events))
+
+
+def event(seconds: float, process: str, kind: str, **columns: object) -> Event:
+    node = int(process[7:]) if process.startswith("broker-") else None
+    time = 100 * NS + round(seconds * NS)
+    return Event(time=time, process=process, kind=kind, node=node, **columns)  # type: ignore[arg-type]
+
+
+def test_time_counts_from_the_first_event() -> None:
+    found = series(
+        event(2, "harness", "phase", detail="a"), event(5, "harness", "phase", detail="b")
+    )
+    assert found.origin_ns == 102 * NS
+    assert found.duration_s == 3.0
+    assert [(one.name, one.start_s, one.stop_s) for one in found.phases] == [
+        ("a", 0.0, 3.0),
+        ("b", 3.0, 3.0),
+    ]
+
+
+def test_a_fault_is_in_force_from_its_effect_to_its_heal() -> None:
+    about = {"fault": "pause", "fault_id": 4, "targets": ["broker-1"]}
+    (fault,) = series(
+        event(0, "nemesis", "fault-invoke", **about),
+        event(1, "nemesis", "fault-applied", **about, effect="measured", detail="{}"),
+        event(4, "nemesis", "fault-healed", **about, effect="verified"),
+    ).faults
+    assert fault == Fault(
+        4, "pause", ("broker-1",), 0.0, 1.0, 4.0, "measured", "verified", "", "{}"
+    )
+
+
+def test_a_fault_that_was_never_healed_shades_to_the_end() -> None:
+    found = series(
+        event(1, "nemesis", "fault-applied", fault="pause", fault_id=1, targets=["broker-1"]),
+        event(9, "harness", "phase", detail="end"),
+    )
+    assert [(start, stop) for _, start, stop in Marks.of(found).bands] == [(0.0, 8.0)]
+
+
+def test_the_isr_is_what_was_committed_not_what_a_broker_believed() -> None:
+    (one,) = series(
+        event(0, "broker-1", "leader-elected", **TP, leader=1, leader_epoch=0, isr=[1, 2]),
+        event(1, "broker-1", "become-leader", **TP, leader_epoch=0, isr=[1, 2, 3]),
+        event(2, "broker-1", "isr-change-committed", **TP, leader_epoch=0, isr=[1]),
+    ).partitions
+    assert one.isr == ((0.0, (1, 2)), (2.0, (1,)))
+    assert one.leaders == (1,)
+
+
+def test_without_traced_elections_a_brokers_own_word_is_drawn() -> None:
+    (one,) = series(
+        event(0, "broker-3", "become-leader", **TP, leader_epoch=2, isr=[3], log_end_offset=7)
+    ).partitions
+    assert one.leaders == (3,)
+    assert one.leader_epochs.y.tolist() == [2]
+    assert one.log_ends[3].y.tolist() == [7]
+
+
+def test_a_line_ends_where_its_log_was_cut() -> None:
+    (one,) = series(
+        event(0, "broker-1", "append", **TP, log_end_offset=9),
+        event(1, "broker-1", "truncate", **TP, log_end_offset=4),
+    ).partitions
+    traces = {trace["name"]: trace for trace in partition_traces(one, 2.0, 10)}
+    assert np.frombuffer(_bytes(traces["LEO broker-1"]["y"]), "<i4").tolist() == [9, 4, 4]
+    assert np.frombuffer(_bytes(traces["LEO broker-1"]["x"]), "<f4").tolist() == [0, 1, 2]
+
+
+def test_operations_are_paired_by_process_and_number() -> None:
+    found = clients.operations(
+        rows(
+            [
+                event(0, "producer-0", "invoke", op=1, f="send"),
+                event(0.1, "producer-1", "invoke", op=1, f="send"),
+                event(0.5, "producer-1", "info", op=1, f="send"),
+                event(2, "producer-0", "ok", op=1, f="send"),
+                event(3, "producer-0", "invoke", op=2, f="send"),
+                event(4, "consumer-0", "invoke", op=1, f="poll"),
+                event(4.25, "consumer-0", "fail", op=1, f="poll"),
+            ]
+        ),
+        100 * NS,
+    )
+    assert list(found) == ["send", "poll"]
+    assert found["send"].latency_s.tolist() == pytest.approx([2.0, 0.4])
+    assert found["send"].counts() == {"ok": 1, "fail": 0, "info": 1, "open": 1}
+    assert found["poll"].counts() == {"ok": 0, "fail": 1, "info": 0, "open": 0}
+
+
+def test_rates_count_every_operation_once() -> None:
+    completed, outcome = np.array([0.1, 0.9, 1.5, 3.0]), np.array([0, 0, 1, 2])
+    middle, per_s = clients.rates(completed, outcome, 3.0, 0.5)
+    assert len(middle) == 6
+    assert {kind: values.sum() * 0.5 for kind, values in per_s.items()} == {
+        "ok": 2,
+        "fail": 1,
+        "info": 1,
+    }
+    assert per_s["info"][-1] == 2.0
+
+
+def test_quantiles_are_those_of_each_bin() -> None:
+    invoked = np.array([0.0] * 100 + [5.0])
+    latency = np.array([*range(1, 101), 7.0], dtype=np.float64)
+    middle, (half, most, worst) = clients.quantiles(invoked, latency, 1.0, (0.5, 0.99, 1.0))
+    assert middle.tolist() == [0.5, 5.5]
+    assert (half.tolist(), most.tolist(), worst.tolist()) == ([50, 7], [99, 7], [100, 7])
+
+
+@given(st.lists(st.integers(-50, 50), min_size=1, max_size=400), st.integers(4, 60))
+def test_thinning_keeps_ends_and_extremes(values: list[int], most: int) -> None:
+    x, y = np.arange(len(values), dtype=np.float64), np.array(values, dtype=np.int64)
+    kept = thinned(x, y, most)
+    assert len(kept) <= max(4, most)
+    assert kept.tolist() == sorted(set(kept.tolist()))
+    assert {0, len(values) - 1} <= set(kept.tolist())
+    assert (y[kept].min(), y[kept].max()) == (min(values), max(values))
+
+
+def test_bounds_of_runs() -> None:
+    starts, stops = bounds(np.array([3, 3, 1, 4, 4]))
+    assert list(zip(starts.tolist(), stops.tolist(), strict=True)) == [(0, 2), (2, 3), (3, 5)]
+    assert bounds(np.array([], dtype=np.int64))[0].tolist() == []
+
+
+@given(st.floats(1e-6, 1e6))
+def test_bins_are_round_and_few(duration_s: float) -> None:
+    width = nice_width(duration_s, 100)
+    assert duration_s / width <= 101
+    assert duration_s / width >= 30
+    assert f"{width:.0e}"[0] in "125"
+
+
+def test_names_of_faults_do_not_overlap() -> None:
+    faults = tuple(
+        Fault(
+            number, "kill-controller", ("broker-1",), start_s=2.0 * number, stop_s=2.0 * number + 1
+        )
+        for number in range(30)
+    )
+    layout = with_marks([], {"height": 200}, Marks(60.0, faults, ()))["layout"]
+    assert len(layout["annotations"]) == 30
+    names = [note["text"] for note in layout["annotations"]]
+    assert "#29" in names or "kill-controller broker-1" in names[-1]
+    assert len([shape for shape in layout["shapes"] if shape["type"] == "rect"]) == 30
+
+
+def test_every_property_has_a_sentence() -> None:
+    assert set(CHECKERS) <= set(wording.PROMISES)
+    assert wording.promise("no-such-thing") == "No such thing."
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ([1, 2, 3], "[1, 2, 3]"),
+        ([0, 1, 2, 3, 4, 9], "[0–4, 9]"),
+        (list(range(0, 60, 2)), "[0, 2, 4, 6, 8, 10, 12, 14, 16, 18, … 18 more …, 56, 58]"),
+        ([], "[]"),
+        (["broker-1"], "[broker-1]"),
+        (True, "yes"),
+        ("x" * 700, "x" * 600 + "… (700 characters)"),
+    ],
+)
+def test_values_are_written_for_people(value: object, said: str) -> None:
+    assert wording.text(value) == said
+
+
+def test_units_stand_last_in_names_of_numbers() -> None:
+    assert wording.quantity("without_leader_ms", 1830.0) == ("without leader", "1,830 ms")
+    assert wording.quantity("elections", 3.0) == ("elections", "3")
+
+
+def _bytes(packed: dict[str, str]) -> bytes:
+    return base64.b64decode(packed["bdata"])
