@@ -266,6 +266,7 @@ def _fetch_params(message: Any) -> FetchParams:
         min_bytes=min(message.min_bytes, max_bytes),
         max_bytes=max_bytes,
         isolation=isolation,
+        replica_epoch=-1 if state is None else state.replica_epoch,
     )
 
 
