@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import plotly.offline
@@ -26,8 +26,6 @@ from history.reader import History
 from history.run_directory import RunInfo
 from reports import clients, figures, series, wording
 from reports.marks import Marks, timeline
-
-MAX_FINDING_MARKS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +42,7 @@ def render(info: RunInfo, outcome: Outcome, history: History) -> str:
     run = series.extract(rows)
     operations = clients.operations(rows, run.origin_ns)
     found = _numbered(outcome)
-    broken = [one.finding for one in found if one.finding.verdict is Verdict.INVALID]
-    marks = Marks.of(run, _moments(broken, run.origin_ns))
+    marks = Marks.of(run, _moments(outcome, run.origin_ns))
     epochs, epochs_left_out = figures.leader_epochs(run, marks)
     drawn = {
         "timeline": timeline(marks),
@@ -123,14 +120,19 @@ def _grouped(found: Iterable[Numbered]) -> list[list[Numbered]]:
     ]
 
 
-def _moments(findings: Iterable[Finding], origin_ns: int) -> list[float]:
-    """When each finding was complete: its last timed event, in seconds."""
-    moments = []
-    for finding in findings:
-        times = [event.get("time", -1) for event in finding.events]
-        if times and max(times) >= origin_ns:
-            moments.append((max(times) - origin_ns) / series.NS)
-    return sorted(set(moments))[:MAX_FINDING_MARKS]
+def _moments(outcome: Outcome, origin_ns: int) -> list[float]:
+    """When each broken property was first proved to be: the last timed event of its earliest finding, in seconds."""
+    moments = set()
+    for result in outcome.results:
+        ends = [
+            max(event.get("time", -1) for event in finding.events)
+            for finding in result.findings
+            if finding.verdict is Verdict.INVALID and finding.events
+        ]
+        timed = [end for end in ends if end >= origin_ns]
+        if timed:
+            moments.add((min(timed) - origin_ns) / series.NS)
+    return sorted(moments)
 
 
 def _when(event: Mapping[str, Any], origin_ns: int) -> str:

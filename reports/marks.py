@@ -23,6 +23,7 @@ MARGIN_PX: Final = TOP_PX + BOTTOM_PX
 LEGEND_PX: Final = 46
 """From the bottom of the plot down to its legend: below the ticks and the title of the axis."""
 MAX_LABEL: Final = 34
+MIN_BAR_PX: Final = 4
 
 FAULT_COLOURS: Final = (
     *("#d9822b", "#c2497c", "#7a5cc0", "#2b8fb3", "#8a9a2b", "#b35c3c", "#4f7d5c", "#6b7280"),
@@ -94,19 +95,8 @@ def timeline(marks: Marks) -> dict[str, Any] | None:
     """The run at a glance: a lane of phases, and one lane per kind of fault."""
     if not marks.phases and not marks.faults:
         return None
-    scale = PLOT_WIDTH_PX / max(marks.duration_s, 1e-9)
-    phases = [
-        (
-            phase.name,
-            phase.start_s,
-            phase.stop_s,
-            phase.name
-            if (phase.stop_s - phase.start_s) * scale > CHARACTER_PX * len(phase.name)
-            else "",
-        )
-        for phase in marks.phases
-    ]
-    bars = [_bar("phases", phases, "#7b8494")] if phases else []
+    phases = [(phase.name, phase.start_s, phase.stop_s, phase.name) for phase in marks.phases]
+    bars = [_bar("phases", phases, "#7b8494", marks, beside="")] if phases else []
     kinds = list(dict.fromkeys(fault.name for fault in marks.faults))
     for kind in kinds:
         own = [item for item in marks.bands if item[0].name == kind]
@@ -115,7 +105,7 @@ def timeline(marks: Marks) -> dict[str, Any] | None:
             for fault, start_s, stop_s in own
         ]
         shade = FAULT_COLOURS[kinds.index(kind) % len(FAULT_COLOURS)]
-        bars.append(_bar(kind, spans, shade))
+        bars.append(_bar(kind, spans, shade, marks, beside="outside"))
     skipped = [fault for fault in marks.faults if fault.skipped]
     if skipped:
         bars.append(
@@ -143,8 +133,29 @@ def timeline(marks: Marks) -> dict[str, Any] | None:
     return with_marks(bars, layout, bare)
 
 
-def _bar(lane: str, spans: Sequence[tuple[str, float, float, str]], shade: str) -> dict[str, Any]:
-    """Horizontal bars in one lane: (what it is, start, stop, the words inside)."""
+def _bar(
+    lane: str,
+    spans: Sequence[tuple[str, float, float, str]],
+    shade: str,
+    marks: Marks,
+    *,
+    beside: str,
+) -> dict[str, Any]:
+    """Horizontal bars in one lane: (what it is, start, stop, the words inside).
+
+    Words that do not fit inside stand ``beside`` the bar, or nowhere if that is empty.
+    """
+    scale = PLOT_WIDTH_PX / max(marks.duration_s, 1e-9)
+    fits = [(stop - start) * scale > CHARACTER_PX * len(words) for _, start, stop, words in spans]
+    words = [
+        html.escape(one) if fit or beside else ""
+        for (_, _, _, one), fit in zip(spans, fits, strict=True)
+    ]
+    # A fault may be over in a millisecond: its outline keeps it visible.
+    outlines = [
+        "rgba(255,255,255,0.6)" if (stop - start) * scale > MIN_BAR_PX else shade
+        for _, start, stop, _ in spans
+    ]
     return {
         "type": "bar",
         "orientation": "h",
@@ -152,19 +163,19 @@ def _bar(lane: str, spans: Sequence[tuple[str, float, float, str]], shade: str) 
         "y": [html.escape(lane)] * len(spans),
         "base": [start for _, start, _, _ in spans],
         "x": [stop - start for _, start, stop, _ in spans],
-        "text": [html.escape(words) for _, _, _, words in spans],
-        "textposition": "inside",
+        "text": words,
+        "textposition": ["inside" if fit or not beside else beside for fit in fits],
         "insidetextanchor": "middle",
         "constraintext": "none",
-        "cliponaxis": True,
         "textangle": 0,
-        "textfont": {"size": 10, "color": "#ffffff"},
+        "textfont": {"size": 10},
+        "insidetextfont": {"size": 10, "color": "#ffffff"},
         "hovertext": [
             f"{html.escape(what)}: {start:.3f}–{stop:.3f} s ({stop - start:.3f} s)"
             for what, start, stop, _ in spans
         ],
         "hoverinfo": "text",
-        "marker": {"color": shade, "line": {"width": 0}},
+        "marker": {"color": shade, "line": {"width": 1.5, "color": outlines}},
     }
 
 
@@ -180,8 +191,8 @@ def _shapes(marks: Marks) -> list[dict[str, Any]]:
             "y0": 0,
             "y1": 1,
             "fillcolor": marks.colour(fault),
-            "opacity": 0.15,
-            "line": {"width": 0},
+            "opacity": 0.16,
+            "line": {"width": 1, "color": marks.colour(fault)},
         }
         for fault, start_s, stop_s in marks.bands
     ]

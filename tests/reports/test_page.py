@@ -225,3 +225,20 @@ def test_writes_nothing_without_a_history(tmp_path: Path) -> None:
         reports.write(run, outcome(Result(property="unseen", verdict=Verdict.VALID, checked=1)))
     assert not run.results_file.exists()
     assert not run.report_file.exists()
+
+
+def test_marks_when_a_property_was_first_proved_broken(
+    reported: Reported, data: dict[str, Any]
+) -> None:
+    findings = [
+        finding
+        for result in reported.outcome.results
+        for finding in result.findings
+        if finding.verdict is Verdict.INVALID
+    ]
+    first_s = min(max(event["time"] for event in one.events) for one in findings)
+    for figure in data["figures"].values():
+        red = [
+            one["x0"] for one in figure["layout"]["shapes"] if one["line"].get("dash") == "solid"
+        ]
+        assert red == [(first_s - story.START) / 1e9]
