@@ -11,19 +11,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import threading
-from contextlib import suppress
 
 from rich.console import Console
 
-from history import spark
-from history.errors import SparkError
 from history.run_directory import RunDirectory
 from nemesis.errors import HarnessError
 from nemesis.preflight import Order
 from nemesis.progress import Progress
 from nemesis.run import Run
 from nemesis.runtimes.base import RuntimeFailure
+from nemesis.warm_spark import warm_spark
 
 LOG_FILE = "harness.log"
 _logger = logging.getLogger("nemesis")
@@ -52,7 +49,7 @@ def launch(order: Order, directory: RunDirectory, console: Console) -> None:
                 plan=order.plan,
                 runtime=order.runtime(directory.path),
                 show=progress.show,
-                on_load_over=lambda: _warm_spark(order),
+                on_faults_over=lambda: _begin_checking(order),
             )
             interrupted = asyncio.run(_execute(run))
         if interrupted:
@@ -101,13 +98,6 @@ async def _execute(run: Run) -> bool:
     return interrupted
 
 
-def _warm_spark(order: Order) -> None:
-    """Start Spark beside the end of the run: its seconds are then not added to the checks'."""
-    if order.engine != "spark":
-        return
-
-    def start() -> None:
-        with suppress(SparkError):  # the check starts it again and says what is wrong
-            spark.session(order.spark_master)
-
-    threading.Thread(target=start, name="spark", daemon=True).start()
+def _begin_checking(order: Order) -> None:
+    if order.engine == "spark":
+        warm_spark(order.spark_master)

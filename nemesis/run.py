@@ -64,16 +64,16 @@ class Run:
         plan: Plan,
         runtime: Runtime,
         show: Callable[[Status], None],
-        on_load_over: Callable[[], None] = lambda: None,
+        on_faults_over: Callable[[], None] = lambda: None,
     ) -> None:
-        """``show`` is called a few times a second; ``on_load_over`` once, when the clients have stopped."""
+        """``show`` is called a few times a second; ``on_faults_over`` once, after the faults."""
         self._directory = directory
         self._scenario = scenario
         self._seed = seed
         self._plan = plan
         self._runtime = runtime
         self._ticker = Ticker(show)
-        self._on_load_over = on_load_over
+        self._on_faults_over = on_faults_over
         self._phases: list[str] = []
         self._sinks: dict[str, FileSink] = {}
         self._harness = self._recorder("harness", "harness")
@@ -133,7 +133,6 @@ class Run:
                 await asyncio.sleep(phases.quiet_s)
             finally:
                 await workload.stop()
-            self._on_load_over()
             self._phase("final-reads")
             await workload.final_reads(phases.final_reads_s)
             self._phase("convergence")
@@ -154,6 +153,7 @@ class Run:
             for name, until_s in (("faults", phases.warm_up_s), ("heal", end_s)):
                 await self._until(start + until_s, conducted)
                 self._phase(name)
+            self._on_faults_over()
             await conducted
             await self._until(start + scenario.time_limit_s)
         finally:

@@ -1,0 +1,33 @@
+"""Spark's early start: session, Python workers and the checkers' imports, beside the end of a run.
+
+Together they take seconds that would otherwise be added to the checks'. Workers are used again, so what
+one task has imported is there for the next.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+
+import checkers.engine
+import history.ingest
+from history import spark
+from history.errors import SparkError
+
+
+def warm_spark(master: str | None) -> None:
+    """Start in the background; a failure shows when the checks start Spark again."""
+    threading.Thread(target=_warm, args=(master,), name="spark", daemon=True).start()
+
+
+def _warm(master: str | None) -> None:
+    with suppress(SparkError):
+        session = spark.session(master)
+        # Machines of a real cluster do not have this module, and their workers are not ours to warm.
+        if spark.is_local(session.sparkContext.master):
+            spark.run_all(session, touch, range(session.sparkContext.defaultParallelism))
+
+
+def touch(number: int) -> tuple[int, str, str]:
+    """What a task does to have everything imported: it is in this module."""
+    return number, checkers.engine.__name__, history.ingest.__name__
