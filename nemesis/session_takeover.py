@@ -12,11 +12,11 @@ the server; the history attributes it to the nemesis.
 
 from __future__ import annotations
 
+import socket
 import struct
-
-from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException
-from kazoo.handlers.threading import KazooTimeoutError
+from contextlib import suppress
+from enum import Enum, auto
+from typing import BinaryIO
 
 PASSWORD_BYTES = 16
 _SUPER_SECRET = 0xB3415C00
@@ -25,6 +25,17 @@ _INCREMENT = 0xB
 _MASK_48 = (1 << 48) - 1
 
 ATTACH_TIMEOUT_S = 3.0
+ATTEMPTS = 20
+_CLOSE_SESSION = -11
+
+
+class Reply(Enum):
+    """What a server made of attaching and closing."""
+
+    CLOSED = auto()
+    TAKEN_BACK = auto()
+    """The connection went away before the close was answered; it may have been carried out or not."""
+    NO_SESSION = auto()
 
 
 class JavaRandom:
@@ -53,20 +64,66 @@ def session_password(session_id: int) -> bytes:
 def end_session(hosts: str, session_id: int) -> bool:
     """Attach to the session and close it; blocks up to a few seconds, so call it in a thread.
 
-    Returns whether the attachment worked; False when the session was gone already or ZooKeeper did not answer.
-    ``session_id`` is signed, as ``ephemeralOwner`` is.
+    ``hosts`` is ZooKeeper's connect string, ``session_id`` signed as ``ephemeralOwner`` is. Returns whether it was
+    us who ended it; False when the session was gone already, no server answered, or its owner took it back each time.
     """
-    client = KazooClient(
-        hosts=hosts,
-        timeout=ATTACH_TIMEOUT_S,
-        client_id=(session_id, session_password(session_id)),
+    request = _connect_request(session_id) + _close_request()
+    attached = False
+    for host_and_port in hosts.split(",") * ATTEMPTS:
+        host, _, port = host_and_port.rpartition(":")
+        with suppress(OSError, EOFError):
+            match _exchange((host, int(port)), request):
+                case Reply.CLOSED:
+                    return True
+                case Reply.TAKEN_BACK:
+                    attached = True
+                case Reply.NO_SESSION:
+                    return attached
+    return False
+
+
+def _connect_request(session_id: int) -> bytes:
+    """ConnectRequest: protocol version, last zxid seen, time-out in ms, session, password, read-only."""
+    password = session_password(session_id)
+    body = struct.pack(
+        f">iqiqi{PASSWORD_BYTES}s?",
+        0,
+        0,
+        round(ATTACH_TIMEOUT_S * 1000),
+        session_id,
+        PASSWORD_BYTES,
+        password,
+        False,
     )
-    try:
-        client.start(timeout=ATTACH_TIMEOUT_S)
-        identity = client.client_id
-        return identity is not None and identity[0] == session_id
-    except (KazooException, KazooTimeoutError):
-        return False
-    finally:
-        client.stop()
-        client.close()
+    return struct.pack(">i", len(body)) + body
+
+
+def _close_request() -> bytes:
+    """RequestHeader: xid, type closeSession."""
+    return struct.pack(">iii", 8, 1, _CLOSE_SESSION)
+
+
+def _exchange(address: tuple[str, int], request: bytes) -> Reply:
+    """Send both requests in one write: the owner reconnects within milliseconds and takes its session back.
+
+    Raises OSError or EOFError when the server did not even answer the first.
+    """
+    with socket.create_connection(address, timeout=ATTACH_TIMEOUT_S) as connection:
+        connection.sendall(request)
+        with connection.makefile("rb") as replies:
+            attached: int = struct.unpack_from(">iiq", _read_frame(replies))[2]
+            if not attached:
+                return Reply.NO_SESSION
+            try:
+                _read_frame(replies)
+            except (EOFError, ConnectionError):
+                return Reply.TAKEN_BACK
+            return Reply.CLOSED
+
+
+def _read_frame(replies: BinaryIO) -> bytes:
+    head = replies.read(4)
+    if len(head) < 4:
+        raise EOFError("ZooKeeper closed the connection")
+    (size,) = struct.unpack(">i", head)
+    return replies.read(size)

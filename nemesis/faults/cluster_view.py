@@ -26,6 +26,7 @@ SESSION_TIMEOUT_S = 20.0
 CALL_TIMEOUT_S = 5.0
 
 Answer = TypeVar("Answer")
+Watch = Callable[[object], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +97,55 @@ class ClusterView:
         """Return the owner of ``/controller`` and the controller epoch; raises ``HarnessError``."""
         return await self._call(lambda: (self._read_controller(), self._read_epoch()))
 
-    async def broker_ids(self) -> frozenset[int]:
-        """Return who is registered; raises ``HarnessError``."""
-        return await self._call(
-            lambda: frozenset(int(child) for child in self._children("/brokers/ids"))
-        )
-
     async def sessions(self) -> frozenset[int]:
         """Return the sessions that own ``/controller`` or a ``/brokers/ids/N``; raises ``HarnessError``."""
         return await self._call(self._read_sessions)
+
+    async def broker_loss(self, expected: int, *, timeout_s: float) -> bool:
+        """Wait until fewer than ``expected`` brokers are registered; return whether that came in time."""
+
+        def is_one_missing(watch: Watch) -> bool:
+            return len(self._client.get_children("/brokers/ids", watch=watch)) < expected
+
+        return await self._watch(is_one_missing, timeout_s)
+
+    async def next_controller(self, *, timeout_s: float) -> int | None:
+        """Wait for the next election; return the id of the broker that won it, None if there was none in time."""
+        before, _ = await self.controller()
+        winner: list[int] = []
+
+        def is_another_elected(watch: Watch) -> bool:
+            if self._client.exists("/controller", watch=watch) is None:
+                return False
+            now = self._read_controller()
+            if now is None or (before is not None and now.czxid == before.czxid):
+                return False
+            winner.append(now.broker_id)
+            return True
+
+        return winner[0] if await self._watch(is_another_elected, timeout_s) else None
+
+    async def _watch(self, has_come: Callable[[Watch], bool], timeout_s: float) -> bool:
+        """Wait for something that a watch announces. Reads do not queue behind others: the moment would pass."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        while True:
+            changed = asyncio.Event()
+
+            def announce(_event: object, changed: asyncio.Event = changed) -> None:
+                loop.call_soon_threadsafe(changed.set)
+
+            try:
+                if await asyncio.to_thread(has_come, announce):
+                    return True
+                async with asyncio.timeout_at(deadline):
+                    await changed.wait()
+            except TimeoutError:
+                return False
+            except (KazooException, KazooTimeoutError) as error:
+                raise HarnessError(
+                    f"ZooKeeper at {self.hosts} does not answer the harness: {error!r}"
+                ) from error
 
     async def _call(self, read: Callable[[], Answer]) -> Answer:
         async with self._turn:

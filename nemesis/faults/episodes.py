@@ -43,7 +43,7 @@ def stale_control_requests(rng: Random, durations: DrawRange) -> list[tuple[floa
                 shape="one-way", target="controller", direction="mute", duration_s=duration_s
             ),
         ),
-        (round(rng.uniform(0.2, 0.6), 2), Kill(target="one", duration_s=duration_s - 1.0)),
+        (round(rng.uniform(0.2, 0.6), 2), Kill(target="bystander", duration_s=duration_s - 1.0)),
         (round(rng.uniform(3.6, 4.4), 2), ExpireSession(target="controller")),
     ]
 
@@ -61,23 +61,26 @@ def zombie_by_partition(rng: Random, durations: DrawRange) -> list[tuple[float, 
                 duration_s=durations.draw(rng),
             ),
         ),
-        (kill_at_s, Kill(target="one", duration_s=durations.low_s)),
+        (kill_at_s, Kill(target="bystander", duration_s=durations.low_s)),
     ]
 
 
 def zombie_by_pause(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
     """A broker dies; the controller is stopped in the middle of its elections and wakes up deposed."""
     return [
-        (0.0, Kill(target="one", duration_s=durations.draw(rng) + 2.0)),
+        (0.0, Kill(target="bystander", duration_s=durations.draw(rng) + 2.0)),
         (0.3, Pause(target="controller", when="broker-loss", duration_s=durations.low_s)),
     ]
 
 
 def zombie_by_expiry(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
-    """A broker dies; the controller's session ends in the middle of its elections."""
+    """A broker dies; the controller's session ends in the middle of its elections, and its successor is stopped
+    before it has changed anything: what the old one still writes meets nobody else's change.
+    """
     return [
-        (0.0, Kill(target="one", duration_s=durations.draw(rng))),
+        (0.0, Kill(target="bystander", duration_s=durations.draw(rng) + 2.0)),
         (0.3, ExpireSession(target="controller", when="broker-loss")),
+        (0.3, Pause(target="controller", when="new-controller", duration_s=durations.low_s)),
     ]
 
 
@@ -103,7 +106,7 @@ EPISODES: Final[Mapping[str, Recipe]] = {
     ),
     "zombie-by-partition": Recipe(frozenset({"partition", "kill"}), zombie_by_partition),
     "zombie-by-pause": Recipe(frozenset({"pause", "kill"}), zombie_by_pause),
-    "zombie-by-expiry": Recipe(frozenset({"expire-session", "kill"}), zombie_by_expiry),
+    "zombie-by-expiry": Recipe(frozenset({"expire-session", "kill", "pause"}), zombie_by_expiry),
     "lonely-leader": Recipe(frozenset({"partition", "kill-controller"}), lonely_leader),
 }
 """Every recipe by the name that scenarios use; one whose kinds are not all enabled is not drawn."""

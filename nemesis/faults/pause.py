@@ -3,7 +3,8 @@
 A process that sleeps longer than its session wakes up as a zombie: it still believes that it is
 controller or leader, and everything that it had decided but not yet sent goes out now. With
 ``when: broker-loss`` the controller is stopped at the moment a broker vanishes from ZooKeeper, in
-the middle of what it does about it.
+the middle of what it does about it; with ``when: new-controller`` a controller is stopped as soon
+as it is elected.
 
 Effect: the kernel says that the process is stopped. Undone: the kernel says that it is not.
 """
@@ -11,11 +12,10 @@ Effect: the kernel says that the process is stopped. Undone: the kernel says tha
 from __future__ import annotations
 
 from random import Random
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
-from nemesis.faults import targets
+from nemesis.faults import moment, targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place
-from nemesis.faults.moment import When, wait_for
 from nemesis.runtimes.base import Capability
 
 
@@ -27,7 +27,8 @@ class Pause(Fault, frozen=True, kw_only=True):
     capability: ClassVar[Capability] = Capability.PAUSE
 
     target: str = "one"
-    when: When = "now"
+    when: Literal["now", "broker-loss", "new-controller"] = "now"
+    """``new-controller`` chooses the target itself."""
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
@@ -38,8 +39,12 @@ class Pause(Fault, frozen=True, kw_only=True):
         targets.check(self.target, nodes)
 
     async def aim(self, place: Place, rng: Random) -> PauseStrike:
-        await wait_for(self.when, place)
-        return PauseStrike(place, await targets.resolve(self.target, place, rng))
+        if self.when == "new-controller":
+            return PauseStrike(place, [await moment.new_controller(place)])
+        victims = await targets.resolve(self.target, place, rng)
+        if self.when == "broker-loss":
+            await moment.broker_loss(place)
+        return PauseStrike(place, victims)
 
 
 class PauseStrike:

@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
-from nemesis.faults import targets
+from nemesis.faults import moment, targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
-from nemesis.faults.moment import When, wait_for
 from nemesis.runtimes.base import Capability
 from nemesis.session_takeover import end_session
 
@@ -35,7 +34,7 @@ class ExpireSession(Fault, frozen=True, kw_only=True):
     shares_target: ClassVar[bool] = True
 
     target: str = "controller"
-    when: When = "now"
+    when: Literal["now", "broker-loss"] = "now"
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
@@ -46,7 +45,6 @@ class ExpireSession(Fault, frozen=True, kw_only=True):
         targets.check(self.target, nodes)
 
     async def aim(self, place: Place, rng: Random) -> ExpireSessionStrike:
-        await wait_for(self.when, place)
         victims = await targets.resolve(self.target, place, rng, shares_target=True)
         snapshot = await place.view.snapshot()
         sessions: dict[str, int] = {}
@@ -54,6 +52,8 @@ class ExpireSession(Fault, frozen=True, kw_only=True):
             if (owner := snapshot.brokers.get(targets.id_of(node))) is None:
                 raise TargetUnresolved(f"{node} has no session")
             sessions[node] = owner.session
+        if self.when == "broker-loss":
+            await moment.broker_loss(place)
         return ExpireSessionStrike(place, sessions)
 
 

@@ -1,9 +1,9 @@
 """Whom a fault strikes: symbolic names, resolved when it strikes.
 
-``controller``, ``leader``, ``leader("t",0)``, ``follower``, ``follower("t",0)``, ``one``,
-``minority``, ``majority``, ``all``, ``broker-2``. Without a partition, ``leader`` and ``follower``
-draw one. Nodes that another fault in force has touched, and dead ones, are not chosen; a name that
-stands for nobody now is unresolved, and the conductor asks again for a few seconds.
+``controller``, ``bystander`` (a broker that is not the controller), ``leader``, ``leader("t",0)``,
+``follower``, ``follower("t",0)``, ``one``, ``minority``, ``majority``, ``all``, ``broker-2``. Without a
+partition, ``leader`` and ``follower`` draw one. Nodes that another fault in force has touched, and dead ones,
+are not chosen; a name that stands for nobody now is unresolved, and the conductor asks again for a few seconds.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from nemesis.faults.base import Place, TargetUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
 
 ALLOWED = (
-    'controller, leader, leader("t",0), follower, follower("t",0), one, minority, majority, all, '
+    'controller, bystander, leader, leader("t",0), follower, follower("t",0), one, minority, majority, all, '
     "broker-N"
 )
 _PARTITION = re.compile(r"""(leader|follower)\(\s*["']([^"']+)["']\s*,\s*(\d+)\s*\)""")
 _BROKER = re.compile(r"broker-(\d+)")
-_PLAIN = frozenset({"controller", "leader", "follower", "one", "minority", "majority", "all"})
+_PLAIN = frozenset(
+    {"controller", "bystander", "leader", "follower", "one", "minority", "majority", "all"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,13 @@ def choose(
         if snapshot.controller is None:
             raise TargetUnresolved("there is no controller")
         return [_require(node_of(snapshot.controller.broker_id), free)]
+    if target.role == "bystander":
+        if snapshot.controller is None:
+            raise TargetUnresolved("there is no controller")
+        others = sorted(set(free) - {node_of(snapshot.controller.broker_id)})
+        if not others:
+            raise TargetUnresolved("no untouched bystander was found")
+        return [rng.choice(others)]
     if target.role == "broker":
         assert target.broker is not None
         return [_require(target.broker, free)]

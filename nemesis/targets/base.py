@@ -19,7 +19,8 @@ class BrokerPlace:
     advertised: Address
     zookeeper_connect: str
     log_dir: Path
-    trace_file: Path
+    trace_file: Path | None
+    """None: the broker records nothing."""
     seed: int
 
 

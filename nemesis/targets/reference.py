@@ -48,7 +48,7 @@ class ReferenceTarget:
             "advertised.port": place.advertised.port,
             "zookeeper.connect": place.zookeeper_connect,
             "log.dirs": [str(place.log_dir)],
-            "trace.file": str(place.trace_file),
+            "trace.file": None if place.trace_file is None else str(place.trace_file),
             "random.seed": place.seed,
         }
         try:

@@ -47,7 +47,7 @@ def test_a_mutant_whose_place_is_gone_plants_nothing():
 
 
 def test_an_unknown_mutant_is_named_with_the_known_ones():
-    with pytest.raises(MutantError, match="'hm'.*truncate-to-hw"):
+    with pytest.raises(MutantError, match=r"'hm'.*truncate-to-hw"):
         mutants.apply("hm")
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from nemesis.session_takeover import JavaRandom, session_password
+import pytest
+from kazoo.client import KazooClient
+from kazoo.retry import KazooRetry
+
+from nemesis.session_takeover import JavaRandom, end_session, session_password
+from tests.history.zookeeper_server import zookeeper_server
 
 
 def test_java_random_gives_javas_numbers() -> None:
@@ -23,3 +28,28 @@ def test_signed_and_unsigned_ids_are_the_same_session() -> None:
     session = -0x6F00_1234_5678_9ABC
     assert session_password(session) == session_password(session + 2**64)
     assert len(session_password(session)) == 16
+
+
+@pytest.mark.e2e
+def test_a_session_ends_although_its_owner_reconnects_at_once(tmp_path):
+    """The owner takes its session back within milliseconds: attaching and closing must be one write."""
+    with zookeeper_server(tmp_path) as address:
+        watcher = KazooClient(hosts=address)
+        watcher.start()
+        eager = KazooRetry(max_tries=-1, delay=0.001, backoff=1, max_delay=0.001)
+        try:
+            for _ in range(10):
+                owner = KazooClient(hosts=address, timeout=10, connection_retry=eager)
+                owner.start()
+                owner.create("/owned", ephemeral=True)
+                session = watcher.exists("/owned").ephemeralOwner
+                assert end_session(address, session)
+                assert watcher.exists("/owned") is None
+                assert not end_session(address, session), (
+                    "a session that is gone is not attached to"
+                )
+                owner.stop()
+                owner.close()
+        finally:
+            watcher.stop()
+            watcher.close()

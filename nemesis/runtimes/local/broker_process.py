@@ -29,6 +29,7 @@ def broker_place(
     zookeeper_connect: str,
     run_directory: Path,
     seed: int,
+    tracing: bool,
 ) -> BrokerPlace:
     """Return where the broker called ``broker-N`` lives and keeps its files."""
     broker_id = int(name.removeprefix("broker-"))
@@ -38,7 +39,7 @@ def broker_place(
         advertised=advertised,
         zookeeper_connect=zookeeper_connect,
         log_dir=run_directory / "data" / name,
-        trace_file=run_directory / "raw" / f"{name}.jsonl",
+        trace_file=run_directory / "raw" / f"{name}.jsonl" if tracing else None,
         seed=seed * SEED_STRIDE + broker_id,
     )
 
@@ -56,8 +57,10 @@ def broker_process(
     """Write the broker's configuration and return its process, not yet started; raises ``UsageError``."""
     whole = target.broker_properties(place, properties)
     config_file = run_directory / "config" / f"{name}.json"
-    for folder in (config_file.parent, place.log_dir, place.trace_file.parent):
+    for folder in (config_file.parent, place.log_dir):
         folder.mkdir(parents=True, exist_ok=True)
+    if place.trace_file is not None:
+        place.trace_file.parent.mkdir(parents=True, exist_ok=True)
     config_file.write_bytes(msgspec.json.format(msgspec.json.encode(whole), indent=2))
     return NodeProcess(
         name,

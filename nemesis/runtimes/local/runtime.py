@@ -41,6 +41,8 @@ class LocalRuntimeConfig:
     mutant: str | None = None
     seed: int = 0
     target: str = "reference"
+    tracing: bool = True
+    """Whether brokers record what they do; without it there is nothing to check, only to measure."""
     start_timeout_s: float = 40.0
     """For ZooKeeper, and again for the brokers, to answer."""
 
@@ -247,6 +249,7 @@ class LocalRuntime:
             zookeeper_connect=",".join(str(plan.advertised(node)) for node in plan.zookeepers),
             run_directory=self._run_directory,
             seed=self._config.seed,
+            tracing=self._config.tracing,
         )
 
     @property

@@ -47,6 +47,11 @@ def test_names_that_stand_for_certain_nodes(text: str, nodes: list[str]) -> None
     assert choose(text) == nodes
 
 
+def test_a_bystander_is_any_broker_but_the_controller() -> None:
+    drawn = {tuple(choose("bystander", seed=seed)) for seed in range(40)}
+    assert drawn == {(node,) for node in BROKERS} - {tuple(choose("controller"))}
+
+
 @pytest.mark.parametrize(("text", "count"), [("one", 1), ("minority", 1), ("majority", 2)])
 def test_counts_are_drawn_from_the_seed(text: str, count: int) -> None:
     drawn = [choose(text, seed=seed) for seed in range(40)]
@@ -83,7 +88,9 @@ def test_no_controller_is_unresolved() -> None:
 
 
 def test_an_unknown_target_names_itself_and_the_allowed_ones() -> None:
-    with pytest.raises(UsageError, match=r"unknown target 'boss': allowed are controller, leader,"):
+    with pytest.raises(
+        UsageError, match=r"unknown target 'boss': allowed are controller, bystander, leader,"
+    ):
         targets.check("boss", frozenset(BROKERS))
 
 
