@@ -15,7 +15,6 @@ from __future__ import annotations
 import socket
 import struct
 from contextlib import suppress
-from enum import Enum, auto
 from typing import BinaryIO
 
 PASSWORD_BYTES = 16
@@ -27,15 +26,6 @@ _MASK_48 = (1 << 48) - 1
 ATTACH_TIMEOUT_S = 3.0
 ATTEMPTS = 20
 _CLOSE_SESSION = -11
-
-
-class Reply(Enum):
-    """What a server made of attaching and closing."""
-
-    CLOSED = auto()
-    TAKEN_BACK = auto()
-    """The connection went away before the close was answered; it may have been carried out or not."""
-    NO_SESSION = auto()
 
 
 class JavaRandom:
@@ -64,21 +54,17 @@ def session_password(session_id: int) -> bytes:
 def end_session(hosts: str, session_id: int) -> bool:
     """Attach to the session and close it; blocks up to a few seconds, so call it in a thread.
 
-    ``hosts`` is ZooKeeper's connect string, ``session_id`` signed as ``ephemeralOwner`` is. Returns whether it was
-    us who ended it; False when the session was gone already, no server answered, or its owner took it back each time.
+    ``hosts`` is ZooKeeper's connect string, ``session_id`` signed as ``ephemeralOwner`` is. Returns whether the session
+    is over, which a server has said; False when none answered, or when the owner took it back each time.
     """
     request = _connect_request(session_id) + _close_request()
-    attached = False
     for host_and_port in hosts.split(",") * ATTEMPTS:
         host, _, port = host_and_port.rpartition(":")
-        with suppress(OSError, EOFError):
-            match _exchange((host, int(port)), request):
-                case Reply.CLOSED:
-                    return True
-                case Reply.TAKEN_BACK:
-                    attached = True
-                case Reply.NO_SESSION:
-                    return attached
+        with suppress(
+            OSError, EOFError
+        ):  # the owner took its session back, and our connection went away
+            _exchange((host, int(port)), request)
+            return True
     return False
 
 
@@ -103,22 +89,17 @@ def _close_request() -> bytes:
     return struct.pack(">iii", 8, 1, _CLOSE_SESSION)
 
 
-def _exchange(address: tuple[str, int], request: bytes) -> Reply:
-    """Send both requests in one write: the owner reconnects within milliseconds and takes its session back.
+def _exchange(address: tuple[str, int], request: bytes) -> None:
+    """Return once the server says that the session is closed, or that there is none; raises OSError or EOFError.
 
-    Raises OSError or EOFError when the server did not even answer the first.
+    Both requests are one write: the owner reconnects within milliseconds and takes its session back.
     """
     with socket.create_connection(address, timeout=ATTACH_TIMEOUT_S) as connection:
         connection.sendall(request)
         with connection.makefile("rb") as replies:
             attached: int = struct.unpack_from(">iiq", _read_frame(replies))[2]
-            if not attached:
-                return Reply.NO_SESSION
-            try:
+            if attached:
                 _read_frame(replies)
-            except (EOFError, ConnectionError):
-                return Reply.TAKEN_BACK
-            return Reply.CLOSED
 
 
 def _read_frame(replies: BinaryIO) -> bytes:

@@ -80,7 +80,7 @@ class ExpireSessionStrike:
             gone = await self._gone()
         return Measured(
             is_effective=gone and all(taken.values()),
-            detail={"sessions": self._sessions, "taken_over": taken, "ephemerals_gone": gone},
+            detail={"sessions": self._sessions, "closed": taken, "ephemerals_gone": gone},
         )
 
     async def undo(self) -> None:
