@@ -1,0 +1,103 @@
+"""A real cluster to put load on: three brokers of the reference, a topic with three replicas, files that vanish."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from nemesis.runtimes.base import Address
+from nemesis.runtimes.local import LocalRuntime, LocalRuntimeConfig
+from nemesis.runtimes.local.addresses import AddressPlan
+from nemesis.targets.base import BrokerPlace
+from workloads.kafka.client import KafkaClient
+from workloads.kafka.errors import KafkaError
+
+BROKERS = 3
+MIN_INSYNC_REPLICAS = 2
+TOPIC = "load"
+PARTITIONS = 6
+READY_TIMEOUT_S = 30.0
+
+
+class DirectRuntime(LocalRuntime):
+    """Brokers advertise where they listen: clients and replicas go past the proxy, only ZooKeeper is behind it."""
+
+    def _place(self, broker: str, plan: AddressPlan) -> BrokerPlace:
+        place = super()._place(broker, plan)
+        return replace(place, advertised=place.bind)
+
+
+class Cluster:
+    """A started cluster whose topic ``load`` has a leader for each of its partitions."""
+
+    def __init__(self, runtime: LocalRuntime, bootstrap: list[Address]) -> None:
+        self._runtime = runtime
+        self._bootstrap = bootstrap
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """As librdkafka takes it."""
+        return ",".join(map(str, self._bootstrap))
+
+    def client(self, name: str) -> KafkaClient:
+        """A client of ours; the caller closes it."""
+        return KafkaClient(
+            [(address.host, address.port) for address in self._bootstrap],
+            client_id=name,
+            source_host=self._runtime.client_host(self._runtime.clients[0]),
+            rng=Random(name),
+        )
+
+
+@asynccontextmanager
+async def cluster(*, tracing: bool = True, through_links: bool = True) -> AsyncIterator[Cluster]:
+    """Start a cluster, create the topic, stop the cluster at the end."""
+    with tempfile.TemporaryDirectory(prefix="nemesis-bench-") as directory:
+        config = LocalRuntimeConfig(
+            broker_count=BROKERS,
+            client_count=1,
+            run_directory=Path(directory),
+            broker_properties={"min.insync.replicas": MIN_INSYNC_REPLICAS},
+            tracing=tracing,
+        )
+        runtime = LocalRuntime(config) if through_links else DirectRuntime(config)
+        await runtime.start()
+        try:
+            bootstrap = (
+                runtime.bootstrap()
+                if through_links
+                else [runtime.direct_address(broker) for broker in runtime.brokers]
+            )
+            running = Cluster(runtime, bootstrap)
+            async with asyncio.timeout(READY_TIMEOUT_S):
+                await _create_topic(running)
+            yield running
+        finally:
+            await runtime.stop()
+
+
+async def _create_topic(running: Cluster) -> None:
+    """Return once every broker lists the topic with all its leaders and replicas in sync."""
+    client = running.client("admin")
+    try:
+        while not await client.refresh_metadata() or len(client.metadata.brokers) < BROKERS:
+            await asyncio.sleep(0.1)
+        await client.create_topic(
+            TOPIC, partitions=PARTITIONS, replication_factor=BROKERS, timeout_s=READY_TIMEOUT_S
+        )
+        while not (await client.refresh_metadata() and _is_complete(client)):
+            await asyncio.sleep(0.1)
+    except KafkaError as error:
+        raise RuntimeError(f"the topic cannot be created: {error.name}") from error
+    finally:
+        client.close()
+
+
+def _is_complete(client: KafkaClient) -> bool:
+    topic = client.metadata.topics.get(TOPIC)
+    return topic is not None and sorted(topic.partitions) == list(range(PARTITIONS))
