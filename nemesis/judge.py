@@ -8,7 +8,7 @@ interrupted.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,7 +16,7 @@ import msgspec
 import reports
 from checkers import CHECKERS, select
 from checkers.engine import Engine, check
-from checkers.model import Outcome
+from checkers.model import Outcome, Verdict, combine
 from history import spark
 from history.errors import HistoryError
 from history.ingest import ingest
@@ -58,8 +58,19 @@ def judge(
     session: SparkSession | None = spark.session(spark_master) if engine == "spark" else None
     ingest(run, session)
     outcome = check(run.history, select(checkers), engine=engine, spark_master=spark_master)
+    if checkers is not None:
+        outcome = only(outcome, checkers)
     reports.write(run, outcome)
     return outcome
+
+
+def only(outcome: Outcome, properties: Collection[str]) -> Outcome:
+    """Return the outcome of these properties alone: one check may have decided others on its way."""
+    results = tuple(result for result in outcome.results if result.property in properties)
+    verdicts = [result.verdict for result in results]
+    if outcome.problems:
+        verdicts.append(Verdict.UNKNOWN)
+    return msgspec.structs.replace(outcome, results=results, verdict=combine(verdicts))
 
 
 def read_outcome(run: RunDirectory) -> Outcome:

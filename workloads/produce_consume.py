@@ -24,7 +24,7 @@ from history.events import Kind
 from history.recorder import Recorder
 from workloads.base import WorkloadContext, WorkloadError
 from workloads.kafka.client import KafkaClient, Polled
-from workloads.kafka.errors import ForeignRecord
+from workloads.kafka.errors import ForeignRecord, KafkaError
 from workloads.operations import Avoid, OperationLog, Pace
 
 _Count = Annotated[int, Meta(ge=1, le=1000)]
@@ -258,30 +258,36 @@ class ProduceConsume:
     async def _read_partition(
         self, client: KafkaClient, recorder: Recorder, tp: TopicPartition, deadline: float
     ) -> None:
-        position, high_watermark, error = 0, -1, "CLIENT_TIMED_OUT"
+        position, end, error = 0, -1, "CLIENT_TIMED_OUT"
         loop = asyncio.get_running_loop()
         while loop.time() < deadline:
             if client.metadata.leader(*tp) is None and not await self._find_leader(client, tp):
                 error = "LEADER_UNKNOWN"
                 continue
             polled = await self._poll(client, recorder, tp, position)
-            if polled is None:
-                await asyncio.sleep(0.1)
-                await client.refresh_metadata()
-                continue
-            high_watermark = polled.high_watermark
-            if polled.records:
+            if polled is not None and polled.records:
                 position = polled.records[-1].offset + 1
-            elif position >= high_watermark:
+                continue
+            end = await self._end_offset(client, tp)
+            if polled is not None and 0 <= end <= position:
                 error = "NONE"
                 break
+            await asyncio.sleep(0.1)
+            await client.refresh_metadata()
         recorder.record(
             Kind.FINAL_READ,
             offset=position,
-            high_watermark=high_watermark,
+            high_watermark=end,
             error=error,
             **self._subject(client, tp),
         )
+
+    async def _end_offset(self, client: KafkaClient, tp: TopicPartition) -> int:
+        """Where a final read must get to; −1 while the leader cannot say."""
+        try:
+            return await client.end_offset(*tp, timeout_s=self._timeout_s)
+        except KafkaError:
+            return -1
 
     # -- helpers ------------------------------------------------------------------------------------
 

@@ -92,14 +92,18 @@ class Conductor:
         await self._strike(number, fault, strike, undo_timeout_s)
 
     async def _aim(self, fault_id: int, fault: Fault, rng: Random) -> Strike | None:
-        """Resolve the target, asking again for a while; records the skip and returns None in the end."""
+        """Resolve the target, asking again for a while. Returns None in the end, and records the skip unless the
+        faults' time is over.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + RESOLVE_TIMEOUT_S
         while True:
             try:
                 strike = await fault.aim(self._place, rng)
             except TargetUnresolved as error:
-                if loop.time() > deadline or self._time_is_over.is_set():
+                if self._time_is_over.is_set():
+                    return None  # it was not skipped: there was no time left for it
+                if loop.time() > deadline:
                     self._recorder.record(
                         Kind.FAULT_SKIPPED, fault_id=fault_id, fault=fault.name, error=str(error)
                     )

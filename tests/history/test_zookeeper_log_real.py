@@ -43,7 +43,10 @@ def log_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
         client.ensure_path("/brokers/topics")
         client.create("/controller_epoch", b"1")
         client.set("/controller_epoch", b"2")
-        client.create("/brokers/topics/orders", b'{"version":3,"topic_id":"AAA","partitions":{}}')
+        client.create(
+            "/brokers/topics/orders",
+            b'{"version":3,"topic_id":"AAAAAAAAAAAAAAAAAAAAAQ","partitions":{}}',
+        )
         client.ensure_path("/brokers/topics/orders/partitions/0")
         state = b'{"controller_epoch":2,"leader":1,"version":1,"leader_epoch":0,"isr":[1,2]}'
         fenced = client.transaction()
@@ -109,14 +112,22 @@ def test_known_znodes_are_parsed(events: list[Event]) -> None:
     assert (created.zk_op, created.controller_epoch, created.zk_version) == ("create", 1, 0)
     assert (written.zk_op, written.controller_epoch, written.zk_version) == ("setData", 2, 1)
     state, deleted = on(events, STATE)
-    assert (state.topic, state.topic_id, state.partition) == ("orders", "AAA", 0)
+    assert (state.topic, state.topic_id, state.partition) == (
+        "orders",
+        "00000000-0000-0000-0000-000000000001",
+        0,
+    )
     assert (state.leader, state.leader_epoch, state.isr, state.controller_epoch) == (
         1,
         0,
         [1, 2],
         2,
     )
-    assert (deleted.kind, deleted.zk_op, deleted.topic_id) == ("znode", "delete", "AAA")
+    assert (deleted.kind, deleted.zk_op, deleted.topic_id) == (
+        "znode",
+        "delete",
+        "00000000-0000-0000-0000-000000000001",
+    )
     broker = on(events, "/brokers/ids/2")[0]
     assert (broker.node, broker.broker_epoch, broker.ephemeral) == (2, broker.zxid, True)
 

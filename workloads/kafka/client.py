@@ -2,7 +2,7 @@
 
 Every method that changes or reads data makes exactly one request and tells exactly what came of it. Looking for
 metadata is not an operation: it may ask any broker, any number of times. Versions are those of Kafka 3.9: Metadata 12,
-Produce 9, Fetch 13 (by topic id), CreateTopics 7.
+Produce 9, Fetch 13 (by topic id), ListOffsets 7, CreateTopics 7.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from uuid import UUID
 from kio.schema.create_topics.v7 import request as create_topics
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v13 import request as fetch
+from kio.schema.list_offsets.v7 import request as list_offsets
 from kio.schema.metadata.v12 import request as metadata
 from kio.schema.metadata.v12.response import MetadataResponse
 from kio.schema.produce.v9 import request as produce
@@ -29,6 +30,7 @@ from workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError
 from workloads.kafka.record_batch import Record, build, read
 
 _METADATA_TIMEOUT_S = 1.0
+_LATEST_TIMESTAMP = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +214,38 @@ class KafkaClient:
             raise BrokerError(data.error_code)
         records = [r for r in read(data.records or b"") if r.offset >= position]
         return Polled(records=records, high_watermark=int(data.high_watermark), node=leader)
+
+    async def end_offset(self, topic: str, partition: int, *, timeout_s: float) -> int:
+        """Return the offset below which everything committed lies. Raises ``KafkaError``.
+
+        A leader that does not know it yet, because its high watermark has not reached the start of its epoch, answers
+        OFFSET_NOT_AVAILABLE (KIP-207); the high watermark of a fetch makes no such promise.
+        """
+        leader = self.metadata.leader(topic, partition)
+        if leader is None:
+            raise ConnectionFailed("LEADER_UNKNOWN", definite=True)
+        leader_epoch = self.metadata.topics[topic].partitions[partition].leader_epoch
+        request = list_offsets.ListOffsetsRequest(
+            replica_id=BrokerId(-1),
+            isolation_level=i8(0),
+            topics=(
+                list_offsets.ListOffsetsTopic(
+                    name=TopicName(topic),
+                    partitions=(
+                        list_offsets.ListOffsetsPartition(
+                            partition_index=i32(partition),
+                            current_leader_epoch=i32(leader_epoch),
+                            timestamp=i64(_LATEST_TIMESTAMP),
+                        ),
+                    ),
+                ),
+            ),
+        )
+        response = await self._request(leader, request, timeout_s)
+        data = response.topics[0].partitions[0]
+        if data.error_code is not ErrorCode.none:
+            raise BrokerError(data.error_code)
+        return int(data.offset)
 
     async def _request(self, node: int, request: Any, timeout_s: float) -> Any:
         if (address := self.metadata.brokers.get(node)) is None:
