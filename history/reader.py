@@ -1,6 +1,6 @@
 """Reading an ingested history: its manifest, its row groups, single rows.
 
-``history/`` of a run holds ``manifest.json`` and files ``events-NNNNN.parquet``, to be read in that
+``history/`` of a run holds ``_manifest.json`` and files ``events-NNNNN.parquet``, to be read in that
 order. The schema and the order of rows are those of ``history.schema``. Pages carry checksums,
 which are verified.
 """
@@ -21,7 +21,7 @@ from history.errors import DamagedHistoryError, ForeignHistoryError, MissingHist
 from history.schema import FORMAT_VERSION, SCHEMA
 
 FORMAT: Final = "nemesis-history"
-MANIFEST: Final = "manifest.json"
+MANIFEST: Final = "_manifest.json"
 
 
 class FileEntry(msgspec.Struct, frozen=True):

@@ -47,9 +47,7 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         name="socket.request.max.bytes", default=104_857_600
     )
     message_max_bytes: PositiveInt = msgspec.field(name="message.max.bytes", default=1_048_588)
-    log_segment_bytes: PositiveInt = msgspec.field(
-        name="log.segment.bytes", default=1_073_741_824
-    )
+    log_segment_bytes: PositiveInt = msgspec.field(name="log.segment.bytes", default=1_073_741_824)
     log_flush_interval_messages: PositiveInt = msgspec.field(
         name="log.flush.interval.messages", default=2**63 - 1
     )
@@ -89,10 +87,6 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     unclean_leader_election_enable: bool = msgspec.field(
         name="unclean.leader.election.enable", default=False
     )
-    auto_create_topics_enable: bool = msgspec.field(
-        name="auto.create.topics.enable", default=False
-    )
-    """Kafka's default is true; a harness wants topics to exist because somebody asked for them."""
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, object]) -> KafkaConfig:
@@ -101,10 +95,10 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             config = msgspec.convert(dict(properties), cls, strict=True)
         except msgspec.ValidationError as error:
             raise ConfigError(f"broker configuration: {error}") from None
-        if config.inter_broker_protocol_version not in ("3.9", "2.6"):
+        if config.inter_broker_protocol_version != "3.9":
             raise ConfigError(
                 "broker configuration: inter.broker.protocol.version is "
-                f"{config.inter_broker_protocol_version!r}; allowed are '3.9' and '2.6'"
+                f"{config.inter_broker_protocol_version!r}; only '3.9' is built"
             )
         if not config.log_dirs:
             raise ConfigError("broker configuration: log.dirs is empty")
