@@ -1,8 +1,8 @@
 """The real disk: files of the operating system behind the ``Disk`` port.
 
 Handles are kept open, least recently used first out, so a broker with thousands of partitions stays within its
-limit of open files and an append costs one ``write()``. Appends go to the page cache: they survive the end of
-the process, not a power cut; ``fsync`` and ``replace`` do survive one.
+limit of open files and an append costs one ``write()``. A disk that is dropped closes what it kept. Appends go to
+the page cache: they survive the end of the process, not a power cut; ``fsync`` and ``replace`` do survive one.
 
 Limits: one writer per file. A write that the medium cuts short (a full disk) raises and leaves the part that
 fitted: the caller knows the length it had and truncates back to it.
@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import resource
 import shutil
+import weakref
 from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +36,7 @@ class RealDisk:
     def __init__(self, *, max_handles: int | None = None) -> None:
         self._max_handles = max_handles if max_handles is not None else default_max_handles()
         self._handles: OrderedDict[str, int] = OrderedDict()
+        weakref.finalize(self, _close_all, self._handles)
         self._created: set[str] = set()
         """Files whose directory entry has not been synced yet."""
 
@@ -140,6 +142,12 @@ class RealDisk:
             os.close(oldest)
         self._handles[path] = handle
         return handle
+
+
+def _close_all(handles: OrderedDict[str, int]) -> None:
+    while handles:
+        _, handle = handles.popitem()
+        os.close(handle)
 
 
 def _fsync_parent(path: str) -> None:

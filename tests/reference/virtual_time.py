@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 
 
-class _JumpingSelector(selectors.SelectSelector):
+class _JumpingSelector(selectors.DefaultSelector):
     """Never sleeps: where the loop would, its clock is moved on instead."""
 
     loop: VirtualTimeLoop

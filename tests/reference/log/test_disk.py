@@ -35,6 +35,16 @@ def test_many_files_need_few_handles(tmp_path: Path) -> None:
     assert open_files() == before
 
 
+def test_a_disk_that_is_dropped_leaves_nothing_open(tmp_path: Path) -> None:
+    before = open_files()
+    disk = RealDisk()
+    for i in range(20):
+        disk.append(str(tmp_path / f"{i}"), b"x")
+    assert open_files() == before + 20
+    del disk
+    assert open_files() == before
+
+
 def test_a_replaced_file_is_read_anew(tmp_path: Path) -> None:
     disk, path = RealDisk(), str(tmp_path / "f")
     disk.replace(path, b"old")
