@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -65,16 +66,15 @@ def derive(rng: Random, settings: PlanSettings, *, start_s: float, end_s: float)
     """Return a plan whose faults all begin and end inside the window.
 
     Every enabled kind and every episode is a card; the deck is shuffled, dealt out, and shuffled again, so a run
-    sees as many different things as its time allows.
+    sees as many different things as its time allows. Episodes and single faults take turns while there are both:
+    episodes reach what single faults do not.
     """
     deck: list[Episode] = []
     plan: list[PlannedFault] = []
     at_s, misses = start_s, 0
-    cards = _cards(settings)
-    while cards and misses < len(cards):
-        if not deck:
-            deck = list(cards)
-            rng.shuffle(deck)
+    singles, recipes = _cards(settings)
+    while (singles or recipes) and misses < len(singles) + len(recipes):
+        deck = deck or _shuffled(rng, singles, recipes)
         dealt = [
             PlannedFault(round(at_s + offset_s, 2), fault)
             for offset_s, fault in deck.pop()(rng, settings.durations)
@@ -101,13 +101,20 @@ def redraw(
     return None
 
 
-def _cards(settings: PlanSettings) -> list[Episode]:
-    singles = [_single(FAULTS[kind]) for kind in settings.kinds]
+def _cards(settings: PlanSettings) -> tuple[list[Episode], list[Episode]]:
     enabled = frozenset(settings.kinds)
+    singles = [_single(FAULTS[kind]) for kind in settings.kinds]
     recipes = [
         EPISODES[name].episode for name in settings.episodes if EPISODES[name].kinds <= enabled
     ]
-    return singles + recipes
+    return singles, recipes
+
+
+def _shuffled(rng: Random, singles: list[Episode], recipes: list[Episode]) -> list[Episode]:
+    """Return all cards, the last to be dealt first."""
+    piles = [rng.sample(recipes, len(recipes)), rng.sample(singles, len(singles))]
+    pairs = zip_longest(*piles)
+    return [card for pair in pairs for card in pair if card is not None][::-1]
 
 
 def _single(kind: type[Fault]) -> Episode:
