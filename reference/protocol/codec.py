@@ -1,9 +1,9 @@
-"""Frames to messages and back: Kafka's request and response encoding, by way of kio.
+"""Frames to messages and back: Kafka's request and response encoding, of kio's messages.
 
 A frame is a four-byte size, a header and a message. The functions that encode return whole frames;
 those that decode take what follows the size. kio's ``__header_schema__`` knows the header of every
 message, the old header of an ApiVersions response included. Decoding raises ``ProtocolError`` and
-nothing else, whatever the bytes are, in time bounded by the frame's size (see ``bounds``).
+nothing else, whatever the bytes are, in time bounded by the frame's size (see ``decoding``).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from struct import Struct
 from typing import Any
 
 from kio.index import load_request_schema
-from kio.serial import entity_reader, entity_writer
+from kio.serial import entity_writer
 
-from reference.protocol.bounds import check_bounds
+from reference.protocol.decoding import read_entity
 from reference.protocol.errors import ProtocolError, UnsupportedVersionError
 from reference.protocol.schema import cached
 
@@ -93,15 +93,13 @@ def encode_response(message: Any, *, correlation_id: int) -> bytes:
 
 
 def _decode(entity: type[Any], frame: bytes, offset: int) -> tuple[Any, int]:
-    end = check_bounds(entity, frame, offset)
     try:
-        value, size = entity_reader(entity)(frame, offset)
+        return read_entity(entity, frame, offset)
+    except ProtocolError:
+        raise
     except Exception as error:  # noqa: BLE001
-        # What kio raises on bad values (text, error codes, dates) has no common class.
+        # What bad values raise (text, error codes, dates) has no common class.
         raise ProtocolError(f"{entity.__name__} cannot be read: {error!r}") from None
-    if offset + size != end:
-        raise ProtocolError(f"{entity.__name__} ends at byte {offset + size}, not {end}")
-    return value, end
 
 
 def _encode(header: Any, message: Any) -> bytes:

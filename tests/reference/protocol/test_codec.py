@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import io
 import struct
 import uuid
 from typing import Any
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v1.request import MetadataRequest as MetadataRequestV1
+from kio.serial import entity_reader, entity_writer
 
 from reference.protocol.codec import (
     SIZE_BYTES,
@@ -24,10 +26,13 @@ from reference.protocol.codec import (
     encode_request,
     encode_response,
 )
+from reference.protocol.decoding import read_entity
 from reference.protocol.errors import ProtocolError, UnsupportedVersionError
 from reference.protocol.schema import FieldShape, build, field_shapes, response_class
 from reference.protocol.versions import OFFERED, ApiKey, is_offered
 
+MILLISECOND = datetime.timedelta(milliseconds=1)
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 EVERY_VERSION = [
     (key, version)
     for key, versions in OFFERED.items()
@@ -78,6 +83,47 @@ def test_every_offered_response_survives_the_wire(key: ApiKey, version: int) -> 
     frame = encode_response(message, correlation_id=5)
 
     assert decode_response(frame[SIZE_BYTES:], type(message)) == (5, message)
+
+
+def values(shape: FieldShape) -> st.SearchStrategy[Any]:
+    """Anything that the field may hold, null included."""
+    items: st.SearchStrategy[Any]
+    if shape.entity is not None:
+        items = entities(shape.entity)
+    elif (kafka_type := shape.kafka_type or "").startswith("int"):
+        bits = int(kafka_type.removeprefix("int"))
+        items = st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    else:
+        items = {
+            "bool": st.booleans(),
+            "string": st.text(max_size=200),
+            "bytes": st.binary(max_size=200),
+            "records": st.binary(max_size=200),
+            "error_code": st.sampled_from(ErrorCode),
+            "timedelta_i32": st.integers(-(2**31), 2**31 - 1).map(MILLISECOND.__mul__),
+            "datetime_i64": st.integers(0, 2**40).map(lambda ms: EPOCH + ms * MILLISECOND),
+            "uuid": st.uuids(allow_nil=False),
+        }[kafka_type]
+    if shape.is_array:
+        items = st.lists(items, max_size=3).map(tuple)
+    return st.none() | items if shape.is_nullable else items
+
+
+def entities(entity: type[Any]) -> st.SearchStrategy[Any]:
+    return st.builds(entity, **{shape.name: values(shape) for shape in field_shapes(entity)})
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(EVERY_VERSION), st.booleans(), st.data())
+def test_the_decoder_reads_what_kio_reads(
+    api: tuple[ApiKey, int], is_request: bool, data: st.DataObject
+) -> None:
+    request = load_request_schema(*api)
+    entity: Any = request if is_request else response_class(request)
+    buffer = io.BytesIO()
+    entity_writer(entity)(buffer, data.draw(entities(entity)))
+
+    assert read_entity(entity, buffer.getvalue(), 0) == entity_reader(entity)(buffer.getvalue(), 0)
 
 
 def header(api_key: int, api_version: int) -> bytes:

@@ -1,0 +1,277 @@
+"""Reading kio's messages from frames that may be hostile: every length is checked before it is believed.
+
+kio's own reader trusts lengths: an array that claims 2³¹−1 items makes it loop, a negative string length makes it
+walk backwards, a null where none may be yields None. This one is compiled from the same schemas, raises
+``ProtocolError`` unless every length, count and tag fits the frame, and does work bounded by the frame's size: an
+item takes at least one byte, and a count is compared with the bytes left before the loop. Fields of fixed size
+that stand together are unpacked at once, which makes it several times as fast too.
+
+Limit: fields cannot be skipped by their size alone, so an unknown tag is refused. Bytes after the message are
+ignored, as Kafka does.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from struct import Struct
+from typing import Any
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+from kio.serial.readers import tz_aware_from_i64
+
+from reference.protocol.errors import ProtocolError
+from reference.protocol.schema import FieldShape, cached, field_shapes
+
+Read = Callable[[bytes, int], tuple[Any, int]]
+"""Returns the value that starts at the given offset, and the offset after it."""
+
+_Step = Callable[[bytes, int, dict[str, Any]], int]
+"""Reads some fields of an entity into the dictionary and returns the offset after them."""
+
+_FORMATS = {
+    "bool": "?",
+    "int8": "b",
+    "uint8": "B",
+    "int16": "h",
+    "uint16": "H",
+    "error_code": "h",
+    "int32": "i",
+    "uint32": "I",
+    "timedelta_i32": "i",
+    "int64": "q",
+    "uint64": "Q",
+    "float64": "d",
+    "timedelta_i64": "q",
+    "datetime_i64": "q",
+    "uuid": "16s",
+}
+_VARINT_MAX_BYTES = 5
+_INT16 = Struct(">h")
+_INT32 = Struct(">i")
+_ZERO_UUID = bytes(16)
+_NULL_STRUCT, _PRESENT_STRUCT = 0xFF, 1
+
+
+def read_entity(entity: type[Any], frame: bytes, offset: int) -> tuple[Any, int]:
+    """Return the entity that starts at ``offset`` and where it ends.
+
+    Raises ``ProtocolError`` when it does not fit, and what the types of its values raise (text, error codes, dates).
+    """
+    return _entity_reader(entity)(frame, offset)
+
+
+def read_unsigned_varint(frame: bytes, offset: int) -> tuple[int, int]:
+    """The value and the offset after it."""
+    if offset < len(frame) and frame[offset] < 0x80:
+        return frame[offset], offset + 1  # nearly every length, count and tag
+    value = 0
+    for index, byte in enumerate(frame[offset : offset + _VARINT_MAX_BYTES]):
+        value |= (byte & 0x7F) << (7 * index)
+        if byte < 0x80:
+            return value, offset + index + 1
+    raise ProtocolError("a varint is cut off or longer than five bytes")
+
+
+def _within(frame: bytes, end: int) -> int:
+    if end > len(frame):
+        raise ProtocolError(f"a field ends at byte {end} of a frame of {len(frame)} bytes")
+    return end
+
+
+@cached
+def _entity_reader(entity: type[Any]) -> Read:
+    steps: list[_Step] = []
+    tagged: dict[int, tuple[str, Read]] = {}
+    pending: list[FieldShape] = []
+    for shape in field_shapes(entity):
+        if shape.tag is not None:
+            tagged[shape.tag] = (shape.name, _field_reader(entity, shape))
+        elif not shape.is_array and shape.kafka_type in _FORMATS:
+            pending.append(shape)
+        else:
+            if pending:
+                steps.append(_fixed_step(pending))
+                pending = []
+            steps.append(_field_step(shape.name, _field_reader(entity, shape)))
+    if pending:
+        steps.append(_fixed_step(pending))
+    if entity.__flexible__:
+        steps.append(_tagged_step(tagged))
+
+    def read(frame: bytes, offset: int) -> tuple[Any, int]:
+        values: dict[str, Any] = {}
+        for step in steps:
+            offset = step(frame, offset, values)
+        return entity(**values), offset
+
+    return read
+
+
+def _fixed_step(shapes: list[FieldShape]) -> _Step:
+    """Neighbours of fixed size, unpacked at once."""
+    layout = Struct(">" + "".join(_FORMATS[shape.kafka_type or ""] for shape in shapes))
+    names = tuple(shape.name for shape in shapes)
+    conversions = [
+        (shape.name, convert) for shape in shapes if (convert := _conversion(shape)) is not None
+    ]
+
+    def step(frame: bytes, offset: int, values: dict[str, Any]) -> int:
+        end = _within(frame, offset + layout.size)
+        values.update(zip(names, layout.unpack_from(frame, offset), strict=True))
+        for name, convert in conversions:
+            values[name] = convert(values[name])
+        return end
+
+    return step
+
+
+def _conversion(shape: FieldShape) -> Callable[[Any], Any] | None:
+    """What makes kio's value of the number on the wire; None when they are the same."""
+    match shape.kafka_type:
+        case "error_code":
+            return ErrorCode
+        case "timedelta_i32" | "timedelta_i64":
+            return lambda number: datetime.timedelta(milliseconds=number)
+        case "datetime_i64" if shape.is_nullable:
+            return lambda number: None if number == -1 else tz_aware_from_i64(number)
+        case "datetime_i64":
+            return tz_aware_from_i64
+        case "uuid":
+            return lambda data: None if data == _ZERO_UUID else UUID(bytes=data)
+    return None
+
+
+def _field_step(name: str, read: Read) -> _Step:
+    def step(frame: bytes, offset: int, values: dict[str, Any]) -> int:
+        values[name], offset = read(frame, offset)
+        return offset
+
+    return step
+
+
+def _field_reader(entity: type[Any], shape: FieldShape) -> Read:
+    item = _item_reader(entity, shape)
+    if shape.is_array:
+        return _array_reader(item, shape, flexible=entity.__flexible__)
+    if shape.entity is not None and shape.is_nullable:
+        return _nullable_reader(item)
+    return item
+
+
+def _item_reader(entity: type[Any], shape: FieldShape) -> Read:
+    if shape.entity is not None:
+        return _entity_reader(shape.entity)
+    if shape.kafka_type in _FORMATS:
+        return _fixed_reader(shape)
+    # A request header keeps the old string format for its client id in every version.
+    is_client_id = entity.__name__ == "RequestHeader" and shape.name == "client_id"
+    is_string = shape.kafka_type == "string"
+    return _bytes_reader(
+        _length_reader(flexible=entity.__flexible__ and not is_client_id, is_short=is_string),
+        is_string=is_string,
+        is_nullable=shape.is_nullable and not shape.is_array and shape.tag is None,
+    )
+
+
+def _fixed_reader(shape: FieldShape) -> Read:
+    step = _fixed_step([shape])
+
+    def read(frame: bytes, offset: int) -> tuple[Any, int]:
+        values: dict[str, Any] = {}
+        offset = step(frame, offset, values)
+        return values[shape.name], offset
+
+    return read
+
+
+def _length_reader(*, flexible: bool, is_short: bool) -> Callable[[bytes, int], tuple[int, int]]:
+    """Reads a length or count and the offset after it; −1 is null, anything below is refused."""
+
+    def compact(frame: bytes, offset: int) -> tuple[int, int]:
+        value, offset = read_unsigned_varint(frame, offset)
+        return value - 1, offset
+
+    layout = _INT16 if is_short else _INT32
+
+    def plain(frame: bytes, offset: int) -> tuple[int, int]:
+        end = _within(frame, offset + layout.size)
+        (value,) = layout.unpack_from(frame, offset)
+        if value < -1:
+            raise ProtocolError(f"a length is {value}")
+        return value, end
+
+    return compact if flexible else plain
+
+
+def _bytes_reader(
+    read_length: Callable[[bytes, int], tuple[int, int]], *, is_string: bool, is_nullable: bool
+) -> Read:
+    def read(frame: bytes, offset: int) -> tuple[str | bytes | None, int]:
+        length, offset = read_length(frame, offset)
+        if length < 0:
+            if not is_nullable:
+                raise ProtocolError("null where a string or bytes must be")
+            return None, offset
+        end = _within(frame, offset + length)
+        data = frame[offset:end]
+        return data.decode() if is_string else data, end
+
+    return read
+
+
+def _array_reader(item: Read, shape: FieldShape, *, flexible: bool) -> Read:
+    read_count = _length_reader(flexible=flexible, is_short=False)
+    item_format = _FORMATS.get(shape.kafka_type or "")
+    item_min_bytes = 1 if item_format is None else Struct(">" + item_format).size
+
+    def read(frame: bytes, offset: int) -> tuple[tuple[Any, ...] | None, int]:
+        count, offset = read_count(frame, offset)
+        if count < 0:
+            if not shape.is_nullable:
+                raise ProtocolError(f"null where the array {shape.name} must be")
+            return None, offset
+        if count * item_min_bytes > len(frame) - offset:
+            raise ProtocolError(f"the array {shape.name} claims {count} items")
+        items = []
+        for _ in range(count):
+            value, offset = item(frame, offset)
+            items.append(value)
+        return tuple(items), offset
+
+    return read
+
+
+def _nullable_reader(read_struct: Read) -> Read:
+    """A struct behind a marker byte: −1 null, 1 present (KIP-893)."""
+
+    def read(frame: bytes, offset: int) -> tuple[Any, int]:
+        end = _within(frame, offset + 1)
+        if frame[offset] == _NULL_STRUCT:
+            return None, end
+        if frame[offset] != _PRESENT_STRUCT:
+            raise ProtocolError(f"{frame[offset]} where a struct is present or null")
+        return read_struct(frame, end)
+
+    return read
+
+
+def _tagged_step(tagged: dict[int, tuple[str, Read]]) -> _Step:
+    """Fields that are not there keep the default of their class."""
+
+    def step(frame: bytes, offset: int, values: dict[str, Any]) -> int:
+        count, offset = read_unsigned_varint(frame, offset)
+        for _ in range(count):
+            tag, offset = read_unsigned_varint(frame, offset)
+            size, offset = read_unsigned_varint(frame, offset)
+            if tag not in tagged:
+                raise ProtocolError(f"unknown tagged field {tag}")
+            name, read = tagged[tag]
+            values[name], end = read(frame, offset)
+            if end != offset + size:
+                raise ProtocolError(f"tagged field {tag} is not {size} bytes long")
+            offset = end
+        return offset
+
+    return step
