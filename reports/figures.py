@@ -20,7 +20,7 @@ import numpy as np
 from reports.clients import OUTCOMES, Operations, quantiles, rates
 from reports.marks import Marks, with_marks
 from reports.sampling import Floats, evenly, nice_width, thinned
-from reports.series import Line, PartitionSeries, RunSeries
+from reports.series import Line, PartitionSeries, Reign, RunSeries
 
 Figure = dict[str, Any]
 
@@ -46,6 +46,7 @@ def controllers(run: RunSeries, marks: Marks) -> Figure | None:
     if not won:
         return None
     lost = [reign for reign in run.reigns if reign.resigned]
+    won, late = _split_late(won)
     x = [reign.at_s for reign in won]
     y = [reign.epoch for reign in won]
     names = [f"broker-{reign.node}" for reign in won]
@@ -71,10 +72,29 @@ def controllers(run: RunSeries, marks: Marks) -> Figure | None:
                 "hovertemplate": "%{text} gave up epoch %{y} at %{x:.3f} s<extra></extra>",
             }
         )
-    epochs = [*y, *(reign.epoch for reign in lost)]
+    if late:
+        traces.append(
+            {
+                **_trace("learnt late", [one.at_s for one in late], [one.epoch for one in late]),
+                "mode": "markers",
+                "marker": {"symbol": "circle-open", "size": 9, "color": colour(0)},
+                "text": [f"broker-{reign.node}" for reign in late],
+                "hovertemplate": "%{text} learnt at %{x:.3f} s that it had won epoch %{y}<extra></extra>",
+            }
+        )
+    epochs = [*y, *(reign.epoch for reign in (*lost, *late))]
     low, high = min(epochs), max(epochs)
     axis = {**_axis("epoch"), "range": _room(low, high), "dtick": _whole(high - low)}
     return with_marks(traces, {"yaxis": axis, "height": 250}, marks)
+
+
+def _split_late(won: Sequence[Reign]) -> tuple[list[Reign], list[Reign]]:
+    """Part elections from those that the winner learnt of, as paused processes do, when a later one was known."""
+    steps: list[Reign] = []
+    late: list[Reign] = []
+    for reign in won:
+        (late if steps and reign.epoch < steps[-1].epoch else steps).append(reign)
+    return steps, late
 
 
 def leader_epochs(run: RunSeries, marks: Marks) -> tuple[Figure | None, int]:

@@ -6,8 +6,7 @@ walk backwards, a null where none may be yields None. This one is compiled from 
 item takes at least one byte, and a count is compared with the bytes left before the loop. Fields of fixed size
 that stand together are unpacked at once, which makes it several times as fast too.
 
-Limit: fields cannot be skipped by their size alone, so an unknown tag is refused. Bytes after the message are
-ignored, as Kafka does.
+Unknown tagged fields are skipped, and bytes after the message ignored, as Kafka does.
 """
 
 from __future__ import annotations
@@ -265,8 +264,11 @@ def _tagged_step(tagged: dict[int, tuple[str, Read]]) -> _Step:
         for _ in range(count):
             tag, offset = read_unsigned_varint(frame, offset)
             size, offset = read_unsigned_varint(frame, offset)
+            if size > len(frame) - offset:
+                raise ProtocolError(f"tagged field {tag} claims {size} bytes")
             if tag not in tagged:
-                raise ProtocolError(f"unknown tagged field {tag}")
+                offset += size  # from a newer version than ours: to be skipped (KIP-482)
+                continue
             name, read = tagged[tag]
             values[name], end = read(frame, offset)
             if end != offset + size:

@@ -140,7 +140,7 @@ def header(api_key: int, api_version: int) -> bytes:
         pytest.param(header(3, 1) + struct.pack(">ih", 1, -1), id="null topic name"),
         pytest.param(header(3, 0) + struct.pack(">i", -1), id="null array where none may be"),
         pytest.param(header(3, 1) + struct.pack(">ih", 1, 1) + b"\xff", id="not UTF-8"),
-        pytest.param(header(18, 3) + b"\1\7\0", id="unknown tag in the header"),
+        pytest.param(header(18, 3) + b"\1\7\x7fab", id="tag longer than the frame"),
         pytest.param(header(18, 3) + b"\0\2a\2b" + b"\xff" * 6, id="endless varint"),
         pytest.param(
             header(1, 12) + b"\0" + struct.pack(">iiibii", 1, 1, 1, 0, 0, 0) + b"\1\1\1\1\0\5\0",
@@ -151,6 +151,14 @@ def header(api_key: int, api_version: int) -> bytes:
 def test_a_hostile_frame_is_a_protocol_error(frame: bytes) -> None:
     with pytest.raises(ProtocolError):
         decode_request(frame, is_offered=is_offered)
+
+
+def test_a_tagged_field_of_a_newer_version_is_skipped() -> None:
+    body = b"\5name\2v" + b"\0"
+    plain = decode_request(header(18, 3) + b"\0" + body, is_offered=is_offered)
+    tagged = decode_request(header(18, 3) + b"\1\7\3abc" + body, is_offered=is_offered)
+    assert tagged.message == plain.message
+    assert tagged.message.client_software_name == "name"
 
 
 @pytest.mark.parametrize("size", [-1, 0, 101])
