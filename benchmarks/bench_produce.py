@@ -7,15 +7,14 @@ and one whose brokers are reached directly. Medians of alternating rounds; ``rat
 from __future__ import annotations
 
 import asyncio
-from statistics import median
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cluster import BROKERS, MIN_INSYNC_REPLICAS, PARTITIONS, cluster
-from benchmarks.produce_load import LOADS, RECORD_BYTES
+from benchmarks.produce_load import LOADS, RECORD_BYTES, Throughput, alternate
 
-ROUNDS = 3
+ROUNDS = 4
 
 
 def main() -> None:
@@ -26,25 +25,32 @@ def main() -> None:
         "brokers reached",
         "records/s",
         "MB/s",
+        "broker CPU/record",
         "ratio",
         title=f"{BROKERS} brokers, {PARTITIONS} partitions × {BROKERS} replicas, "
         f"min ISR {MIN_INSYNC_REPLICAS}, acks=all, {RECORD_BYTES} B",
     )
     for load, (direct, linked) in rates.items():
-        for how, rate in (("directly", direct), ("through the links", linked)):
-            mb_per_s = rate * RECORD_BYTES / 1e6
-            table.add_row(load, how, f"{rate:,.0f}", f"{mb_per_s:.1f}", f"{rate / direct:.2f}")
+        for how, result in (("directly", direct), ("through the links", linked)):
+            rate = result.records_per_s
+            table.add_row(
+                load,
+                how,
+                f"{rate:,.0f}",
+                f"{rate * RECORD_BYTES / 1e6:.1f}",
+                f"{result.broker_us_per_record:,.0f} µs",
+                f"{rate / direct.records_per_s:.2f}",
+            )
     Console(width=100).print(table)
 
 
-async def measure() -> dict[str, tuple[float, float]]:
-    """Return for each load the median records/s directly and through the links."""
-    rates = {}
+async def measure() -> dict[str, tuple[Throughput, Throughput]]:
+    """Return for each load the medians directly and through the links."""
     async with cluster(through_links=False) as direct, cluster() as linked:
-        for name, load in LOADS.items():
-            rounds = [(await load(direct), await load(linked)) for _ in range(ROUNDS)]
-            rates[name] = (median(r[0] for r in rounds), median(r[1] for r in rounds))
-    return rates
+        return {
+            name: await alternate(load, direct, linked, rounds=ROUNDS)
+            for name, load in LOADS.items()
+        }
 
 
 if __name__ == "__main__":

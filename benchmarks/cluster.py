@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import psutil
+
 from nemesis.runtimes.base import Address
 from nemesis.runtimes.local import LocalRuntime, LocalRuntimeConfig
 from nemesis.runtimes.local.addresses import AddressPlan
@@ -35,14 +37,24 @@ class DirectRuntime(LocalRuntime):
 class Cluster:
     """A started cluster whose topic ``load`` has a leader for each of its partitions."""
 
-    def __init__(self, runtime: LocalRuntime, bootstrap: list[Address]) -> None:
+    def __init__(self, runtime: LocalRuntime, bootstrap: list[Address], directory: Path) -> None:
         self._runtime = runtime
         self._bootstrap = bootstrap
+        configs = {str(directory / "config" / f"{broker}.json") for broker in runtime.brokers}
+        self._brokers = [
+            process
+            for process in psutil.Process().children()
+            if not configs.isdisjoint(process.cmdline())
+        ]
 
     @property
     def bootstrap_servers(self) -> str:
         """As librdkafka takes it."""
         return ",".join(map(str, self._bootstrap))
+
+    def broker_cpu_s(self) -> float:
+        """Processor time that the brokers have used so far, in seconds, all together."""
+        return sum(sum(broker.cpu_times()[:2]) for broker in self._brokers)
 
     def client(self, name: str) -> KafkaClient:
         """A client of ours; the caller closes it."""
@@ -73,7 +85,7 @@ async def cluster(*, tracing: bool = True, through_links: bool = True) -> AsyncI
                 if through_links
                 else [runtime.direct_address(broker) for broker in runtime.brokers]
             )
-            running = Cluster(runtime, bootstrap)
+            running = Cluster(runtime, bootstrap, config.run_directory.resolve())
             async with asyncio.timeout(READY_TIMEOUT_S):
                 await _create_topic(running)
             yield running

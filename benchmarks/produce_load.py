@@ -12,7 +12,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
+from statistics import median
 
 from confluent_kafka import KafkaError as ConfluentError
 from confluent_kafka import Producer
@@ -27,64 +29,99 @@ WARM_UP_S = 0.5
 MEASURED_S = 2.0
 REQUEST_TIMEOUT_S = 10.0
 
-Load = Callable[[Cluster], Awaitable[float]]
-"""Puts load on a cluster and returns acknowledged records per second."""
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """What a load achieved; ``broker_us_per_record`` is processor time of all brokers, steady on a busy machine."""
+
+    records_per_s: float
+    broker_us_per_record: float
+
+
+Load = Callable[[Cluster], Awaitable[Throughput]]
+"""Puts load on a cluster and returns what was acknowledged."""
 
 _VALUE = b"v" * RECORD_BYTES
 
 
 class _Window:
-    """Counts acknowledgements from the end of the warm-up to the end of the measurement."""
+    """Counts acknowledgements, and those from the end of the warm-up to the end of the measurement."""
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._cpu_before_s = cluster.broker_cpu_s()
         self._start = time.perf_counter() + WARM_UP_S
         self._end = self._start + MEASURED_S
         self._acknowledged = 0
+        self._in_window = 0
 
     @property
     def is_over(self) -> bool:
         return time.perf_counter() >= self._end
 
-    @property
-    def records_per_s(self) -> float:
-        return self._acknowledged / MEASURED_S
-
     def count(self) -> None:
+        self._acknowledged += 1
         if self._start <= time.perf_counter() < self._end:
-            self._acknowledged += 1
+            self._in_window += 1
+
+    def result(self) -> Throughput:
+        """Call when every record has been acknowledged."""
+        cpu_s = self._cluster.broker_cpu_s() - self._cpu_before_s
+        return Throughput(self._in_window / MEASURED_S, cpu_s / self._acknowledged * 1e6)
 
 
-async def batched(cluster: Cluster) -> float:
-    """Produce as fast as the cluster takes it, records gathered into batches; return records/s."""
-    return await asyncio.to_thread(_produce_batched, cluster.bootstrap_servers)
+async def batched(cluster: Cluster) -> Throughput:
+    """Produce as fast as the cluster takes it, records gathered into batches."""
+    return await asyncio.to_thread(_produce_batched, cluster)
 
 
-async def one_at_a_time(cluster: Cluster) -> float:
-    """Produce one record per request from several client processes at once; return records/s."""
-    window = _Window()
+async def one_at_a_time(cluster: Cluster) -> Throughput:
+    """Produce one record per request from several client processes at once."""
+    window = _Window(cluster)
     async with asyncio.TaskGroup() as group:
         for index in range(PROCESSES):
             group.create_task(_send_until_over(cluster, index, window))
-    return window.records_per_s
+    return window.result()
 
 
 LOADS: dict[str, Load] = {
-    f"confluent-kafka, linger {LINGER_MS} ms": batched,
     f"own client, {PROCESSES} × one record": one_at_a_time,
+    f"confluent-kafka, linger {LINGER_MS} ms": batched,
 }
 
 
-def _produce_batched(bootstrap_servers: str) -> float:
+async def alternate(
+    load: Load, first: Cluster, second: Cluster, *, rounds: int
+) -> tuple[Throughput, Throughput]:
+    """Give the load to two clusters in turn, A B B A A B ...; return the medians of each.
+
+    A slow moment then hits both, and so does what one load leaves to the next (pages to write back).
+    """
+    results: dict[Cluster, list[Throughput]] = {first: [], second: []}
+    for index in range(rounds):
+        for cluster in (first, second) if index % 2 == 0 else (second, first):
+            results[cluster].append(await load(cluster))
+    return _median(results[first]), _median(results[second])
+
+
+def _median(results: list[Throughput]) -> Throughput:
+    return Throughput(
+        median(result.records_per_s for result in results),
+        median(result.broker_us_per_record for result in results),
+    )
+
+
+def _produce_batched(cluster: Cluster) -> Throughput:
     producer = Producer(
         {
-            "bootstrap.servers": bootstrap_servers,
+            "bootstrap.servers": cluster.bootstrap_servers,
             "acks": "all",
             "enable.idempotence": False,
             "linger.ms": LINGER_MS,
             "queue.buffering.max.messages": 10_000,
         }
     )
-    window = _Window()
+    window = _Window(cluster)
     on_delivery = partial(_delivered, window)
     while not window.is_over:
         try:
@@ -95,7 +132,7 @@ def _produce_batched(bootstrap_servers: str) -> float:
             producer.poll(0)
     if producer.flush(REQUEST_TIMEOUT_S):
         raise RuntimeError("records were still not acknowledged after the benchmark")
-    return window.records_per_s
+    return window.result()
 
 
 def _delivered(window: _Window, error: ConfluentError | None, message: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,12 @@ def test_a_broker_gets_the_scenarios_properties_and_its_place() -> None:
     assert (config.host, config.port) == ("127.4.9.2", 19092)
     assert (config.advertised_host, config.advertised_port) == ("127.4.9.2", 9092)
     assert config.trace_file == "/run/raw/broker-2.jsonl"
+
+
+def test_a_broker_may_be_told_to_record_nothing() -> None:
+    untraced = replace(PLACE, trace_file=None)
+    properties = TARGETS["reference"].broker_properties(untraced, {})
+    assert KafkaConfig.from_properties(properties).trace_file is None
 
 
 def test_a_value_of_the_wrong_type_is_named() -> None:
