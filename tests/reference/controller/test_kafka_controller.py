@@ -348,7 +348,8 @@ def test_a_bounced_broker_is_failed_and_started_under_its_new_epoch(
     async def test() -> None:
         async with nodes(zookeeper_address, 1, 2) as (first, second):
             await create_topic(first, "t", (2, 1))
-            await until(lambda: len(first.wire.to(2, "LeaderAndIsr")) == 1)
+            # The last that is sent under the old epoch.
+            await until(lambda: any(r.topic_states for r in first.wire.to(2, "UpdateMetadata")))
             first.wire.sent.clear()
             old = second.controller.broker_epoch
             # Gone and back before the controller looks: delete and create in one multi.
@@ -356,7 +357,7 @@ def test_a_bounced_broker_is_failed_and_started_under_its_new_epoch(
             data, _ = await second.zookeeper.get(path)
             await second.zookeeper.multi([Delete(path), Create(path, data, ephemeral=True)])
             await until(lambda: len(first.wire.to(2, "LeaderAndIsr")) >= 1)
-            epochs = {r.broker_epoch for _, r in first.wire.sent if _ == 9002}
+            epochs = {r.broker_epoch for port, r in first.wire.sent if port == 9002}
             (new,) = epochs
             assert new > old
             assert first.elected("t", 0)[1] == ("offline", 1, 1, [1])

@@ -110,11 +110,12 @@ def test_the_expiry_is_finished_before_the_next_session_opens(zookeeper_address:
         async with client(zookeeper_address) as zookeeper:
             states: list[tuple[SessionState | str, int]] = []
             again = asyncio.Event()
-            blocked = asyncio.get_running_loop().create_future()
+            lost = asyncio.get_running_loop().create_future()
             zookeeper.add_session_listener(listener := Listener(zookeeper, states, again))
             old = zookeeper.session_id
             await zookeeper.create("/own", b"", ephemeral=True)
-            pending = asyncio.create_task(wait_for_watch(zookeeper, blocked))
+            # A watch is lost with its connection, which fires it.
+            await zookeeper.get("/", lambda: None if lost.done() else lost.set_result(None))
             await asyncio.to_thread(expire, zookeeper_address, old)
             await again.wait()
             new = zookeeper.session_id
@@ -127,7 +128,7 @@ def test_the_expiry_is_finished_before_the_next_session_opens(zookeeper_address:
             ]
             assert listener.refused
             assert await zookeeper.exists("/own") is None
-            await pending
+            await lost
 
     run(test())
 
@@ -159,9 +160,3 @@ class Listener:
         for _ in range(20):
             await asyncio.sleep(0)
         self.states.append(("finished", self.zookeeper.session_id))
-
-
-async def wait_for_watch(zookeeper: KazooZooKeeperClient, fired: asyncio.Future[None]) -> None:
-    """A watch is lost with its connection, which fires it."""
-    await zookeeper.get("/", lambda: None if fired.done() else fired.set_result(None))
-    await fired
