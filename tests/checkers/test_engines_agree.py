@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -34,12 +35,14 @@ def spoiled() -> list[Event]:
     return events
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _stop_spark() -> object:
+@pytest.fixture(scope="module")
+def _stop_spark() -> Iterator[None]:
     yield
     stop()
 
 
+@pytest.mark.e2e
+@pytest.mark.usefixtures("_stop_spark")
 def test_both_engines_say_the_same(tmp_path: Path) -> None:
     directory = history_of(tmp_path, spoiled(), [20, 41, 90, 130])
     inline = check(directory, select(), engine="inline")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,14 +17,11 @@ from tests.e2e.command import SCENARIO, events, latest, nemesis
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 
 PHASES = ["start", "warm-up", "faults", "heal", "quiet", "final-reads", "convergence", "end"]
-LONGEST_S = 100.0
-LEAST_OPERATIONS_PER_S = 300
+OUTCOMES = {"ok", "fail", "info"}
 
 
-def test_the_main_job_is_valid_in_time_and_judged_alike_by_both_engines(tmp_path: Path) -> None:
-    begin = time.monotonic()
+def test_the_main_job_is_valid_and_judged_alike_by_both_engines(tmp_path: Path) -> None:
     ran = nemesis(tmp_path, "run", SCENARIO, "--seed", "7")
-    took_s = time.monotonic() - begin
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
     run = RunDirectory.open(latest(tmp_path))
@@ -38,10 +35,10 @@ def test_the_main_job_is_valid_in_time_and_judged_alike_by_both_engines(tmp_path
     assert info.phases == PHASES
     assert plans.encode(plans.read(run.path / "plan.yaml")) == info.plan
 
-    completed = sum(
-        event["kind"] in ("ok", "fail", "info") for event in events(run.path, "clients")
-    )
-    assert completed / info.time_limit_s >= LEAST_OPERATIONS_PER_S
+    operations = events(run.path, "clients")
+    kinds = Counter(event["kind"] for event in operations)
+    assert kinds["invoke"] == sum(kinds[outcome] for outcome in OUTCOMES)
+    assert {e["f"] for e in operations if e["kind"] == "ok"} >= {"send", "poll"}
 
     applied = [event for event in events(run.path, "nemesis") if event["kind"] == "fault-applied"]
     assert len(applied) >= len(info.plan) - 1
@@ -55,7 +52,6 @@ def test_the_main_job_is_valid_in_time_and_judged_alike_by_both_engines(tmp_path
     assert [(r["property"], r["verdict"], r["checked"]) for r in inline["results"]] == [
         (r["property"], r["verdict"], r["checked"]) for r in outcome["results"]
     ]
-    assert took_s < LONGEST_S
 
 
 def test_a_given_plan_is_carried_out_and_a_planted_bug_is_found(tmp_path: Path) -> None:

@@ -16,8 +16,6 @@ from history.znodes import ZnodeEvents
 from history.zookeeper_log import read_log
 from tests.history.zookeeper_server import zookeeper_server
 
-pytestmark = pytest.mark.e2e
-
 STATE = "/brokers/topics/orders/partitions/0/state"
 DYING = """
 import sys

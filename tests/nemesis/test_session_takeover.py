@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
-import pytest
 from kazoo.client import KazooClient
 from kazoo.retry import KazooRetry
 
@@ -32,8 +32,7 @@ def test_signed_and_unsigned_ids_are_the_same_session() -> None:
     assert len(session_password(session)) == 16
 
 
-@pytest.mark.e2e
-def test_a_session_ends_although_its_owner_reconnects_at_once(tmp_path):
+def test_a_session_ends_although_its_owner_reconnects_at_once(tmp_path: Path) -> None:
     """The owner takes its session back within milliseconds: attaching and closing must be one write."""
     with zookeeper_server(tmp_path) as address:
         watcher = KazooClient(hosts=address)
