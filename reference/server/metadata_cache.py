@@ -1,7 +1,8 @@
 """What a broker knows of the cluster: live brokers, partition states, topic ids, the controller.
 
 Filled by UpdateMetadata alone, so it lags behind ZooKeeper, by different amounts on different brokers.
-An update replaces the brokers and merges the partitions (leader −2 removes one). The whole state is one
+An update replaces the brokers and merges the partitions (leader −2 removes one). A partition keeps its state
+when the update holds an older one: a request that is sent again may arrive after a newer one. The whole state is one
 immutable snapshot that is exchanged at once: whoever answers from ``snapshot`` sees a single state.
 """
 
@@ -60,6 +61,9 @@ class MetadataCache:
                 if copied[topic].pop(partition, None) is not None:
                     deleted.append(state.topic_partition)
                 continue
+            known = copied[topic].get(partition)
+            if known is not None and _is_older(state, known):
+                continue
             copied[topic][partition] = state
             if state.topic_id is not None:
                 topic_ids[topic] = state.topic_id
@@ -116,3 +120,12 @@ class MetadataCache:
 
     def topic_name(self, topic_id: UUID) -> str | None:
         return self.snapshot.topic_names.get(topic_id)
+
+
+def _is_older(state: UpdateMetadataPartitionState, known: UpdateMetadataPartitionState) -> bool:
+    """Whether ``known`` was decided later. Epochs start anew with the topic id; equal ones may bring new replicas."""
+    return state.topic_id == known.topic_id and _epochs(state) < _epochs(known)
+
+
+def _epochs(state: UpdateMetadataPartitionState) -> tuple[int, int, int]:
+    return state.controller_epoch, state.leader_epoch, state.partition_epoch

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
+
+import pytest
 
 from reference.model import (
     LEADER_DURING_DELETE,
@@ -87,3 +90,52 @@ def test_a_snapshot_does_not_change_with_later_updates() -> None:
     cache.update(1, 1, BROKERS, [state(0, leader=2)])
 
     assert before.topics["t"][0].leader == 1
+
+
+NEWEST = replace(state(0, leader=1), controller_epoch=2, leader_epoch=5, partition_epoch=8)
+OLDER = [
+    replace(NEWEST, leader=2, partition_epoch=7),
+    replace(NEWEST, leader=2, leader_epoch=4, partition_epoch=9),
+    replace(NEWEST, leader=2, controller_epoch=1, leader_epoch=6, partition_epoch=9),
+]
+
+
+@pytest.mark.parametrize("older", OLDER)
+def test_an_older_state_does_not_come_back(older: UpdateMetadataPartitionState) -> None:
+    cache = MetadataCache(1)
+    cache.update(1, 2, BROKERS, [NEWEST])
+
+    cache.update(1, 2, BROKERS, [older, state(1, leader=2)])
+
+    assert cache.topic_partitions("t") == {0: NEWEST, 1: state(1, leader=2)}
+
+
+@pytest.mark.parametrize("older", OLDER)
+def test_a_newer_state_replaces_an_older_one(older: UpdateMetadataPartitionState) -> None:
+    cache = MetadataCache(1)
+    cache.update(1, 2, BROKERS, [older])
+
+    cache.update(1, 2, BROKERS, [NEWEST])
+
+    assert cache.partition_info(NEWEST.topic_partition) == NEWEST
+
+
+def test_equal_epochs_bring_what_else_changed() -> None:
+    cache = MetadataCache(1)
+    cache.update(1, 2, BROKERS, [NEWEST])
+
+    cache.update(1, 2, BROKERS, [replace(NEWEST, offline_replicas=(2,))])
+
+    assert cache.topic_partitions("t")[0].offline_replicas == (2,)
+
+
+def test_a_deletion_and_a_topic_of_the_same_name_start_anew_whatever_the_epochs() -> None:
+    cache = MetadataCache(1)
+    cache.update(1, 2, BROKERS, [NEWEST])
+
+    reborn = replace(state(0, leader=2), topic_id=UUID(int=9))
+    cache.update(1, 2, BROKERS, [reborn])
+    assert cache.topic_partitions("t") == {0: reborn}
+
+    cache.update(1, 2, BROKERS, [state(0, leader=LEADER_DURING_DELETE)])
+    assert not cache.contains(TopicPartition("t", 0))
