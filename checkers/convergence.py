@@ -6,7 +6,8 @@ Smallest break: one ``convergence`` event with an error. ``numbers`` holds the s
 
 What a correct cluster does and is not convicted for: a check may fail and be repeated, its last outcome counts; on a
 starved machine nothing converges, so if the harness's own loop was late by more than a second from the heal on, a
-failed check is ``unknown`` instead of ``invalid``. Success needs no such excuse.
+failed check is ``unknown`` instead of ``invalid``. Success needs no such excuse. A check whose error begins with
+``HARNESS: `` is one that the harness could not make: it says nothing of the cluster and is ``unknown``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from checkers.rare import Rare, Row, succeeded
 from history.events import Event, Kind
 
 HEAL = "heal"
+HARNESS = "HARNESS: "
+"""How the error of a check begins that the harness could not make."""
 MAX_HARNESS_LAG_MS = 1_000
 
 
@@ -38,6 +41,11 @@ class Convergence(Rare):
             if succeeded(event):
                 name = f"{(event.detail or 'convergence').replace(' ', '_').replace('-', '_')}_ms"
                 numbers[name] = max(numbers.get(name, 0.0), float(event.offset or 0))
+            elif (event.error or "").startswith(HARNESS):
+                blind = finding(
+                    self.name, _about(event), _blindness(event), row, verdict=Verdict.UNKNOWN
+                )
+                findings.append(blind)
             elif lag > MAX_HARNESS_LAG_MS:
                 sentence = f"{_failure(event)} But the harness itself ran up to {lag} ms late."
                 doubt = finding(
@@ -53,6 +61,11 @@ class Convergence(Rare):
 
 def _failure(event: Event) -> str:
     return f"After the heal, {event.detail or 'a check'} did not come true for {_about(event)}: {event.error}."
+
+
+def _blindness(event: Event) -> str:
+    why = (event.error or "").removeprefix(HARNESS)
+    return f"After the heal, {event.detail or 'a check'} could not be looked at for {_about(event)}: {why}."
 
 
 def _about(event: Event) -> str:

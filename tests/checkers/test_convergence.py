@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from checkers.convergence import Convergence
+from checkers.convergence import HARNESS, Convergence
 from checkers.faults import FaultEffect
 from checkers.model import Verdict
 from history.events import Event
@@ -60,6 +60,18 @@ class TestConvergence:
                 "up to 1500 ms late.",
                 bad,
                 lag,
+                verdict=Verdict.UNKNOWN,
+            ),
+        )
+
+    def test_a_harness_that_could_not_look_proves_nothing(self) -> None:
+        blind = leaders(5, f"{HARNESS}ZooKeeper did not answer", topic="t", partition=1)
+        assert only(Convergence(), [leaders(4, "NONE"), blind]).findings == (
+            finding(
+                "convergence",
+                "t-1",
+                "After the heal, leaders could not be looked at for t-1: ZooKeeper did not answer.",
+                blind,
                 verdict=Verdict.UNKNOWN,
             ),
         )
@@ -138,6 +150,10 @@ class TestFaultEffect:
                 verdict=Verdict.UNKNOWN,
             ),
         )
+
+    def test_one_skip_is_never_too_many(self) -> None:
+        skipped = nemesis(4, "fault-skipped", 1, error="no controller", targets=None)
+        assert only(FaultEffect(), [*STRUCK, skipped]).verdict == Verdict.VALID
 
     def test_no_fault_is_unknown(self) -> None:
         assert only(FaultEffect(), STRUCK[3:]).verdict == Verdict.UNKNOWN
