@@ -2,6 +2,9 @@
 
 pyarrow's reader is fast and strict but gives up at the first bad line; then the piece is read again
 line by line, which finds exactly what is damaged and keeps all the rest.
+
+A process that is killed while it writes leaves a fragment: at the end of the file, or, when another life of it
+goes on with the same file, directly before that life's ``broker-started``. There it is no damage.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.json
 
-from history.events import Event
+from history.events import Event, Kind
 from history.schema import REQUIRED, SCHEMA, WORD, table
 
 PIECE_BYTES: Final = 16 * 1024 * 1024
@@ -57,8 +60,9 @@ def read(piece: ByteRange) -> tuple[pa.Table, list[str]]:
     with piece.path.open("rb") as file:
         file.seek(piece.start)
         content = file.read(piece.stop - piece.start)
+        following = file.readline()
     rows = _read_fast(content)
-    return (rows, []) if rows is not None else _read_slowly(piece, content)
+    return (rows, []) if rows is not None else _read_slowly(piece, content, following)
 
 
 def _read_fast(content: bytes) -> pa.Table | None:
@@ -86,18 +90,19 @@ def _read_fast(content: bytes) -> pa.Table | None:
     return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
-def _read_slowly(piece: ByteRange, content: bytes) -> tuple[pa.Table, list[str]]:
+def _read_slowly(piece: ByteRange, content: bytes, following: bytes) -> tuple[pa.Table, list[str]]:
+    """``following`` is the line after the range, empty at the end of the file."""
     events: list[Event] = []
     problems: list[str] = []
     damaged = 0
     position = piece.start
     lines = content.splitlines(keepends=True)
-    for line in lines:
+    for line, after in zip(lines, [*lines[1:], following], strict=True):
         torn = piece.ends_file and not line.endswith(b"\n")
         try:
             events.append(_DECODER.decode(line))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            if not torn:
+            if not torn and not (_is_fragment(error) and _begins_life(after, events)):
                 damaged += 1
                 if damaged <= MAX_PROBLEMS:
                     problems.append(f"{piece.path} is damaged at byte {position}: {error}")
@@ -105,3 +110,18 @@ def _read_slowly(piece: ByteRange, content: bytes) -> tuple[pa.Table, list[str]]
     if damaged > MAX_PROBLEMS:
         problems.append(f"{piece.path} has {damaged - MAX_PROBLEMS} more damaged lines")
     return table(events), problems
+
+
+def _is_fragment(error: Exception) -> bool:
+    """A line that was cut short is no JSON; one that is, but no event, was damaged otherwise."""
+    return not isinstance(error, msgspec.ValidationError)
+
+
+def _begins_life(line: bytes, before: list[Event]) -> bool:
+    """Whether the line is the first of an incarnation that is not that of the events before."""
+    try:
+        event = _DECODER.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    is_new = not before or before[-1].incarnation != event.incarnation
+    return event.kind == Kind.BROKER_STARTED.value and is_new

@@ -2,7 +2,7 @@
 
 A line is handed to the operating system before ``record`` returns, so a process that is killed with SIGKILL
 has lost nothing that anybody else could have seen the effect of. The file is opened with ``O_APPEND`` and
-never buffered.
+never buffered. A line that an earlier life left torn is ended first, so that it costs only itself.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ class FileSink:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        size = os.fstat(self._fd).st_size
+        if size and os.pread(self._fd, 1, size - 1) != b"\n":
+            self(b"\n")
 
     def __call__(self, line: bytes) -> None:
         view = memoryview(line)

@@ -15,6 +15,7 @@ from history.errors import DamagedHistoryError, ForeignHistoryError, MissingHist
 from history.events import Event
 from history.ingest import ingest, load
 from history.reader import MANIFEST, open_history
+from history.recorder import FileSink
 from history.run_directory import RunDirectory, RunInfo
 from history.schema import SCHEMA, ordered, table
 
@@ -94,6 +95,65 @@ def test_a_torn_last_line_is_no_problem(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-9])
     report = ingest(run)
     assert (report.events, report.problems) == (3, ())
+
+
+def started(incarnation: int) -> bytes:
+    began = event(9, kind="broker-started", incarnation=incarnation)
+    return msgspec.json.encode(began) + b"\n"
+
+
+def torn_by_a_kill(run: RunDirectory, cut: int) -> Path:
+    """The file of a broker whose life 1 left two events, the second without its last ``cut`` bytes."""
+    events = (event(n, seq=n, incarnation=1, detail="wörd") for n in range(2))
+    path = record(run, "broker-1", *events)
+    path.write_bytes(path.read_bytes()[:-cut])
+    return path
+
+
+def append(path: Path, line: bytes) -> None:
+    sink = FileSink(path)
+    sink(line)
+    sink.close()
+
+
+@pytest.mark.parametrize("piece_bytes", [1, raw_lines.PIECE_BYTES])
+def test_a_line_torn_by_a_kill_costs_only_itself_wherever_it_is_torn(
+    tmp_path: Path, piece_bytes: int
+) -> None:
+    run = new_run(tmp_path)
+    length = len(torn_by_a_kill(run, 1).read_bytes()) // 2
+    for cut in range(1, length):
+        path = torn_by_a_kill(run, cut)
+        append(path, started(2))
+        append(path, msgspec.json.encode(event(10, incarnation=2)) + b"\n")
+        parts = [raw_lines.read(piece) for piece in raw_lines.byte_ranges(path, piece_bytes)]
+        times = [time for rows, _ in parts for time in rows.column("time").to_pylist()]
+        assert times == ([0, 1, 9, 10] if cut == 1 else [0, 9, 10])
+        assert [problem for _, problems in parts for problem in problems] == []
+
+
+@pytest.mark.parametrize(
+    "after", [msgspec.json.encode(event(9, incarnation=2)) + b"\n", started(1), b"junk\n"]
+)
+def test_a_fragment_that_no_new_life_follows_is_a_problem(tmp_path: Path, after: bytes) -> None:
+    run = new_run(tmp_path)
+    path = torn_by_a_kill(run, 9)
+    append(path, after + started(2))
+    assert any("is damaged at byte" in problem for problem in ingest(run).problems)
+
+
+def test_a_whole_line_that_is_no_event_is_a_problem_before_a_new_life_too(tmp_path: Path) -> None:
+    run, path = whole_run(tmp_path)
+    append(path, b"{}\n" + started(2))
+    (problem,) = ingest(run).problems
+    assert "is damaged at byte" in problem
+
+
+def test_a_sink_adds_nothing_to_whole_lines(tmp_path: Path) -> None:
+    path = tmp_path / "raw" / "broker-1.jsonl"
+    append(path, b"1\n")
+    append(path, b"2\n")
+    assert path.read_bytes() == b"1\n2\n"
 
 
 @pytest.mark.parametrize("junk", [b"\xff\xfe", b"{}", b'{"time":1,"kind":"x"}', b'{"tim', b"[1]"])
