@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nemesis.mutants import MUTANTS
-from tests.e2e.command import SCENARIO, latest, nemesis
+from tests.e2e.command import SCENARIO, events, latest, nemesis
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -28,7 +28,7 @@ def test_a_planted_bug_is_found_by_the_property_named_for_it(mutant, tmp_path: P
     plan = PLANS / f"{mutant.name}.yaml"
     said = []
     for seed in range(TRIES):
-        options = ["--seed", str(seed), "--time-limit", "18", "--engine", "inline"]
+        options = ["--seed", str(seed), "--time-limit", "18", "--engine", "inline", "--json"]
         ran = nemesis(
             tmp_path, "run", SCENARIO, "--plan", str(plan), "--mutant", mutant.name, *options
         )
@@ -38,6 +38,9 @@ def test_a_planted_bug_is_found_by_the_property_named_for_it(mutant, tmp_path: P
         said.append(sorted(name for name, verdict in verdicts.items() if verdict == "invalid"))
         if verdicts[mutant.property] == "invalid":
             assert ran.returncode == 1
+            assert f"--mutant {mutant.name}" in json.loads(ran.stdout)["replay"]
+            kinds = {event["kind"] for event in events(latest(tmp_path), "nemesis")}
+            assert kinds == {"fault-invoke", "fault-applied", "fault-healed"}
             return
     pytest.fail(
         f"{mutant.property} did not find {mutant.name} in {TRIES} runs; invalid were {said}"

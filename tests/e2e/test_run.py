@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-import yaml
 
 from checkers import CHECKERS
 from history.run_directory import RunDirectory
@@ -52,27 +51,3 @@ def test_the_main_job_is_valid_and_judged_alike_by_both_engines(tmp_path: Path) 
     assert [(r["property"], r["verdict"], r["checked"]) for r in inline["results"]] == [
         (r["property"], r["verdict"], r["checked"]) for r in outcome["results"]
     ]
-
-
-def test_a_given_plan_is_carried_out_and_a_planted_bug_is_found(tmp_path: Path) -> None:
-    plan = tmp_path / "mine.yaml"
-    entries = [
-        {
-            "at_s": 3.0,
-            "fault": "partition",
-            "shape": "one-node",
-            "target": "leader",
-            "zookeeper": "majority",
-            "duration_s": 6.0,
-        }
-    ]
-    plan.write_text(yaml.safe_dump(entries))
-    mutant = ["--mutant", "acknowledge-before-replication"]
-    limits = ["--time-limit", "20", "--seed", "11", "--engine", "inline"]
-    ran = nemesis(tmp_path, "run", SCENARIO, "--plan", str(plan), *limits, *mutant, "--json")
-    assert ran.returncode == 1, ran.stdout + ran.stderr
-    said = json.loads(ran.stdout)
-    assert said["verdict"] == "invalid"
-    assert "--mutant acknowledge-before-replication" in said["replay"]
-    kinds = [event["kind"] for event in events(latest(tmp_path), "nemesis")]
-    assert kinds == ["fault-invoke", "fault-applied", "fault-healed"]
