@@ -69,27 +69,36 @@ class RequestSendThread:
             while True:
                 item = await self._queue.get()
                 response = await self._send_until_answered(item)
-                if item.callback is not None:
-                    item.callback(response)
+                self._answered(item, response)
         finally:
             await self._connection.close()
 
+    def _answered(self, item: ControlRequest, response: Any) -> None:
+        try:
+            if item.callback is not None:
+                item.callback(response)
+        except Exception:
+            # A bug of ours; without this task the broker would never be told anything again.
+            _logger.exception("handling the answer to %s failed", item.api)
+
     async def _send_until_answered(self, item: ControlRequest) -> Any:
         while True:
-            self._tracer.event(
-                Kind.CONTROL_REQUEST_SENT,
-                api=item.api,
-                peer=self.broker.id,
-                controller_epoch=item.request.controller_epoch,
-                broker_epoch=item.request.broker_epoch,
-            )
             try:
+                self._tracer.event(
+                    Kind.CONTROL_REQUEST_SENT,
+                    api=item.api,
+                    peer=self.broker.id,
+                    controller_epoch=item.request.controller_epoch,
+                    broker_epoch=item.request.broker_epoch,
+                )
                 return await self._connection.send(
                     self.broker.host, self.broker.port, item.request, timeout_s=self._timeout_s
                 )
             except NetworkError as error:
                 _logger.info("%s to broker %d: %s; again", item.api, self.broker.id, error)
-                await asyncio.sleep(self._retry_backoff_s)
+            except Exception:
+                _logger.exception("sending %s to broker %d failed", item.api, self.broker.id)
+            await asyncio.sleep(self._retry_backoff_s)
 
 
 class ControllerChannelManager:

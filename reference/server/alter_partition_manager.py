@@ -91,7 +91,13 @@ class AlterPartitionManager:
     async def _run(self) -> None:
         while True:
             await self._queued.wait()
-            if not await self._send_queued():
+            try:
+                went_well = await self._send_queued()
+            except Exception:
+                # A bug of ours; without this task no ISR of this broker would ever change again.
+                _logger.exception("sending AlterPartition failed")
+                went_well = False
+            if not went_well:
                 await asyncio.sleep(self._backoff_s)
             if not self._queue:
                 self._queued.clear()

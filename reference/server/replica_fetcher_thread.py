@@ -145,11 +145,14 @@ class ReplicaFetcherThread:
                 self.build_fetch(sent),
                 timeout_s=self._config.replica_socket_timeout_ms / 1000,
             )
+            self.handle_response(sent, response)
         except NetworkError as error:
             _logger.info("fetching from broker %d: %s", self.leader.id, error)
             self._delay(sent.values())
-            return
-        self.handle_response(sent, response)
+        except Exception:
+            # A bug of ours; without this task the broker would look alive and follow nobody.
+            _logger.exception("fetching from broker %d failed", self.leader.id)
+            self._delay(sent.values())
 
     def build_fetch(self, sent: dict[_FetchKey, PartitionFetchState]) -> FetchRequest:
         """The request for these partitions as their logs are now."""
@@ -218,6 +221,10 @@ class ReplicaFetcherThread:
             self._on_storage_error(topic_partition)
         except (LogError, RecordError, ReplicaError) as error:
             _logger.warning("%s: %s", topic_partition, error)
+            self._delay([state])
+        except Exception:
+            # A bug of ours: the other partitions of the answer must not suffer from it.
+            _logger.exception("%s: applying a fetched answer failed", topic_partition)
             self._delay([state])
 
     def _apply(self, state: PartitionFetchState, data: PartitionData) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from reference.controller.controller_channel_manager import ControllerChannelManager, ControlRequest
 from reference.model import BrokerEndPoint
 from reference.network.errors import NetworkError
@@ -35,7 +37,7 @@ class ScriptedConnection:
         assert (host, port, timeout_s) == ("h", 9002, 30)
         self.sent.append(request.name)
         step = self.steps.pop(0) if self.steps else None
-        if isinstance(step, NetworkError):
+        if isinstance(step, Exception):
             raise step
         return step if step is not None else await asyncio.get_running_loop().create_future()
 
@@ -124,3 +126,30 @@ def test_a_broker_that_comes_back_gets_a_channel_of_its_own() -> None:
         await channels.shutdown()
 
     run(test())
+
+
+def test_an_unforeseen_error_neither_loses_the_request_nor_ends_the_channel(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def test() -> None:
+        connection = ScriptedConnection(RuntimeError("bug"), "yes", "no")
+        channels = manager(connection, ListTracer())
+        channels.startup([BROKER])
+        answers: list[str] = []
+
+        def fail(_: object) -> None:
+            raise RuntimeError("bug in a callback")
+
+        channels.send_request(2, ControlRequest("a", Request("a"), fail))
+        channels.send_request(2, ControlRequest("b", Request("b"), answers.append))
+        await turns()
+        assert connection.sent == ["a", "a", "b"]
+        assert answers == ["no"]
+        await channels.shutdown()
+        assert connection.closed
+
+    run(test())
+    assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == [
+        "bug",
+        "bug in a callback",
+    ]

@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from kio.schema.alter_partition.v3.response import (
     AlterPartitionResponse,
     PartitionData,
@@ -197,3 +198,27 @@ def test_an_error_of_a_partition_ends_its_proposal_and_frees_its_place(tmp_path:
         assert (await second[0])[0] is ErrorCode.none
 
     with_controller(tmp_path, controller, scenario)
+
+
+def test_an_unforeseen_error_does_not_end_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def bug(_: Any) -> Any:
+        raise RuntimeError("bug")
+
+    controller = Controller(bug, done, done)
+
+    async def scenario(manager: AlterPartitionManager, _: MetadataCache) -> None:
+        assert (await submit(manager, item()))[0] is ErrorCode.none
+        assert manager.submit(item(1), bug_in_callback)
+        assert (await submit(manager, item(2)))[0] is ErrorCode.none
+
+    def bug_in_callback(*_: object) -> None:
+        raise RuntimeError("bug in a callback")
+
+    controller.script.append(done)
+    with_controller(tmp_path, controller, scenario)
+    assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == [
+        "bug",
+        "bug in a callback",
+    ]

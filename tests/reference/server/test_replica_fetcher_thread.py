@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from kio.schema.fetch.v15.response import (
 from kio.static.primitive import i32, i32Timedelta, i64
 
 from reference.log.log import Log
-from reference.model import BrokerEndPoint, EpochEndOffset
+from reference.model import BrokerEndPoint, EpochEndOffset, TopicPartition
 from reference.network.errors import NetworkError
 from reference.server.replica_fetcher_thread import PartitionFetchState, ReplicaFetcherThread
 from reference.trace import Kind
@@ -89,6 +90,10 @@ def unreachable() -> Any:
     raise NetworkError("no way", definite=True)
 
 
+def bug() -> Any:
+    raise RuntimeError("a bug of ours")
+
+
 def following(tmp_path: Path, *epochs: int) -> Host:
     """A follower of broker 2 in epoch 9 whose log has three records of each of the epochs."""
     host = Host(tmp_path)
@@ -114,7 +119,12 @@ def thread_of(host: Host, leader: Leader) -> ReplicaFetcherThread:
 
 async def follow(host: Host, leader: Leader) -> ReplicaFetcherThread:
     """Fetch until the leader's script is played; the connection is closed at the end."""
-    thread = thread_of(host, leader)
+    return await follow_with(thread_of(host, leader), host, leader)
+
+
+async def follow_with(
+    thread: ReplicaFetcherThread, host: Host, leader: Leader
+) -> ReplicaFetcherThread:
     thread.add(state(host))
     task = asyncio.create_task(thread.run())
     waiting = asyncio.create_task(leader.exhausted.wait())
@@ -227,6 +237,7 @@ def test_fenced_it_stops_until_it_is_told_anew(tmp_path: Path) -> None:
         answer(ErrorCode.unknown_topic_id),
         answer(records=batch(1, base_offset=7, leader_epoch=9)),
         unreachable,
+        bug,
     ],
 )
 def test_after_trouble_it_waits_and_asks_again(tmp_path: Path, trouble: Callable[[], Any]) -> None:
@@ -287,5 +298,35 @@ def test_records_without_a_known_epoch_are_cut_to_the_high_watermark(tmp_path: P
         log.leader_epoch_cache.truncate_from_end(0)
         thread_of(host, Leader()).add(state(host))
         assert host.trace.of(Kind.TRUNCATE)[0]["offset"] == 2
+
+    run(scenario())
+
+
+def test_a_partition_with_a_bug_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    class Broken:
+        topic_partition = TopicPartition("t", 1)
+
+        def __init__(self, log: Log) -> None:
+            self.log = log
+
+        def append_as_follower(self, *_: object) -> None:
+            raise RuntimeError("a bug of ours")
+
+    def both() -> FetchResponse:
+        (topic,) = answer(records=batch(1, base_offset=3, leader_epoch=9))().responses
+        (good,) = topic.partitions
+        topic = replace(topic, partitions=(replace(good, partition_index=i32(1)), good))
+        return replace(answer()(), responses=(topic,))
+
+    async def scenario() -> None:
+        host = following(tmp_path, 0)
+        assert host.partition.log is not None
+        broken: Any = Broken(host.partition.log)
+        leader = Leader(both)
+        thread = thread_of(host, leader)
+        thread.add(PartitionFetchState(broken, TOPIC_ID, 9))
+        await follow_with(thread, host, leader)
+        assert host.end_offset == 4
+        assert thread.topic_partitions == {TP, broken.topic_partition}
 
     run(scenario())
