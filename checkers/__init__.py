@@ -7,6 +7,7 @@
 * ``replication``                     high watermarks and the agreement of logs
 * ``log``                             what clients see: lost, unseen, duplicate, reordered
 * ``convergence``, ``faults``         did the cluster come back; did the faults strike at all
+* ``unclean``                         whether unclean elections are permitted
 * ``rare``, ``znodes``, ``findings``  what the checks above share
 
 ``CHECKERS`` names every property and the check that decides it; ``select`` turns names into checks. Imports of ours:

@@ -7,8 +7,9 @@
   acknowledged a produce, and it is the one that ZooKeeper names for that epoch.
   Smallest break: brokers 1 and 2 both append as leader in epoch 4.
 * **leader-from-isr**: an elected leader was in the ISR of the committed state that its election replaces, and alive
-  in the controller's own view, unless the election was unclean. The first state names a leader and an ISR out of
-  the assigned replicas. An ISR is never empty and holds the leader, unless there is none (−1).
+  in the controller's own view, unless the election was unclean and some broker's configuration permits that; if no
+  broker tells of its configuration, an unclean election is ``unknown``. The first state names a leader and an ISR out
+  of the assigned replicas. An ISR is never empty and holds the leader, unless there is none (−1).
   Smallest break: ISR [1, 2], then leader 3.
 
 What a correct cluster does and is not convicted for: the same leader may be elected again; a removal from the ISR
@@ -30,13 +31,13 @@ import numpy as np
 from checkers import znodes
 from checkers.findings import finding, tp_name
 from checkers.fold import Fold, Results, conclude
-from checkers.model import Finding
+from checkers.model import Finding, Verdict
 from checkers.rare import Rare, Row
 from checkers.segment import Segment
+from checkers.unclean import UNCLEAN, Permission, permission_of
 from history.events import Event, Kind
 
 NO_LEADER = -1
-UNCLEAN = "unclean"
 KEEPS_LEADER = "remove-from-isr"
 """The election detail of a mere removal from the ISR: nobody is elected by it."""
 
@@ -177,7 +178,7 @@ def _named_leaders(
 
 class LeaderFromIsr(Rare):
     name = "leader-from-isr"
-    kinds = frozenset({Kind.ZNODE, Kind.LEADER_ELECTED})
+    kinds = frozenset({Kind.ZNODE, Kind.LEADER_ELECTED, Kind.BROKER_STARTED})
     columns = (*znodes.COLUMNS, "replicas", "live", "detail")
 
     def judge(self, rows: list[Row]) -> Results:
@@ -186,19 +187,30 @@ class LeaderFromIsr(Rare):
             for row, event in rows
             if event.kind == Kind.LEADER_ELECTED
         }
+        told = [
+            permission_of(event.detail) for _, event in rows if event.kind == Kind.BROKER_STARTED
+        ]
+        permitted = max(told, default=Permission.UNTOLD)
         findings, checked = [], 0
         for change in znodes.state_changes(rows):
             checked += 1
             event = change.event
             traced = elections.get((event.zxid, event.topic, event.partition))
-            sentence = _wrong_shape(event)
+            election = traced[1] if traced else None
+            sentence, verdict = _wrong_shape(event), Verdict.INVALID
             if sentence is None and change.changes_leadership:
-                sentence = _wrong_leader(change, traced[1] if traced else None)
+                unclean = _is_unclean(event, election)
+                if not (unclean and permitted.excuses):
+                    sentence = _wrong_leader(change, election)
+                elif permitted is Permission.UNTOLD and _is_outsider(change):
+                    sentence, verdict = _doubtful(event), Verdict.UNKNOWN
             if sentence is not None:
                 tp = tp_name(event.topic, event.partition)
                 traced_row = traced[0] if traced else None
                 proofs = (change.previous_row, change.row, traced_row)
-                findings.append(finding(self.name, tp, f"{tp}: {sentence}", *proofs))
+                findings.append(
+                    finding(self.name, tp, f"{tp}: {sentence}", *proofs, verdict=verdict)
+                )
         return conclude(self.name, checked=checked, unit="states", findings=findings)
 
 
@@ -220,12 +232,12 @@ def _wrong_leader(change: znodes.StateChange, election: Event | None) -> str | N
         strangers = sorted(set(event.isr or ()) - set(election.replicas))
         if strangers:
             return f"the ISR {_list(event.isr)} holds brokers that are no replicas of it: {_list(strangers)}."
-    if event.leader == NO_LEADER or _is_unclean(event, election):
+    if event.leader == NO_LEADER:
         return None
     if before is None:
         if election is not None and election.replicas and event.leader not in election.replicas:
             return f"the first leader {event.leader} is none of the replicas {_list(election.replicas)}."
-    elif before.isr is not None and event.leader not in before.isr:
+    elif _is_outsider(change):
         return f"broker {event.leader} was elected leader though the ISR was {_list(before.isr)}."
     if (
         election is not None
@@ -240,8 +252,26 @@ def _wrong_leader(change: znodes.StateChange, election: Event | None) -> str | N
     return None
 
 
+def _is_outsider(change: znodes.StateChange) -> bool:
+    """Whether the new leader was not in the ISR of the state that its election replaced."""
+    event, before = change.event, change.previous
+    return (
+        before is not None
+        and before.isr is not None
+        and event.leader != NO_LEADER
+        and event.leader not in before.isr
+    )
+
+
+def _doubtful(event: Event) -> str:
+    return (
+        f"broker {event.leader} was elected leader uncleanly, and no broker tells whether its configuration permits "
+        "that."
+    )
+
+
 def _is_unclean(event: Event, election: Event | None) -> bool:
-    """Whether an unclean election was allowed: the trace says so, or the state asks the leader to recover."""
+    """Whether the election was an unclean one: the trace says so, or the state asks the leader to recover."""
     if election is not None and election.detail == UNCLEAN:
         return True
     try:

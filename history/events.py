@@ -23,7 +23,9 @@ invoke, ok, fail, info     op (pairs them), f, tp; ``fail`` = certainly did not 
 final-read                 tp, offset (position reached), high_watermark (the leader's), error
 Brokers (process ``broker-N``, node N, incarnation = one process life, grows with every start)
 ----------------------------------------------------------------------------------------------------
-broker-started             start of a process life; the first event of the incarnation
+broker-started             start of a process life; the first event of the incarnation. detail: JSON of the
+                           settings that checks depend on (``unclean.leader.election.enable``,
+                           ``min.insync.replicas``)
 broker-registered          broker_epoch, session, zxid
 session-state              session, detail (``connected``, ``suspended``, ``expired``)
 controller-elected         controller_epoch, zk_version (of /controller_epoch), session, zxid

@@ -18,8 +18,8 @@ acknowledged there or read there by anybody. The order of versions is given: off
 What a correct cluster does and is not convicted for: a send whose outcome is unknown (``info``, or no completion)
 may be there or not; acks 0 and 1 promise nothing; a final read that did not reach the high watermark, or asked a
 broker that was leader no more, or a new leader whose high watermark had not yet caught up, proves nothing about the
-tail (``unknown``); nor does any final read when the cluster had not converged. After an unclean election losses are
-reported and allowed.
+tail (``unknown``); nor does any final read when the cluster had not converged. After an unclean election that the
+configuration permits losses are reported and allowed.
 
 Limits: offsets are taken to be dense (no compaction, no transaction markers); all of one partition's operations fit
 into memory. Source: the kafka workload of jepsen.tests, whose names these are.
@@ -38,10 +38,11 @@ from checkers.log import operations as ops
 from checkers.log import polls, writes
 from checkers.model import Finding, Verdict
 from checkers.segment import Key, Segment
+from checkers.unclean import Permission, permission
 from history.events import Kind
 
 LOSSES = frozenset({"lost-write", "unseen", "inconsistent-offset", "nonmonotonic-send"})
-"""What an unclean election may cause."""
+"""What an unclean election may cause. Until the configuration is known they are kept apart."""
 
 
 @dataclass(slots=True)
@@ -51,6 +52,10 @@ class PartitionReport:
     findings: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
     tail: list[Finding] = field(default_factory=list)
     """Findings of ``unseen`` that hold only if the cluster had converged."""
+    unclean: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
+    """As ``findings``, of topics with an unclean election: the losses that it may have caused."""
+    unclean_tail: list[Finding] = field(default_factory=list)
+    permission: Permission = Permission.UNTOLD
     checked: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     failed_convergence: bool = False
 
@@ -78,6 +83,7 @@ class ClientLog(Grouped[PartitionReport]):
             Kind.BECOME_LEADER,
             Kind.LEADER_ELECTED,
             Kind.CONVERGENCE,
+            Kind.BROKER_STARTED,
         }
     )
     columns = ops.COLUMNS
@@ -96,6 +102,7 @@ class ClientLog(Grouped[PartitionReport]):
         report = PartitionReport()
         checks = segment.where(segment.is_kind(Kind.CONVERGENCE))
         report.failed_convergence = any(ops.failed(event) for _, event in checks.events("error"))
+        report.permission = permission(segment)
         topic, partition = key
         if topic is not None and partition is not None:
             for part in _incarnations(segment):
@@ -104,13 +111,17 @@ class ClientLog(Grouped[PartitionReport]):
 
     def finish(self, summaries: list[tuple[Key, PartitionReport]]) -> Results:
         converged = not any(report.failed_convergence for _, report in summaries)
+        permitted = max((report.permission for _, report in summaries), default=Permission.UNTOLD)
+        excuse = _allowed if permitted.excuses else _as_it_is
         findings: dict[str, list[Finding]] = defaultdict(list)
         checked: dict[str, int] = defaultdict(int)
         for _, report in summaries:
             for name in self.properties:
                 findings[name] += report.findings.get(name, [])
+                findings[name] += map(excuse, report.unclean.get(name, []))
                 checked[name] += report.checked.get(name, 0)
-            findings["unseen"] += [item if converged else _in_doubt(item) for item in report.tail]
+            tail = [*report.tail, *map(excuse, report.unclean_tail)]
+            findings["unseen"] += [item if converged else _in_doubt(item) for item in tail]
         return [
             conclude(name, checked=checked[name], unit=self.units[name], findings=findings[name])
             for name in self.properties
@@ -127,22 +138,21 @@ def _incarnations(segment: Segment) -> list[Segment]:
 
 
 def _judge(operations: ops.Operations, report: PartitionReport) -> None:
-    found = report.findings
+    found: dict[str, list[Finding]] = defaultdict(list)
     found["lost-write"] += writes.lost_writes(operations)
     missing = writes.unseen(operations)
     found["unseen"] += missing.certain + missing.doubtful
-    tail = missing.tail
     found["duplicate"] += writes.duplicates(operations)
     found["inconsistent-offset"] += polls.inconsistent_offsets(operations)
     found["dirty-read"] += writes.dirty_reads(operations)
     found["nonmonotonic-send"] += writes.nonmonotonic_sends(operations)
     for item in polls.order_of_polls(operations):
         found[item.property].append(item)
-    if operations.unclean:
-        for name in LOSSES & found.keys():
-            found[name] = [_allowed(item) for item in found[name]]
-        tail = [_allowed(item) for item in tail]
-    report.tail += tail
+    for name, items in found.items():
+        kept = report.unclean if operations.unclean and name in LOSSES else report.findings
+        kept[name] += items
+    tail = report.unclean_tail if operations.unclean else report.tail
+    tail += missing.tail
     _count(operations, report.checked)
 
 
@@ -161,6 +171,10 @@ def _count(operations: ops.Operations, checked: dict[str, int]) -> None:
 def _allowed(item: Finding) -> Finding:
     sentence = f"{item.sentence} An unclean election, which the topic allows, may have caused it."
     return msgspec.structs.replace(item, verdict=Verdict.VALID, sentence=sentence)
+
+
+def _as_it_is(item: Finding) -> Finding:
+    return item
 
 
 def _in_doubt(item: Finding) -> Finding:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from checkers.leadership import UNCLEAN
 from checkers.rare import succeeded
 from checkers.segment import Segment
+from checkers.unclean import UNCLEAN
 from history.events import Event, Kind
 
 ALL_REPLICAS = -1
@@ -110,7 +110,7 @@ class Operations:
     final_reads: list[FinalRead] = field(default_factory=list)
     leaders: list[Leader] = field(default_factory=list)
     unclean: bool = False
-    """Whether a leader was elected uncleanly: then the topic allows loss."""
+    """Whether a leader was elected uncleanly: loss is excused if the configuration permits that."""
 
     @property
     def acknowledged(self) -> list[Send]:

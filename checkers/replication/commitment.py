@@ -13,7 +13,8 @@ watermark does (that is how Kafka lost data before KIP-101).
 
 What a correct cluster does and is not convicted for: cutting at or above ``h``; cutting anything outside the ISR;
 a leader whose own high watermark fell after it had been demoted, answering an earlier produce; an unclean election
-(the partition is then exempt); losing unflushed records in a power cut is another matter, which no fault causes here.
+that the configuration permits (the partition is then exempt); losing unflushed records in a power cut is another
+matter, which no fault causes here.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ import numpy as np
 
 from checkers.findings import finding, tp_name
 from checkers.fold import Results, Scan, conclude
-from checkers.leadership import UNCLEAN
 from checkers.model import Finding, Verdict
 from checkers.replication.rows import TopicKey, high_watermark_rows, members, partitions
 from checkers.segment import Mask, Segment
+from checkers.unclean import UNCLEAN, Permission, permission
 from history.events import Kind
 
 KEPT_PER_PARTITION = 3
@@ -62,6 +63,7 @@ class CommitmentSummary:
     """The first few of each partition."""
     counts: dict[TopicKey, int] = field(default_factory=dict)
     unclean: set[TopicKey] = field(default_factory=set)
+    permission: Permission = Permission.UNTOLD
 
 
 def _combine(a: CommitmentSummary, b: CommitmentSummary) -> CommitmentSummary:
@@ -69,14 +71,20 @@ def _combine(a: CommitmentSummary, b: CommitmentSummary) -> CommitmentSummary:
     for key, found in b.broken.items():
         broken[key] = (broken.get(key, []) + found)[:KEPT_PER_PARTITION]
         counts[key] = counts.get(key, 0) + b.counts[key]
-    return CommitmentSummary(a.checked + b.checked, broken, counts, a.unclean | b.unclean)
+    return CommitmentSummary(
+        a.checked + b.checked,
+        broken,
+        counts,
+        a.unclean | b.unclean,
+        max(a.permission, b.permission),
+    )
 
 
 def _conclude(name: str, unit: str, summary: CommitmentSummary) -> Results:
     unclean = {(topic, partition) for topic, _, partition in summary.unclean}
     findings: list[Finding] = []
     for (topic, _, partition), found in summary.broken.items():
-        allowed = (topic, partition) in unclean
+        allowed = (topic, partition) in unclean and summary.permission.excuses
         verdict = Verdict.VALID if allowed else Verdict.INVALID
         tp = tp_name(topic, partition)
         findings += [
@@ -94,7 +102,15 @@ def _conclude(name: str, unit: str, summary: CommitmentSummary) -> Results:
 
 class NoTruncationBelowHw(Scan[Marks, CommitmentSummary]):
     name = "no-truncation-below-hw"
-    kinds = frozenset({Kind.HIGH_WATERMARK, Kind.TRUNCATE, Kind.LOG_LOADED, Kind.LEADER_ELECTED})
+    kinds = frozenset(
+        {
+            Kind.HIGH_WATERMARK,
+            Kind.TRUNCATE,
+            Kind.LOG_LOADED,
+            Kind.LEADER_ELECTED,
+            Kind.BROKER_STARTED,
+        }
+    )
     columns = (
         "topic",
         "topic_id",
@@ -125,7 +141,7 @@ class NoTruncationBelowHw(Scan[Marks, CommitmentSummary]):
         return join_marks(a, b)
 
     def reduce(self, segment: Segment, carry: Marks | None) -> CommitmentSummary:
-        summary = CommitmentSummary()
+        summary = CommitmentSummary(permission=permission(segment))
         for key, part in partitions(segment):
             if part.is_word("detail", {UNCLEAN}).any():
                 summary.unclean.add(key)

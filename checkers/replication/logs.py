@@ -37,16 +37,18 @@ from checkers.replication.replica_log import ReplicaLog
 from checkers.replication.rows import TopicKey, partitions
 from checkers.replication.steps import Did, PartitionLogs, Step, distinct, join, summarise
 from checkers.segment import Segment
+from checkers.unclean import Permission, permission
 from history.events import Kind
 
 COMPLETENESS = "leader-completeness"
 MATCHING = "log-matching"
 
 
-Logs = dict[TopicKey, PartitionLogs]
+Stretch = tuple[dict[TopicKey, PartitionLogs], Permission]
+"""Its logs, and what its brokers said of unclean elections."""
 
 
-class ReplicaLogs(Fold[Logs]):
+class ReplicaLogs(Fold[Stretch]):
     name = "replica-logs"
     properties = (MATCHING, COMPLETENESS)
     kinds = frozenset(
@@ -59,6 +61,7 @@ class ReplicaLogs(Fold[Logs]):
             Kind.HIGH_WATERMARK,
             Kind.PRODUCE_ACKNOWLEDGED,
             Kind.LEADER_ELECTED,
+            Kind.BROKER_STARTED,
         }
     )
     columns = (
@@ -79,20 +82,22 @@ class ReplicaLogs(Fold[Logs]):
         "detail",
     )
 
-    def reduce(self, segment: Segment) -> Logs:
-        return {key: summarise(part) for key, part in partitions(segment)}
+    def reduce(self, segment: Segment) -> Stretch:
+        logs = {key: summarise(part) for key, part in partitions(segment)}
+        return logs, permission(segment)
 
-    def combine(self, a: Logs, b: Logs) -> Logs:
-        joined = dict(a)
-        for key, later in b.items():
+    def combine(self, a: Stretch, b: Stretch) -> Stretch:
+        joined = dict(a[0])
+        for key, later in b[0].items():
             joined[key] = join(joined[key], later) if key in joined else later
-        return joined
+        return joined, max(a[1], b[1])
 
-    def finish(self, summary: Logs) -> Results:
+    def finish(self, summary: Stretch) -> Results:
         matching: list[Finding] = []
         completeness: list[Finding] = []
         appended, elections = 0, 0
-        for (topic, _, partition), logs in summary.items():
+        by_partition, permitted = summary
+        for (topic, _, partition), logs in by_partition.items():
             tp = tp_name(topic, partition)
             histories = {node: _replay(steps, node) for node, steps in logs.steps.items()}
             leaderships = sorted(
@@ -101,9 +106,10 @@ class ReplicaLogs(Fold[Logs]):
             )
             appended += logs.appended
             elections += len(leaderships)
-            completeness += _incomplete(tp, logs, leaderships)
+            unclean = logs.unclean if permitted.excuses else set()
+            completeness += _incomplete(tp, logs, leaderships, unclean)
             matching += _clashes(tp, logs)
-            if not logs.unclean and leaderships:
+            if not unclean and leaderships:
                 matching += _diverged(tp, logs, histories, leaderships[-1])
         return (
             conclude(MATCHING, checked=appended, unit="batches", findings=matching),
@@ -149,8 +155,13 @@ def _reign(lead: Leadership, end: int) -> ReplicaLog:
     return log
 
 
-def _incomplete(tp: str, logs: PartitionLogs, leaderships: list[Leadership]) -> Iterator[Finding]:
-    """Leaders that lack something committed in a smaller leader epoch."""
+def _incomplete(
+    tp: str, logs: PartitionLogs, leaderships: list[Leadership], unclean: set[int]
+) -> Iterator[Finding]:
+    """Leaders that lack something committed in a smaller leader epoch.
+
+    ``unclean``: the leader epochs of unclean elections that the configuration excuses.
+    """
     waiting = sorted(logs.committed.items())
     first_lead = {lead.epoch: lead for lead in reversed(leaderships)}
     committed: tuple[int, int, ReplicaLog | None] = (0, -1, None)
@@ -164,12 +175,12 @@ def _incomplete(tp: str, logs: PartitionLogs, leaderships: list[Leadership]) -> 
         end, row, log = committed
         sentence = _what_is_missing(tp, lead, end, log)
         if sentence is not None:
-            allowed = lead.epoch in logs.unclean
+            allowed = lead.epoch in unclean
             verdict = Verdict.VALID if allowed else Verdict.INVALID
             if allowed:
                 sentence += " The topic allows unclean elections."
             yield finding(COMPLETENESS, tp, sentence, row, lead.row, verdict=verdict)
-        if lead.epoch in logs.unclean:
+        if lead.epoch in unclean:
             committed, forgiven = (0, -1, None), lead.epoch
 
 

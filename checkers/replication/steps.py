@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.leadership import UNCLEAN
 from checkers.replication.rows import high_watermark_rows, members
 from checkers.segment import Numbers, Segment
+from checkers.unclean import UNCLEAN
 from history.events import Kind
 
 

@@ -1,7 +1,8 @@
 """One broker: its parts, how they hang together, and the order in which they start and stop.
 
 Start: ZooKeeper session, cluster id, logs, replicas, listener, controller. The controller part comes last
-because it registers the broker, and a registered broker must be able to answer. Stop: the listener,
+because it registers the broker, and a registered broker must be able to answer. What a controller says before
+that waits: it was said to an earlier life. Stop: the listener,
 replicas, logs, controller, session, as Kafka does, and only those that had started: the high watermarks
 of logs that were never loaded must not be written.
 
@@ -12,6 +13,8 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack
 from random import Random  # noqa: TID251  # the type; the instance is an argument
+
+import msgspec
 
 from reference.controller.kafka_controller import KafkaController
 from reference.kafka_config import KafkaConfig
@@ -91,23 +94,24 @@ class KafkaServer:
         )
 
     async def startup(self) -> None:
-        """Return once the broker listens, is registered and has tried to be elected once.
+        """Return once the broker listens, is registered and has tried to be elected once (should the session expire
+        at the end of it, the latter two are left to the next session).
 
         Raises OSError when the port is taken and ``KafkaStorageError`` when no log directory can be
         read. Waits for ZooKeeper as long as it takes.
         """
-        self._tracer.event(Kind.BROKER_STARTED)
+        self._tracer.event(Kind.BROKER_STARTED, detail=self._settings_told())
         self._started.push_async_callback(self._zookeeper.close)
         await self._zookeeper.start()
-        await self._zk_client.make_sure_persistent_paths_exist()
-        cluster_id = await self._zk_client.get_or_create_cluster_id(self._generate_cluster_id)
+        cluster_id = await self._zk_client.retry_across_sessions(self._find_cluster)
         self._started.push_async_callback(self.controller.shutdown)
         self.log_manager.load_logs()
         self._started.callback(self.log_manager.close)
         self._started.push_async_callback(self.replica_manager.shutdown)
         await self.replica_manager.startup()
         self._started.push_async_callback(self._channel.shutdown)
-        self._channel.start(self._apis(cluster_id))
+        # Without an own broker epoch, what was meant for this broker's previous life could not be told (KIP-380).
+        self._channel.start(self._apis(cluster_id), control_plane_opens=self.controller.registered)
         self._started.push_async_callback(self._socket_server.shutdown)
         await self._socket_server.startup(self._config.host, self._config.port)
         await self.controller.startup()
@@ -115,6 +119,14 @@ class KafkaServer:
     async def shutdown(self) -> None:
         """Stop what has been started, also after a start that failed; the znodes go with the session."""
         await self._started.aclose()
+
+    def _settings_told(self) -> str:
+        """The settings that decide what is a fault of the cluster and what its owner asked for."""
+        settings = {
+            "unclean.leader.election.enable": self._config.unclean_leader_election_enable,
+            "min.insync.replicas": self._config.min_insync_replicas,
+        }
+        return msgspec.json.encode(settings).decode()
 
     def _apis(self, cluster_id: str) -> KafkaApis:
         zk_admin = ZkAdminManager(
@@ -130,6 +142,10 @@ class KafkaServer:
             control=ControlApis(self.replica_manager),
             controller=ControllerApis(self.controller, zk_admin),
         )
+
+    async def _find_cluster(self) -> str:
+        await self._zk_client.make_sure_persistent_paths_exist()
+        return await self._zk_client.get_or_create_cluster_id(self._generate_cluster_id)
 
     def _broker_epoch(self) -> int:
         return self.controller.broker_epoch

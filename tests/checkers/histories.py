@@ -102,6 +102,12 @@ def broker(time: int, node: int, kind: str, *, incarnation: int = 1, **columns: 
     )
 
 
+def started(time: int, node: int, *, unclean: bool) -> Event:
+    """A broker starts and tells whether its configuration permits unclean elections."""
+    detail = f'{{"unclean.leader.election.enable":{str(unclean).lower()},"min.insync.replicas":1}}'
+    return broker(time, node, "broker-started", detail=detail)
+
+
 def znode(zxid: int, session: int, path: str, *, seq: int = 0, **columns: Any) -> Event:
     columns.setdefault("zk_op", "setData")
     return Event(

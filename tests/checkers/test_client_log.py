@@ -21,6 +21,7 @@ from tests.checkers.histories import (
     only,
     poll,
     send,
+    started,
 )
 
 
@@ -95,8 +96,14 @@ class TestLostWrite:
 
     def test_an_unclean_election_allows_it(self) -> None:
         unclean = broker(2, 9, "leader-elected", leader=2, leader_epoch=1, detail="unclean", **TP)
-        one = result("lost-write", send(3, 7, offset=0), unclean, final(20, {0: 5}))
+        events = [send(3, 7, offset=0), unclean, final(20, {0: 5})]
+        one = result("lost-write", *events)
         assert (one.verdict, one.finding_count) == (Verdict.VALID, 1)
+        allowed = result("lost-write", started(1, 1, unclean=True), *events)
+        assert allowed.verdict == Verdict.VALID
+        for name in ("lost-write", "unseen"):
+            forbidden = result(name, started(1, 1, unclean=False), *events)
+            assert (forbidden.verdict, forbidden.finding_count) == (Verdict.INVALID, 1)
 
 
 class TestUnseen:

@@ -13,6 +13,7 @@ from tests.checkers.histories import (
     high_watermark,
     loaded,
     only,
+    started,
     truncate,
 )
 
@@ -53,6 +54,8 @@ class TestNoTruncationBelowHw:
         events = [high_watermark(1, 1, 0, 5, [1, 2]), unclean, truncate(3, 2, 4)]
         result = only(NoTruncationBelowHw(), events)
         assert (result.verdict, result.finding_count) == (Verdict.VALID, 1)
+        result = only(NoTruncationBelowHw(), [started(0, 1, unclean=False), *events])
+        assert (result.verdict, result.finding_count) == (Verdict.INVALID, 1)
 
 
 class TestAckAfterCommit:

@@ -17,6 +17,7 @@ from tests.checkers.histories import (
     broker,
     finding,
     only,
+    started,
     state,
     znode,
 )
@@ -140,14 +141,39 @@ class TestLeaderFromIsr:
         )
 
     @pytest.mark.parametrize(
-        "allowed",
+        "unclean",
         [
             [state(2, 9, 3, 1, [3], data='{"leader":3,"leader_recovery_state":1}')],
             [state(2, 9, 3, 1, [3]), elected(5, 2, 3, live=[3], detail="unclean")],
         ],
     )
-    def test_an_unclean_election_is_allowed(self, allowed: list[Event]) -> None:
-        assert only(LeaderFromIsr(), [state(1, 9, 1, 0, [1]), *allowed]).verdict == Verdict.VALID
+    def test_an_unclean_election_needs_permission(self, unclean: list[Event]) -> None:
+        events = [state(1, 9, 1, 0, [1]), *unclean]
+        no, yes = started(1, 1, unclean=False), started(2, 2, unclean=True)
+        assert only(LeaderFromIsr(), [no, yes, *events]).verdict == Verdict.VALID
+        assert only(LeaderFromIsr(), [no, *events]).findings == (
+            finding(
+                "leader-from-isr",
+                "t-0",
+                "t-0: broker 3 was elected leader though the ISR was [1].",
+                *events,
+            ),
+        )
+        assert only(LeaderFromIsr(), events).findings == (
+            finding(
+                "leader-from-isr",
+                "t-0",
+                "t-0: broker 3 was elected leader uncleanly, and no broker tells whether its configuration permits "
+                "that.",
+                *events,
+                verdict=Verdict.UNKNOWN,
+            ),
+        )
+
+    def test_an_unclean_election_that_took_a_member_needs_none(self) -> None:
+        events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 2, 1, [2])]
+        events += [elected(5, 2, 2, replicas=[1, 2], live=[2], detail="unclean")]
+        assert only(LeaderFromIsr(), events).verdict == Verdict.VALID
 
     def test_a_leader_that_the_controller_knew_to_be_dead(self) -> None:
         events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 2, 1, [2])]

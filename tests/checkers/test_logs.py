@@ -20,6 +20,7 @@ from tests.checkers.histories import (
     judge,
     loaded,
     only,
+    started,
     truncate,
 )
 
@@ -153,6 +154,10 @@ class TestLeaderCompleteness:
         events += [become_leader(7, 3, 2, 2)]
         result = only(ReplicaLogs(), events, COMPLETENESS)
         assert (result.verdict, result.finding_count) == (Verdict.VALID, 1)
+        events.insert(0, started(1, 1, unclean=False))
+        # Without permission it excuses nothing: both leaders lack what was committed.
+        result = only(ReplicaLogs(), events, COMPLETENESS)
+        assert (result.verdict, result.finding_count) == (Verdict.INVALID, 2)
 
 
 _operations = st.lists(
