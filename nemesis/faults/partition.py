@@ -8,16 +8,18 @@ zombie that still reaches every broker.
 ``direction`` is seen from the target: ``deaf`` hears nothing, ``mute`` is not heard, ``both``.
 What is held is delivered at the heal, even when its sender has closed since.
 
-Effect: a probe that crossed before does not cross any more. Undone: it crosses again.
+Effect: a probe that crossed before does not cross any more. Undone: it crosses again. While no pair can be probed (the
+other end restarts), nothing could be measured: the target is unresolved, and asked for again.
 """
 
 from __future__ import annotations
 
+import asyncio
 from random import Random
 from typing import Any, ClassVar, Literal, Self
 
 from nemesis.faults import grudge, targets
-from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
 from nemesis.faults.grudge import Grudge
 from nemesis.runtimes.base import Capability, Link
 
@@ -31,6 +33,10 @@ PROBED_PAIRS = 4
 
 CROSSES_TIMEOUT_S = 1.5
 HELD_TIMEOUT_S = 0.5
+PROBE_ATTEMPTS = 3
+"""Before the hold: a broker that is busy may miss the first."""
+
+PROBE_INTERVAL_S = 0.1
 
 
 class Partition(Fault, frozen=True, kw_only=True):
@@ -84,7 +90,12 @@ class Partition(Fault, frozen=True, kw_only=True):
             clients=runtime.clients,
             rng=rng,
         )
-        return PartitionStrike(self, place, victim, found)
+        strike = PartitionStrike(self, place, victim, found)
+        if not strike.pairs():
+            raise TargetUnresolved(
+                f"no probe can cross what {self.shape} around {victim} cuts"
+            )
+        return strike
 
     def grudge(
         self,
@@ -132,11 +143,10 @@ class PartitionStrike:
 
     async def apply(self) -> Measured:
         place = self._place
-        pairs = self._pairs()[:PROBED_PAIRS]
-        before = await place.probe_all(pairs, timeout_s=CROSSES_TIMEOUT_S)
+        before = await self._probe_before()
         await place.links.hold(self._links)
         self._is_held = True
-        crossed = [pair for pair in pairs if before[pair]]
+        crossed = [pair for pair, has_crossed in before.items() if has_crossed]
         after = await place.probe_all(crossed, timeout_s=HELD_TIMEOUT_S)
         counters = await place.runtime.counters(self._links)
         return Measured(
@@ -154,14 +164,26 @@ class PartitionStrike:
             await self._place.links.release(self._links)
 
     async def verify(self) -> Measured:
-        pairs = self._pairs()[:PROBED_PAIRS]
+        pairs = self.pairs()[:PROBED_PAIRS]
         crossed = await self._place.probe_all(pairs, timeout_s=CROSSES_TIMEOUT_S)
         return Measured(
             is_effective=bool(crossed) and all(crossed.values()),
             detail={"probes": _readable(crossed)},
         )
 
-    def _pairs(self) -> list[tuple[str, str]]:
+    async def _probe_before(self) -> dict[tuple[str, str], bool]:
+        """Probe until anything crosses, a few times at most."""
+        before: dict[tuple[str, str], bool] = {}
+        for attempt in range(PROBE_ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(PROBE_INTERVAL_S)
+            pairs = self.pairs()[:PROBED_PAIRS]
+            before = await self._place.probe_all(pairs, timeout_s=CROSSES_TIMEOUT_S)
+            if any(before.values()):
+                break
+        return before
+
+    def pairs(self) -> list[tuple[str, str]]:
         """What can be probed at this moment: both ends answer and no rule of another fault is in the way."""
         pairs = sorted({_probe_pair(link) for link in self._links})
         return [

@@ -1,0 +1,73 @@
+"""A partition strikes only while it can be measured that it does."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from nemesis.faults import partition as partition_module
+from nemesis.faults.base import Place, TargetUnresolved
+from nemesis.faults.cluster_view import ClusterSnapshot
+from nemesis.faults.partition import Partition
+from nemesis.runtimes.base import Link, LinkCounters
+
+
+class QuietView:
+    async def snapshot(self) -> ClusterSnapshot:
+        return ClusterSnapshot()
+
+
+class ProbedRuntime:
+    """Links that hold, and probes of which the first ``missed`` are not answered."""
+
+    brokers = ("broker-1", "broker-2", "broker-3")
+    zookeepers = ("zookeeper-1",)
+    clients = ("client-1",)
+
+    def __init__(self, *, dead: str = "", missed: int = 0) -> None:
+        self.dead = dead
+        self.missed = missed
+        self.held: frozenset[Link] = frozenset()
+
+    def is_alive(self, node: str) -> bool:
+        return node != self.dead
+
+    async def cut(self, links: frozenset[Link]) -> None:
+        self.held |= links
+
+    async def counters(self, links: frozenset[Link]) -> dict[Link, LinkCounters]:
+        return {link: LinkCounters(0, 1) for link in links}
+
+    async def probe(self, source: str, target: str, *, timeout_s: float) -> bool:
+        del timeout_s
+        self.missed -= 1
+        return self.missed < 0 and Link(source, target) not in self.held
+
+
+@pytest.fixture(autouse=True)
+def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partition_module, "PROBE_INTERVAL_S", 0.0)
+
+
+BRIDGE = Partition(shape="bridge", target="broker-1")
+
+
+def place(runtime: ProbedRuntime) -> Place:
+    return Place.of(cast("Any", runtime), cast("Any", QuietView()))
+
+
+def test_a_bridge_with_one_side_dead_is_unresolved_because_nothing_could_be_measured() -> None:
+    with pytest.raises(TargetUnresolved, match="no probe can cross what bridge around broker-1"):
+        asyncio.run(BRIDGE.aim(place(ProbedRuntime(dead="broker-3")), Random(1)))
+
+
+@pytest.mark.parametrize(("missed", "is_effective"), [(0, True), (2, True), (3, False)])
+def test_the_probes_before_the_hold_are_repeated_twice(missed: int, is_effective: bool) -> None:
+    async def scene() -> bool:
+        strike = await BRIDGE.aim(place(ProbedRuntime(missed=missed)), Random(1))
+        return (await strike.apply()).is_effective
+
+    assert asyncio.run(scene()) is is_effective
