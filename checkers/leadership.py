@@ -8,8 +8,9 @@
   Smallest break: brokers 1 and 2 both append as leader in epoch 4.
 * **leader-from-isr**: an elected leader was in the ISR of the committed state that its election replaces, and alive
   in the controller's own view, unless the election was unclean and some broker's configuration permits that; if no
-  broker tells of its configuration, an unclean election is ``unknown``. The first state names a leader and an ISR out
-  of the assigned replicas. An ISR is never empty and holds the leader, unless there is none (−1).
+  broker tells of its configuration, an unclean election is ``unknown``. The first leader
+  is an assigned replica. In every committed state the ISR is not empty, is out of the replicas assigned at that zxid
+  and holds the leader, unless there is none (−1).
   Smallest break: ISR [1, 2], then leader 3.
 
 What a correct cluster does and is not convicted for: the same leader may be elected again; a removal from the ISR
@@ -197,7 +198,7 @@ class LeaderFromIsr(Rare):
             event = change.event
             traced = elections.get((event.zxid, event.topic, event.partition))
             election = traced[1] if traced else None
-            sentence, verdict = _wrong_shape(event), Verdict.INVALID
+            sentence, verdict = _wrong_shape(change, election), Verdict.INVALID
             if sentence is None and change.changes_leadership:
                 unclean = _is_unclean(event, election)
                 if not (unclean and permitted.excuses):
@@ -214,24 +215,25 @@ class LeaderFromIsr(Rare):
         return conclude(self.name, checked=checked, unit="states", findings=findings)
 
 
-def _wrong_shape(event: Event) -> str | None:
-    """What is wrong with a committed state in itself."""
+def _wrong_shape(change: znodes.StateChange, election: Event | None) -> str | None:
+    """What is wrong with a committed state in itself, given its partition's replicas."""
+    event, assigned = change.event, change.assigned
     if event.isr is None:
         return None
     if not event.isr:
         return "a state with an empty ISR was committed."
     if event.leader != NO_LEADER and event.leader not in event.isr:
         return f"a state was committed whose leader {event.leader} is not in its ISR {_list(event.isr)}."
+    if assigned is None and election is not None and election.replicas is not None:
+        assigned = frozenset(election.replicas)
+    if assigned is not None and (strangers := sorted(set(event.isr) - assigned)):
+        return f"the ISR {_list(event.isr)} holds brokers that are no replicas of it: {_list(strangers)}."
     return None
 
 
 def _wrong_leader(change: znodes.StateChange, election: Event | None) -> str | None:
     """What is wrong with a change of leader or leader epoch, given the controller's trace of it."""
     event, before = change.event, change.previous
-    if election is not None and election.replicas is not None:
-        strangers = sorted(set(event.isr or ()) - set(election.replicas))
-        if strangers:
-            return f"the ISR {_list(event.isr)} holds brokers that are no replicas of it: {_list(strangers)}."
     if event.leader == NO_LEADER:
         return None
     if before is None:

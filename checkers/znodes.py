@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
+
+import msgspec
 
 from checkers.rare import Row
 from history.events import Event, Kind
@@ -15,6 +18,7 @@ from history.events import Event, Kind
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
 BROKER_IDS = "/brokers/ids/"
+TOPICS = "/brokers/topics/"
 
 COLUMNS = (
     "zxid",
@@ -64,6 +68,8 @@ class StateChange:
     event: Event
     previous_row: int | None
     previous: Event | None
+    assigned: frozenset[int] | None = None
+    """The partition's replicas at that zxid, those of a reassignment included; ``None`` if they are not known."""
 
     @property
     def changes_leadership(self) -> bool:
@@ -79,7 +85,10 @@ class StateChange:
 def state_changes(rows: Iterable[Row]) -> Iterator[StateChange]:
     """Yield every readable write of a partition state, in ZooKeeper's order. A deleted one starts anew."""
     last: dict[tuple[str | None, int | None], Row] = {}
+    assigned: dict[str | None, dict[int, frozenset[int]]] = {}
     for row, event in changes(rows):
+        if event.topic is not None and event.path == f"{TOPICS}{event.topic}":
+            assigned[event.topic] = _assignment(event)
         if event.partition is None or not (event.path or "").endswith("/state"):
             continue
         key = (event.topic, event.partition)
@@ -87,8 +96,27 @@ def state_changes(rows: Iterable[Row]) -> Iterator[StateChange]:
             last.pop(key, None)
         elif event.leader is not None and event.leader_epoch is not None:
             previous_row, previous = last.get(key, (None, None))
-            yield StateChange(row, event, previous_row, previous)
+            replicas = assigned.get(event.topic, {}).get(event.partition)
+            yield StateChange(row, event, previous_row, previous, replicas)
             last[key] = (row, event)
+
+
+def _assignment(event: Event) -> dict[int, frozenset[int]]:
+    """Return partition → replicas of a topic znode; nothing of a deleted or unreadable one."""
+    try:
+        data: Any = msgspec.json.decode(event.data or "null")
+    except msgspec.DecodeError:
+        return {}
+    if event.zk_op == "delete" or not isinstance(data, dict):
+        return {}
+    replicas: dict[int, frozenset[int]] = {}
+    for name in ("partitions", "adding_replicas", "removing_replicas"):
+        listed = data.get(name)
+        for partition, brokers in (listed if isinstance(listed, dict) else {}).items():
+            if partition.isdecimal() and isinstance(brokers, list):
+                known = replicas.get(int(partition), frozenset())
+                replicas[int(partition)] = known | {one for one in brokers if type(one) is int}
+    return replicas
 
 
 def session_owners(rows: Iterable[Row]) -> dict[int, int]:

@@ -27,6 +27,12 @@ def follows(time: int, node: int, epoch: int, **columns: Any) -> Event:
     return broker(time, node, "become-follower", leader_epoch=epoch, **{**TP, **columns})
 
 
+def assign(zxid: int, replicas: str, *, adding: str = "[]") -> Event:
+    """A write of the znode of topic t."""
+    data = f'{{"version":3,"partitions":{{"0":{replicas}}},"adding_replicas":{{"0":{adding}}}}}'
+    return znode(zxid, 9, "/brokers/topics/t", topic="t", topic_id="id", data=data)
+
+
 def elected(time: int, zxid: int, leader: int, **columns: Any) -> Event:
     return broker(time, 9, "leader-elected", zxid=zxid, leader=leader, **{**TP, **columns})
 
@@ -201,6 +207,32 @@ class TestLeaderFromIsr:
     def test_states_that_are_wrong_in_themselves(self, written: Event, sentence: str) -> None:
         result = only(LeaderFromIsr(), [state(1, 9, 1, 0, [1, 2]), written])
         assert [item.sentence for item in result.findings] == [sentence]
+
+    def test_an_isr_that_a_stranger_joins(self) -> None:
+        before, after = state(3, 9, 1, 0, [1, 2]), state(4, 9, 1, 0, [1, 2, 3])
+        assert only(LeaderFromIsr(), [assign(2, "[1,2]"), before, after]).findings == (
+            finding(
+                "leader-from-isr",
+                "t-0",
+                "t-0: the ISR [1, 2, 3] holds brokers that are no replicas of it: [3].",
+                before,
+                after,
+            ),
+        )
+
+    @pytest.mark.parametrize(
+        "event",
+        [
+            assign(3, "[1,2,3]"),
+            assign(3, "[1,2]", adding="[3]"),
+            znode(3, 9, "/brokers/topics/t", zk_op="delete", topic="t"),
+            znode(3, 9, "/brokers/topics/t", topic="t", data="{"),
+            znode(3, 9, "/brokers/topics/t", topic="t", data='{"partitions":{"x":1,"0":"1"}}'),
+        ],
+    )
+    def test_the_assignment_at_that_zxid_counts(self, event: Event) -> None:
+        events = [assign(1, "[1,2]"), state(2, 9, 1, 0, [1, 2]), event, state(4, 9, 1, 0, [1, 3])]
+        assert only(LeaderFromIsr(), events).verdict == Verdict.VALID
 
     @pytest.mark.parametrize(
         ("leader", "isr", "sentence"),
