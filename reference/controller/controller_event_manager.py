@@ -51,6 +51,11 @@ class ControllerEventManager:
         self._task: asyncio.Task[None] | None = None
         self._closed = False
 
+    @property
+    def is_started(self) -> bool:
+        """Whether events get processed; before, and after ``close``, nobody may wait for one."""
+        return self._task is not None and not self._closed
+
     def start(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._run(), name=self._name)
 

@@ -81,6 +81,8 @@ class KafkaController:
         """``broker_end_point`` is what gets registered; ``connection_factory`` makes one connection per broker."""
         self.broker_id = config.broker_id
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
+        self.registered = asyncio.Event()
+        """Set with the first registration, for good: from then on ``broker_epoch`` is one of this life's."""
         self.active_controller_id = NO_CONTROLLER
         self.context = ControllerContext()
         self._zk_client = zk_client
@@ -131,7 +133,13 @@ class KafkaController:
         return self.context.fence is not None and self.active_controller_id == self.broker_id
 
     async def startup(self) -> None:
-        """Register the broker and try to be elected; returns when that has been tried once."""
+        """Register the broker and try to be elected; returns when that has been tried once.
+
+        A session that expires meanwhile leaves it to the next one.
+        """
+        self._zk_client.register_znode_change_handler(
+            zk_data.CONTROLLER, lambda: self._put(Reelect())
+        )
         self.event_manager.start()
         await self.event_manager.put(Startup()).await_over()
 
@@ -158,10 +166,12 @@ class KafkaController:
     def _on_session_state(self, state: SessionState) -> Awaitable[None] | None:
         if state is SessionState.EXPIRED:
             self._session_lost = True
-            return self.before_initializing_session()
+            # Before the start there is nothing to resign from, and waiting for it would hold up the next session.
+            return self.before_initializing_session() if self.event_manager.is_started else None
         if state is SessionState.CONNECTED and self._session_lost:
             self._session_lost = False
-            self.event_manager.put(RegisterBrokerAndReelect())
+            if self.event_manager.is_started:
+                self.event_manager.put(RegisterBrokerAndReelect())
         return None
 
     def before_initializing_session(self) -> Awaitable[None]:
@@ -217,9 +227,6 @@ class KafkaController:
                 await self._cluster_changes.process_replicas_failed(event)
 
     async def _process_startup(self) -> None:
-        self._zk_client.register_znode_change_handler(
-            zk_data.CONTROLLER, lambda: self._put(Reelect())
-        )
         await self._zk_client.make_sure_persistent_paths_exist()
         await self._register_broker()
         await self._elect()
@@ -227,6 +234,7 @@ class KafkaController:
     async def _register_broker(self) -> None:
         stat = await self._zk_client.register_broker(self._broker_end_point, self._wall_clock())
         self.broker_epoch = stat.czxid
+        self.registered.set()
         self._tracer.event(
             Kind.BROKER_REGISTERED,
             broker_epoch=stat.czxid,

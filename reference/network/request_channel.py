@@ -60,11 +60,13 @@ class RequestChannel:
         await (self._control_plane if is_control else self._data_plane).put(pending)
         return await pending.response
 
-    def start(self, handler: RequestHandler) -> None:
-        """Start the handler tasks."""
-        self._handlers.append(self._start_handler("control", self._control_plane, handler))
+    def start(
+        self, handler: RequestHandler, *, control_plane_opens: asyncio.Event | None = None
+    ) -> None:
+        """Start the handler tasks; control requests stay queued, in order, until the event is set."""
+        self._start_handler("control", self._serve_control_plane(handler, control_plane_opens))
         for index in range(self._num_io_threads):
-            self._handlers.append(self._start_handler(str(index), self._data_plane, handler))
+            self._start_handler(str(index), self._serve(self._data_plane, handler))
 
     async def shutdown(self) -> None:
         """End all handlers and everything that waits; unanswered requests stay unanswered."""
@@ -74,12 +76,16 @@ class RequestChannel:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._handlers.clear()
 
-    def _start_handler(
-        self, name: str, queue: asyncio.Queue[PendingRequest], handler: RequestHandler
-    ) -> asyncio.Task[None]:
-        return asyncio.create_task(
-            self._serve(queue, handler), name=f"kafka-request-handler-{name}"
-        )
+    def _start_handler(self, name: str, serving: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(serving, name=f"kafka-request-handler-{name}")
+        self._handlers.append(task)
+
+    async def _serve_control_plane(
+        self, handler: RequestHandler, opens: asyncio.Event | None
+    ) -> None:
+        if opens is not None:
+            await opens.wait()
+        await self._serve(self._control_plane, handler)
 
     async def _serve(self, queue: asyncio.Queue[PendingRequest], handler: RequestHandler) -> None:
         while True:

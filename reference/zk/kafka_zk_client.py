@@ -35,6 +35,7 @@ from reference.trace import Kind, Tracer
 from reference.zk import zk_data
 from reference.zk.errors import (
     BadVersionError,
+    ClientClosedError,
     ConnectionLossError,
     ControllerMovedError,
     MultiError,
@@ -137,6 +138,21 @@ class KafkaZkClient:
             if self._state is SessionState.EXPIRED:
                 raise SessionExpiredError("waiting for the connection")
             await self.next_session_change()
+
+    async def retry_across_sessions(self, request: Callable[[], Awaitable[_T]]) -> _T:
+        """Return the request's result, asking again in the next session whenever one expires.
+
+        Only for what rests on nothing that a session holds: finding or creating persistent znodes at start-up.
+        """
+        while True:
+            try:
+                return await request()
+            except ClientClosedError:
+                raise
+            except SessionExpiredError as error:
+                _logger.info("asking again in the next session: %s", error)
+                while self._state is not SessionState.CONNECTED:
+                    await self.next_session_change()
 
     async def next_session_change(self) -> None:
         """Return when the session's state changes next."""

@@ -1,0 +1,187 @@
+"""A whole broker on a real ZooKeeper: a start that is disturbed, and what a controller says before its end."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from kazoo.client import KazooClient
+from kio.schema.errors import ErrorCode
+from kio.schema.types import BrokerId
+from kio.schema.update_metadata.v8.request import UpdateMetadataRequest
+from kio.static.primitive import i32, i64
+
+from reference.adapters.disk import RealDisk
+from reference.adapters.zookeeper import KazooZooKeeperClient
+from reference.network.network_client import BrokerConnection
+from reference.ports import ZnodeStat
+from reference.server.kafka_server import KafkaServer
+from reference.trace import Kind
+from reference.zk import zk_data
+from tests.reference.cluster.hosting import config
+from tests.reference.controller.cluster import SESSION_TIMEOUT_MS, ListTracer, until
+from tests.reference.session_expiry import expire
+
+HOST = "127.0.0.1"
+
+
+class ExpiringClient(KazooZooKeeperClient):
+    """Loses its session before the first znode is created that ``path`` names."""
+
+    def __init__(self, address: str, path: str) -> None:
+        super().__init__(address, SESSION_TIMEOUT_MS, None)
+        self._address = address
+        self._path = path
+        self.lost = 0
+
+    async def create(
+        self, path: str, data: bytes, *, ephemeral: bool = False, sequential: bool = False
+    ) -> tuple[str, ZnodeStat]:
+        if path == self._path and not self.lost:
+            self.lost = self.session_id
+            await asyncio.to_thread(expire, self._address, self.lost)
+        return await super().create(path, data, ephemeral=ephemeral, sequential=sequential)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def broker(directory: Path, zookeeper: KazooZooKeeperClient) -> tuple[KafkaServer, ListTracer, int]:
+    tracer, port = ListTracer(), free_port()
+    server = KafkaServer(
+        config(directory, port=port, advertised_port=port),
+        disk=RealDisk(),
+        zookeeper=zookeeper,
+        tracer=tracer,
+        rng=Random(1),
+        wall_clock=lambda: 0,
+    )
+    return server, tracer, port
+
+
+def run(test: Any) -> None:
+    asyncio.run(asyncio.wait_for(test, 30))
+
+
+@pytest.mark.parametrize("path", ["/brokers/topics", zk_data.CLUSTER_ID, zk_data.broker_path(1)])
+def test_a_session_that_expires_during_the_start_only_delays_it(
+    tmp_path: Path, zookeeper_address: str, path: str
+) -> None:
+    async def test() -> None:
+        zookeeper = ExpiringClient(zookeeper_address, path)
+        server, tracer, _ = broker(tmp_path, zookeeper)
+        try:
+            await server.startup()
+            await until(lambda: server.controller.is_active)
+            assert zookeeper.lost not in {0, zookeeper.session_id}
+            registered = tracer.of(Kind.BROKER_REGISTERED)
+            assert [one["session"] for one in registered] == [zookeeper.session_id]
+        finally:
+            await server.shutdown()
+
+    run(test())
+
+
+def update_metadata(broker_epoch: int) -> UpdateMetadataRequest:
+    return UpdateMetadataRequest(
+        controller_id=BrokerId(9),
+        controller_epoch=i32(77),
+        broker_epoch=i64(broker_epoch),
+        topic_states=(),
+        live_brokers=(),
+    )
+
+
+class PreviousLife:
+    """The session of an earlier life of broker 1, which still holds its registration."""
+
+    def __init__(self, address: str) -> None:
+        self._client = KazooClient(address)
+        self._client.start()
+        _, stat = self._client.create(
+            zk_data.broker_path(1), b"", ephemeral=True, makepath=True, include_data=True
+        )
+        self.broker_epoch: int = stat.czxid
+
+    def end(self) -> None:
+        self._client.stop()
+        self._client.close()
+
+
+async def listening(port: int) -> None:
+    while True:
+        try:
+            _, writer = await asyncio.open_connection(HOST, port)
+        except OSError:
+            await asyncio.sleep(0.01)
+        else:
+            writer.close()
+            return
+
+
+def test_what_was_said_to_the_previous_life_waits_for_the_registration_and_is_refused(
+    tmp_path: Path, zookeeper_address: str
+) -> None:
+    async def test() -> None:
+        previous = await asyncio.to_thread(PreviousLife, zookeeper_address)
+        server, tracer, port = broker(
+            tmp_path, KazooZooKeeperClient(zookeeper_address, SESSION_TIMEOUT_MS, None)
+        )
+        starting = asyncio.create_task(server.startup())
+        connection = BrokerConnection(client_id="c", source_address=None, max_response_bytes=9999)
+        try:
+            await listening(port)
+            late = asyncio.create_task(
+                connection.send(HOST, port, update_metadata(previous.broker_epoch), timeout_s=20)
+            )
+            await asyncio.wait([late], timeout=0.2)
+            assert not late.done()
+            assert tracer.of(Kind.CONTROL_REQUEST_HANDLED) == []
+            await asyncio.to_thread(previous.end)
+            await starting
+            assert (await late).error_code is ErrorCode.stale_broker_epoch
+            # Its own controller's requests, which it sent to itself, are heard.
+            await until(lambda: server.metadata_cache.controller_id == 1)
+            current = update_metadata(server.controller.broker_epoch)
+            answer = await connection.send(HOST, port, current, timeout_s=20)
+            assert answer.error_code is ErrorCode.none
+        finally:
+            await connection.close()
+            await server.shutdown()
+
+    run(test())
+
+
+def test_a_broker_that_is_not_registered_yet_can_be_stopped(
+    tmp_path: Path, zookeeper_address: str
+) -> None:
+    async def test() -> None:
+        previous = await asyncio.to_thread(PreviousLife, zookeeper_address)
+        server, tracer, port = broker(
+            tmp_path, KazooZooKeeperClient(zookeeper_address, SESSION_TIMEOUT_MS, None)
+        )
+        starting = asyncio.create_task(server.startup())
+        connection = BrokerConnection(client_id="c", source_address=None, max_response_bytes=9999)
+        await listening(port)
+        late = asyncio.create_task(
+            connection.send(HOST, port, update_metadata(previous.broker_epoch), timeout_s=20)
+        )
+        await asyncio.wait([late], timeout=0.2)
+        starting.cancel()
+        async with asyncio.timeout(5):
+            await asyncio.gather(starting, return_exceptions=True)
+            await server.shutdown()
+            await asyncio.gather(late, return_exceptions=True)
+        assert late.exception() is not None
+        assert tracer.of(Kind.CONTROL_REQUEST_HANDLED) == []
+        await connection.close()
+        await asyncio.to_thread(previous.end)
+
+    run(test())
