@@ -1,4 +1,4 @@
-"""The long sweeps: the unmodified reference is always valid, and every planted bug is found without a plan of its own."""
+"""The long sweeps: the reference is always valid, and every planted bug is found without a plan of its own."""
 
 from __future__ import annotations
 
