@@ -4,7 +4,8 @@
   leader raises it. The view of one replica (one process life) never falls either.
   Smallest break: leader 1 in epoch 4, then leader 2 in epoch 4.
 * **one-leader-per-epoch**: per (partition, leader epoch) at most one broker became leader, appended as leader or
-  acknowledged a produce, and it is the one that ZooKeeper names for that epoch.
+  acknowledged a produce, and it is the one that ZooKeeper names for that epoch. An epoch that ZooKeeper never named
+  has no leader; one above all that it named may stand in the log's unread tail (``unknown``).
   Smallest break: brokers 1 and 2 both append as leader in epoch 4.
 * **leader-from-isr**: an elected leader was in the ISR of the committed state that its election replaces, and alive
   in the controller's own view, unless the election was unclean and some broker's configuration permits that; if no
@@ -24,6 +25,7 @@ Source: PartitionStateMachine, Partition.makeLeader; KIP-101 and KIP-320 for wha
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -106,15 +108,42 @@ Leaders = dict[TopicKey, dict[tuple[int, int], int]]
 """Per partition: (leader epoch, broker) → row of the first event in which it acted as leader."""
 
 
+@dataclass(slots=True)
+class NamedLeaders:
+    """Whom ZooKeeper names as leader of one partition of one topic incarnation."""
+
+    leaders: dict[int, tuple[int, int | None]] = field(default_factory=dict)
+    """Leader epoch → (row of its first state, leader); the leader is ``None`` where the states disagree."""
+    is_complete: bool = True
+    """Whether no write of the state is missing: it was created, and its versions are without a gap."""
+    version: int | None = None
+
+
+def named_leaders(rows: list[Row]) -> dict[TopicKey, NamedLeaders]:
+    """Return what the state znodes say, in ZooKeeper's order."""
+    named: dict[TopicKey, NamedLeaders] = {}
+    for change in znodes.state_changes(rows):
+        event = change.event
+        assert event.leader_epoch is not None
+        key = (event.topic, event.topic_id, event.partition)
+        known = named.setdefault(key, NamedLeaders())
+        expected = 0 if known.version is None else known.version + 1
+        known.is_complete &= event.zk_version == expected
+        known.version = event.zk_version
+        row, leader = known.leaders.get(event.leader_epoch, (change.row, event.leader))
+        known.leaders[event.leader_epoch] = (row, leader if leader == event.leader else None)
+    return named
+
+
 class OneLeaderPerEpoch(Fold[tuple[int, Leaders, list[Row]]]):
     """The summary holds (events seen, who acted as leader when, ZooKeeper's rows)."""
 
     name = "one-leader-per-epoch"
     kinds = frozenset({Kind.BECOME_LEADER, Kind.APPEND, Kind.PRODUCE_ACKNOWLEDGED, Kind.ZNODE})
-    columns = (*znodes.COLUMNS, "topic_id", "role")
+    columns = (*znodes.COLUMNS, "topic_id", "zk_version", "role")
 
     def reduce(self, segment: Segment) -> tuple[int, Leaders, list[Row]]:
-        committed = list(segment.only({Kind.ZNODE}).events(*znodes.COLUMNS))
+        committed = list(segment.only({Kind.ZNODE}).events(*self.columns))
         leads = segment.where(
             segment.is_kind(Kind.BECOME_LEADER, Kind.PRODUCE_ACKNOWLEDGED)
             | (segment.is_kind(Kind.APPEND) & segment.is_word("role", {"leader"}))
@@ -139,42 +168,43 @@ class OneLeaderPerEpoch(Fold[tuple[int, Leaders, list[Row]]]):
 
     def finish(self, summary: tuple[int, Leaders, list[Row]]) -> Results:
         checked, leaders, committed = summary
-        named = _named_leaders(committed)
+        named = named_leaders(committed)
         findings: list[Finding] = []
-        for (topic, _, partition), acts in leaders.items():
-            tp = tp_name(topic, partition)
+        for key, acts in leaders.items():
+            tp = tp_name(key[0], key[2])
             first: dict[int, tuple[int, int]] = {}
             for (epoch, node), row in sorted(acts.items(), key=lambda item: item[1]):
-                named_row, named_node = named.get((topic, partition, epoch), (None, None))
                 if epoch in first:
                     other_row, other = first[epoch]
                     sentence = f"Brokers {other} and {node} both acted as leader of {tp} in leader epoch {epoch}."
                     findings.append(finding(self.name, tp, sentence, other_row, row))
-                elif named_node not in (None, NO_LEADER, node):
-                    sentence = (
-                        f"Broker {node} acted as leader of {tp} in leader epoch {epoch}, which ZooKeeper gave "
-                        f"to broker {named_node}."
-                    )
-                    findings.append(finding(self.name, tp, sentence, named_row, row))
+                elif key in named:
+                    findings += self._not_named(named[key], tp, epoch, node, row)
                 first.setdefault(epoch, (row, node))
         return conclude(self.name, checked=checked, findings=findings)
 
-
-def _named_leaders(
-    rows: list[Row],
-) -> dict[tuple[str | None, int | None, int], tuple[int, int]]:
-    """Return (topic, partition, leader epoch) → (row, leader) where ZooKeeper names exactly one."""
-    named: dict[tuple[str | None, int | None, int], tuple[int, int]] = {}
-    doubtful = set()
-    for change in znodes.state_changes(rows):
-        event = change.event
-        assert event.leader is not None
-        assert event.leader_epoch is not None
-        key = (event.topic, event.partition, event.leader_epoch)
-        if key in named and named[key][1] != event.leader:
-            doubtful.add(key)
-        named.setdefault(key, (change.row, event.leader))
-    return {key: value for key, value in named.items() if key not in doubtful}
+    def _not_named(
+        self, named: NamedLeaders, tp: str, epoch: int, node: int, row: int
+    ) -> list[Finding]:
+        """What ZooKeeper has against this broker having been leader in this epoch."""
+        verdict, proof = Verdict.INVALID, None
+        if epoch in named.leaders:
+            proof, leader = named.leaders[epoch]
+            if leader in (node, None):
+                return []
+            why = (
+                "in which ZooKeeper names no leader"
+                if leader == NO_LEADER
+                else f"which ZooKeeper gave to broker {leader}"
+            )
+        elif epoch < 0:
+            return []
+        else:
+            why = "which ZooKeeper's log does not show"
+            if epoch > max(named.leaders) or not named.is_complete:
+                verdict = Verdict.UNKNOWN
+        sentence = f"Broker {node} acted as leader of {tp} in leader epoch {epoch}, {why}."
+        return [finding(self.name, tp, sentence, proof, row, verdict=verdict)]
 
 
 class LeaderFromIsr(Rare):

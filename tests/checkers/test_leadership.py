@@ -120,6 +120,60 @@ class TestOneLeaderPerEpoch:
             ),
         )
 
+    @pytest.mark.parametrize(
+        "act",
+        [become_leader(6, 1, 4, 0), append(6, 1, 4, 0, role="leader"), acknowledged(6, 1, 4, 0)],
+    )
+    def test_a_leader_where_zookeeper_names_none(self, act: Event) -> None:
+        named = state(1, 9, -1, 4, [1, 2])
+        assert only(OneLeaderPerEpoch(), [named, act]).findings == (
+            finding(
+                "one-leader-per-epoch",
+                "t-0",
+                "Broker 1 acted as leader of t-0 in leader epoch 4, in which ZooKeeper names no leader.",
+                named,
+                act,
+            ),
+        )
+
+    @pytest.mark.parametrize(
+        ("epoch", "versions", "verdict"),
+        [
+            (1, (0, 1), Verdict.INVALID),
+            (
+                3,
+                (0, 1),
+                Verdict.UNKNOWN,
+            ),  # perhaps in a tail of the log that was still being written
+            (1, (0, 2), Verdict.UNKNOWN),  # a write is missing from the log
+            (1, (5, 6), Verdict.UNKNOWN),  # the log begins after the topic's creation
+        ],
+    )
+    def test_an_epoch_that_zookeeper_never_named(
+        self, epoch: int, versions: tuple[int, int], verdict: Verdict
+    ) -> None:
+        act = become_leader(6, 1, epoch, 0)
+        written = [
+            state(1, 9, 1, 0, [1, 2], zk_version=versions[0]),
+            state(2, 9, 1, 2, [1], zk_version=versions[1]),
+        ]
+        assert only(OneLeaderPerEpoch(), [*written, act]).findings == (
+            finding(
+                "one-leader-per-epoch",
+                "t-0",
+                f"Broker 1 acted as leader of t-0 in leader epoch {epoch}, which ZooKeeper's log does not show.",
+                act,
+                verdict=verdict,
+            ),
+        )
+
+    def test_another_incarnation_of_the_topic_names_other_leaders(self) -> None:
+        events = [state(1, 9, 1, 0, [1], topic_id="old", zk_version=0)]
+        events += [znode(2, 9, "/brokers/topics/t/partitions/0/state", zk_op="delete", **TP)]
+        events += [state(3, 9, 2, 0, [2], zk_op="create", zk_version=0)]
+        acts = [become_leader(4, 1, 0, 0, topic_id="old"), become_leader(5, 2, 0, 0)]
+        assert only(OneLeaderPerEpoch(), [*events, *acts]).verdict == Verdict.VALID
+
     def test_followers_alone_are_unknown(self) -> None:
         assert only(OneLeaderPerEpoch(), [append(5, 2, 0, 0)]).verdict == Verdict.UNKNOWN
 
