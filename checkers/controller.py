@@ -7,13 +7,14 @@
 * **controller-epoch-grows**: ``/controller_epoch`` grows by exactly 1 per election, never falls, is never reset.
   Smallest break: 1, then 3.
 * **stale-controller-fenced**: (a) a broker process that accepted a control request of epoch ``e`` accepts none of a
-  smaller epoch later; (b) a write that changes a partition's leader or leader epoch is committed only by the session
-  that owns the controller epoch current at that zxid.
-  Smallest breaks: accept 2, then 1; session A wins epoch 1, B wins 2, A changes a leader.
+  smaller epoch later; (b) a write of a partition's state is committed only by the session that owns the controller
+  epoch current at that zxid; one that leaves leader and leader epoch as they are also by that leader.
+  Smallest breaks: accept 2, then 1; session A wins epoch 1, B wins 2, A changes a leader, or an ISR of B's.
 
 What a correct cluster does and is not convicted for: a broker forgets its controller epoch when it restarts (so (a)
 is per incarnation); a deposed controller still *sends* requests with its old epoch (that is a zombie, it owned that
-epoch); a partition leader writes its ISR with the old controller epoch (leader and leader epoch stay); a candidate
+epoch); a partition leader writes its own ISR, as before IBP 2.7, with the controller epoch that it last heard of, and
+may do so under any session of its broker (who owns a session that registered no broker is ``unknown``); a candidate
 attempts an epoch that it does not win; the log's unread tail may hold the election that a broker acts on.
 
 Source: KafkaController and KafkaZkClient of Kafka 2.1 and later (KAFKA-6082 fenced the writes).
@@ -223,33 +224,42 @@ class StaleControllerFenced(Rare):
         return findings, accepted
 
     def _writes(self, rows: list[Row]) -> tuple[list[Finding], int]:
-        """Part (b): who changes a leader owns the controller epoch current at that zxid."""
+        """Part (b): who writes a state owns the controller epoch current at that zxid, or leads and writes its ISR."""
         owners = znodes.session_owners(rows)
         grants = [item for item in znodes.epoch_changes(rows) if znodes.is_election(item[1])]
         findings: list[Finding] = []
         writes, passed = 0, 0
         for change in znodes.state_changes(rows):
-            if not change.changes_leadership:
-                continue
             writes += 1
             event = change.event
+            writer = owners.get(event.session) if event.session is not None else None
             while passed < len(grants) and _order(grants[passed][1]) < _order(event):
                 passed += 1
+            if not change.changes_leadership and writer == event.leader:
+                continue
             key = tp_name(event.topic, event.partition)
             if passed == 0:
-                sentence = f"The leader of {key} was written before any controller epoch is known to be granted."
+                sentence = f"The state of {key} was written before any controller epoch is known to be granted."
                 findings.append(
                     finding(self.name, key, sentence, change.row, verdict=Verdict.UNKNOWN)
                 )
                 continue
             grant_row, grant = grants[passed - 1]
-            if event.session != grant.session:
-                sentence = (
-                    f"{_owner(event, owners).capitalize()} changed the leader of {key} to {event.leader} (leader epoch "
-                    f"{event.leader_epoch}) while {_owner(grant, owners)} owned the current controller epoch "
-                    f"{grant.controller_epoch}."
-                )
-                findings.append(finding(self.name, key, sentence, grant_row, change.row))
+            if event.session == grant.session:
+                continue
+            did = (
+                f"changed the leader of {key} to {event.leader} (leader epoch {event.leader_epoch})"
+            )
+            verdict = Verdict.INVALID
+            if not change.changes_leadership:
+                did = f"changed the ISR of {key}, which broker {event.leader} leads,"
+                verdict = Verdict.UNKNOWN if writer is None else Verdict.INVALID
+            sentence = (
+                f"{_owner(event, owners).capitalize()} {did} while {_owner(grant, owners)} owned the current "
+                f"controller epoch {grant.controller_epoch}."
+            )
+            proofs = (grant_row, change.row)
+            findings.append(finding(self.name, key, sentence, *proofs, verdict=verdict))
         return findings, writes
 
 

@@ -167,7 +167,37 @@ class TestStaleControllerFenced:
         )
 
     def test_a_leader_may_write_its_own_isr(self) -> None:
+        register = znode(1, 30, "/brokers/ids/3", zk_op="create", node=3)
+        events = [register, *grant(2, 10, 1, 1), state(3, 10, 3, 0, [1, 3])]
+        result = only(StaleControllerFenced(), [*events, state(4, 30, 3, 0, [3])])
+        assert (result.verdict, result.checked) == (Verdict.VALID, 2)
+
+    def test_an_isr_changed_by_a_deposed_controller(self) -> None:
+        first, second = grant(2, 10, 1, 1), grant(4, 20, 2, 2)
+        written = state(5, 10, 3, 0, [3])
+        events = [*first, state(3, 10, 3, 0, [1, 3]), *second, written]
+        assert only(StaleControllerFenced(), events).findings == (
+            finding(
+                "stale-controller-fenced",
+                "t-0",
+                "Broker 1 changed the ISR of t-0, which broker 3 leads, while broker 2 owned the current controller "
+                "epoch 2.",
+                second[1],
+                written,
+            ),
+        )
+
+    def test_an_isr_changed_by_nobody_known_is_unknown(self) -> None:
         events = [*grant(2, 10, 1, 1), state(3, 10, 3, 0, [1, 3]), state(4, 30, 3, 0, [3])]
+        result = only(StaleControllerFenced(), events)
+        assert result.verdict == Verdict.UNKNOWN
+        assert result.findings[0].sentence == (
+            "Session 30 changed the ISR of t-0, which broker 3 leads, while broker 1 owned the current controller "
+            "epoch 1."
+        )
+
+    def test_a_controller_changes_any_isr(self) -> None:
+        events = [*grant(2, 10, 1, 1), state(3, 10, 3, 0, [1, 3]), state(4, 10, 3, 0, [3])]
         assert only(StaleControllerFenced(), events).verdict == Verdict.VALID
 
     def test_a_log_that_begins_after_the_election_is_unknown(self) -> None:
