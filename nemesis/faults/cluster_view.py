@@ -101,11 +101,22 @@ class ClusterView:
         """Return the sessions that own ``/controller`` or a ``/brokers/ids/N``; raises ``HarnessError``."""
         return await self._call(self._read_sessions)
 
-    async def broker_loss(self, expected: int, *, timeout_s: float) -> bool:
-        """Wait until fewer than ``expected`` brokers are registered; return whether that came in time."""
+    async def controller_now(self) -> Ephemeral | None:
+        """Return the owner of ``/controller`` in one read that waits for no other; raises ``HarnessError``."""
+        return await self._ask(self._read_controller)
+
+    async def broker_loss(self, *, timeout_s: float) -> bool:
+        """Wait until a broker that is registered now, or comes meanwhile, vanishes; return whether one did in time.
+
+        A broker that is absent already (it restarts) is no loss.
+        """
+        present: set[str] | None = None
 
         def is_one_missing(watch: Watch) -> bool:
-            return len(self._client.get_children("/brokers/ids", watch=watch)) < expected
+            nonlocal present
+            before = present
+            present = set(self._client.retry(self._client.get_children, "/brokers/ids", watch))
+            return before is not None and not before <= present
 
         return await self._watch(is_one_missing, timeout_s)
 
@@ -115,7 +126,7 @@ class ClusterView:
         winner: list[int] = []
 
         def is_another_elected(watch: Watch) -> bool:
-            if self._client.exists("/controller", watch=watch) is None:
+            if self._client.retry(self._client.exists, "/controller", watch) is None:
                 return False
             now = self._read_controller()
             if now is None or (before is not None and now.czxid == before.czxid):
@@ -149,13 +160,16 @@ class ClusterView:
 
     async def _call(self, read: Callable[[], Answer]) -> Answer:
         async with self._turn:
-            try:
-                async with asyncio.timeout(CALL_TIMEOUT_S * 4):
-                    return await asyncio.to_thread(read)
-            except (KazooException, KazooTimeoutError, TimeoutError) as error:
-                raise HarnessError(
-                    f"ZooKeeper at {self.hosts} does not answer the harness: {error!r}"
-                ) from error
+            return await self._ask(read)
+
+    async def _ask(self, read: Callable[[], Answer]) -> Answer:
+        try:
+            async with asyncio.timeout(CALL_TIMEOUT_S * 4):
+                return await asyncio.to_thread(read)
+        except (KazooException, KazooTimeoutError, TimeoutError) as error:
+            raise HarnessError(
+                f"ZooKeeper at {self.hosts} does not answer the harness: {error!r}"
+            ) from error
 
     async def _close(self) -> None:
         await asyncio.to_thread(self._client.stop)

@@ -6,20 +6,24 @@
   nothing yet: the way is free for its predecessor.
 
 Both last some ten milliseconds. They are learnt from ZooKeeper's watches, and whatever can be found out before is
-found out before.
+found out before. It may no longer be true when the moment comes (the controller has changed): ``require_same`` looks
+once more, with one read where that is enough.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from nemesis.faults import targets
 from nemesis.faults.base import Place, TargetUnresolved
-from nemesis.faults.targets import node_of
 
 PATIENCE_S = 4.0
 
 
 async def broker_loss(place: Place) -> None:
     """Return at the moment; raises ``TargetUnresolved`` when it does not come."""
-    if not await place.view.broker_loss(len(place.runtime.brokers), timeout_s=PATIENCE_S):
+    if not await place.view.broker_loss(timeout_s=PATIENCE_S):
         raise TargetUnresolved("no broker vanished from ZooKeeper")
 
 
@@ -28,4 +32,38 @@ async def new_controller(place: Place) -> str:
     winner = await place.view.next_controller(timeout_s=PATIENCE_S)
     if winner is None:
         raise TargetUnresolved("no controller was elected")
-    return node_of(winner)
+    return targets.node_of(winner)
+
+
+async def sessions_of(victims: Sequence[str], place: Place) -> dict[str, int]:
+    """Return the victims' ZooKeeper sessions; raises ``TargetUnresolved`` when one has none."""
+    brokers = (await place.view.snapshot()).brokers
+    sessions: dict[str, int] = {}
+    for node in victims:
+        if (owner := brokers.get(targets.id_of(node))) is None:
+            raise TargetUnresolved(f"{node} has no session")
+        sessions[node] = owner.session
+    return sessions
+
+
+async def require_same(target: str, sessions: Mapping[str, int], place: Place) -> None:
+    """Raise ``TargetUnresolved`` unless these nodes still are what ``target`` names, alive and in these sessions."""
+    dead = [node for node in sessions if not place.runtime.is_alive(node)]
+    if dead:
+        raise TargetUnresolved(f"{dead[0]} died before the moment came")
+    if target == "controller":
+        owner = await place.view.controller_now()
+        now = {} if owner is None else {targets.node_of(owner.broker_id): owner.session}
+    else:
+        snapshot = await place.view.snapshot()
+        chosen = targets.choose(
+            targets.parse(target),
+            free=list(sessions),
+            snapshot=snapshot,
+            total=len(place.runtime.brokers),
+            rng=Random(0),  # there is no choice left
+        )
+        owners = {targets.node_of(broker): owner for broker, owner in snapshot.brokers.items()}
+        now = {node: owners[node].session for node in chosen if node in owners}
+    if now != sessions:
+        raise TargetUnresolved(f"{target} is no longer what it was before the moment came")

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any, ClassVar, Literal, Self
 
 from nemesis.faults import moment, targets
-from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
 from nemesis.runtimes.base import Capability
 
 
@@ -40,10 +40,15 @@ class Pause(Fault, frozen=True, kw_only=True):
 
     async def aim(self, place: Place, rng: Random) -> PauseStrike:
         if self.when == "new-controller":
-            return PauseStrike(place, [await moment.new_controller(place)])
+            winner = await moment.new_controller(place)
+            if not place.runtime.is_alive(winner):
+                raise TargetUnresolved(f"{winner} was elected and died")
+            return PauseStrike(place, [winner])
         victims = await targets.resolve(self.target, place, rng)
         if self.when == "broker-loss":
+            sessions = await moment.sessions_of(victims, place)
             await moment.broker_loss(place)
+            await moment.require_same(self.target, sessions, place)
         return PauseStrike(place, victims)
 
 

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any, ClassVar, Literal, Self
 
 from nemesis.faults import moment, targets
-from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
+from nemesis.faults.base import DrawRange, Fault, Measured, Place
 from nemesis.runtimes.base import Capability
 from nemesis.session_takeover import end_session
 
@@ -46,14 +46,10 @@ class ExpireSession(Fault, frozen=True, kw_only=True):
 
     async def aim(self, place: Place, rng: Random) -> ExpireSessionStrike:
         victims = await targets.resolve(self.target, place, rng, shares_target=True)
-        snapshot = await place.view.snapshot()
-        sessions: dict[str, int] = {}
-        for node in victims:
-            if (owner := snapshot.brokers.get(targets.id_of(node))) is None:
-                raise TargetUnresolved(f"{node} has no session")
-            sessions[node] = owner.session
+        sessions = await moment.sessions_of(victims, place)
         if self.when == "broker-loss":
             await moment.broker_loss(place)
+            await moment.require_same(self.target, sessions, place)
         return ExpireSessionStrike(place, sessions)
 
 
