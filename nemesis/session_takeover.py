@@ -26,6 +26,8 @@ _MASK_48 = (1 << 48) - 1
 ATTACH_TIMEOUT_S = 3.0
 ATTEMPTS = 20
 _CLOSE_SESSION = -11
+_CONNECT_RESPONSE = struct.Struct(">iiq")
+"""How a ConnectResponse begins: protocol version, time-out in ms, session id (0: there is no such session)."""
 
 
 class JavaRandom:
@@ -54,17 +56,23 @@ def session_password(session_id: int) -> bytes:
 def end_session(hosts: str, session_id: int) -> bool:
     """Attach to the session and close it; blocks up to a few seconds, so call it in a thread.
 
-    ``hosts`` is ZooKeeper's connect string, ``session_id`` signed as ``ephemeralOwner`` is. Returns whether the session
-    is over, which a server has said; False when none answered, or when the owner took it back each time.
+    ``hosts`` is ZooKeeper's connect string, ``session_id`` signed as ``ephemeralOwner`` is. Returns whether we ended
+    the session: a server has closed it for us, or says that it is over after an attempt of ours that broke off and may
+    have done it. False when it was over before the first attempt, when no server answered, or when the owner took it
+    back each time.
     """
     request = _connect_request(session_id) + _close_request()
+    may_be_closed = False
     for host_and_port in hosts.split(",") * ATTEMPTS:
         host, _, port = host_and_port.rpartition(":")
-        with suppress(
-            OSError, EOFError
-        ):  # the owner took its session back, and our connection went away
-            _exchange((host, int(port)), request)
-            return True
+        with (
+            suppress(
+                OSError, EOFError
+            ),  # the owner took its session back: our connection went away
+            socket.create_connection((host, int(port)), timeout=ATTACH_TIMEOUT_S) as connection,
+        ):
+            before, may_be_closed = may_be_closed, True
+            return _close(connection, request) or before
     return False
 
 
@@ -89,22 +97,26 @@ def _close_request() -> bytes:
     return struct.pack(">iii", 8, 1, _CLOSE_SESSION)
 
 
-def _exchange(address: tuple[str, int], request: bytes) -> None:
-    """Return once the server says that the session is closed, or that there is none; raises OSError or EOFError.
+def _close(connection: socket.socket, request: bytes) -> bool:
+    """Return True once the server has closed the session, False when there is none; raises OSError or EOFError.
 
     Both requests are one write: the owner reconnects within milliseconds and takes its session back.
     """
-    with socket.create_connection(address, timeout=ATTACH_TIMEOUT_S) as connection:
-        connection.sendall(request)
-        with connection.makefile("rb") as replies:
-            attached: int = struct.unpack_from(">iiq", _read_frame(replies))[2]
-            if attached:
-                _read_frame(replies)
+    connection.sendall(request)
+    with connection.makefile("rb") as replies:
+        session: int = _CONNECT_RESPONSE.unpack_from(
+            _read_frame(replies, least=_CONNECT_RESPONSE.size)
+        )[2]
+        if session:
+            _read_frame(replies)
+        return session != 0
 
 
-def _read_frame(replies: BinaryIO) -> bytes:
+def _read_frame(replies: BinaryIO, *, least: int = 0) -> bytes:
     head = replies.read(4)
     if len(head) < 4:
         raise EOFError("ZooKeeper closed the connection")
     (size,) = struct.unpack(">i", head)
-    return replies.read(size)
+    if size < least or len(frame := replies.read(size)) < size:
+        raise EOFError("ZooKeeper closed the connection within a reply")
+    return frame

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from kazoo.client import KazooClient
 from kazoo.retry import KazooRetry
 
@@ -46,7 +51,7 @@ def test_a_session_ends_although_its_owner_reconnects_at_once(tmp_path: Path) ->
                 session = watcher.exists("/owned").ephemeralOwner
                 assert end_session(address, session)
                 assert watcher.exists("/owned") is None
-                assert end_session(address, session), "a session that is over is over"
+                assert not end_session(address, session), "it was over already"
                 owner.stop()
                 owner.close()
         finally:
@@ -58,3 +63,45 @@ def test_a_server_that_does_not_answer_has_said_nothing() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         assert not end_session(f"127.0.0.1:{nobody.getsockname()[1]}", 1)
+
+
+CLOSED = struct.pack(">iiiqi", 16, 0, 4000, 7, 0)  # attached to session 7, then an empty reply
+NO_SESSION = struct.pack(">iiiq", 16, 0, 0, 0)
+BROKEN_OFF = b""
+TORN = struct.pack(">iii", 16, 0, 4000)
+TOO_SHORT = struct.pack(">ii", 4, 0)
+
+
+@contextmanager
+def replying(*replies: bytes) -> Iterator[str]:
+    """A server that takes one connection per reply, writes it and closes."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            for reply in replies:
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(4096)
+                    connection.sendall(reply)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("replies", "is_ended_by_us"),
+    [
+        ([CLOSED], True),
+        ([NO_SESSION], False),
+        ([BROKEN_OFF, NO_SESSION], True),
+        ([TORN, NO_SESSION], True),
+        ([TOO_SHORT, CLOSED], True),
+    ],
+)
+def test_what_was_over_before_was_not_ended_by_us(
+    replies: list[bytes], is_ended_by_us: bool
+) -> None:
+    with replying(*replies) as address:
+        assert end_session(address, 7) is is_ended_by_us
