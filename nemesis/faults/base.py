@@ -28,6 +28,8 @@ from nemesis.faults.cluster_view import ClusterView
 from nemesis.runtimes.base import Capability, Link, Runtime
 
 MAX_DURATION_S = 3600.0
+RESTART_S = 3.0
+"""A broker's start until it answers and has its session, on a busy machine."""
 
 Duration = Annotated[float, Meta(ge=0.0, le=MAX_DURATION_S)]
 """Seconds that a fault stays in force; 0 for what is over at once."""
@@ -124,7 +126,9 @@ class Strike(Protocol):
     """What is about to be done, for the history."""
 
     async def apply(self) -> Measured: ...
-    async def undo(self) -> None: ...
+    async def undo(self) -> None:
+        """Take it back; raises ``NodeExited`` when a node does not come back, the rest being undone."""
+
     async def verify(self) -> Measured: ...
 
 
@@ -141,6 +145,9 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     capability: ClassVar[Capability]
     shares_target: ClassVar[bool] = False
     """Whether it may strike a node that another fault has touched already."""
+
+    recovery_s: ClassVar[float] = 0.0
+    """How long the undoing itself takes; the next episode of a derived plan waits for it."""
 
     duration_s: Duration = 0.0
 

@@ -19,6 +19,7 @@ from history.events import Kind
 from history.recorder import Recorder
 from nemesis.faults.base import Fault, Measured, Place, Strike, TargetUnresolved
 from nemesis.faults.plan import PlannedFault, PlanSettings, redraw
+from nemesis.runtimes.base import NodeExited
 
 RESOLVE_TIMEOUT_S = 5.0
 RESOLVE_INTERVAL_S = 0.03
@@ -47,6 +48,8 @@ class Conductor:
         self._end_s = 0.0
         self._next_id = len(plan)
         self._in_force: dict[int, str] = {}
+        self.healed_at = 0.0
+        """The loop time at which the last fault so far was undone; 0 before the first."""
 
     @property
     def in_force(self) -> list[str]:
@@ -100,20 +103,21 @@ class Conductor:
         while True:
             try:
                 strike = await fault.aim(self._place, rng)
+                # No await between the choice and the claim: two faults must not choose the same node.
+                if fault.shares_target or not any(map(self._place.touched.get, strike.targets)):
+                    self._place.touched.update(strike.targets)
+                    return strike
+                reason = f"another fault has touched {', '.join(strike.targets)}"
             except TargetUnresolved as error:
-                if self._time_is_over.is_set():
-                    return None  # it was not skipped: there was no time left for it
-                if loop.time() > deadline:
-                    self._recorder.record(
-                        Kind.FAULT_SKIPPED, fault_id=fault_id, fault=fault.name, error=str(error)
-                    )
-                    return None
-                await asyncio.sleep(RESOLVE_INTERVAL_S)
-                continue
-            # No await between the choice and the claim: two faults must not choose the same node.
-            if fault.shares_target or not any(map(self._place.touched.get, strike.targets)):
-                self._place.touched.update(strike.targets)
-                return strike
+                reason = str(error)
+            if self._time_is_over.is_set():
+                return None  # it was not skipped: there was no time left for it
+            if loop.time() > deadline:
+                self._recorder.record(
+                    Kind.FAULT_SKIPPED, fault_id=fault_id, fault=fault.name, error=reason
+                )
+                return None
+            await asyncio.sleep(RESOLVE_INTERVAL_S)
 
     async def _strike(
         self, fault_id: int, fault: Fault, strike: Strike, undo_timeout_s: float
@@ -131,10 +135,21 @@ class Conductor:
             detail=_json(applied.detail),
         )
         await self._pause_until(begin + fault.duration_s)
-        await strike.undo()
+        lost: NodeExited | None = None
+        try:
+            await strike.undo()
+        except (
+            NodeExited
+        ) as error:  # a broker that cannot start is a result, not the end of the run
+            lost = error
+        self.healed_at = loop.time()
         self._place.touched.subtract(strike.targets)
         del self._in_force[fault_id]
-        healed = await self._verify(strike, undo_timeout_s)
+        healed = (
+            await self._verify(strike, undo_timeout_s)
+            if lost is None
+            else Measured(is_effective=False, detail={"exited": str(lost)})
+        )
         self._recorder.record(
             Kind.FAULT_HEALED,
             **about,

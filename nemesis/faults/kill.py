@@ -9,8 +9,8 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 from nemesis.faults import targets
-from nemesis.faults.base import DrawRange, Fault, Measured, Place
-from nemesis.runtimes.base import Capability
+from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place
+from nemesis.runtimes.base import Capability, NodeExited
 
 
 class Kill(Fault, frozen=True, kw_only=True):
@@ -19,6 +19,7 @@ class Kill(Fault, frozen=True, kw_only=True):
     name: ClassVar[str] = "kill"
     summary: ClassVar[str] = "kill brokers with SIGKILL and start them again later"
     capability: ClassVar[Capability] = Capability.KILL
+    recovery_s: ClassVar[float] = RESTART_S
 
     target: str = "one"
 
@@ -68,10 +69,16 @@ class KillStrike:
         return Measured(is_effective=dead == self.targets, detail=measured)
 
     async def undo(self) -> None:
+        exited: NodeExited | None = None
         while self._dead:
             node = self._dead.pop()
-            self._restarted[node] = await self._place.runtime.restart(node)
+            try:
+                self._restarted[node] = await self._place.runtime.restart(node)
+            except NodeExited as error:  # the others are owed their start
+                exited = error
         self._place.stopped.difference_update(self.targets)
+        if exited is not None:
+            raise exited
 
     async def verify(self) -> Measured:
         answers = {node: self._place.runtime.is_alive(node) for node in self.targets}

@@ -47,6 +47,11 @@ class PlannedFault:
     def end_s(self) -> float:
         return self.at_s + self.fault.duration_s
 
+    @property
+    def recovered_s(self) -> float:
+        """When the next episode may count on what this fault struck: a killed broker must start first."""
+        return self.end_s + self.fault.recovery_s
+
 
 @dataclass(frozen=True, slots=True)
 class PlanSettings:
@@ -56,7 +61,7 @@ class PlanSettings:
     episodes: tuple[str, ...]
     durations: DrawRange
     gaps: DrawRange
-    """Between the end of an episode and the next: the cluster's time to recover."""
+    """Between the end of an episode, restarts included, and the next: the cluster's time to recover."""
 
 
 Plan = tuple[PlannedFault, ...]
@@ -84,7 +89,7 @@ def derive(rng: Random, settings: PlanSettings, *, start_s: float, end_s: float)
             continue
         misses = 0
         plan += dealt
-        at_s = max(planned.end_s for planned in dealt) + settings.gaps.draw(rng)
+        at_s = max(planned.recovered_s for planned in dealt) + settings.gaps.draw(rng)
     return tuple(sorted(plan, key=lambda planned: planned.at_s))
 
 

@@ -11,8 +11,8 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 from nemesis.faults import targets
-from nemesis.faults.base import DrawRange, Fault, Measured, Place
-from nemesis.runtimes.base import Capability
+from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place
+from nemesis.runtimes.base import Capability, NodeExited
 
 
 class Restart(Fault, frozen=True, kw_only=True):
@@ -23,6 +23,7 @@ class Restart(Fault, frozen=True, kw_only=True):
         "kill brokers and start them again at once, within their session time-out"
     )
     capability: ClassVar[Capability] = Capability.RESTART
+    recovery_s: ClassVar[float] = RESTART_S
 
     target: str = "one"
 
@@ -44,6 +45,7 @@ class RestartStrike:
     def __init__(self, place: Place, victims: list[str]) -> None:
         self._place = place
         self._dead: list[str] = []
+        self._exited: NodeExited | None = None
         self.targets = victims
         self.intent: dict[str, Any] = {"signal": "SIGKILL", "then": "start"}
 
@@ -65,6 +67,8 @@ class RestartStrike:
     async def undo(self) -> None:
         for node in list(self._dead):
             await self._start(node)
+        if self._exited is not None:
+            raise self._exited
 
     async def verify(self) -> Measured:
         alive = {node: self._place.runtime.is_alive(node) for node in self.targets}
@@ -72,6 +76,10 @@ class RestartStrike:
 
     async def _start(self, node: str) -> dict[str, Any]:
         self._dead.remove(node)
-        started = await self._place.runtime.restart(node)
-        self._place.stopped.discard(node)
-        return started
+        try:
+            return await self._place.runtime.restart(node)
+        except NodeExited as error:
+            self._exited = error
+            return {"exited": str(error)}
+        finally:
+            self._place.stopped.discard(node)

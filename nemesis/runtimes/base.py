@@ -121,3 +121,7 @@ class Runtime(Protocol):
 
 class RuntimeFailure(Exception):
     """The runtime itself broke (a process did not start, a proxy died): the harness fails, the verdict does not."""
+
+
+class NodeExited(RuntimeFailure):
+    """A node that was started has exited by itself. During a run that is for the history to tell, not the end of it."""

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 import psutil
 
 from nemesis.journal import Journal
-from nemesis.runtimes.base import RuntimeFailure
+from nemesis.runtimes.base import NodeExited, RuntimeFailure
 
 POLL_INTERVAL_S = 0.005
 SIGNAL_TIMEOUT_S = 10.0
@@ -82,9 +82,9 @@ class NodeProcess:
             self._process = None
 
     def raise_if_dead(self) -> None:
-        """Raise ``RuntimeFailure`` with the end of the log when the process has exited."""
+        """Raise ``NodeExited`` with the end of the log when the process has exited."""
         if self._popen is not None and (code := self._popen.poll()) is not None:
-            raise RuntimeFailure(f"{self.name} exited with code {code}: {self.last_words()}")
+            raise NodeExited(f"{self.name} exited with code {code}: {self.last_words()}")
 
     async def kill(self) -> dict[str, Any]:
         """SIGKILL, then wait until it is reaped; raises ``RuntimeFailure`` when there is nothing to kill."""

@@ -213,7 +213,7 @@ class LocalRuntime:
         """Start a dead node again on the same data; returns ``{"pid": ..., "answered": bool}``.
 
         ``answered`` is False when it lives but did not answer in ``start_timeout_s``: a broker that is cut
-        from ZooKeeper waits for it before it listens. Raises ``RuntimeFailure`` when it exits.
+        from ZooKeeper waits for it before it listens. Raises ``NodeExited`` when it exits.
         """
         process = self._process(node)
         process.start()
@@ -276,7 +276,7 @@ class LocalRuntime:
         return process
 
     async def _until_it_answers(self, node: str) -> bool:
-        """Ask past the links; False at the deadline, ``RuntimeFailure`` when the process exits."""
+        """Ask past the links; False at the deadline, ``NodeExited`` when the process exits."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._config.start_timeout_s
         address = self.direct_address(node)

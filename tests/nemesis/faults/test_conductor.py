@@ -24,7 +24,7 @@ from nemesis.faults.base import (
 )
 from nemesis.faults.conductor import Conductor
 from nemesis.faults.plan import PlannedFault, PlanSettings
-from nemesis.runtimes.base import Capability, Link, Runtime
+from nemesis.runtimes.base import Capability, Link, NodeExited, Runtime
 
 SETTINGS = PlanSettings(
     kinds=(), episodes=(), durations=DrawRange(0.0, 0.0), gaps=DrawRange(0.0, 0.0)
@@ -54,13 +54,17 @@ class Touch(Fault, frozen=True, kw_only=True):
     node: str
     is_effective: bool = True
     is_broken: bool = False
+    is_lost: bool = False
+    """Its node exits at the restart."""
+    is_blind: bool = False
+    """Aims at nodes that another fault has touched, as one that waits for a moment may."""
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
         return cls(node="broker-1")
 
     async def aim(self, place: Place, rng: Random) -> Strike:
-        if self.node == "nobody" or place.touched[self.node]:
+        if self.node == "nobody" or (place.touched[self.node] and not self.is_blind):
             raise TargetUnresolved(f"{self.node} is not to be had")
         return TouchStrike(self)
 
@@ -78,7 +82,8 @@ class TouchStrike:
         return Measured(self._fault.is_effective, {"seen": 1})
 
     async def undo(self) -> None:
-        return None
+        if self._fault.is_lost:
+            raise NodeExited("broker-1 exited with code 1")
 
     async def verify(self) -> Measured:
         self._asked += 1
@@ -145,6 +150,17 @@ def test_a_second_fault_waits_until_its_node_is_free() -> None:
     assert events[invokes[1]]["fault_id"] != first_id
 
 
+def test_a_node_that_stays_touched_is_given_up_like_one_that_is_not_there() -> None:
+    events = conduct(
+        [
+            PlannedFault(0.0, Touch(node="broker-1", duration_s=3600.0)),
+            PlannedFault(0.0, Touch(node="broker-1", is_blind=True)),
+        ]
+    )
+    (skipped,) = [event for event in events if event["kind"] == "fault-skipped"]
+    assert skipped["error"] == "another fault has touched broker-1"
+
+
 def test_when_the_time_is_over_everything_is_undone_at_once() -> None:
     events = conduct(
         [
@@ -154,6 +170,19 @@ def test_when_the_time_is_over_everything_is_undone_at_once() -> None:
         end_s=0.05,
     )
     assert [event["kind"] for event in events] == ["fault-invoke", "fault-applied", "fault-healed"]
+
+
+def test_a_broker_that_exits_at_its_restart_does_not_end_the_run() -> None:
+    events = conduct(
+        [
+            PlannedFault(0.0, Touch(node="broker-1", is_lost=True)),
+            PlannedFault(0.01, Touch(node="broker-2")),
+        ]
+    )
+    healed = {e["targets"][0]: e for e in events if e["kind"] == "fault-healed"}
+    assert healed["broker-1"]["effect"] == "none"
+    assert "exited with code 1" in healed["broker-1"]["detail"]
+    assert healed["broker-2"]["effect"] == "verified"
 
 
 def test_a_harness_failure_comes_out_as_itself() -> None:

@@ -57,6 +57,21 @@ def test_in_a_few_seeds_every_kind_and_every_shape_is_met() -> None:
     assert shapes >= {"one-node", "one-way", "from-zookeeper"}
 
 
+@pytest.mark.parametrize("kind", ["kill", "kill-controller", "restart"])
+def test_the_next_card_waits_until_a_killed_broker_has_started(kind: str) -> None:
+    only = PlanSettings(
+        kinds=(kind,), episodes=(), durations=DrawRange(5.0, 5.0), gaps=DrawRange(2.0, 2.0)
+    )
+    first, second, *_ = plans.derive(Random(1), only, start_s=0.0, end_s=60.0)
+    assert second.at_s == pytest.approx(first.end_s + 3.0 + 2.0)
+
+
+def test_a_minute_still_has_room_for_many_faults() -> None:
+    counts = [len(derive(seed)) for seed in range(50)]
+    assert min(counts) >= 5
+    assert sum(counts) / len(counts) >= 8
+
+
 def test_only_the_enabled_kinds_are_drawn() -> None:
     only = PlanSettings(
         kinds=("kill", "pause"),
