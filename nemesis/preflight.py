@@ -38,6 +38,7 @@ from workloads.base import WorkloadError
 
 SEED_BITS: Final = 32
 PLAN_FILE: Final = "plan.yaml"
+MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 LIBRARIES: Final = ("nemesis-kafka", "kio", "kazoo", "pyspark", "pyarrow", "msgspec")
 
 
@@ -224,9 +225,18 @@ def _check_workload(chosen: Scenario) -> None:
         bootstrap=[], client_hosts=[], recorder=_no_recorder, rng=Random("preflight")
     )
     try:
-        WORKLOADS[chosen.workload.name](nobody, chosen.workload.options)
+        workload = WORKLOADS[chosen.workload.name](nobody, chosen.workload.options)
     except WorkloadError as error:
         raise UsageError(str(error)) from None
+    needs = {
+        f"the replication factor of workload {chosen.workload.name}": workload.replication_factor,
+        MIN_INSYNC_REPLICAS: chosen.broker.get(MIN_INSYNC_REPLICAS, 1),
+    }
+    for what, least in needs.items():
+        if isinstance(least, int) and chosen.brokers < least:
+            raise UsageError(
+                f"--brokers is {chosen.brokers}: {what} is {least}, so at least {least} brokers are needed"
+            )
 
 
 def _no_recorder(process: str) -> Recorder:

@@ -102,6 +102,7 @@ class Scenario(_Strict, frozen=True, kw_only=True):
             episodes=self.faults.episodes,
             durations=DrawRange(*self.faults.duration_s),
             gaps=DrawRange(*self.faults.gap_s),
+            nodes=self.nodes,
         )
 
 

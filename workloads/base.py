@@ -46,6 +46,10 @@ class Workload(Protocol):
         """Read every partition from its start to the leader's high watermark, recording ``final-read`` each."""
 
     @property
+    def replication_factor(self) -> int:
+        """Of the topics it creates: that many brokers it needs."""
+
+    @property
     def operations(self) -> int:
         """Operations completed so far, whatever their outcome."""
 

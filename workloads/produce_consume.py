@@ -71,6 +71,10 @@ class ProduceConsume:
         self._clients = 0
 
     @property
+    def replication_factor(self) -> int:
+        return self._options.replication_factor
+
+    @property
     def operations(self) -> int:
         return self._log.completed
 

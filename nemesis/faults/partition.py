@@ -18,6 +18,7 @@ import asyncio
 from random import Random
 from typing import Any, ClassVar, Literal, Self
 
+from nemesis.errors import UsageError
 from nemesis.faults import grudge, targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
 from nemesis.faults.grudge import Grudge
@@ -79,6 +80,18 @@ class Partition(Fault, frozen=True, kw_only=True):
 
     def check(self, nodes: frozenset[str]) -> None:
         targets.check(self.target, nodes)
+        found = self.grudge(
+            min(nodes),
+            brokers=sorted(nodes),
+            zookeepers=["zookeeper"],
+            clients=["client"],
+            rng=Random(0),
+        )
+        if not grudge.links(found):
+            raise UsageError(
+                f"partition of shape {self.shape!r} cuts nothing in a cluster of {len(nodes)} brokers: "
+                "choose another shape or raise --brokers"
+            )
 
     async def aim(self, place: Place, rng: Random) -> PartitionStrike:
         victim = (await targets.resolve(self.target, place, rng))[0]
@@ -92,9 +105,7 @@ class Partition(Fault, frozen=True, kw_only=True):
         )
         strike = PartitionStrike(self, place, victim, found)
         if not strike.pairs():
-            raise TargetUnresolved(
-                f"no probe can cross what {self.shape} around {victim} cuts"
-            )
+            raise TargetUnresolved(f"no probe can cross what {self.shape} around {victim} cuts")
         return strike
 
     def grudge(

@@ -34,6 +34,7 @@ from nemesis.faults.episodes import EPISODES, Episode
 
 MAX_AT_S = 86_400.0
 MAX_FAULTS = 10_000
+MAX_REDRAWS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,17 @@ class PlanSettings:
     durations: DrawRange
     gaps: DrawRange
     """Between the end of an episode, restarts included, and the next: the cluster's time to recover."""
+    nodes: frozenset[str] = frozenset()
+    """The brokers. Faults that this cluster cannot have are not drawn; without any all are."""
+
+    def suits(self, fault: Fault) -> bool:
+        """Whether the fault makes sense in this cluster."""
+        try:
+            if self.nodes:
+                fault.check(self.nodes)
+        except UsageError:
+            return False
+        return True
 
 
 Plan = tuple[PlannedFault, ...]
@@ -84,7 +96,8 @@ def derive(rng: Random, settings: PlanSettings, *, start_s: float, end_s: float)
             PlannedFault(round(at_s + offset_s, 2), fault)
             for offset_s, fault in deck.pop()(rng, settings.durations)
         ]
-        if max(planned.end_s for planned in dealt) > end_s:
+        fits = max(planned.end_s for planned in dealt) <= end_s
+        if not fits or not all(settings.suits(planned.fault) for planned in dealt):
             misses += 1  # a shorter one may still fit
             continue
         misses = 0
@@ -100,15 +113,15 @@ def redraw(
     kinds = list(settings.kinds)
     rng.shuffle(kinds)
     for kind in kinds:
-        planned = PlannedFault(round(at_s, 2), FAULTS[kind].draw(rng, settings.durations))
-        if planned.end_s <= end_s:
+        planned = PlannedFault(round(at_s, 2), _draw(FAULTS[kind], rng, settings))
+        if planned.end_s <= end_s and settings.suits(planned.fault):
             return planned
     return None
 
 
 def _cards(settings: PlanSettings) -> tuple[list[Episode], list[Episode]]:
     enabled = frozenset(settings.kinds)
-    singles = [_single(FAULTS[kind]) for kind in settings.kinds]
+    singles = [_single(FAULTS[kind], settings) for kind in settings.kinds]
     recipes = [
         EPISODES[name].episode for name in settings.episodes if EPISODES[name].kinds <= enabled
     ]
@@ -122,8 +135,18 @@ def _shuffled(rng: Random, singles: list[Episode], recipes: list[Episode]) -> li
     return [card for pair in pairs for card in pair if card is not None][::-1]
 
 
-def _single(kind: type[Fault]) -> Episode:
-    return lambda rng, durations: [(0.0, kind.draw(rng, durations))]
+def _single(kind: type[Fault], settings: PlanSettings) -> Episode:
+    return lambda rng, _: [(0.0, _draw(kind, rng, settings))]
+
+
+def _draw(kind: type[Fault], rng: Random, settings: PlanSettings) -> Fault:
+    """Draw until the fault suits the cluster, a bounded number of times: perhaps none of the kind does."""
+    fault = kind.draw(rng, settings.durations)
+    for _ in range(MAX_REDRAWS):
+        if settings.suits(fault):
+            break
+        fault = kind.draw(rng, settings.durations)
+    return fault
 
 
 def encode(plan: Iterable[PlannedFault]) -> list[dict[str, Any]]:

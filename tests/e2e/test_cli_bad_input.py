@@ -51,6 +51,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["run", SCENARIO, "--brokers", "-3"], ["--brokers is -3"]),
         (["run", SCENARIO, "--brokers", "999"], ["--brokers is 999"]),
         (["run", SCENARIO, "--brokers", "many"], ["many"]),
+        (["run", SCENARIO, "--brokers", "2"], ["--brokers is 2", "replication factor", "is 3"]),
         (["run", SCENARIO, "--seed", "-1"], ["--seed is -1"]),
         (["run", SCENARIO, "--seed", "1e9"], ["1e9"]),
         (["run", SCENARIO, "--time-limit", "-5"], ["--time-limit is -5"]),
@@ -103,6 +104,10 @@ def test_a_store_without_permission_is_named(
         ("name: mine\nbroker: {min.insync.replicas: many}", "min.insync.replicas"),
         ("name: mine\nworkload: {options: {producers: -2}}", "producers"),
         ("name: mine\nbrokers: [3]", "brokers"),
+        (
+            "name: mine\nbrokers: 2\nbroker: {min.insync.replicas: 3}\nworkload: {options: {replication_factor: 1}}",
+            "min.insync.replicas is 3",
+        ),
     ],
 )
 def test_a_wrong_scenario_file_is_one_sentence(

@@ -72,6 +72,38 @@ def test_a_minute_still_has_room_for_many_faults() -> None:
     assert sum(counts) / len(counts) >= 8
 
 
+@pytest.mark.parametrize(
+    ("count", "impossible"),
+    [
+        (1, {"halves", "one-node", "one-way", "bridge", "majority-ring"}),
+        (2, {"bridge", "majority-ring"}),
+        (3, set()),
+    ],
+)
+def test_shapes_that_cut_nothing_are_neither_drawn_nor_accepted(
+    count: int, impossible: set[str]
+) -> None:
+    nodes = frozenset(f"broker-{number}" for number in range(1, count + 1))
+    shapes = {"halves", "one-node", "one-way", "bridge", "majority-ring", "from-clients"}
+    for shape in sorted(shapes):
+        plan = [PlannedFault(5.0, Partition(shape=shape, duration_s=1.0))]  # type: ignore[arg-type]
+        if shape not in impossible:
+            plans.check(plan, nodes=nodes, end_s=54.0)
+            continue
+        with pytest.raises(UsageError, match=f"'{shape}' cuts nothing in a cluster of {count} "):
+            plans.check(plan, nodes=nodes, end_s=54.0)
+    few = PlanSettings(
+        kinds=("partition",),
+        episodes=tuple(EPISODES),
+        durations=DrawRange(1.0, 1.0),
+        gaps=DrawRange(0.0, 0.0),
+        nodes=nodes,
+    )
+    derived = plans.derive(Random(4), few, start_s=0.0, end_s=200.0)
+    assert len(derived) > 100
+    plans.check(derived, nodes=nodes, end_s=200.0)
+
+
 def test_only_the_enabled_kinds_are_drawn() -> None:
     only = PlanSettings(
         kinds=("kill", "pause"),
