@@ -1,20 +1,21 @@
 """Is the cluster whole again after the heal, and since when?
 
-Six checks. The first four are looked at again and again from the heal on, so that the time of
-recovery is known: a controller exists; every partition has a leader; every ISR is full; every
-broker's Metadata equals ZooKeeper. The last two act: a produce with ``acks=all`` and a fetch of it
-succeed on every partition. They run after the final reads, so that their records disturb no
-reader.
+Seven checks. The first five are looked at again and again from the end of the faults' time on, so
+that the time of recovery is known: every broker is registered; a controller exists; every partition
+has a leader; every ISR is full; every broker's Metadata equals ZooKeeper. The last two act: a produce
+with ``acks=all`` and a fetch of it succeed on every partition. They run after the final reads, so
+that their records disturb no reader.
 
-A check's time is when it began to hold for good, in milliseconds from the heal; what does not hold
-when the time is over is recorded with what is wrong.
+A check's time is when it began to hold for good, in milliseconds from the heal: the moment when the
+faults' time was over and the last fault was undone (0: it held then). What does not hold when the
+time is over is recorded with what is wrong; what the harness could not look at is no finding about
+the cluster, and its error begins with ``HARNESS``.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -33,6 +34,7 @@ METADATA_TIMEOUT_S = 1.0
 OPERATION_TIMEOUT_S = 2.0
 RETRY_INTERVAL_S = 0.2
 CLIENT_ID = "nemesis-convergence"
+HARNESS = "HARNESS: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,12 @@ class Wrong:
     topic: str | None = None
     partition: int | None = None
     node: int | None = None
+
+
+def wrong_brokers(snapshot: ClusterSnapshot, expected: Iterable[int]) -> list[Wrong]:
+    """Every broker of the cluster is registered."""
+    missing = sorted(set(expected) - set(snapshot.brokers))
+    return [Wrong("it is not registered", node=broker) for broker in missing]
 
 
 def wrong_controller(snapshot: ClusterSnapshot) -> list[Wrong]:
@@ -121,9 +129,9 @@ def _wrong_partitions(snapshot: ClusterSnapshot, answer: ClusterMetadata, node: 
 
 
 class ConvergenceWatch:
-    """Looks at the cluster from the heal on; ``finish`` decides and records."""
+    """Looks at the cluster from the end of the faults' time on; ``finish`` decides and records."""
 
-    CHECKS = ("controller", "leaders", "isr", "metadata")
+    CHECKS = ("brokers", "controller", "leaders", "isr", "metadata")
 
     def __init__(
         self, runtime: Runtime, view: ClusterView, recorder: Recorder, rng: Random
@@ -136,14 +144,23 @@ class ConvergenceWatch:
         self._wrong: dict[str, list[Wrong]] = {}
         self._whole_since: dict[str, float] = {}
         self._snapshot = ClusterSnapshot()
+        self._blind: str | None = "it never looked"
+        """Why the harness could not look, the last time."""
 
     async def watch(self) -> None:
-        """Look until cancelled. Start it as a task at the heal."""
-        self._healed_at = asyncio.get_running_loop().time()
+        """Look until cancelled. Start it as a task when the faults' time is over."""
+        self.healed(asyncio.get_running_loop().time())
         while True:
-            with suppress(HarnessError):  # judged by what is known when the time is over
+            try:
                 await self.look()
+            except HarnessError as error:  # what was seen before says nothing about now
+                self._blind = str(error)
+                self._whole_since.clear()
             await asyncio.sleep(POLL_INTERVAL_S)
+
+    def healed(self, at: float) -> None:
+        """Times count from here, a loop time, unless there was a later one."""
+        self._healed_at = max(self._healed_at, at)
 
     @property
     def is_whole(self) -> bool:
@@ -156,7 +173,9 @@ class ConvergenceWatch:
         answers = await asyncio.gather(*(self._metadata(node) for node in self._runtime.brokers))
         snapshot = self._snapshot = await self._view.snapshot()
         now = asyncio.get_running_loop().time()
+        self._blind = None
         self._wrong = {
+            "brokers": wrong_brokers(snapshot, ids),
             "controller": wrong_controller(snapshot),
             "leaders": wrong_leaders(snapshot),
             "isr": wrong_isrs(snapshot),
@@ -177,10 +196,12 @@ class ConvergenceWatch:
         deadline = max(self._healed_at + within_s, loop.time() + OPERATION_TIMEOUT_S)
         while not self.is_whole and loop.time() < deadline:
             await asyncio.sleep(POLL_INTERVAL_S / 4)
+        whole = self.is_whole
         for check in self.CHECKS:
-            self._record(check, self._wrong.get(check) or [], self._whole_since.get(check))
+            unseen = [] if self._blind is None else [Wrong(HARNESS + self._blind)]
+            self._record(check, unseen or self._wrong[check], self._whole_since.get(check))
         worked = await self._use_all(deadline)
-        return worked and self.is_whole
+        return worked and whole
 
     async def _use_all(self, deadline: float) -> bool:
         hosts = self._runtime.client_host(self._runtime.clients[0])
@@ -192,8 +213,11 @@ class ConvergenceWatch:
             rng=Random(self._rng.getrandbits(64)),
         )
         worked = True
+        partitions = sorted({*self._snapshot.partitions, *self._snapshot.unassigned})
+        if not partitions and self._blind is not None:
+            self._record("produce", [Wrong(f"{HARNESS}it knows no partition")], None)
         try:
-            for tp in sorted({*self._snapshot.partitions, *self._snapshot.unassigned}):
+            for tp in partitions:
                 worked &= await self._use(client, tp, deadline)
         finally:
             client.close()
@@ -260,8 +284,6 @@ class ConvergenceWatch:
         tp: tuple[str, int] | None = None,
     ) -> None:
         now = asyncio.get_running_loop().time()
-        if since is None and not wrong:
-            wrong = [Wrong("the harness could not look")]
         elapsed_ms = round(((now if since is None else since) - self._healed_at) * 1000)
         columns: dict[str, Any] = {"detail": check, "offset": max(0, elapsed_ms)}
         if not wrong:

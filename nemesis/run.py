@@ -124,11 +124,10 @@ class Run:
             self._started_at = asyncio.get_running_loop().time()
             workload.start()
             try:
-                await self._break(conductor)
                 watch = ConvergenceWatch(
                     self._runtime, view, self._harness, Random(f"{self._seed}/convergence")
                 )
-                await stack.enter_async_context(self._background(watch.watch()))
+                await self._break(conductor, watch, stack)
                 self._phase("quiet")
                 await asyncio.sleep(phases.quiet_s)
             finally:
@@ -139,8 +138,10 @@ class Run:
             await watch.finish(phases.convergence_s)
             self._phase("end")
 
-    async def _break(self, conductor: Conductor) -> None:
-        """Warm-up, faults and heal: the workload's time limit."""
+    async def _break(
+        self, conductor: Conductor, watch: ConvergenceWatch, stack: AsyncExitStack
+    ) -> None:
+        """Warm-up, faults and heal: the workload's time limit. The watch begins at the heal and lasts as the stack."""
         scenario, phases, start = self._scenario, self._scenario.phases, self._started_at
         end_s = scenario.faults_end_s
         conducted = asyncio.get_running_loop().create_task(
@@ -153,8 +154,10 @@ class Run:
             for name, until_s in (("faults", phases.warm_up_s), ("heal", end_s)):
                 await self._until(start + until_s, conducted)
                 self._phase(name)
+            await stack.enter_async_context(self._background(watch.watch()))
             self._on_faults_over()
             await conducted
+            watch.healed(conductor.healed_at)
             await self._until(start + scenario.time_limit_s)
         finally:
             conducted.cancel()

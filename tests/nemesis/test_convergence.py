@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from random import Random
+from typing import Any, cast
 from uuid import UUID
 
+import pytest
+
+from history.recorder import Recorder
+from nemesis import convergence as convergence_module
 from nemesis.convergence import (
+    ConvergenceWatch,
     Wrong,
+    wrong_brokers,
     wrong_controller,
     wrong_isrs,
     wrong_leaders,
     wrong_metadata,
 )
+from nemesis.errors import HarnessError
 from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
 from workloads.kafka.client import ClusterMetadata, PartitionMetadata, TopicMetadata
 
@@ -47,6 +58,70 @@ def test_a_whole_cluster_has_nothing_wrong() -> None:
     assert wrong_leaders(whole) == []
     assert wrong_isrs(whole) == []
     assert wrong_metadata(whole, {1: answer(), 2: answer()}) == []
+
+
+def test_a_broker_that_is_not_registered() -> None:
+    assert wrong_brokers(snapshot(), [1, 2]) == []
+    assert wrong_brokers(snapshot(), [1, 2, 3]) == [Wrong("it is not registered", node=3)]
+
+
+class BlindView:
+    async def snapshot(self) -> ClusterSnapshot:
+        raise HarnessError("ZooKeeper does not answer the harness")
+
+
+class NoBrokers:
+    """Of a runtime what a watch needs that has nobody to ask."""
+
+    brokers: tuple[str, ...] = ()
+    clients = ("client-1",)
+
+    def client_host(self, client: str) -> str:
+        del client
+        return "127.0.0.1"
+
+    def bootstrap(self) -> list[Any]:
+        return []
+
+
+class EmptyView:
+    async def snapshot(self) -> ClusterSnapshot:
+        return ClusterSnapshot(controller=Ephemeral(1, 1, 1), brokers={1: Ephemeral(1, 1, 1)})
+
+
+def finish(view: object, *, healed_after_s: float = 0.0) -> list[dict[str, Any]]:
+    lines: list[dict[str, Any]] = []
+    recorder = Recorder(
+        lambda line: lines.append(json.loads(line)), process="harness", clock=lambda: 0
+    )
+
+    async def scene() -> None:
+        watch = ConvergenceWatch(
+            cast("Any", NoBrokers()), cast("Any", view), recorder, Random("convergence")
+        )
+        watching = asyncio.create_task(watch.watch())
+        await asyncio.sleep(0)
+        watch.healed(asyncio.get_running_loop().time() + healed_after_s)
+        await watch.finish(0.0)
+        watching.cancel()
+
+    asyncio.run(scene())
+    return lines
+
+
+def test_what_the_harness_could_not_look_at_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convergence_module, "OPERATION_TIMEOUT_S", 0.05)
+    errors = {line["detail"]: line["error"] for line in finish(BlindView())}
+    assert set(errors) == {*ConvergenceWatch.CHECKS, "produce"}
+    assert all(error.startswith("HARNESS: ") for error in errors.values())
+    assert errors["isr"] == "HARNESS: ZooKeeper does not answer the harness"
+
+
+def test_what_held_before_the_last_fault_was_undone_held_at_once() -> None:
+    lines = finish(EmptyView(), healed_after_s=60.0)
+    assert {line["detail"]: line["offset"] for line in lines} == dict.fromkeys(
+        ConvergenceWatch.CHECKS, 0
+    )
 
 
 def test_no_controller() -> None:
