@@ -1,10 +1,13 @@
 """The harness: runs a cluster, breaks it on purpose, records everything and asks the checkers.
 
-* ``cli``         the commands; the only module that prints
-* ``run``         one run from start to verdict: warm-up, faults, heal, quiet, final reads, convergence (start here)
-* ``scenarios``   YAML files that pick a value on each axis
-* ``targets``     what is run: the reference cluster, Apache Kafka
-* ``runtimes``    where it is run: processes on this machine, containers, simulation
-* ``faults``      what is broken: plans, grudges, symbolic targets, measured effects
-* ``mutants``     planted bugs, one module each
+* ``run``           one run from an empty directory to a recorded history, phase by phase (start here)
+* ``judge``         from the record to verdict and report
+* ``cli``           the commands; ``preflight`` checks what was asked before anything starts, ``launch`` starts it
+* ``scenario``      what a scenario file may say; ours lie in ``scenarios``
+* ``targets``       what is run: the reference cluster
+* ``runtimes``      where it is run: processes on this machine
+* ``faults``        what is broken: plans, grudges, symbolic targets, measured effects
+* ``convergence``   whether the cluster is whole again after the heal
+* ``mutants``       planted bugs, one module each
+* ``journal``       what must be undone, on disk; ``clean`` undoes it; ``doctor`` says what this machine lacks
 """

@@ -27,11 +27,11 @@ from checkers.model import Outcome
 from history.errors import HistoryError, SparkError
 from history.run_directory import RunDirectory
 from nemesis import doctor, judge, scenario
-from nemesis.errors import EXIT_CRASH, EXIT_USAGE, NemesisError, UsageError
+from nemesis.errors import EXIT_CRASH, EXIT_USAGE, HarnessError, NemesisError, UsageError
 from nemesis.faults import FAULTS
 from nemesis.launch import Interrupted, launch
 from nemesis.mutants import MUTANTS
-from nemesis.preflight import RunOptions, engine_of, place, prepare
+from nemesis.preflight import RunOptions, engine_of, place, prepare, spark_master_of
 from nemesis.runtimes.base import FaultUnsupported, RuntimeFailure
 from nemesis.targets import TARGETS
 from workloads import WORKLOADS
@@ -39,7 +39,6 @@ from workloads import WORKLOADS
 app = typer.Typer(
     name="nemesis",
     help="Break a Kafka-style cluster on purpose, and prove from the record whether it kept its promises.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -135,12 +134,16 @@ def run(
     )
     launch(order, directory, _err)
     _err.print("checking", highlight=False)
-    outcome = judge.judge(
-        directory,
-        checkers=order.checkers,
-        engine=order.engine,
-        spark_master=order.spark_master,
-    )
+    try:
+        outcome = judge.judge(
+            directory,
+            checkers=order.checkers,
+            engine=order.engine,
+            spark_master=order.spark_master,
+        )
+    except SparkError as error:
+        again = f"nemesis check {_short(directory.path)} --engine inline"
+        raise HarnessError(f"{error}; what was recorded is kept: `{again}` judges it") from error
     _say_outcome(directory, outcome, as_json=as_json)
 
 
@@ -154,6 +157,7 @@ def check(
 ) -> None:
     """Judge a run again from what it recorded; an interrupted run too."""
     names, chosen = judge.checker_names(checkers), engine_of(engine)
+    spark_master = spark_master_of(spark_master, chosen)
     directory = RunDirectory.open(path)
     outcome = judge.judge(directory, checkers=names, engine=chosen, spark_master=spark_master)
     _say_outcome(directory, outcome, as_json=as_json)
@@ -240,7 +244,7 @@ def call(arguments: list[str]) -> int:
     """Run one command; return its exit code. Never raises, never shows a stack trace."""
     try:
         code = typer.main.get_command(app).main(
-            args=arguments, prog_name="nemesis", standalone_mode=False
+            args=arguments or ["--help"], prog_name="nemesis", standalone_mode=False
         )
     except (NemesisError, FaultUnsupported, RuntimeFailure, HistoryError, SparkError) as error:
         _say_error(str(error))

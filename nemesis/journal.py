@@ -140,16 +140,13 @@ class Journal:
 def runtime_directory(directory: Path | None = None) -> Path:
     """Return this user's private directory for journals and leases, made when missing.
 
-    ``$XDG_RUNTIME_DIR/nemesis`` or ``<temporary directory>/nemesis-<uid>``. Raises ``MissingRequirement``
+    ``$NEMESIS_RUNTIME_DIR`` or ``<temporary directory>/nemesis-<uid>``: the same for a login session, cron and CI, or
+    ``clean`` would not find what another one left. Raises ``MissingRequirement``
     when it cannot be made or belongs to somebody else.
     """
     if directory is None:
-        runtime = os.environ.get("XDG_RUNTIME_DIR")
-        directory = (
-            Path(runtime) / "nemesis"
-            if runtime
-            else Path(tempfile.gettempdir()) / f"nemesis-{os.getuid()}"
-        )
+        own = Path(tempfile.gettempdir()) / f"nemesis-{os.getuid()}"
+        directory = Path(os.environ.get("NEMESIS_RUNTIME_DIR") or own)
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = directory.lstat()

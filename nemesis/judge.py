@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -93,11 +94,21 @@ def salvage(run: RunDirectory) -> None:
     """
     for data in sorted((run.path / "data").glob("zookeeper-*/version-2")):
         target = run.zookeeper / data.parent.name / "version-2"
-        if target.exists():
+        logs = sorted(data.glob("log.*"))
+        if all(_is_copied(log, target / log.name) for log in logs):
             continue
         draft = target.with_name("version-2.draft")
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
-        for log in sorted(data.glob("log.*")):
+        for log in logs:
             shutil.copy2(log, draft / log.name)
+        shutil.rmtree(target, ignore_errors=True)
         draft.rename(target)
+
+
+def _is_copied(log: Path, copy: Path) -> bool:
+    """Whether the copy is whole and as new: the copy of a harness that was killed may be neither."""
+    if not copy.exists():
+        return False
+    source, target = log.stat(), copy.stat()
+    return (source.st_size, source.st_mtime_ns) == (target.st_size, target.st_mtime_ns)

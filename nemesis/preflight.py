@@ -7,6 +7,7 @@ sound and within what the runtime can do. ``place`` makes its directory.
 from __future__ import annotations
 
 import platform
+import re
 import shlex
 import time
 from collections.abc import Sequence
@@ -38,6 +39,9 @@ from workloads.base import WorkloadError
 
 SEED_BITS: Final = 32
 PLAN_FILE: Final = "plan.yaml"
+SPARK_MASTER = re.compile(
+    r"local|local\[(\d+|\*)(,\d+)?\]|local-cluster\[.+\]|spark://.+|yarn|k8s://.+"
+)
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 LIBRARIES: Final = ("nemesis-kafka", "kio", "kazoo", "pyspark", "pyarrow", "msgspec")
 
@@ -108,6 +112,19 @@ def engine_of(name: str) -> Engine:
     return next(engine for engine in ENGINES if engine == name)
 
 
+def spark_master_of(url: str | None, engine: str) -> str | None:
+    """Return the master to use; raises ``UsageError`` for one that Spark would not know, or that is not asked."""
+    if url is None:
+        return None
+    if engine != "spark":
+        raise UsageError(f"--spark-master {url} needs --engine spark, not {engine}")
+    if not SPARK_MASTER.fullmatch(url):
+        raise UsageError(
+            f"--spark-master is {url!r}: allowed are local, local[N], local[*], spark://HOST:PORT, yarn, k8s://URL"
+        )
+    return url
+
+
 def prepare(options: RunOptions) -> Order:
     """Check everything; raises ``UsageError``, ``MissingRequirement`` or ``FaultUnsupported``. Writes nothing."""
     chosen = scenario.override(
@@ -118,6 +135,8 @@ def prepare(options: RunOptions) -> Order:
         time_limit_s=options.time_limit_s,
         kinds=_fault_names(options.faults),
     )
+    if options.faults is not None and options.plan is not None:
+        raise UsageError("--faults and --plan exclude each other: a plan names its faults")
     if options.mutant is not None:
         scenario.one_of("mutant", options.mutant, MUTANTS)
     if options.seed is not None and not 0 <= options.seed <= scenario.MAX_SEED:
@@ -131,7 +150,7 @@ def prepare(options: RunOptions) -> Order:
         mutant=options.mutant,
         checkers=checker_names(options.checkers),
         engine=engine_of(options.engine),
-        spark_master=options.spark_master,
+        spark_master=spark_master_of(options.spark_master, options.engine),
     )
     order = _with_plan(order, options.plan)
     _check_workload(chosen)

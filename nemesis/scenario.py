@@ -61,7 +61,7 @@ class WorkloadSettings(_Strict, frozen=True, kw_only=True):
 
 
 class FaultSettings(_Strict, frozen=True, kw_only=True):
-    kinds: tuple[str, ...] = tuple(FAULTS)
+    kinds: Annotated[tuple[str, ...], Meta(min_length=1)] = tuple(FAULTS)
     episodes: tuple[str, ...] = tuple(EPISODES)
     duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
     gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)

@@ -3,7 +3,7 @@
 One process per broker; every broker hosts a controller candidate. Names are Kafka's own, in snake_case.
 Open ``server/kafka_server.py`` first: it builds every component and hands it what it needs.
 
-* ``server``      KafkaServer, KafkaApis, ReplicaManager, fetchers, MetadataCache, configuration
+* ``server``      KafkaServer, KafkaApis, ReplicaManager, fetchers, MetadataCache
 * ``controller``  KafkaController, ControllerContext, state machines, channel manager, elections
 * ``cluster``     Partition: leader, followers, ISR, high watermark
 * ``log``         segments, epoch cache, checkpoints, recovery
@@ -12,6 +12,7 @@ Open ``server/kafka_server.py`` first: it builds every component and hands it wh
 * ``protocol``    Kafka's wire format (kio) and the header of a record batch
 * ``adapters``    the world: real disk, ZooKeeper through kazoo
 * ``ports``       what a broker wants of the world; ``trace`` what it tells about itself
+* ``kafka_config``, ``model``   its properties; the values that its parts speak of
 
 It imports of ours only ``history``'s trace vocabulary. Bugs to be found are not here but in ``nemesis/mutants``.
 """

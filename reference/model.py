@@ -106,7 +106,7 @@ class FetchIsolation(IntEnum):
 @dataclass(frozen=True, slots=True)
 class FetchParams:
     replica_id: int
-    """A follower's broker id; −1 a consumer, −2 a debugging consumer (any replica, KIP section 8 of kafka.md)."""
+    """A follower's broker id; −1 a consumer, −2 a debugging consumer (any replica)."""
     max_wait_ms: int
     min_bytes: int
     max_bytes: int

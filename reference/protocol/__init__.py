@@ -1,0 +1,8 @@
+"""Kafka's wire format. Open ``codec`` first.
+
+* ``codec``         frames to kio's messages and back
+* ``decoding``      the reader that ``codec`` uses: every length is checked before it is believed
+* ``schema``        what kio knows of a message class; building messages of any version
+* ``versions``      the APIs and versions that a broker offers
+* ``record_batch``  the header of a record batch; the records stay opaque
+"""

@@ -22,7 +22,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     """Journals and leases go to the test's own directory, so that ``clean`` touches nobody else's."""
     runtime = tmp_path / "runtime"
     runtime.mkdir(exist_ok=True)
-    return {**os.environ, "XDG_RUNTIME_DIR": str(runtime)}
+    return {**os.environ, "NEMESIS_RUNTIME_DIR": str(runtime)}
 
 
 def nemesis(
@@ -73,7 +73,7 @@ def latest(tmp_path: Path) -> Path:
 
 
 def journal_names(tmp_path: Path) -> set[str]:
-    return {path.stem for path, _ in read_journals(tmp_path / "runtime" / "nemesis")}
+    return {path.stem for path, _ in read_journals(tmp_path / "runtime")}
 
 
 def processes_of(names: set[str]) -> list[psutil.Process]:

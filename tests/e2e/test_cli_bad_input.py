@@ -20,7 +20,7 @@ def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "work"
     place.mkdir()
     monkeypatch.chdir(place)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "runtime"))
+    monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path / "runtime"))
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -60,6 +60,12 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         (["run", SCENARIO, "--plan", "missing.yaml"], ["missing.yaml cannot be read"]),
         (["run", SCENARIO, "--store", "/proc/nemesis"], ["/proc/nemesis cannot be written"]),
         (["run", SCENARIO, "--store", "/dev/null"], ["/dev/null is a file"]),
+        (["run", SCENARIO, "--spark-master", "mars"], ["--spark-master is 'mars'", "local[N]"]),
+        (
+            ["run", SCENARIO, "--engine", "inline", "--spark-master", "local"],
+            ["--spark-master local needs --engine spark"],
+        ),
+        (["run", SCENARIO, "--faults", "kill", "--plan", "p.yaml"], ["--faults and --plan"]),
         (["run", SCENARIO, "--colour", "red"], ["--colour"]),
         (["run"], ["SCENARIO"]),
         (["dance"], ["dance"]),
@@ -104,6 +110,7 @@ def test_a_store_without_permission_is_named(
         ("name: mine\nbroker: {min.insync.replicas: many}", "min.insync.replicas"),
         ("name: mine\nworkload: {options: {producers: -2}}", "producers"),
         ("name: mine\nbrokers: [3]", "brokers"),
+        ("name: mine\nfaults: {kinds: []}", "kinds"),
         (
             "name: mine\nbrokers: 2\nbroker: {min.insync.replicas: 3}\nworkload: {options: {replication_factor: 1}}",
             "min.insync.replicas is 3",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -98,6 +99,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
             runner.run(runtime.stop())
 
 
+needs_kcat = pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
+
+
 def kcat_produce(cluster: Cluster, topic: str, codec: str) -> None:
     """kcat gives the messages of one invocation the same headers, so there is one invocation per half."""
     for half in (MESSAGES[::2], MESSAGES[1::2]):
@@ -161,6 +165,7 @@ def confluent_consume(cluster: Cluster, topic: str, count: int) -> list[Message]
         consumer.close()
 
 
+@needs_kcat
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_confluent_kafka_produces_kcat_consumes(cluster: Cluster, codec: str) -> None:
     topic = f"confluent-{codec}"
@@ -172,6 +177,7 @@ def test_what_confluent_kafka_produces_kcat_consumes(cluster: Cluster, codec: st
     assert {CODECS[codec]} in cluster.stored_codecs(topic)
 
 
+@needs_kcat
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_kcat_produces_confluent_kafka_consumes(cluster: Cluster, codec: str) -> None:
     topic = f"kcat-{codec}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 import time
@@ -11,15 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyspark
-import pytest
+
+from nemesis.runtimes.local.java import find_java
 
 
 @contextmanager
 def zookeeper_server(directory: Path) -> Iterator[str]:
     """Yield ``host:port`` of a running server that keeps its log in ``directory/version-2``."""
-    java = shutil.which("java")
-    if java is None:
-        pytest.skip("no java on this machine")
+    java = str(find_java())
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
 import time
@@ -13,15 +12,15 @@ import pyspark
 import pytest
 from kazoo.client import KazooClient
 
+from nemesis.runtimes.local.java import find_java
+
 START_TIMEOUT_S = 30
 
 
 @pytest.fixture(scope="session")
 def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A standalone ZooKeeper from PySpark's jars; yields ``host:port``."""
-    java = shutil.which("java")
-    if java is None:
-        pytest.skip("no Java on this machine")
+    java = str(find_java())
     directory = tmp_path_factory.mktemp("zookeeper")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -30,7 +30,7 @@ VERIFY_TIMEOUT_S = 10.0
 
 @pytest.fixture(autouse=True)
 def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setitem(TARGETS, "small", SmallTarget())
 
 

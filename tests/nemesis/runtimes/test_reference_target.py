@@ -60,7 +60,7 @@ def test_only_a_mutant_needs_the_harness_in_the_brokers_process() -> None:
 def test_an_unknown_mutant_is_told_by_the_broker_that_should_carry_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path))
 
     async def scene() -> None:
         config = LocalRuntimeConfig(

@@ -43,7 +43,7 @@ class SmallTarget:
 
 @pytest.fixture(autouse=True)
 def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setitem(TARGETS, "small", SmallTarget())
 
 
