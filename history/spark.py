@@ -83,7 +83,10 @@ def _start(master: str) -> SparkSession:
     # The JVM greets on stderr, where a run shows its progress; what it says matters only when it fails.
     with tempfile.TemporaryFile() as jvm_stderr:
         try:
-            gateway = launch_gateway(conf, popen_kwargs={"stderr": jvm_stderr})
+            # PySpark keeps the JVM of an earlier context, and mixes two of them up.
+            gateway = SparkContext._gateway or launch_gateway(  # noqa: SLF001
+                conf, popen_kwargs={"stderr": jvm_stderr}
+            )
             context = SparkContext(
                 gateway=gateway, conf=SparkConf(_jvm=gateway.jvm).setAll(settings.items())
             )

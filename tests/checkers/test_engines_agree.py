@@ -51,6 +51,17 @@ def test_both_engines_say_the_same(tmp_path: Path) -> None:
     assert sum(result.verdict == "invalid" for result in inline.results) > 12
 
 
+@pytest.mark.e2e
+@pytest.mark.usefixtures("_stop_spark")
+def test_spark_can_be_started_again_in_one_process(tmp_path: Path) -> None:
+    directory = history_of(tmp_path, spoiled(), [60])
+    outcomes = []
+    for _ in range(2):
+        outcomes.append(same(check(directory, select(), engine="spark")))
+        stop()
+    assert outcomes[0] == outcomes[1]
+
+
 def test_select_makes_each_check_once_and_refuses_unknown_names() -> None:
     assert [check.name for check in select(["unseen", "lost-write", "hw-grows"])] == [
         "hw-grows",
