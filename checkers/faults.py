@@ -6,8 +6,7 @@ Smallest break: a ``fault-applied`` whose effect is ``none``.
 
 * begun (``fault-invoke``) and neither applied nor skipped: nobody knows what it did.
 * applied without measured effect: what it should have shown was not tested.
-* more than a fifth skipped of one kind, and more than one: the plan was not carried out. A single skip says little
-  when a kind was drawn only a few times, and another fault is drawn in its place.
+* more than a fifth skipped of one kind: the plan was not carried out.
 * not verifiably healed though the run went on to its quiet time: what follows was judged under a fault. A run that
   was interrupted before then owes no heal.
 """
@@ -23,8 +22,6 @@ from checkers.rare import Rare, Row
 from history.events import Event, Kind
 
 MAX_SKIPPED_SHARE = 0.2
-MIN_SKIPPED = 2
-"""Fewer skips of a kind are never held against a run."""
 MEASURED = "measured"
 VERIFIED = "verified"
 AFTER_HEAL = frozenset({"quiet", "final-reads", "convergence", "end"})
@@ -90,7 +87,7 @@ class FaultEffect(Rare):
                 verdict=Verdict.UNKNOWN,
             )
             for fault, found in skipped.items()
-            if len(found) >= MIN_SKIPPED and len(found) > MAX_SKIPPED_SHARE * planned[fault]
+            if len(found) > MAX_SKIPPED_SHARE * planned[fault]
         ]
 
     def _unknown(self, proved_by: Row, what: str) -> Finding:
