@@ -10,7 +10,7 @@
     ├── base.FaultUnsupported       exit 254: the runtime cannot do what the plan asks, seen before the start
     └── base.RuntimeFailure         exit 255: the place broke (a process did not start, a proxy died)
 
-The last two live in ``nemesis.runtimes.base``, which imports nothing. A failure of the harness is never reported
+The last two live in ``nemesis.runtimes.base``. A failure of the harness is never reported
 as a failure of the system under test, nor as a pass. Every message is one sentence that names the offending value
 and, where there is one, the cure.
 """

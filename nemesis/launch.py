@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import time
 
 from rich.console import Console
 
@@ -18,6 +19,7 @@ from history.run_directory import RunDirectory
 from nemesis.errors import HarnessError
 from nemesis.preflight import Order
 from nemesis.progress import Progress
+from nemesis.record import FileRecord
 from nemesis.run import Run
 from nemesis.runtimes.base import RuntimeFailure
 from nemesis.warm_spark import warm_spark
@@ -43,7 +45,7 @@ def launch(order: Order, directory: RunDirectory, console: Console) -> None:
     try:
         with Progress(console) as progress:
             run = Run(
-                directory,
+                FileRecord(directory, time.monotonic_ns),
                 order.scenario,
                 seed=order.seed,
                 plan=order.plan,

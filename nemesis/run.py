@@ -12,18 +12,13 @@ check`` judges it. An error of the harness is never a verdict. Checking and repo
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-import msgspec
-
 from history.events import Kind
-from history.recorder import FileSink, Recorder
-from history.run_directory import RunDirectory
 from nemesis.convergence import ConvergenceWatch
 from nemesis.errors import HarnessError
 from nemesis.faults.base import Place
@@ -31,6 +26,7 @@ from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.conductor import Conductor
 from nemesis.faults.plan import Plan
 from nemesis.progress import Status
+from nemesis.record import Record
 from nemesis.runtimes.base import Runtime, RuntimeFailure
 from nemesis.scenario import Scenario
 from workloads import WORKLOADS, Workload, WorkloadContext
@@ -57,7 +53,7 @@ class Run:
 
     def __init__(
         self,
-        directory: RunDirectory,
+        record: Record,
         scenario: Scenario,
         *,
         seed: int,
@@ -67,16 +63,14 @@ class Run:
         on_faults_over: Callable[[], None] = lambda: None,
     ) -> None:
         """``show`` is called a few times a second; ``on_faults_over`` once, after the faults."""
-        self._directory = directory
+        self._record = record
         self._scenario = scenario
         self._seed = seed
         self._plan = plan
         self._runtime = runtime
         self._ticker = Ticker(show)
         self._on_faults_over = on_faults_over
-        self._phases: list[str] = []
-        self._sinks: dict[str, FileSink] = {}
-        self._harness = self._recorder("harness", "harness")
+        self._harness = record.recorder("harness", "harness")
         self._started_at = 0.0
 
     @property
@@ -101,19 +95,19 @@ class Run:
                 finally:
                     await _shielded(self._stop())
         finally:
-            for sink in self._sinks.values():
-                sink.close()
+            self._record.close()
 
     async def _run_cluster(self) -> None:
         scenario, phases = self._scenario, self._scenario.phases
         async with AsyncExitStack() as stack:
-            view = await stack.enter_async_context(ClusterView(self._runtime.zookeeper_connect()))
+            zookeeper = await stack.enter_async_context(self._runtime.zookeeper_admin())
+            view = ClusterView(zookeeper)
             workload = self._workload()
             self._phase("warm-up")
             await workload.setup()
             conductor = Conductor(
                 Place.of(self._runtime, view),
-                self._recorder("nemesis", "nemesis"),
+                self._record.recorder("nemesis", "nemesis"),
                 plan=self._plan,
                 settings=scenario.plan_settings(),
                 seed=self._seed,
@@ -181,31 +175,23 @@ class Run:
         self._ticker.status.phase = "stop"
         self._ticker.show(self._ticker.status)
         await self._runtime.stop()
-        await self._runtime.collect(self._directory.path)
+        await self._runtime.collect()
 
     def _workload(self) -> Workload:
         runtime, scenario = self._runtime, self._scenario
         context = WorkloadContext(
             bootstrap=[(address.host, address.port) for address in runtime.bootstrap()],
             client_hosts=[runtime.client_host(client) for client in runtime.clients],
-            recorder=lambda process: self._recorder(process, "clients"),
+            recorder=lambda process: self._record.recorder(process, "clients"),
             rng=Random(f"{self._seed}/workload"),
         )
         return WORKLOADS[scenario.workload.name](context, scenario.workload.options)
 
     def _phase(self, name: str) -> None:
         self._harness.record(Kind.PHASE, detail=name)
-        self._phases.append(name)
-        info = self._directory.read_info()
-        self._directory.write_info(msgspec.structs.replace(info, phases=list(self._phases)))
+        self._record.phase(name)
         self._ticker.status.phase = name
         self._ticker.show(self._ticker.status)
-
-    def _recorder(self, process: str, file: str) -> Recorder:
-        """All recorders of one file share its sink, so that each line is one write."""
-        if file not in self._sinks:
-            self._sinks[file] = FileSink(self._directory.raw_file(file))
-        return Recorder(self._sinks[file], process=process, clock=time.monotonic_ns)
 
     # -- background tasks ---------------------------------------------------------------------------
 

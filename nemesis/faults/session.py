@@ -2,7 +2,7 @@
 are healthy.
 
 The session is that of ``/controller`` or ``/brokers/ids/N``; it is taken over and closed
-(``session_takeover``). Its owner goes on acting until it learns of it: the zombie window, without
+(``nemesis.session_takeover`` says how). Its owner goes on acting until it learns of it: the zombie window, without
 any other fault. A session of a broker that another fault has touched may be ended too: that is how
 a cut-off controller is deposed at a chosen moment.
 
@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Literal, Self
 from nemesis.faults import moment, targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place
 from nemesis.runtimes.base import Capability
-from nemesis.session_takeover import end_session
 
 GONE_TIMEOUT_S = 2.0
 POLL_INTERVAL_S = 0.05
@@ -63,10 +62,9 @@ class ExpireSessionStrike:
         self.intent: dict[str, Any] = {"sessions": sessions}
 
     async def apply(self) -> Measured:
-        hosts = self._place.view.hosts
+        zookeeper = self._place.view.zookeeper
         taken = {
-            node: await asyncio.to_thread(end_session, hosts, session)
-            for node, session in self._sessions.items()
+            node: await zookeeper.end_session(session) for node, session in self._sessions.items()
         }
         gone = await self._gone()
         loop = asyncio.get_running_loop()

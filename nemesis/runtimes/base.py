@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Protocol
+
+from nemesis.zookeeper_admin import ZooKeeperAdmin
 
 FETCH_API_KEY = 1
 
@@ -81,8 +82,8 @@ class Runtime(Protocol):
     def bootstrap(self) -> list[Address]:
         """The brokers' advertised addresses."""
 
-    def zookeeper_connect(self) -> str:
-        """A connect string for the harness itself, past every link rule."""
+    def zookeeper_admin(self) -> ZooKeeperAdmin:
+        """The harness's own way to ZooKeeper, past every link rule; to be entered before use."""
 
     def address(self, node: str) -> Address:
         """The advertised address of a broker or ZooKeeper node (through the links)."""
@@ -115,8 +116,8 @@ class Runtime(Protocol):
     def is_alive(self, node: str) -> bool:
         """Whether the node's process exists (a paused one does)."""
 
-    async def collect(self, run_directory: Path) -> None:
-        """Bring traces, logs and ZooKeeper's transaction log into the run's directory."""
+    async def collect(self) -> None:
+        """Bring traces, logs and ZooKeeper's transaction log to the run's record, once the cluster is stopped."""
 
 
 class RuntimeFailure(Exception):

@@ -101,7 +101,7 @@ async def running(tmp_path: Path) -> AsyncIterator[tuple[LocalRuntime, Watcher]]
             await asyncio.to_thread(watcher.close)
     finally:
         await runtime.stop()
-        await runtime.collect(tmp_path / "run")
+        await runtime.collect()
 
 
 def test_every_fault_has_its_effect_and_heals(tmp_path: Path) -> None:

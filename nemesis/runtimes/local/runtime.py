@@ -24,6 +24,7 @@ from nemesis.runtimes.local.probes import probe_broker, probe_zookeeper
 from nemesis.runtimes.local.zookeeper_server import data_directory, zookeeper_process
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace
+from nemesis.zookeeper_admin import KazooAdmin
 
 POLL_INTERVAL_S = 0.05
 PROBE_TIMEOUT_S = 1.0
@@ -99,8 +100,12 @@ class LocalRuntime:
         """The brokers' advertised addresses."""
         return [self._leased.advertised(broker) for broker in self.brokers]
 
+    def zookeeper_admin(self) -> KazooAdmin:
+        """The harness's own way to ZooKeeper, past every link rule; to be entered before use."""
+        return KazooAdmin(self.zookeeper_connect())
+
     def zookeeper_connect(self) -> str:
-        """A connect string for the harness itself, past every link rule."""
+        """The connect string past every link rule."""
         return ",".join(str(self._leased.direct(node)) for node in self.zookeepers)
 
     def address(self, node: str) -> Address:
@@ -231,13 +236,13 @@ class LocalRuntime:
         """Whether the node's process exists (a paused one does)."""
         return self._process(node).is_alive
 
-    async def collect(self, run_directory: Path) -> None:
+    async def collect(self) -> None:
         """Copy ZooKeeper's transaction logs to ``raw/zookeeper/``; traces and logs are in place already."""
         for node in self.zookeepers:
             await asyncio.to_thread(
                 _copy_transaction_logs,
                 data_directory(self._run_directory, node),
-                run_directory,
+                self._run_directory,
                 node,
             )
 

@@ -74,11 +74,11 @@ def test_faults_are_measured_and_undone(tmp_path: Path) -> None:
         )
         await runtime.start()
         try:
-            async with ClusterView(runtime.zookeeper_connect()) as view:
-                place = Place.of(runtime, view)
+            async with runtime.zookeeper_admin() as zookeeper:
+                place = Place.of(runtime, ClusterView(zookeeper))
                 await partitions(place)
                 await lives(place)
-                await sessions(place)
+                await sessions(place, runtime.zookeeper_connect())
         finally:
             await runtime.stop()
 
@@ -108,8 +108,8 @@ async def lives(place: Place) -> None:
         assert all(place.runtime.is_alive(node) for node in found.targets)
 
 
-async def sessions(place: Place) -> None:
-    owner = await asyncio.to_thread(Owner, place.view.hosts)
+async def sessions(place: Place, hosts: str) -> None:
+    owner = await asyncio.to_thread(Owner, hosts)
     try:
         with pytest.raises(TargetUnresolved, match="there is no controller"):
             await ExpireSession().aim(place, Random(1))

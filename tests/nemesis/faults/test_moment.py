@@ -17,6 +17,7 @@ from nemesis.faults.base import Fault, Place, TargetUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView, Ephemeral
 from nemesis.faults.pause import Pause
 from nemesis.faults.session import ExpireSession
+from nemesis.zookeeper_admin import KazooAdmin
 from tests.history.zookeeper_server import zookeeper_server
 
 
@@ -118,8 +119,8 @@ async def real_view(address: str) -> AsyncIterator[tuple[ClusterView, KazooClien
     client = KazooClient(hosts=address)
     await asyncio.to_thread(client.start)
     try:
-        async with ClusterView(address) as view:
-            yield view, client
+        async with KazooAdmin(address) as zookeeper:
+            yield ClusterView(zookeeper), client
     finally:
         await asyncio.to_thread(client.stop)
         await asyncio.to_thread(client.close)
@@ -146,7 +147,7 @@ def is_loss_seen(address: str, act: Act, *, timeout_s: float) -> bool:
 
 
 async def _after_the_watch_is_set(view: ClusterView, client: KazooClient, act: Act) -> None:
-    while not view._client._child_watchers.get("/brokers/ids"):
+    while not view.zookeeper._client._child_watchers.get("/brokers/ids"):
         await asyncio.sleep(0.01)
     await act(client)
 

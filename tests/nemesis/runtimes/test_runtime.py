@@ -86,7 +86,7 @@ def test_a_cluster_from_start_to_end(tmp_path: Path) -> None:
         assert read_journals() == []
         assert list((tmp_path / "leases").iterdir()) == []
         await runtime.stop()
-        await runtime.collect(tmp_path / "run")
+        await runtime.collect()
         logs = list((tmp_path / "run/raw/zookeeper/zookeeper-1/version-2").glob("log.*"))
         source = data_directory(tmp_path / "run", "zookeeper-1") / "version-2"
         assert [log.read_bytes() for log in logs] == [
