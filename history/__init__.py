@@ -8,6 +8,7 @@ The room holds the vocabulary that all other packages share, and the files it is
 * ``reader``           reading raw JSON lines (torn tails included) and Parquet segments
 * ``zookeeper_log``    ZooKeeper's transaction log, read from its files
 * ``ingest``           raw JSON lines and the transaction log to Parquet, on Spark or in process
+* ``memory``           a history made of events at hand, without files, ordered as ingest orders them
 * ``run_directory``    where a run keeps what
 
 It imports nothing of ours.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 import numpy as np
@@ -42,9 +42,22 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     """Bytes read per source file: a source that has another size now was not ingested as it is."""
 
 
+class RowGroup(Protocol):
+    """A stretch of rows that is read at once; picklable, so that tasks can be given it."""
+
+    @property
+    def first_row(self) -> int: ...
+
+    @property
+    def rows(self) -> int: ...
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows, all columns or some."""
+
+
 @dataclass(frozen=True, slots=True)
-class RowGroup:
-    """A stretch of rows that is read at once; small and picklable, so that tasks can be given it."""
+class StoredRowGroup:
+    """A row group of a Parquet file."""
 
     path: Path
     index: int
@@ -62,10 +75,9 @@ class RowGroup:
 
 
 class History:
-    """An opened history. ``open_history`` makes one."""
+    """A history that can be read: ``open_history`` opens a stored one, ``history.memory`` makes one of events."""
 
-    def __init__(self, directory: Path, manifest: Manifest, row_groups: list[RowGroup]) -> None:
-        self.directory = directory
+    def __init__(self, manifest: Manifest, row_groups: Sequence[RowGroup]) -> None:
         self.manifest = manifest
         self.row_groups = row_groups
 
@@ -123,9 +135,9 @@ def open_history(directory: Path) -> History:
             )
         for index in range(metadata.num_row_groups):
             rows = metadata.row_group(index).num_rows
-            groups.append(RowGroup(path, index, first_row, rows))
+            groups.append(StoredRowGroup(path, index, first_row, rows))
             first_row += rows
-    return History(directory, manifest, groups)
+    return History(manifest, groups)
 
 
 def _read_manifest(path: Path) -> Manifest:

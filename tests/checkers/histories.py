@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from checkers.engine import run_checks
 from checkers.fold import Check
 from checkers.model import Finding, Result, Verdict
 from checkers.segment import PROOF_ROW
 from history.events import Event
+from history.memory import MemoryRowGroup
 from history.schema import ordered, table
 
 TP = {"topic": "t", "topic_id": "id", "partition": 0}
-
-
-@dataclass(frozen=True)
-class MemoryGroup:
-    """A row group that was never written."""
-
-    whole: pa.Table
-    first_row: int
-    rows: int
-
-    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
-        piece = self.whole.slice(self.first_row, self.rows)
-        return piece if columns is None else piece.select(list(columns))
 
 
 def judge(
@@ -40,8 +26,10 @@ def judge(
     listed_checks = [checks] if isinstance(checks, Check) else list(checks)
     whole = ordered(table(events))
     edges = sorted({0, whole.num_rows, *(cut % (whole.num_rows + 1) for cut in cuts)})
-    groups = [MemoryGroup(whole, start, stop - start) for start, stop in pairwise(edges)]
-    results = run_checks(groups, listed_checks)  # type: ignore[arg-type]
+    groups = [
+        MemoryRowGroup(whole.slice(start, stop - start), start) for start, stop in pairwise(edges)
+    ]
+    results = run_checks(groups, listed_checks)
     listed = whole.to_pylist()
 
     def explained(finding: Finding) -> Finding:

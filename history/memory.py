@@ -1,0 +1,52 @@
+"""A history made of events at hand, without files: what simulation and property tests check.
+
+The rows, their order and their row numbers are those that ``history.ingest`` would give the same events, so every
+check says the same of both, down to the rows that prove a finding. A test says so.
+
+Limits: all rows are one row group and must fit into memory. Nobody looks for sources that are missing: whoever
+collected the events knows which of them are not there, and states it as a problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from history.events import Event
+from history.reader import History, Manifest
+from history.schema import ordered, table
+from history.znodes import ZnodeEvents
+from history.zookeeper_log import Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRowGroup:
+    """A row group that was never written."""
+
+    table: pa.Table
+    first_row: int = 0
+
+    @property
+    def rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows, all columns or some; copies nothing."""
+        return self.table if columns is None else self.table.select(list(columns))
+
+
+def history_of(
+    events: Iterable[Event],
+    transactions: Iterable[Transaction] = (),
+    problems: Iterable[str] = (),
+) -> History:
+    """Return the history of these events, in any order, and of ZooKeeper's committed transactions, in zxid order.
+
+    ``problems``: what is known to be wrong with the sources, a sentence each; each makes the verdict ``unknown``
+    unless it is ``invalid``.
+    """
+    rows = ordered(table([*events, *ZnodeEvents().events(transactions)]))
+    manifest = Manifest(events=rows.num_rows, files=[], problems=list(problems))
+    return History(manifest, [MemoryRowGroup(rows)] if rows.num_rows else [])
