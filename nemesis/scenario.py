@@ -23,11 +23,13 @@ from nemesis.faults.plan import PlanSettings
 from nemesis.targets import TARGETS
 from workloads import WORKLOADS
 
-RUNTIMES = ("local",)
+RUNTIMES = ("local", "simulation")
+SIMULATION = "simulation"
 MIN_TIME_LIMIT_S = 15.0
 MAX_TIME_LIMIT_S = 86_400.0
 MAX_BROKERS = 15
 MAX_SEED = 2**63 - 1
+MAX_WEIGHT = 100
 
 Seconds = Annotated[float, Meta(ge=0.0, le=600.0)]
 PositiveSeconds = Annotated[float, Meta(gt=0.0, le=600.0)]
@@ -65,6 +67,16 @@ class FaultSettings(_Strict, frozen=True, kw_only=True):
     episodes: tuple[str, ...] = tuple(EPISODES)
     duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
     gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)
+    weights: dict[str, Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]] = {}
+    """How often a kind or an episode is drawn, in multiples of those not named."""
+
+
+class SimulationSettings(_Strict, frozen=True, kw_only=True):
+    """What is different on the runtime ``simulation``, where time costs what happens in it, not what passes."""
+
+    zookeepers: Annotated[int, Meta(ge=1, le=7)] = 3
+    options: dict[str, Any] = {}
+    """Of the workload: they take the place of those of the same name."""
 
 
 class Scenario(_Strict, frozen=True, kw_only=True):
@@ -84,6 +96,18 @@ class Scenario(_Strict, frozen=True, kw_only=True):
     """Broker properties under Kafka's names."""
     workload: WorkloadSettings = WorkloadSettings()
     faults: FaultSettings = FaultSettings()
+    simulation: SimulationSettings = SimulationSettings()
+
+    @property
+    def zookeepers(self) -> int:
+        """How many ZooKeeper servers the runtime starts."""
+        return self.simulation.zookeepers if self.runtime == SIMULATION else 1
+
+    @property
+    def workload_options(self) -> dict[str, Any]:
+        """The workload's options on this runtime."""
+        special = self.simulation.options if self.runtime == SIMULATION else {}
+        return {**self.workload.options, **special}
 
     @property
     def faults_end_s(self) -> float:
@@ -103,6 +127,7 @@ class Scenario(_Strict, frozen=True, kw_only=True):
             durations=DrawRange(*self.faults.duration_s),
             gaps=DrawRange(*self.faults.gap_s),
             nodes=self.nodes,
+            weights=self.faults.weights,
         )
 
 
@@ -160,6 +185,8 @@ def check(scenario: Scenario) -> None:
         one_of("fault", kind, FAULTS)
     for episode in scenario.faults.episodes:
         one_of("episode", episode, EPISODES)
+    for weighed in scenario.faults.weights:
+        one_of("fault or episode in faults.weights", weighed, [*FAULTS, *EPISODES])
     for what, (low, high) in (
         ("duration_s", scenario.faults.duration_s),
         ("gap_s", scenario.faults.gap_s),

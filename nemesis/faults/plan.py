@@ -18,7 +18,7 @@ strikes, so two runs of one plan need not strike the same broker.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from random import Random
@@ -65,6 +65,12 @@ class PlanSettings:
     """Between the end of an episode, restarts included, and the next: the cluster's time to recover."""
     nodes: frozenset[str] = frozenset()
     """The brokers. Faults that this cluster cannot have are not drawn; without any all are."""
+    weights: Mapping[str, int] = field(default_factory=dict)
+    """How many cards a kind or an episode has in the deck; 1 for those not named."""
+
+    def cards_of(self, name: str) -> int:
+        """Return how many cards of this kind or episode are in the deck."""
+        return self.weights.get(name, 1)
 
     def suits(self, fault: Fault) -> bool:
         """Whether the fault makes sense in this cluster."""
@@ -82,9 +88,9 @@ Plan = tuple[PlannedFault, ...]
 def derive(rng: Random, settings: PlanSettings, *, start_s: float, end_s: float) -> Plan:
     """Return a plan whose faults all begin and end inside the window.
 
-    Every enabled kind and every episode is a card; the deck is shuffled, dealt out, and shuffled again, so a run
-    sees as many different things as its time allows. Episodes and single faults take turns while there are both:
-    episodes reach what single faults do not.
+    Every enabled kind and every episode is a card, or several (``weights``); the deck is shuffled, dealt out, and
+    shuffled again, so a run sees as many different things as its time allows. Episodes and single faults take turns
+    while there are both: episodes reach what single faults do not.
     """
     deck: list[Episode] = []
     plan: list[PlannedFault] = []
@@ -110,7 +116,7 @@ def redraw(
     rng: Random, settings: PlanSettings, *, at_s: float, end_s: float
 ) -> PlannedFault | None:
     """Return another fault that fits between the two times, for one that was skipped; None when none fits."""
-    kinds = list(settings.kinds)
+    kinds = [kind for kind in settings.kinds for _ in range(settings.cards_of(kind))]
     rng.shuffle(kinds)
     for kind in kinds:
         planned = PlannedFault(round(at_s, 2), _draw(FAULTS[kind], rng, settings))
@@ -121,9 +127,16 @@ def redraw(
 
 def _cards(settings: PlanSettings) -> tuple[list[Episode], list[Episode]]:
     enabled = frozenset(settings.kinds)
-    singles = [_single(FAULTS[kind], settings) for kind in settings.kinds]
+    singles = [
+        _single(FAULTS[kind], settings)
+        for kind in settings.kinds
+        for _ in range(settings.cards_of(kind))
+    ]
     recipes = [
-        EPISODES[name].episode for name in settings.episodes if EPISODES[name].kinds <= enabled
+        EPISODES[name].episode
+        for name in settings.episodes
+        if EPISODES[name].kinds <= enabled
+        for _ in range(settings.cards_of(name))
     ]
     return singles, recipes
 

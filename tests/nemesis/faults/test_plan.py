@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -167,3 +168,15 @@ def test_a_plan_must_end_in_time_and_name_brokers_that_exist() -> None:
     strange = [PlannedFault(5.0, Kill(target="broker-7", duration_s=1.0))]
     with pytest.raises(UsageError, match="unknown target 'broker-7'"):
         plans.check(strange, nodes=nodes, end_s=54.0)
+
+
+def test_a_weight_makes_a_kind_more_frequent() -> None:
+    def kills(weights: dict[str, int]) -> int:
+        drawn = replace(ALL, kinds=("kill", "pause"), episodes=(), weights=weights)
+        plans_of = (
+            plans.derive(Random(seed), drawn, start_s=4.0, end_s=54.0) for seed in range(40)
+        )
+        return sum(planned.fault.name == "kill" for plan in plans_of for planned in plan)
+
+    assert kills({"kill": 4}) > 1.4 * kills({})
+    assert kills({"kill": 1, "pause": 1}) == kills({})

@@ -1,0 +1,83 @@
+"""The pool: every task comes to an end that is told, whatever it does to its worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psutil
+
+from nemesis.explore.pool import Crashed, Finished, Pool
+from tests.nemesis.explore.labour import labour
+
+
+def outcomes(tasks: list[str], *, jobs: int = 1, limit_s: float = 60.0) -> dict[str, object]:
+    with Pool(labour, jobs=jobs, limit_s=limit_s) as pool:
+        return {
+            done.task: done.result if isinstance(done, Finished) else done
+            for done in pool.run(iter(tasks))
+        }
+
+
+def reason(outcome: object) -> str:
+    assert isinstance(outcome, Crashed)
+    return outcome.reason
+
+
+def test_every_task_is_answered_by_some_worker() -> None:
+    words = [f"word-{number}" for number in range(20)]
+    assert outcomes(words, jobs=2) == {word: word.upper() for word in words}
+
+
+def test_a_crash_costs_its_own_task_only() -> None:
+    done = outcomes(["a", "raise", "b", "exit", "c", "killed", "unpicklable", "d"])
+    assert [done[word] for word in "abcd"] == ["A", "B", "C", "D"]
+    assert reason(done["raise"]) == "ValueError: two lines"
+    assert "labour.py" in done["raise"].trace
+    assert reason(done["exit"]) == "its process exited with code 3: last words"
+    assert reason(done["killed"]) == "its process was ended by SIGKILL"
+    assert "pickle" in reason(done["unpicklable"]).lower()
+
+
+def test_a_hang_is_ended_at_the_limit() -> None:
+    done = outcomes(["hang", "a"], limit_s=3.0)
+    assert reason(done["hang"]) == "still at work after 3 s"
+    assert done["a"] == "A"
+
+
+def test_a_worker_that_takes_too_much_memory_is_ended() -> None:
+    with Pool(labour, jobs=1, limit_s=60.0, memory_limit_bytes=200 * 2**20) as pool:
+        [done] = pool.run(iter(["eat"]))
+    assert reason(done) == "took more than 0.2 GiB of memory"
+
+
+def test_tasks_are_taken_only_when_a_worker_is_free() -> None:
+    taken = []
+
+    def tasks() -> Iterator[str]:
+        for number in range(4):
+            taken.append(number)
+            yield "word"
+
+    with Pool(labour, jobs=1, limit_s=60.0) as pool:
+        for count, _ in enumerate(pool.run(tasks()), 1):
+            assert len(taken) == count
+
+
+def test_a_worker_serves_many_tasks_and_ends_with_the_pool() -> None:
+    with Pool(labour, jobs=1, limit_s=60.0) as pool:
+        pids = {done.result for done in pool.run(iter(["pid", "pid"]))}
+        [pid] = map(int, pids)
+        assert psutil.pid_exists(pid)
+    assert not psutil.pid_exists(pid)
+
+
+def test_leaving_the_pool_ends_a_worker_that_is_busy() -> None:
+    with Pool(labour, jobs=2, limit_s=60.0) as pool:
+        assert next(pool.run(iter(["word", "hang"]))).task == "word"
+        at_work = [child for child in psutil.Process().children() if is_worker(child)]
+        assert len(at_work) == 2
+    assert not [child for child in at_work if child.is_running()]
+
+
+def is_worker(process: psutil.Process) -> bool:
+    return any("spawn_main" in argument for argument in process.cmdline())
