@@ -1,4 +1,4 @@
-"""The commands; the only module that prints.
+"""The command line: the commands, and what becomes of their errors.
 
 Exit codes: 0 valid, 1 invalid, 2 unknown; 254 what the user asked for cannot be (one sentence on
 stderr, nothing written); 255 the harness failed or was interrupted, so there is no verdict. The
@@ -7,18 +7,15 @@ last line of every run is the verdict, the report's path and the replay command.
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 import tempfile
 import traceback
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.console import Console
 
 import nemesis.clean
 import reports
@@ -27,7 +24,21 @@ from checkers.model import Outcome
 from history.errors import HistoryError, SparkError
 from history.run_directory import RunDirectory
 from nemesis import doctor, judge, scenario
-from nemesis.errors import EXIT_CRASH, EXIT_USAGE, HarnessError, NemesisError, UsageError
+from nemesis.commands.options import (
+    Checkers,
+    EngineName,
+    FaultNames,
+    Json,
+    Master,
+    MutantName,
+    RunPath,
+    ScenarioName,
+    Store,
+    TimeLimit,
+    whole,
+)
+from nemesis.commands.speech import err, note, out, say_error, say_json, short
+from nemesis.errors import EXIT_CRASH, EXIT_USAGE, HarnessError, NemesisError
 from nemesis.faults import FAULTS
 from nemesis.launch import Interrupted, launch
 from nemesis.mutants import MUTANTS
@@ -43,64 +54,23 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-_out = Console(soft_wrap=True, highlight=False, markup=False)
-_err = Console(stderr=True)
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise UsageError(f"{text!r} is not a whole number") from None
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise UsageError(f"{text!r} is not a number") from None
-
-
-Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where runs are kept.")]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON for machines.")]
-Checkers = Annotated[
-    str | None, typer.Option("--checkers", metavar="A,B", help="Judge only these properties.")
-]
-EngineName = Annotated[
-    str, typer.Option("--engine", metavar="spark|inline", help="Where the checkers run.")
-]
-Master = Annotated[
-    str | None, typer.Option("--spark-master", metavar="URL", help="A Spark cluster to use.")
-]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")]
 
 
 @app.command()
 def run(
-    scenario_name: Annotated[
-        str, typer.Argument(metavar="SCENARIO", help="A name from `nemesis list`, or a .yaml file.")
-    ],
+    scenario_name: ScenarioName,
     target: Annotated[str | None, typer.Option("--target", help="What is run.")] = None,
     runtime: Annotated[str | None, typer.Option("--runtime", help="Where it is run.")] = None,
-    brokers: Annotated[int | None, typer.Option("--brokers", metavar="N", parser=_whole)] = None,
+    brokers: Annotated[int | None, typer.Option("--brokers", metavar="N", parser=whole)] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="N", parser=_whole, help="Default: random.")
+        int | None, typer.Option("--seed", metavar="N", parser=whole, help="Default: random.")
     ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            "--time-limit", metavar="SECONDS", parser=_number, help="Warm-up, faults and heal."
-        ),
-    ] = None,
-    faults: Annotated[
-        str | None, typer.Option("--faults", metavar="A,B", help="Only these kinds.")
-    ] = None,
+    time_limit: TimeLimit = None,
+    faults: FaultNames = None,
     plan: Annotated[
         Path | None, typer.Option("--plan", metavar="FILE", help="This plan instead of the seed's.")
     ] = None,
-    mutant: Annotated[
-        str | None, typer.Option("--mutant", metavar="NAME", help="Plant this bug.")
-    ] = None,
+    mutant: MutantName = None,
     checkers: Checkers = None,
     engine: EngineName = "spark",
     spark_master: Master = None,
@@ -126,14 +96,9 @@ def run(
         )
     )
     directory = place(order, ["nemesis", *sys.argv[1:]])
-    _err.print(
-        f"run {_short(directory.path)}: seed {order.seed}, {len(order.plan)} faults planned",
-        highlight=False,
-        markup=False,
-        soft_wrap=True,
-    )
-    launch(order, directory, _err)
-    _err.print("checking", highlight=False)
+    note(f"run {short(directory.path)}: seed {order.seed}, {len(order.plan)} faults planned")
+    launch(order, directory, err)
+    note("checking")
     try:
         outcome = judge.judge(
             directory,
@@ -142,7 +107,7 @@ def run(
             spark_master=order.spark_master,
         )
     except SparkError as error:
-        again = f"nemesis check {_short(directory.path)} --engine inline"
+        again = f"nemesis check {short(directory.path)} --engine inline"
         raise HarnessError(f"{error}; what was recorded is kept: `{again}` judges it") from error
     _say_outcome(directory, outcome, as_json=as_json)
 
@@ -185,12 +150,12 @@ def list_everything(as_json: Json = False) -> None:
         "mutants": {name: mutant.story for name, mutant in MUTANTS.items()},
     }
     if as_json:
-        _say_json({axis: list(names) for axis, names in found.items()})
+        say_json({axis: list(names) for axis, names in found.items()})
         return
     for axis, names in found.items():
-        _out.print(f"{axis}:")
+        out.print(f"{axis}:")
         for name, summary in names.items():
-            _out.print(f"  {name:<32} {summary}".rstrip())
+            out.print(f"  {name:<32} {summary}".rstrip())
 
 
 @app.command("doctor")
@@ -198,12 +163,12 @@ def examine(store: Store = Path("store"), as_json: Json = False) -> None:
     """Say what is missing on this machine, and how to get it."""
     checks = doctor.examine(store)
     if as_json:
-        _say_json([_check_as_json(item) for item in checks])
+        say_json([_check_as_json(item) for item in checks])
     else:
         for item in checks:
             mark = "ok" if item.ok else "MISSING" if item.is_required else "note"
             cure = f": {item.cure}" if item.cure else ""
-            _out.print(f"{mark:<8} {item.name:<18} {item.detail}{cure}")
+            out.print(f"{mark:<8} {item.name:<18} {item.detail}{cure}")
     if any(item.is_required and not item.ok for item in checks):
         raise typer.Exit(EXIT_USAGE)
 
@@ -213,7 +178,7 @@ def clean_up(as_json: Json = False) -> None:
     """End the processes and return the addresses of runs whose harness is dead."""
     done = nemesis.clean.clean()
     if as_json:
-        _say_json(
+        say_json(
             {
                 "runs": done.runs,
                 "processes": done.processes,
@@ -224,10 +189,10 @@ def clean_up(as_json: Json = False) -> None:
         )
     else:
         for ended in done.processes:
-            _out.print(f"ended {ended}")
+            out.print(f"ended {ended}")
         for survivor in done.survivors:
-            _out.print(f"could not end {survivor}")
-        _out.print(
+            out.print(f"could not end {survivor}")
+        out.print(
             f"{len(done.runs)} dead runs undone: {len(done.processes)} processes ended, "
             f"{len(done.leases)} leases returned; {done.live_runs} live runs left alone"
         )
@@ -247,21 +212,19 @@ def call(arguments: list[str]) -> int:
             args=arguments or ["--help"], prog_name="nemesis", standalone_mode=False
         )
     except (NemesisError, FaultUnsupported, RuntimeFailure, HistoryError, SparkError) as error:
-        _say_error(str(error))
+        say_error(str(error))
         return _exit_code(error)
     except (Interrupted, KeyboardInterrupt) as error:
-        _say_error(str(error) or "interrupted")
+        say_error(str(error) or "interrupted")
         return EXIT_CRASH
     except Exception as error:  # noqa: BLE001 - the edge of the program: whatever it is becomes one sentence
         if (format_message := getattr(error, "format_message", None)) is not None:
-            _say_error(f"{format_message().rstrip('.')}: `nemesis --help` says what is allowed")
+            say_error(f"{format_message().rstrip('.')}: `nemesis --help` says what is allowed")
             return EXIT_USAGE
         if isinstance(error, typer.Abort):
-            _say_error("interrupted")
+            say_error("interrupted")
             return EXIT_CRASH
-        _say_error(
-            f"nemesis itself failed ({_brief(error)}): the stack trace is in {_keep_trace()}"
-        )
+        say_error(f"nemesis itself failed ({_brief(error)}): the stack trace is in {_keep_trace()}")
         return EXIT_CRASH
     return code if isinstance(code, int) else 0
 
@@ -275,9 +238,9 @@ def _exit_code(error: Exception) -> int:
 def _say_outcome(run_directory: RunDirectory, outcome: Outcome, *, as_json: bool) -> None:
     """Print results and, last, the line that everybody looks for; exits with the verdict's code."""
     replay = run_directory.read_info().replay
-    report_file = _short(run_directory.report_file)
+    report_file = short(run_directory.report_file)
     if as_json:
-        _say_json(
+        say_json(
             {
                 "verdict": outcome.verdict.value,
                 "run": str(run_directory.path),
@@ -288,15 +251,15 @@ def _say_outcome(run_directory: RunDirectory, outcome: Outcome, *, as_json: bool
         )
         raise typer.Exit(outcome.verdict.exit_code)
     for problem in outcome.problems:
-        _out.print(f"problem: {problem}")
+        out.print(f"problem: {problem}")
     for result in outcome.results:
         findings = f", {result.finding_count} findings" if result.finding_count else ""
-        _out.print(
+        out.print(
             f"{result.verdict.value:<8} {result.property:<24} {result.checked} {result.unit}{findings}"
         )
         for finding in result.findings[:3]:
-            _out.print(f"         {finding.key}: {finding.sentence}")
-    _out.print(f"{outcome.verdict.value}; report: {report_file}; replay: {replay}")
+            out.print(f"         {finding.key}: {finding.sentence}")
+    out.print(f"{outcome.verdict.value}; report: {report_file}; replay: {replay}")
     raise typer.Exit(outcome.verdict.exit_code)
 
 
@@ -308,17 +271,6 @@ def _check_as_json(item: doctor.Check) -> dict[str, Any]:
         "cure": item.cure,
         "required": item.is_required,
     }
-
-
-def _say_json(data: Any) -> None:
-    # Not through rich: it would break long lines.
-    sys.stdout.write(json.dumps(data, indent=2) + "\n")
-
-
-def _say_error(sentence: str) -> None:
-    one_line = " ".join(sentence.split())
-    with suppress(OSError):
-        sys.stderr.write(f"nemesis: {one_line}\n")
 
 
 def _brief(error: Exception) -> str:
@@ -336,8 +288,3 @@ def _keep_trace() -> str:
             return log.name
     except OSError as error:
         return f"no file ({error.strerror})"
-
-
-def _short(path: Path) -> str:
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -9,8 +9,7 @@ seeds does not stray at all.
 Everything is a pure function of scenario and seed, so a seed alone repeats its run. What was drawn is a scenario
 like any other: it is stored with the run, which repeats it without this module.
 
-The load is never more than the scenario states, and on average far less: about fifty operations a second, since a
-simulated second costs what its operations cost.
+The load is on average what the scenario states for simulation, by fewer and busier clients or by more and lazier.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from nemesis.errors import UsageError
 from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
 from nemesis.scenario import MAX_WEIGHT, FaultSettings, Scenario
+from nemesis.simulation.randomness import stream
 
 KEEP_CHANCES: Final = (0.5, 0.75, 1.0)
 """One is drawn per seed: the chance of each kind and episode to stay."""
@@ -34,13 +34,14 @@ CALM_SHARE: Final = 0.25
 """The share of seeds whose schedule is plain first-in-first-out."""
 DEVIATION_RATES: Final = (0.001, 0.2)
 """The others draw a rate between these, each order of magnitude equally likely."""
-RATES_PER_S: Final = (12, 25, 50)
-CLIENTS: Final = (1, 2, 4, 8)
+CLIENT_FACTORS: Final = (0.25, 0.5, 1.0, 2.0)
+LOAD_FACTORS: Final = (0.5, 1.0, 1.5)
 PACES: Final[Mapping[str, str]] = {
     "producers": "send_interval_ms",
     "consumers": "poll_interval_ms",
 }
-"""Options of workloads that say how many clients there are, and those that say how often each acts."""
+"""Options of workloads that say how many clients there are, and those that say how often each acts. They are varied
+where the scenario states both."""
 ATTEMPTS: Final = 50
 """So many configurations are drawn until one has a fault that fits into the time."""
 
@@ -56,14 +57,12 @@ class Variation:
 
 def vary(scenario: Scenario, seed: int) -> Variation:
     """Return the seed's variation of a scenario; raises ``UsageError`` when no fault fits into its time limit."""
-    rng = Random(f"{seed}/swarm")
+    rng = stream(seed, "swarm")
     for _ in range(ATTEMPTS):
         varied = msgspec.structs.replace(
             scenario,
             faults=_faults(rng, scenario.faults),
-            workload=msgspec.structs.replace(
-                scenario.workload, options=_load(rng, scenario.workload.options)
-            ),
+            simulation=msgspec.structs.replace(scenario.simulation, options=_load(rng, scenario)),
         )
         rate = _deviation_rate(rng)
         plan = plans.derive(
@@ -95,17 +94,18 @@ def _keep(rng: Random, names: Sequence[str], chance: float) -> tuple[str, ...]:
     return tuple(name for name in names if rng.random() < chance)
 
 
-def _load(rng: Random, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with fewer clients and a slower pace; options that are not stated stay unstated."""
-    drawn = dict(options)
+def _load(rng: Random, scenario: Scenario) -> dict[str, Any]:
+    """Return the workload's options for simulation, with another number of clients and another pace."""
+    stated = {**scenario.workload.options, **scenario.simulation.options}
+    drawn = dict(scenario.simulation.options)
     for count_name, interval_name in PACES.items():
-        clients, rate_per_s = rng.choice(CLIENTS), rng.choice(RATES_PER_S)
-        stated = options.get(count_name)
-        if not isinstance(stated, int):
+        client_factor, load_factor = rng.choice(CLIENT_FACTORS), rng.choice(LOAD_FACTORS)
+        count, interval_ms = stated.get(count_name), stated.get(interval_name)
+        if not isinstance(count, int) or not isinstance(interval_ms, int):
             continue
-        drawn[count_name] = min(clients, stated)
-        interval_ms = 1000 * drawn[count_name] // rate_per_s
-        drawn[interval_name] = max(interval_ms, options.get(interval_name, 1))
+        drawn[count_name] = max(1, round(count * client_factor))
+        per_client = drawn[count_name] / count
+        drawn[interval_name] = max(1, round(interval_ms * per_client / load_factor))
     return drawn
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nemesis import scenario
 from nemesis.errors import UsageError
 from nemesis.explore.swarm import vary
-from nemesis.scenario import Scenario
+from nemesis.scenario import Scenario, SimulationSettings
 
 SCENARIO = scenario.load("partition-controller")
 SEEDS = range(60)
@@ -59,17 +59,24 @@ def test_some_schedules_are_plain_and_the_others_stray_by_orders_of_magnitude() 
     assert min(strayed) < 0.01 < 0.1 < max(strayed) <= 0.2
 
 
-def test_the_load_differs_and_never_exceeds_what_the_scenario_states() -> None:
-    small = msgspec.structs.replace(
+def test_the_load_differs_and_is_on_average_what_the_scenario_states() -> None:
+    options = [vary(SCENARIO, seed).scenario.simulation.options for seed in range(300)]
+    for clients, interval in (("producers", "send_interval_ms"), ("consumers", "poll_interval_ms")):
+        stated = SCENARIO.simulation.options
+        rates = [drawn[clients] / drawn[interval] for drawn in options]
+        mean = sum(rates) / len(rates)
+        assert mean == pytest.approx(stated[clients] / stated[interval], rel=0.1)
+        assert max(rates) > 2 * min(rates)
+        assert {drawn[clients] for drawn in options} == {1, 2, 4, 8}
+
+
+def test_a_load_that_is_not_stated_stays_so() -> None:
+    silent = msgspec.structs.replace(
         SCENARIO,
-        workload=msgspec.structs.replace(
-            SCENARIO.workload, options={"producers": 3, "send_interval_ms": 100}
-        ),
+        workload=msgspec.structs.replace(SCENARIO.workload, options={"producers": 3}),
+        simulation=SimulationSettings(),
     )
-    options = [vary(small, seed).scenario.workload.options for seed in SEEDS]
-    assert {drawn["producers"] for drawn in options} == {1, 2, 3}
-    assert all(drawn["send_interval_ms"] >= 100 for drawn in options)
-    assert all("consumers" not in drawn for drawn in options)
+    assert vary(silent, 1).scenario.simulation.options == {}
 
 
 def test_a_single_kind_stays() -> None:
