@@ -1,0 +1,14 @@
+"""Whole clusters in one process on virtual time: the same seed gives the same run, event for event.
+
+The code under test is unmodified; what it touches of the world is simulated. Read ``loop`` first, then ``node``.
+
+* ``loop``        virtual time, turns of lives, seeded deviations; ``task`` what makes asyncio's sets deterministic
+* ``node``        what kill, pause and resume mean for tasks in one thread
+* ``network``     ordered streams between hosts, links that can be held, delayed and reset; ``transport`` one end
+* ``disk``        files with a page cache, torn and lost writes; ``clock`` wall clocks that skew and drift
+* ``zookeeper``   an ensemble with sessions, watches and a transaction log
+* ``codec``       messages that cross by reference instead of being encoded
+* ``guard``       an error for whoever touches the real world from inside a node
+* ``randomness``  separate named streams of random numbers
+* ``world``       all of it put together; ``run`` one simulated run from order to verdict
+"""

@@ -1,0 +1,443 @@
+"""An asyncio event loop on virtual time, for many processes in one thread.
+
+Time stands still while anything can run, then jumps to the next deadline: a minute of a quiet cluster costs nothing.
+Deadlines are a heap of (virtual seconds, count), so equal ones fire in the order in which they were set.
+
+Each life (``node``) has its own first-in-first-out queue, as asyncio promises inside a process. The lives that have
+something to run take turns in the order in which they woke; a turn runs what its queue held when it began, as one
+iteration of a real loop does. A seeded ``Schedule`` deviates from that order: now and then, whose turn it is stalls
+for some virtual time, as a process does that the scheduler preempts, while the others run on. One number is drawn per
+turn whether deviations are allowed or not, so that switching some off (to shrink a run) leaves the draws as they were.
+
+Automatic garbage collection is off while the loop runs: a cycle's finalizers would run at moments that differ between
+interpreters. What asyncio leaves to chance elsewhere is fixed in ``task`` (hashes, names of tasks).
+
+An exception in a callback of the harness ends the run; one in a life goes to the exception handler, as with asyncio.
+When nothing can ever run again ``DeadlockError`` names the tasks that wait, and a million callbacks without a moment
+passing are a ``LivelockError``.
+
+Limits: computing takes no virtual time. No threads, no signals, no subprocesses, no sockets other than the network's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import math
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextvars import Context, copy_context
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from nemesis.simulation.node import LIFE, Life
+from nemesis.simulation.randomness import stream
+from nemesis.simulation.task import (
+    SimulationFuture,
+    SimulationHandle,
+    SimulationTask,
+    SimulationTimer,
+)
+
+if TYPE_CHECKING:
+    from asyncio.events import AbstractServer
+
+SHORTEST_STALL_S = 10e-6
+LONGEST_STALL_S = 5e-3
+LIVELOCK_CALLBACKS = 1_000_000
+COMPACTION_FLOOR = 1024
+"""Cancelled timers are left in the heap up to this many, and up to half of it."""
+
+
+class DeadlockError(RuntimeError):
+    """Nothing can ever run again, but the simulation is not done. A bug of the harness or of the code under it."""
+
+
+class LivelockError(RuntimeError):
+    """A million callbacks ran without virtual time passing: something waits by spinning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How often a turn deviates from first-in-first-out, and until when (virtual seconds)."""
+
+    seed: int = 0
+    deviation_rate: float = 0.0
+    deviate_until_s: float = math.inf
+
+
+class Connector(Protocol):
+    """What makes connections: the simulated network."""
+
+    async def connect(
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        address: tuple[str, int],
+        local_address: tuple[str, int] | None,
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]: ...
+
+    async def listen(
+        self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str | None, port: int
+    ) -> AbstractServer: ...
+
+
+class SimulationLoop(asyncio.BaseEventLoop):
+    """The loop. Close it at the end: that disposes of the lives that are left, without running their ``finally``."""
+
+    def __init__(self, schedule: Schedule | None = None) -> None:
+        self._is_running = False
+        super().__init__()
+        self.set_debug(False)
+        self._schedule = schedule or Schedule()
+        self._draw = stream(self._schedule.seed, "schedule").random
+        self.network: Connector | None = None
+        self.harness = Life("harness", "127.0.0.1", 0)
+        """The queue of the code outside of the system; it belongs to no context."""
+        self.deviations = 0
+        """How many turns were stalled."""
+        self.callbacks = 0
+        """How many callbacks ran."""
+        self._now = 0.0
+        self._last_ns = -1
+        self._heap: list[tuple[float, int, SimulationTimer]] = []
+        self._cancelled_timers = 0
+        self._runnable: deque[Life] = deque()
+        self._numbers = 0
+        self._task_names = 0
+        self._failure: BaseException | None = None
+        self._graves: list[SimulationTask] = []
+        self._is_stopping = False
+
+    # Time
+
+    def time(self) -> float:
+        """Virtual seconds since the loop was made."""
+        return self._now
+
+    def clock_ns(self) -> int:
+        """Virtual nanoseconds, never the same twice: an order of events."""
+        self._last_ns = max(int(self._now * 1e9), self._last_ns + 1)
+        return self._last_ns
+
+    def next_number(self) -> int:
+        """The next of the numbers that stand for addresses in hashes."""
+        self._numbers += 1
+        return self._numbers
+
+    # Callbacks
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        """Queue the callback with the life of its context."""
+        if context is None:
+            context = copy_context()
+        life = context.get(LIFE) or self.harness
+        handle = SimulationHandle(callback, args, context)
+        life.ready.append(handle)
+        if not life.is_queued and not life.is_stopped:
+            life.is_queued = True
+            self._runnable.append(life)
+        return handle
+
+    call_soon_threadsafe = call_soon  # type: ignore[assignment]
+
+    def call_at(  # type: ignore[override]
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Queue the callback when the virtual time has come."""
+        if context is None:
+            context = copy_context()
+        life = context.get(LIFE) or self.harness
+        timer = SimulationTimer(when, callback, args, context, life, self)
+        self._numbers = number = self._numbers + 1
+        heappush(self._heap, (when, number, timer))
+        return timer
+
+    def call_later(  # type: ignore[override]
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Queue the callback after so many virtual seconds."""
+        return self.call_at(self._now + delay, callback, *args, context=context)
+
+    def timer_cancelled(self) -> None:
+        """A timer was cancelled; when most of the heap is such timers, they are thrown out."""
+        self._cancelled_timers += 1
+        if self._cancelled_timers > COMPACTION_FLOOR and self._cancelled_timers * 2 > len(
+            self._heap
+        ):
+            self._heap = [entry for entry in self._heap if not entry[2].is_cancelled]
+            heapify(self._heap)
+            self._cancelled_timers = 0
+
+    def create_future(self) -> SimulationFuture:
+        """A future that hashes the same in every run."""
+        return SimulationFuture(loop=self)
+
+    def create_task(  # type: ignore[override]
+        self,
+        coro: Coroutine[Any, Any, Any],
+        *,
+        name: object = None,
+        context: Context | None = None,
+        **options: Any,
+    ) -> SimulationTask:
+        """A task of the context's life. Names count per loop, not per process."""
+        if name is None:
+            self._task_names += 1
+            name = f"Task-{self._task_names}"
+        if context is None:
+            context = copy_context()
+        task = SimulationTask(coro, loop=self, name=str(name), context=context, **options)
+        task.home = context
+        life = context.get(LIFE) or self.harness
+        task.life = life
+        if life.is_dead:
+            self._graves.append(task)
+        return task
+
+    # Lives
+
+    def wake(self, life: Life) -> None:
+        """Let a life run if it has something to run and may."""
+        if life.ready and not life.is_queued and not life.is_stopped:
+            life.is_queued = True
+            self._runnable.append(life)
+
+    def bury(self, life: Life) -> None:
+        """Keep a dead life's tasks to the end, so that nothing of them runs."""
+        self._graves.extend(task for task in self._pending_tasks() if task.life is life)
+
+    def fail(self, error: BaseException) -> None:
+        """End the run with this error when the present callback returns, even if somebody swallows it there."""
+        if self._failure is None:
+            self._failure = error
+
+    def _pending_tasks(self) -> list[SimulationTask]:
+        tasks = [task for task in asyncio.all_tasks(self) if isinstance(task, SimulationTask)]
+        return sorted(tasks, key=hash)
+
+    # Running
+
+    def is_running(self) -> bool:
+        return self._is_running
+
+    def stop(self) -> None:
+        """End the run after the present turn."""
+        self._is_stopping = True
+
+    def run_forever(self) -> None:
+        """Run until ``stop``. Raises ``DeadlockError``, ``LivelockError`` and what the harness's callbacks raise."""
+        if self.is_closed():
+            raise RuntimeError("Event loop is closed")
+        if self._is_running:
+            raise RuntimeError("This event loop is already running")
+        had_gc, hooks = gc.isenabled(), sys.get_asyncgen_hooks()
+        gc.disable()
+        sys.set_asyncgen_hooks(firstiter=None, finalizer=self._close_generator)
+        self._is_running, self._is_stopping = True, False
+        asyncio._set_running_loop(self)  # noqa: SLF001 - there for those who write loops
+        try:
+            self._run()
+        finally:
+            asyncio._set_running_loop(None)  # noqa: SLF001
+            self._is_running = self._is_stopping = False
+            sys.set_asyncgen_hooks(*hooks)
+            if had_gc:
+                gc.enable()
+
+    def _run(self) -> None:
+        runnable, harness, draw = self._runnable, self.harness, self._draw
+        rate, until = self._schedule.deviation_rate, self._schedule.deviate_until_s
+        quiet_at = self.callbacks
+        while not self._is_stopping:
+            if self._heap and self._heap[0][0] <= self._now:
+                self._fire()
+            if not runnable:
+                if self.callbacks != quiet_at:
+                    quiet_at = self.callbacks
+                self._advance()
+                continue
+            life = runnable.popleft()
+            if life is not harness and not life.is_stopped:
+                drawn = draw()
+                if drawn < rate and self._now < until:
+                    self._stall(life, drawn / rate)
+                    continue
+            self._take_turn(life)
+            if self._failure is not None:
+                failure, self._failure = self._failure, None
+                raise failure
+            if self.callbacks - quiet_at > LIVELOCK_CALLBACKS:
+                self._raise_livelock(life)
+
+    def _take_turn(self, life: Life) -> None:
+        """Run what the life's queue holds now; what that adds waits for the next turn."""
+        ready = life.ready
+        try:
+            count = len(ready)
+            self.callbacks += count
+            while count and not life.is_stopped:
+                count -= 1
+                handle = ready.popleft()
+                if handle.is_cancelled:
+                    continue
+                try:
+                    handle.home.run(handle.callback, *handle.arguments)
+                except KeyboardInterrupt:
+                    raise
+                except BaseException as error:
+                    if life is self.harness:
+                        raise
+                    self._report(life, handle, error)
+        finally:
+            if ready and not life.is_stopped:
+                self._runnable.append(life)
+            else:
+                life.is_queued = False
+
+    def _report(
+        self, life: Life, handle: SimulationHandle | SimulationTimer, error: BaseException
+    ) -> None:
+        if isinstance(error, SystemExit):
+            life.leave(error)
+            return
+        message = {"message": f"Exception in callback {handle.callback!r}", "exception": error}
+        handle.home.run(self.call_exception_handler, message)
+
+    def _stall(self, life: Life, share: float) -> None:
+        """Keep a life from running for a time between the shortest and the longest, drawn evenly by magnitude."""
+        self.deviations += 1
+        stall_s = SHORTEST_STALL_S * (LONGEST_STALL_S / SHORTEST_STALL_S) ** share
+        self.call_later(stall_s, self._end_stall, life, context=Context())
+
+    def _end_stall(self, life: Life) -> None:
+        life.is_queued = False
+        self.wake(life)
+
+    def _fire(self) -> None:
+        """Give every timer that is due to its life."""
+        heap, now = self._heap, self._now
+        while heap and heap[0][0] <= now:
+            timer = heappop(heap)[2]
+            if timer.is_cancelled:
+                self._cancelled_timers -= 1
+                continue
+            life = timer.life
+            life.ready.append(timer)
+            if not life.is_queued and not life.is_stopped:
+                life.is_queued = True
+                self._runnable.append(life)
+
+    def _advance(self) -> None:
+        """Jump to the next deadline of anybody who lives."""
+        heap = self._heap
+        while heap and (heap[0][2].is_cancelled or heap[0][2].life.is_dead):
+            timer = heappop(heap)[2]
+            self._cancelled_timers -= timer.is_cancelled
+        if not heap:
+            self._raise_deadlock()
+        self._now = max(self._now, heap[0][0])
+        self._fire()
+
+    def _raise_deadlock(self) -> NoReturn:
+        waiting = [
+            f"{task.life.node}: {task.get_name()} in {getattr(task.get_coro(), '__qualname__', '?')}"
+            for task in self._pending_tasks()
+            if not task.life.is_dead
+        ]
+        listed = "; ".join(waiting) or "no task at all"
+        raise DeadlockError(f"nothing can run at {self._now:.6f} s; waiting: {listed}")
+
+    def _raise_livelock(self, life: Life) -> NoReturn:
+        next_up = [repr(handle) for handle in list(life.ready)[:3]]
+        raise LivelockError(
+            f"{LIVELOCK_CALLBACKS} callbacks at {self._now:.6f} s; {life.node} runs {next_up}"
+        )
+
+    def _close_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
+        if not self.is_closed():
+            self.create_task(generator.aclose())
+
+    # The end
+
+    def close(self) -> None:
+        """Dispose of everything that is left: what its ``finally`` blocks do is fenced, what they raise dropped."""
+        if self.is_closed() or self._is_running:
+            super().close()
+            return
+        for task in self._pending_tasks():
+            if not task.life.is_dead:
+                task.life.is_dead = task.life.is_stopped = True
+                self.bury(task.life)
+        while self._graves:
+            _dispose(self._graves.pop())
+        super().close()
+        self._heap.clear()
+        self._runnable.clear()
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """As with asyncio, but nothing is said of what is disposed of at the end."""
+        if not self.harness.is_dead:
+            super().call_exception_handler(context)
+
+    # Connections
+
+    async def create_connection(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str,
+        port: int,
+        *,
+        local_addr: tuple[str, int] | None = None,
+        **options: Any,
+    ) -> tuple[asyncio.Transport, asyncio.BaseProtocol]:
+        """Connect through the simulated network; ``local_addr`` says which host calls."""
+        _refuse_options(options)
+        return await self._connector().connect(protocol_factory, (host, port), local_addr)
+
+    async def create_server(  # type: ignore[override]
+        self,
+        protocol_factory: Callable[[], asyncio.BaseProtocol],
+        host: str | None = None,
+        port: int = 0,
+        **options: Any,
+    ) -> AbstractServer:
+        """Listen on the simulated network."""
+        _refuse_options(options)
+        return await self._connector().listen(protocol_factory, host, port)
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> NoReturn:  # type: ignore[override]  # noqa: ARG002
+        """Raises RuntimeError: there are no threads here."""
+        raise RuntimeError("a simulation has no threads")
+
+    def _connector(self) -> Connector:
+        if self.network is None:
+            raise RuntimeError("this loop has no network; make a Network on it first")
+        return self.network
+
+
+def _refuse_options(options: dict[str, Any]) -> None:
+    wanted = sorted(name for name, value in options.items() if value is not None)
+    if wanted:
+        raise NotImplementedError(f"the simulated network has no {', '.join(wanted)}")
+
+
+def _dispose(task: SimulationTask) -> None:
+    task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio sets it so, too
+    try:
+        task.home.run(task.get_coro().close)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # noqa: BLE001, S110 - whatever a dead process would have thought of it
+        pass
