@@ -8,6 +8,8 @@ from random import Random  # noqa: TID251 - the type only; the instance comes fr
 from typing import Any, Protocol
 
 from history.recorder import Recorder
+from workloads.kafka import codec as wire_format
+from workloads.kafka.codec import Codec
 
 
 class WorkloadError(Exception):
@@ -28,6 +30,11 @@ class WorkloadContext:
     recorder: Callable[[str], Recorder]
     """Process name → the recorder that writes its operations."""
     rng: Random
+    codec: Codec = wire_format
+    """How the clients turn requests into frames and frames into responses."""
+    permits: Callable[[str, int], bool] = lambda _process, _step: True
+    """Whether a client process (its name) may issue the operation of its n-th step; otherwise it lets the step pass.
+    A counterexample is made smaller by asking for fewer."""
 
 
 class Workload(Protocol):

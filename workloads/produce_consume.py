@@ -146,6 +146,8 @@ class ProduceConsume:
                 if not choices:
                     continue
                 tp = choices[turn % len(choices)]
+                if not self._context.permits(process, turn - index):
+                    continue
                 if client.metadata.leader(*tp) is None and not await self._find_leader(client, tp):
                     avoid.add(tp)
                     continue
@@ -183,6 +185,8 @@ class ProduceConsume:
                 if not choices:
                     continue
                 tp = choices[turn % len(choices)]
+                if not self._context.permits(process, turn):
+                    continue
                 if client.metadata.leader(*tp) is None and not await self._find_leader(client, tp):
                     avoid.add(tp)
                     continue
@@ -221,6 +225,8 @@ class ProduceConsume:
         try:
             for index in range(self._options.later_topics):
                 await asyncio.sleep(self._options.later_topic_interval_ms / 1000)
+                if not self._context.permits(process, index):
+                    continue
                 await self._create_until_seen(client, recorder, f"later-{index}", partitions=1)
         finally:
             client.close()
@@ -307,7 +313,11 @@ class ProduceConsume:
         host = hosts[self._clients % len(hosts)]
         self._clients += 1
         return KafkaClient(
-            self._context.bootstrap, client_id=process, source_host=host, rng=self._rng()
+            self._context.bootstrap,
+            client_id=process,
+            source_host=host,
+            rng=self._rng(),
+            codec=self._context.codec,
         )
 
     def _rng(self) -> Random:

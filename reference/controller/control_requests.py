@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import TypeVar
+from typing import TypeVar, cast
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
@@ -42,7 +42,7 @@ def leader_and_isr_request(
         type_=_INCREMENTAL,
         topic_states=tuple(
             lisr.LeaderAndIsrTopicState(
-                topic_name=TopicName(topic),
+                topic_name=cast("TopicName", topic),
                 topic_id=topic_states[0].topic_id,
                 partition_states=tuple(_leader_and_isr_state(state) for state in topic_states),
             )
@@ -70,7 +70,7 @@ def update_metadata_request(
         broker_epoch=i64(broker_epoch),
         topic_states=tuple(
             update.UpdateMetadataTopicState(
-                topic_name=TopicName(topic),
+                topic_name=cast("TopicName", topic),
                 topic_id=topic_states[0].topic_id,
                 partition_states=tuple(_update_metadata_state(state) for state in topic_states),
             )
@@ -106,7 +106,7 @@ def stop_replica_request(
         broker_epoch=i64(broker_epoch),
         topic_states=tuple(
             stop.StopReplicaTopicState(
-                topic_name=TopicName(topic),
+                topic_name=cast("TopicName", topic),
                 partition_states=tuple(
                     stop.StopReplicaPartitionState(
                         partition_index=i32(state.topic_partition.partition),
@@ -157,7 +157,7 @@ def _leader_and_isr_state(state: LeaderAndIsrPartitionState) -> lisr.LeaderAndIs
         adding_replicas=_ids(state.adding_replicas),
         removing_replicas=_ids(state.removing_replicas),
         is_new=state.is_new,
-        leader_recovery_state=i8(leader_and_isr.leader_recovery_state),
+        leader_recovery_state=i8(int(leader_and_isr.leader_recovery_state)),
     )
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from reference.network.errors import NetworkError, RequestTimedOutError
 from reference.network.frames import read_frame
-from reference.protocol.codec import decode_response, encode_request
+from reference.protocol import codec as wire_format
+from reference.protocol.codec import Codec
 from reference.protocol.errors import ProtocolError
 from reference.protocol.schema import response_class
 
@@ -25,10 +26,12 @@ class BrokerConnection:
         client_id: str,
         source_address: tuple[str, int] | None,
         max_response_bytes: int,
+        codec: Codec = wire_format,
     ) -> None:
         self._client_id = client_id
         self._source_address = source_address
         self._max_response_bytes = max_response_bytes
+        self._codec = codec
         self._lock = asyncio.Lock()
         self._address: tuple[str, int] | None = None
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -68,14 +71,16 @@ class BrokerConnection:
     async def _exchange(self, address: tuple[str, int], request: Any) -> Any:
         reader, writer = await self._connected(address)
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-        frame = encode_request(
+        frame = self._codec.encode_request(
             request, correlation_id=self._correlation_id, client_id=self._client_id
         )
         self._written = True
         writer.write(frame)
         await writer.drain()
         answer = await read_frame(reader, max_bytes=self._max_response_bytes)
-        correlation_id, response = decode_response(answer, response_class(type(request)))
+        correlation_id, response = self._codec.decode_response(
+            answer, response_class(type(request))
+        )
         if correlation_id != self._correlation_id:
             raise ProtocolError(
                 f"answer to request {correlation_id} instead of {self._correlation_id}"

@@ -22,7 +22,8 @@ from kio.static.primitive import i16
 
 from reference.network.frames import read_frame
 from reference.network.request_channel import CloseConnectionError, RequestChannel
-from reference.protocol.codec import decode_request, encode_response
+from reference.protocol import codec as wire_format
+from reference.protocol.codec import Codec
 from reference.protocol.errors import ProtocolError, UnsupportedVersionError
 from reference.protocol.versions import OFFERED, ApiKey, is_offered
 
@@ -32,8 +33,11 @@ logger = logging.getLogger(__name__)
 class SocketServer:
     """The listener and its connections."""
 
-    def __init__(self, channel: RequestChannel, *, max_request_bytes: int) -> None:
+    def __init__(
+        self, channel: RequestChannel, *, max_request_bytes: int, codec: Codec = wire_format
+    ) -> None:
         self._channel = channel
+        self._codec = codec
         self._max_request_bytes = max_request_bytes
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
@@ -76,15 +80,17 @@ class SocketServer:
 
     async def _answer(self, frame: bytes) -> bytes | None:
         try:
-            request = decode_request(frame, is_offered=is_offered)
+            request = self._codec.decode_request(frame, is_offered=is_offered)
         except UnsupportedVersionError as error:
             if error.api_key != ApiKey.API_VERSIONS:
                 raise
-            return encode_response(unsupported_api_versions(), correlation_id=error.correlation_id)
+            return self._codec.encode_response(
+                unsupported_api_versions(), correlation_id=error.correlation_id
+            )
         response = await self._channel.send(request)
         if response is None:
             return None
-        return encode_response(response, correlation_id=request.correlation_id)
+        return self._codec.encode_response(response, correlation_id=request.correlation_id)
 
 
 def unsupported_api_versions() -> ApiVersionsResponseV0:

@@ -4,6 +4,8 @@ A frame is a four-byte size, a header and a message. The functions that encode r
 those that decode take what follows the size. kio's ``__header_schema__`` knows the header of every
 message, the old header of an ApiVersions response included. Decoding raises ``ProtocolError`` and
 nothing else, whatever the bytes are, in time bounded by the frame's size (see ``decoding``).
+
+The functions of this module are the ``Codec`` that a broker uses unless it is given another one.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct
-from typing import Any
+from typing import Any, Protocol
 
 from kio.index import load_request_schema
 from kio.serial import entity_writer
@@ -38,6 +40,18 @@ class Request:
     correlation_id: int
     client_id: str | None
     message: Any
+
+
+class Codec(Protocol):
+    """Frames and messages; this module is one. Encoding returns whole frames, decoding takes what follows the size."""
+
+    def encode_request(self, message: Any, *, correlation_id: int, client_id: str) -> bytes: ...
+    def decode_request(self, frame: bytes, *, is_offered: Callable[[int, int], bool]) -> Request:
+        """Raises ``ProtocolError``; if only its version is not offered, ``UnsupportedVersionError``."""
+
+    def encode_response(self, message: Any, *, correlation_id: int) -> bytes: ...
+    def decode_response(self, frame: bytes, response: type[Any]) -> tuple[int, Any]:
+        """The correlation id and the message; raises ``ProtocolError``."""
 
 
 def decode_size(prefix: bytes, *, max_bytes: int) -> int:

@@ -7,7 +7,7 @@ ProtocolError                 the frame breaks the protocol: close the connectio
 from __future__ import annotations
 
 
-class ProtocolError(Exception):
+class ProtocolError(ValueError):
     """Bytes that no correct peer sends. Raised by the codec; the connection's owner closes the connection."""
 
 

@@ -135,7 +135,7 @@ class AlterPartitionManager:
                         BrokerState(broker_id=BrokerId(broker), broker_epoch=i64(epoch))
                         for broker, epoch in item.new_isr
                     ),
-                    leader_recovery_state=i8(item.leader_recovery_state),
+                    leader_recovery_state=i8(int(item.leader_recovery_state)),
                     partition_epoch=i32(item.partition_epoch),
                 )
             )

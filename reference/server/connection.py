@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 from reference.kafka_config import KafkaConfig
 from reference.network.network_client import BrokerConnection
+from reference.protocol import codec as wire_format
+from reference.protocol.codec import Codec
 
 
 class Connection(Protocol):
@@ -22,7 +24,7 @@ ConnectionFactory = Callable[[str], Connection]
 """Makes a connection for the given client id."""
 
 
-def connection_factory(config: KafkaConfig) -> ConnectionFactory:
+def connection_factory(config: KafkaConfig, codec: Codec = wire_format) -> ConnectionFactory:
     """Connections that leave from the broker's own address."""
 
     def connect(client_id: str) -> Connection:
@@ -30,6 +32,7 @@ def connection_factory(config: KafkaConfig) -> ConnectionFactory:
             client_id=client_id,
             source_address=config.source_address,
             max_response_bytes=config.socket_request_max_bytes,
+            codec=codec,
         )
 
     return connect

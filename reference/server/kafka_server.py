@@ -23,6 +23,8 @@ from reference.model import BrokerEndPoint
 from reference.network.request_channel import RequestChannel
 from reference.network.socket_server import SocketServer
 from reference.ports import Disk, WallClock, ZooKeeperClient
+from reference.protocol import codec as wire_format
+from reference.protocol.codec import Codec
 from reference.server.alter_partition_manager import AlterPartitionManager
 from reference.server.apis.control import ControlApis
 from reference.server.apis.controller import ControllerApis
@@ -52,6 +54,7 @@ class KafkaServer:
         tracer: Tracer,
         rng: Random,
         wall_clock: WallClock,
+        codec: Codec = wire_format,
     ) -> None:
         self._config = config
         self._zookeeper = zookeeper
@@ -61,7 +64,7 @@ class KafkaServer:
         self.metadata_cache = MetadataCache(config.broker_id)
         self.log_manager = LogManager(config, disk)
         self._zk_client = KafkaZkClient(zookeeper, tracer=tracer)
-        connect = connection_factory(config)
+        connect = connection_factory(config, codec)
         self.controller = KafkaController(
             config,
             zk_client=self._zk_client,
@@ -85,12 +88,13 @@ class KafkaServer:
             ),
             scheduler=KafkaScheduler(),
             broker_epoch=self._broker_epoch,
+            connect=connect,
         )
         self._channel = RequestChannel(
             queued_max_requests=config.queued_max_requests, num_io_threads=config.num_io_threads
         )
         self._socket_server = SocketServer(
-            self._channel, max_request_bytes=config.socket_request_max_bytes
+            self._channel, max_request_bytes=config.socket_request_max_bytes, codec=codec
         )
 
     async def startup(self) -> None:

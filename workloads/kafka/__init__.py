@@ -1,7 +1,8 @@
 """A Kafka client for workloads: one attempt per operation, and the truth about its outcome.
 
 * ``client``        KafkaClient: metadata, create topics, send, poll (start here)
-* ``connection``    one TCP connection bound to its source address, frames through kio
+* ``connection``    one TCP connection bound to its source address
+* ``codec``         frames to messages and back, by kio
 * ``record_batch``  building and reading record batches of format v2
 * ``errors``        what a failed operation says: certain or unknown
 

@@ -12,7 +12,7 @@ import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random  # noqa: TID251 - the type only
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from kio.schema.create_topics.v7 import request as create_topics
@@ -25,6 +25,8 @@ from kio.schema.produce.v9 import request as produce
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import Records, i8, i16, i32, i32Timedelta, i64
 
+from workloads.kafka import codec as wire_format
+from workloads.kafka.codec import Codec
 from workloads.kafka.connection import KafkaConnection
 from workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError
 from workloads.kafka.record_batch import Record, build, read
@@ -86,13 +88,20 @@ class KafkaClient:
     """One client process: its own metadata and one connection to each broker."""
 
     def __init__(
-        self, bootstrap: list[tuple[str, int]], *, client_id: str, source_host: str, rng: Random
+        self,
+        bootstrap: list[tuple[str, int]],
+        *,
+        client_id: str,
+        source_host: str,
+        rng: Random,
+        codec: Codec = wire_format,
     ) -> None:
         self.metadata = ClusterMetadata()
         self._bootstrap = bootstrap
         self._client_id = client_id
         self._source_host = source_host
         self._rng = rng
+        self._codec = codec
         self._connections: dict[int, KafkaConnection] = {}
 
     async def refresh_metadata(self, *, timeout_s: float = _METADATA_TIMEOUT_S) -> bool:
@@ -120,7 +129,7 @@ class KafkaClient:
         request = create_topics.CreateTopicsRequest(
             topics=(
                 create_topics.CreatableTopic(
-                    name=TopicName(topic),
+                    name=cast("TopicName", topic),
                     num_partitions=i32(partitions),
                     replication_factor=i16(replication_factor),
                     assignments=(),
@@ -155,7 +164,9 @@ class KafkaClient:
             acks=i16(acks),
             timeout=_milliseconds(int(timeout_s * 1000)),
             topic_data=(
-                produce.TopicProduceData(name=TopicName(topic), partition_data=(partition_data,)),
+                produce.TopicProduceData(
+                    name=cast("TopicName", topic), partition_data=(partition_data,)
+                ),
             ),
         )
         node = -1 if leader is None else leader
@@ -230,7 +241,7 @@ class KafkaClient:
             isolation_level=i8(0),
             topics=(
                 list_offsets.ListOffsetsTopic(
-                    name=TopicName(topic),
+                    name=cast("TopicName", topic),
                     partitions=(
                         list_offsets.ListOffsetsPartition(
                             partition_index=i32(partition),
@@ -262,7 +273,13 @@ class KafkaClient:
             raise
 
     def _connect(self, host: str, port: int) -> KafkaConnection:
-        return KafkaConnection(host, port, client_id=self._client_id, source_host=self._source_host)
+        return KafkaConnection(
+            host,
+            port,
+            client_id=self._client_id,
+            source_host=self._source_host,
+            codec=self._codec,
+        )
 
     def close(self) -> None:
         connections: Iterable[KafkaConnection] = self._connections.values()

@@ -1,0 +1,211 @@
+"""Three whole brokers whose messages cross by reference: each equals what the real codec would have made of it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from enum import Enum
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from kio.schema.api_versions.v4.request import ApiVersionsRequest
+
+from nemesis.simulation.codec import ByReferenceCodec
+from reference.adapters.disk import RealDisk
+from reference.adapters.zookeeper import KazooZooKeeperClient
+from reference.network.errors import NetworkError
+from reference.network.network_client import BrokerConnection
+from reference.protocol import codec as wire_format
+from reference.protocol.codec import SIZE_BYTES
+from reference.protocol.versions import ApiKey, is_offered
+from reference.server.kafka_server import KafkaServer
+from tests.reference.cluster.hosting import config
+from tests.reference.controller.cluster import SESSION_TIMEOUT_MS, ListTracer
+from tests.reference.server.test_kafka_server import HOST, free_port
+from workloads.kafka import codec as client_wire_format
+from workloads.kafka.client import KafkaClient
+from workloads.kafka.errors import KafkaError
+
+BROKERS = (1, 2, 3)
+TOPIC = "t"
+
+
+def differences(path: str, sent: Any, received: Any) -> list[str]:
+    """Where two values differ, in type or in value."""
+    if type(sent) is not type(received):
+        return [f"{path}: {type(sent).__name__}, the wire gives {type(received).__name__}"]
+    if dataclasses.is_dataclass(sent):
+        return [
+            difference
+            for field in dataclasses.fields(sent)
+            for difference in differences(
+                f"{path}.{field.name}", getattr(sent, field.name), getattr(received, field.name)
+            )
+        ]
+    if isinstance(sent, tuple) and len(sent) == len(received):
+        return [
+            difference
+            for index, (one, other) in enumerate(zip(sent, received, strict=True))
+            for difference in differences(f"{path}[{index}]", one, other)
+        ]
+    return [] if sent == received else [f"{path}: {sent!r}, the wire gives {received!r}"]
+
+
+class ComparingCodec(ByReferenceCodec):
+    """By reference, but each message also takes the way over the wire and is compared."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.differences: set[str] = set()
+        self.requests: set[int] = set()
+        self.responses: set[int] = set()
+
+    def encode_request(self, message: Any, *, correlation_id: int, client_id: str) -> bytes:
+        frame = wire_format.encode_request(
+            message, correlation_id=correlation_id, client_id=client_id
+        )
+        request = wire_format.decode_request(frame[SIZE_BYTES:], is_offered=is_offered)
+        self._compare(message, request.message)
+        self.requests.add(request.api_key)
+        assert (request.correlation_id, request.client_id) == (correlation_id, client_id)
+        return super().encode_request(message, correlation_id=correlation_id, client_id=client_id)
+
+    def encode_response(self, message: Any, *, correlation_id: int) -> bytes:
+        frame = wire_format.encode_response(message, correlation_id=correlation_id)[SIZE_BYTES:]
+        for codec in (wire_format, client_wire_format):
+            self._compare(message, codec.decode_response(frame, type(message))[1])
+        self.responses.add(message.__api_key__)
+        return super().encode_response(message, correlation_id=correlation_id)
+
+    def _compare(self, sent: Any, received: Any) -> None:
+        self.differences.update(differences(type(sent).__name__, sent, received))
+
+
+def test_differences_are_seen() -> None:
+    """Of type as well as of value: 1 == True == ErrorCode(1), and b'' == memoryview(b'')."""
+
+    class One(Enum):
+        ONE = 1
+
+    assert differences("x", (1, b""), (1, b"")) == []
+    assert differences("x", (True, b""), (1, memoryview(b""))) != []
+    assert differences("x", One.ONE, 1) != []
+    assert differences("x", (1,), (1, 2)) != []
+
+
+async def attempt(action: Any) -> Any:
+    """Try until it succeeds: leaders move."""
+    while True:
+        try:
+            return await action()
+        except (KafkaError, NetworkError):
+            await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+def codec() -> ComparingCodec:
+    return ComparingCodec()
+
+
+def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
+    tmp_path: Path, zookeeper_address: str, codec: ComparingCodec
+) -> None:
+    ports = {broker_id: free_port() for broker_id in BROKERS}
+
+    def server(broker_id: int) -> KafkaServer:
+        port = ports[broker_id]
+        return KafkaServer(
+            config(
+                tmp_path / str(broker_id),
+                broker_id,
+                port=port,
+                advertised_port=port,
+                **{"replica.fetch.wait.max.ms": 20, "replica.lag.time.max.ms": 400},
+            ),
+            disk=RealDisk(),
+            zookeeper=KazooZooKeeperClient(zookeeper_address, SESSION_TIMEOUT_MS, None),
+            tracer=ListTracer(),
+            rng=Random(broker_id),
+            wall_clock=lambda: 0,
+            codec=codec,
+        )
+
+    async def test() -> None:
+        servers = {broker_id: server(broker_id) for broker_id in BROKERS}
+        client = KafkaClient(
+            [(HOST, port) for port in ports.values()],
+            client_id="c",
+            source_host=HOST,
+            rng=Random(1),
+            codec=codec,
+        )
+
+        async def create() -> None:
+            await client.refresh_metadata()
+            await client.create_topic(TOPIC, partitions=2, replication_factor=3, timeout_s=5)
+
+        async def send() -> None:
+            await client.refresh_metadata()
+            batches: list[list[tuple[bytes | None, bytes | None]]] = [
+                [(b"k", b"v")],
+                [(None, None), (b"", b"")],
+            ]
+            for records in batches:
+                await client.send(TOPIC, 0, records, acks=-1, timeout_s=5)
+            await client.send(TOPIC, 1, [(b"k", b"v")], acks=1, timeout_s=5)
+
+        async def poll() -> None:
+            await client.refresh_metadata()
+            for partition in (0, 1):
+                await client.poll(
+                    TOPIC, partition, 0, max_wait_ms=50, max_bytes=1 << 20, timeout_s=5
+                )
+                await client.end_offset(TOPIC, partition, timeout_s=5)
+                with pytest.raises(KafkaError):
+                    await client.poll(
+                        TOPIC, partition, 99, max_wait_ms=50, max_bytes=1 << 20, timeout_s=5
+                    )
+
+        async def isr() -> int:
+            await client.refresh_metadata()
+            return len(client.metadata.topics[TOPIC].partitions[0].isr)
+
+        for one in servers.values():
+            await one.startup()
+        try:
+            await attempt(create)
+            await attempt(send)
+            await attempt(poll)
+            leader = client.metadata.topics[TOPIC].partitions[0].leader
+            await servers.pop(leader).shutdown()
+            await attempt(send)
+            servers[leader] = server(leader)
+            await servers[leader].startup()
+            await attempt(send)
+            await attempt(poll)
+            async with asyncio.timeout(10):
+                while await isr() < len(BROKERS):
+                    await asyncio.sleep(0.02)
+            await versions_asked(codec, ports[leader])
+        finally:
+            client.close()
+            for one in servers.values():
+                await one.shutdown()
+
+    asyncio.run(asyncio.wait_for(test(), 30))
+
+    assert codec.differences == set()
+    seldom = {ApiKey.STOP_REPLICA, ApiKey.FIND_COORDINATOR, ApiKey.OFFSET_FOR_LEADER_EPOCH}
+    assert codec.requests >= set(ApiKey) - seldom
+    assert codec.responses >= set(ApiKey) - seldom
+
+
+async def versions_asked(codec: ComparingCodec, port: int) -> None:
+    connection = BrokerConnection(
+        client_id="c", source_address=None, max_response_bytes=9999, codec=codec
+    )
+    request = ApiVersionsRequest(client_software_name="n", client_software_version="1")
+    await connection.send(HOST, port, request, timeout_s=5)
+    await connection.close()
