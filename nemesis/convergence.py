@@ -211,6 +211,7 @@ class ConvergenceWatch:
             client_id=CLIENT_ID,
             source_host=hosts,
             rng=Random(self._rng.getrandbits(64)),
+            codec=self._runtime.codec,
         )
         worked = True
         partitions = sorted({*self._snapshot.partitions, *self._snapshot.unassigned})
@@ -269,6 +270,7 @@ class ConvergenceWatch:
             client_id=CLIENT_ID,
             source_host=address.host,
             rng=Random(self._rng.getrandbits(64)),
+            codec=self._runtime.codec,
         )
         try:
             answered = await client.refresh_metadata(timeout_s=METADATA_TIMEOUT_S)

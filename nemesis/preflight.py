@@ -244,7 +244,7 @@ def _check_workload(chosen: Scenario) -> None:
         bootstrap=[], client_hosts=[], recorder=_no_recorder, rng=Random("preflight")
     )
     try:
-        workload = WORKLOADS[chosen.workload.name](nobody, chosen.workload.options)
+        workload = WORKLOADS[chosen.workload.name](nobody, chosen.workload_options)
     except WorkloadError as error:
         raise UsageError(str(error)) from None
     needs = {

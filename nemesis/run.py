@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -59,17 +59,23 @@ class Run:
         seed: int,
         plan: Plan,
         runtime: Runtime,
-        show: Callable[[Status], None],
+        show: Callable[[Status], None] | None,
         on_faults_over: Callable[[], None] = lambda: None,
+        permits: Callable[[str, int], bool] | None = None,
     ) -> None:
-        """``show`` is called a few times a second; ``on_faults_over`` once, after the faults."""
+        """``show`` is called a few times a second, if anybody looks; ``on_faults_over`` once, after the faults.
+
+        ``permits`` says which client operations are issued (``WorkloadContext.permits``); all of them without it.
+        """
         self._record = record
         self._scenario = scenario
         self._seed = seed
         self._plan = plan
         self._runtime = runtime
-        self._ticker = Ticker(show)
+        self._is_watched = show is not None
+        self._ticker = Ticker(show or (lambda _status: None))
         self._on_faults_over = on_faults_over
+        self._permits = permits
         self._harness = record.recorder("harness", "harness")
         self._started_at = 0.0
 
@@ -112,9 +118,10 @@ class Run:
                 settings=scenario.plan_settings(),
                 seed=self._seed,
             )
-            await stack.enter_async_context(
-                self._background(self._watch_status(workload, view, conductor))
-            )
+            if self._is_watched:
+                await stack.enter_async_context(
+                    self._background(self._watch_status(workload, view, conductor))
+                )
             self._started_at = asyncio.get_running_loop().time()
             workload.start()
             try:
@@ -184,8 +191,11 @@ class Run:
             client_hosts=[runtime.client_host(client) for client in runtime.clients],
             recorder=lambda process: self._record.recorder(process, "clients"),
             rng=Random(f"{self._seed}/workload"),
+            codec=runtime.codec,
         )
-        return WORKLOADS[scenario.workload.name](context, scenario.workload.options)
+        if self._permits is not None:
+            context = replace(context, permits=self._permits)
+        return WORKLOADS[scenario.workload.name](context, scenario.workload_options)
 
     def _phase(self, name: str) -> None:
         self._harness.record(Kind.PHASE, detail=name)

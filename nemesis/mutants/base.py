@@ -7,7 +7,8 @@ fails loudly: a mutant that replaces nothing would make the harness look blind.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,8 +52,25 @@ class Mutant:
     """One sentence: what is wrong, and where it comes from."""
     replacements: tuple[Replacement, ...]
 
-    def plant(self) -> None:
-        """Replace every attribute, or none: raises ``MutantError`` before the first is touched."""
+    def plant(self) -> Callable[[], None]:
+        """Replace every attribute, or none: raises ``MutantError`` before the first is touched. Returns what takes the
+        bug out again.
+        """
         resolved = [(replacement, *replacement.resolve()) for replacement in self.replacements]
         for replacement, owner, name, value in resolved:
             setattr(owner, name, replacement.make(value))
+
+        def take_out() -> None:
+            for _, owner, name, value in reversed(resolved):
+                setattr(owner, name, value)
+
+        return take_out
+
+    @contextmanager
+    def planted(self) -> Iterator[None]:
+        """Carry the bug inside the block only; for simulations, which share a process."""
+        take_out = self.plant()
+        try:
+            yield
+        finally:
+            take_out()

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from nemesis.zookeeper_admin import ZooKeeperAdmin
+from workloads.kafka.codec import Codec
 
 FETCH_API_KEY = 1
 
@@ -68,6 +69,10 @@ class Runtime(Protocol):
 
     async def stop(self) -> None:
         """End everything that ``start`` began, in any state. Idempotent."""
+
+    @property
+    def codec(self) -> Codec:
+        """How clients of these brokers write requests and read responses."""
 
     @property
     def brokers(self) -> list[str]: ...

@@ -25,6 +25,8 @@ from nemesis.runtimes.local.zookeeper_server import data_directory, zookeeper_pr
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace
 from nemesis.zookeeper_admin import KazooAdmin
+from workloads.kafka import codec as wire_format
+from workloads.kafka.codec import Codec
 
 POLL_INTERVAL_S = 0.05
 PROBE_TIMEOUT_S = 1.0
@@ -74,6 +76,11 @@ class LocalRuntime:
         self._lease: Lease | None = None
         self._links: Links | None = None
         self._nodes: dict[str, NodeProcess] = {}
+
+    @property
+    def codec(self) -> Codec:
+        """Kafka's wire format."""
+        return wire_format
 
     @property
     def brokers(self) -> list[str]:

@@ -1,0 +1,61 @@
+"""A reference broker as a node of a simulation: what ``reference.__main__`` is to a process.
+
+Disk and wall clock belong to the node and outlive its lives; session, tracer and randomness are those of one life.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+
+from nemesis.simulation.clock import SimulatedWallClock
+from nemesis.simulation.disk import SimulatedDisk
+from nemesis.simulation.memory_record import MemoryRecord
+from nemesis.simulation.node import LIFE
+from nemesis.simulation.zookeeper.client import SimulatedZooKeeperClient
+from reference.kafka_config import KafkaConfig
+from reference.protocol.codec import Codec
+from reference.server.kafka_server import KafkaServer
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class SimulatedBroker:
+    """What a broker's node is made of."""
+
+    name: str
+    properties: Mapping[str, object]
+    """Complete and validated, under Kafka's names."""
+    disk: SimulatedDisk
+    clock: SimulatedWallClock
+    record: MemoryRecord
+    codec: Codec
+    random: Callable[[str], Random]
+    """A stream by its name."""
+
+    async def main(self) -> None:
+        """One life: start, and serve until something ends it from outside. Raises what a start raises."""
+        life = LIFE.get()
+        assert life is not None, "a broker lives on a node"
+        config = KafkaConfig.from_properties(dict(self.properties))
+        server = KafkaServer(
+            config,
+            disk=self.disk.fenced(life),
+            zookeeper=SimulatedZooKeeperClient(
+                config.zookeeper_connect,
+                config.zookeeper_session_timeout_ms,
+                config.host,
+                self.random(f"{self.name}/{life.number}/zookeeper"),
+            ),
+            tracer=self.record.tracer(self.name, config.broker_id, life),
+            rng=self.random(f"{self.name}/{life.number}"),
+            wall_clock=self.clock,
+            codec=self.codec,
+        )
+        await server.startup()
+        logger.info("broker %s listens on %s:%s", config.broker_id, config.host, config.port)
+        await asyncio.get_running_loop().create_future()

@@ -1,0 +1,284 @@
+"""``SimulationRuntime``: the nodes, links, disks and clocks of one simulated cluster, as a run and its faults see them.
+
+There is one way to each node, so the direct address of a node is its advertised one; the harness's own host is in no
+rule, which is what makes its way direct. What a real runtime waits for (a process is gone, a kernel has stopped it) is
+so at once here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kio.schema.api_versions.v0.request import ApiVersionsRequest
+
+from nemesis.errors import UsageError
+from nemesis.runtimes.base import (
+    Address,
+    Capability,
+    Link,
+    LinkCounters,
+    NodeExited,
+    RuntimeFailure,
+)
+from nemesis.runtimes.simulation.addresses import HARNESS_HOST, address_of, host_of, names
+from nemesis.runtimes.simulation.broker import SimulatedBroker
+from nemesis.simulation.clock import SimulatedWallClock
+from nemesis.simulation.codec import ByReferenceCodec
+from nemesis.simulation.disk import SimulatedDisk
+from nemesis.simulation.loop import SimulationLoop
+from nemesis.simulation.memory_record import MemoryRecord
+from nemesis.simulation.network import Network
+from nemesis.simulation.node import Node
+from nemesis.simulation.randomness import stream
+from nemesis.simulation.zookeeper.admin import SimulatedZooKeeperAdmin
+from nemesis.simulation.zookeeper.ensemble import SimulatedEnsemble
+from nemesis.targets import TARGETS
+from nemesis.targets.base import BrokerPlace
+from reference.protocol import codec as broker_wire_format
+from workloads.kafka import codec as client_wire_format
+from workloads.kafka.codec import Codec
+from workloads.kafka.connection import KafkaConnection
+from workloads.kafka.errors import KafkaError
+
+TARGET = "reference"
+EPOCH_MS = 1_600_000_000_000
+"""What the wall clocks say when a run begins."""
+SEED_STRIDE = 1_000
+POLL_INTERVAL_S = 0.05
+PROBE_TIMEOUT_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationRuntimeConfig:
+    """``broker_properties`` go to every broker, under Kafka's names."""
+
+    broker_count: int
+    client_count: int
+    zookeeper_count: int = 3
+    broker_properties: Mapping[str, object] = field(default_factory=dict)
+    zookeeper_tick_time_ms: int = 500
+    seed: int = 0
+    target: str = TARGET
+    real_codec: bool = False
+    """Whether messages are encoded, as on a real network; otherwise they cross by reference."""
+    start_timeout_s: float = 40.0
+
+    def __post_init__(self) -> None:
+        """Raises ``UsageError`` when the target cannot be simulated or a broker property is wrong."""
+        if self.target != TARGET:
+            raise UsageError(
+                f"the target {self.target!r} cannot be simulated: the runtime simulation runs {TARGET} only"
+            )
+        for broker in names("broker", self.broker_count):
+            self.properties_of(broker)
+
+    def properties_of(self, broker: str) -> dict[str, object]:
+        """Return a broker's whole configuration; raises ``UsageError``."""
+        address, number = address_of(broker), int(broker.removeprefix("broker-"))
+        zookeepers = names("zookeeper", self.zookeeper_count)
+        place = BrokerPlace(
+            broker_id=number,
+            bind=address,
+            advertised=address,
+            zookeeper_connect=",".join(str(address_of(node)) for node in zookeepers),
+            log_dir=Path("/data"),
+            trace_file=None,
+            seed=self.seed * SEED_STRIDE + number,
+        )
+        return TARGETS[self.target].broker_properties(place, self.broker_properties)
+
+
+class SimulationRuntime:
+    """Implements ``nemesis.runtimes.base.Runtime`` on a simulation's loop."""
+
+    name = "simulation"
+    capabilities = frozenset(Capability)
+
+    def __init__(
+        self, config: SimulationRuntimeConfig, loop: SimulationLoop, record: MemoryRecord
+    ) -> None:
+        self._config = config
+        self._record = record
+        self._network = Network(loop, stream(config.seed, "network"))
+        self._power = stream(config.seed, "power")
+        self._network.register(HARNESS_HOST, "harness")
+        self._nodes: dict[str, Node] = {}
+        for node in [*self.zookeepers, *self.brokers, *self.clients]:
+            self._network.register(host_of(node), node)
+            self._nodes[node] = Node(loop, node, host_of(node))
+        self._by_reference = ByReferenceCodec()
+        self._disks = {node: SimulatedDisk() for node in self.brokers}
+        self._clocks = {node: SimulatedWallClock(loop, EPOCH_MS) for node in self.brokers}
+        self._brokers = {node: self._broker(node) for node in self.brokers}
+        self._ensemble = SimulatedEnsemble(
+            {node: str(address_of(node)) for node in self.zookeepers},
+            tick_time_ms=config.zookeeper_tick_time_ms,
+            rng=stream(config.seed, "zookeeper"),
+        )
+
+    @property
+    def codec(self) -> Codec:
+        """Kafka's wire format, or messages by reference."""
+        return client_wire_format if self._config.real_codec else self._by_reference
+
+    @property
+    def brokers(self) -> list[str]:
+        """``broker-1`` to ``broker-N``; the number is the broker id."""
+        return names("broker", self._config.broker_count)
+
+    @property
+    def zookeepers(self) -> list[str]:
+        """The members of the ensemble."""
+        return names("zookeeper", self._config.zookeeper_count)
+
+    @property
+    def clients(self) -> list[str]:
+        """``client-1`` to ``client-N``."""
+        return names("client", self._config.client_count)
+
+    def client_host(self, client: str) -> str:
+        """The source address that this client binds."""
+        return host_of(client)
+
+    def bootstrap(self) -> list[Address]:
+        """The brokers' addresses."""
+        return [address_of(broker) for broker in self.brokers]
+
+    def zookeeper_admin(self) -> SimulatedZooKeeperAdmin:
+        """The harness's own way to ZooKeeper; to be entered before use."""
+        return SimulatedZooKeeperAdmin(self._ensemble)
+
+    def address(self, node: str) -> Address:
+        """The address of a broker or ZooKeeper node."""
+        return address_of(node)
+
+    def direct_address(self, node: str) -> Address:
+        """The same: who calls decides which rules there are on the way."""
+        return address_of(node)
+
+    async def start(self) -> None:
+        """Bring ZooKeeper and every broker up; returns once each broker answers. Raises ``RuntimeFailure``."""
+        for node in self.zookeepers:
+            self._start(node)
+        for node in self.zookeepers:
+            await self._until_it_answers(node)
+        for node in self.brokers:
+            self._start(node)
+        for node in self.brokers:
+            if not await self._until_it_answers(node):
+                raise RuntimeFailure(
+                    f"{node} did not answer in {self._config.start_timeout_s:.0f} s"
+                )
+
+    async def stop(self) -> None:
+        """End every node. Idempotent."""
+        for node in self._nodes.values():
+            node.kill()
+
+    async def cut(self, links: frozenset[Link]) -> None:
+        """Hold all bytes on these directions until ``restore``; connections stay open."""
+        self._network.hold(links)
+
+    async def restore(self, links: frozenset[Link]) -> None:
+        """Let the bytes flow again, the held ones first."""
+        self._network.release(links)
+
+    async def counters(self, links: frozenset[Link]) -> dict[Link, LinkCounters]:
+        """Return what each link has forwarded and held since the start, in bytes."""
+        return {link: self._network.counters(link) for link in sorted(links, key=_link_order)}
+
+    async def probe(self, source: str, target: str, *, timeout_s: float) -> bool:
+        """Whether a request from source's address reaches target and its reply comes back in time."""
+        return await self._ask(target, host_of(source), timeout_s)
+
+    async def kill(self, node: str) -> dict[str, Any]:
+        """SIGKILL; returns ``{"pid": ..., "dead": True}``, where the pid counts the node's lives."""
+        life = self._nodes[node].life
+        self._nodes[node].kill()
+        return {"pid": 0 if life is None else life.number, "dead": not self.is_alive(node)}
+
+    async def restart(self, node: str) -> dict[str, Any]:
+        """Start a dead node again on the same data; returns ``{"pid": ..., "answered": bool}``.
+
+        Raises ``NodeExited`` when it exits.
+        """
+        self._start(node)
+        life = self._nodes[node].life
+        assert life is not None
+        return {"pid": life.number, "answered": await self._until_it_answers(node)}
+
+    async def pause(self, node: str) -> dict[str, Any]:
+        """SIGSTOP; returns ``{"paused": True}``."""
+        self._nodes[node].pause()
+        return {"paused": True}
+
+    async def resume(self, node: str) -> dict[str, Any]:
+        """SIGCONT; returns ``{"paused": False}``."""
+        self._nodes[node].resume()
+        return {"paused": False}
+
+    def is_alive(self, node: str) -> bool:
+        """Whether the node has a life (a paused one does)."""
+        return self._nodes[node].is_alive
+
+    async def collect(self) -> None:
+        """Put ZooKeeper's committed transactions into the record."""
+        self._record.add_transactions(self._ensemble.transactions())
+
+    def _broker(self, name: str) -> SimulatedBroker:
+        config = self._config
+        return SimulatedBroker(
+            name=name,
+            properties=config.properties_of(name),
+            disk=self._disks[name],
+            clock=self._clocks[name],
+            record=self._record,
+            codec=broker_wire_format if config.real_codec else self._by_reference,
+            random=lambda stream_name: stream(config.seed, stream_name),
+        )
+
+    def _start(self, node: str) -> None:
+        if node in self._brokers:
+            self._nodes[node].start(self._brokers[node].main)
+        else:
+            self._nodes[node].start(lambda: self._ensemble.main(node))
+
+    async def _until_it_answers(self, node: str) -> bool:
+        """Return False at the deadline; raises ``NodeExited`` when the node exits."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._config.start_timeout_s
+        while not await self._ask(node, HARNESS_HOST, PROBE_TIMEOUT_S):
+            if (ended := self._nodes[node].exit) is not None:
+                raise NodeExited(f"{node} has exited: {ended.error!r}")
+            if loop.time() > deadline:
+                return False
+            await asyncio.sleep(POLL_INTERVAL_S)
+        return True
+
+    async def _ask(self, node: str, source_host: str, timeout_s: float) -> bool:
+        """Whether the node's own work answers: ApiVersions of a broker, ``srvr`` of a ZooKeeper server."""
+        address = address_of(node)
+        if node not in self._brokers:
+            return await self._ensemble.probe(node, source_host=source_host, timeout_s=timeout_s)
+        connection = KafkaConnection(
+            address.host,
+            address.port,
+            client_id="nemesis-probe",
+            source_host=source_host,
+            codec=self.codec,
+        )
+        try:
+            await connection.request(ApiVersionsRequest(), timeout_s=timeout_s)
+        except KafkaError:
+            return False
+        finally:
+            connection.close()
+        return True
+
+
+def _link_order(link: Link) -> tuple[str, str, int]:
+    return link.source, link.target, -1 if link.api_key is None else link.api_key

@@ -1,0 +1,100 @@
+"""The record of a simulated run: every event of every process, in memory, in the order in which they happened.
+
+Simulated time is strictly increasing from event to event, so this order is the order of time. Nothing is written
+before the run is over; ``store`` of ``nemesis.simulation.run`` makes files of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from history.events import Event, Kind
+from history.recorder import Clock, Recorder
+from history.znodes import PROCESS as ZOOKEEPER
+from history.znodes import ZnodeEvents
+from history.zookeeper_log import Transaction
+from nemesis.simulation.node import Life
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event and the file of a run's directory in which it belongs."""
+
+    file: str
+    event: Event
+
+
+class MemoryRecord:
+    """Implements ``nemesis.record.Record``, and makes the tracers of the brokers."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.entries: list[Entry] = []
+        self.phases: list[str] = []
+
+    def recorder(self, process: str, file: str) -> Recorder:
+        return _MemoryRecorder(self.entries, file, process=process, clock=self._clock)
+
+    def tracer(self, process: str, node: int, life: Life) -> LifeTracer:
+        """Return the tracer of one life of a broker; its events carry the present time as incarnation."""
+        recorder = _MemoryRecorder(
+            self.entries,
+            process,
+            process=process,
+            clock=self._clock,
+            node=node,
+            incarnation=self._clock(),
+        )
+        return LifeTracer(recorder, life)
+
+    def add_transactions(self, transactions: Sequence[Transaction]) -> None:
+        """Add what ZooKeeper has committed, as ``history.ingest`` reads it from the log of a real one."""
+        events = ZnodeEvents().events(transactions)
+        self.entries += [Entry(ZOOKEEPER, event) for event in events]
+
+    def phase(self, name: str) -> None:
+        self.phases.append(name)
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class LifeTracer:
+    """Implements ``reference.trace.Tracer`` for one life: the dead tell nothing."""
+
+    def __init__(self, recorder: Recorder, life: Life) -> None:
+        self._record = recorder.record
+        self._life = life
+
+    def event(self, kind: Kind, /, **columns: Any) -> None:
+        if not self._life.is_dead:
+            self._record(kind, **columns)
+
+
+class _MemoryRecorder(Recorder):
+    """Keeps events instead of lines."""
+
+    def __init__(
+        self,
+        entries: list[Entry],
+        file: str,
+        *,
+        process: str,
+        clock: Clock,
+        node: int | None = None,
+        incarnation: int | None = None,
+    ) -> None:
+        super().__init__(
+            _no_line, process=process, clock=clock, node=node, incarnation=incarnation
+        )
+        self._entries = entries
+        self._file = file
+
+    def keep(self, event: Event) -> None:
+        self._entries.append(Entry(self._file, event))
+
+
+def _no_line(line: bytes) -> None:
+    raise AssertionError(f"a line was written: {line!r}")
