@@ -146,8 +146,11 @@ class Kind(StrEnum):
     HARNESS_LAG = "harness-lag"
 
 
-class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_only=True):
-    """One event of a history. Units: ``time`` in ns, ``wall_ms`` in ms since 1970, offsets in records."""
+class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_only=True, gc=False):
+    """One event of a history. Units: ``time`` in ns, ``wall_ms`` in ms since 1970, offsets in records.
+
+    Events hold no references to each other, so the garbage collector need not walk the many that a run keeps.
+    """
 
     time: int
     process: str

@@ -18,9 +18,11 @@ strings for ``targets``. Offsets count records, ``time`` is in ns, ``wall_ms`` i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -68,6 +70,7 @@ def _type(name: str) -> pa.DataType:
 REQUIRED: Final = frozenset({"time", "process", "kind", "seq"})
 COLUMNS: Final = tuple(Event.__struct_fields__)
 FORMAT_VERSION: Final = 1
+TRANSPOSED_EVENTS: Final = 256
 SCHEMA: Final = pa.schema(
     [pa.field(name, _type(name), nullable=name not in REQUIRED) for name in COLUMNS]
 )
@@ -76,15 +79,23 @@ SCHEMA: Final = pa.schema(
 
 def table(events: Iterable[Event]) -> pa.Table:
     """Return the events as a table of ``SCHEMA``, in the order given."""
-    rows = events if isinstance(events, Sequence) else list(events)
     columns = []
-    for field in SCHEMA:
-        values = [getattr(row, field.name) for row in rows]
+    for field, values in zip(SCHEMA, _transposed(events), strict=True):
         if field.type == WORD:
             columns.append(pa.array(values, pa.string()).dictionary_encode())
         else:
             columns.append(pa.array(values, field.type))
     return pa.Table.from_arrays(columns, schema=SCHEMA)
+
+
+def _transposed(events: Iterable[Event]) -> list[list[Any]]:
+    """The values of each field. A few hundred events at a time, or they fall out of the processor's cache."""
+    columns: list[list[Any]] = [[] for _ in COLUMNS]
+    remaining = iter(events)
+    while block := list(map(msgspec.structs.astuple, islice(remaining, TRANSPOSED_EVENTS))):
+        for column, values in zip(columns, zip(*block, strict=True), strict=True):
+            column.extend(values)
+    return columns
 
 
 def ordered(rows: pa.Table) -> pa.Table:

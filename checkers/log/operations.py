@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import zip_longest
 
 from checkers.rare import succeeded
 from checkers.segment import Segment
@@ -53,6 +55,11 @@ class Send:
         """Whether the system promised to keep it at ``offset``."""
         return self.outcome == "ok" and self.acks == ALL_REPLICAS and self.offset >= 0
 
+    def complete(self, outcome: str, row: int, time: int, offset: int | None) -> None:
+        self.outcome, self.row, self.time = outcome, row, time
+        if outcome == "ok" and offset is not None:
+            self.offset = offset
+
 
 @dataclass(frozen=True, slots=True)
 class Poll:
@@ -100,9 +107,9 @@ class Leader:
     log_end_offset: int
 
 
-@dataclass(slots=True)
+@dataclass
 class Operations:
-    """Everything that clients did on one partition, in history order."""
+    """Everything that clients did on one partition, in history order. Nothing changes once ``gather`` is done."""
 
     tp: str
     sends: list[Send] = field(default_factory=list)
@@ -112,13 +119,46 @@ class Operations:
     unclean: bool = False
     """Whether a leader was elected uncleanly: loss is excused if the configuration permits that."""
 
-    @property
+    @cached_property
     def acknowledged(self) -> list[Send]:
         return [send for send in self.sends if send.is_acknowledged]
 
-    @property
+    @cached_property
     def final_polls(self) -> list[Poll]:
         return [poll for poll in self.polls if poll.is_final]
+
+    @cached_property
+    def positions(self) -> list[tuple[int, int, int]]:
+        """(offset, value, row) of every acknowledged send, then of every record read."""
+        found = [(send.offset, send.value, send.row) for send in self.acknowledged]
+        for poll in self.polls:
+            found += [
+                (offset, value, poll.row)
+                for offset, value in zip_longest(poll.offsets, poll.values)
+                if offset is not None and value is not None
+            ]
+        return found
+
+
+_READ = (
+    "time",
+    "process",
+    "kind",
+    "op",
+    "f",
+    "value",
+    "acks",
+    "offset",
+    "offsets",
+    "values",
+    "node",
+    "error",
+    "high_watermark",
+    "leader_epoch",
+    "log_end_offset",
+    "detail",
+)
+"""The columns in the order in which ``gather`` unpacks them."""
 
 
 def gather(tp: str, segment: Segment) -> Operations:
@@ -126,57 +166,51 @@ def gather(tp: str, segment: Segment) -> Operations:
     operations = Operations(tp)
     pending: dict[tuple[str, int | None], Send] = {}
     positions: dict[tuple[str, int | None], int] = {}
-    for row, event in segment.events(*COLUMNS):
-        if event.kind == Kind.INVOKE and event.f == "send" and event.value is not None:
-            send = Send(event.process, event.value, event.acks, row, event.time, row=row)
+    columns = (segment.values(name) for name in _READ)
+    # Plain columns, not ``Segment.events``: clients' operations are the many, and an Event each is half the time.
+    for (
+        row,
+        time,
+        process,
+        kind,
+        op,
+        f,
+        value,
+        acks,
+        offset,
+        offsets,
+        values,
+        node,
+        error,
+        mark,
+        epoch,
+        end,
+        detail,
+    ) in zip(segment.rows.tolist(), *columns, strict=True):
+        if kind == Kind.INVOKE and f == "send" and value is not None:
+            send = Send(process, value, acks, row, time, row=row)
             operations.sends.append(send)
-            pending[event.process, event.op] = send
-        elif event.kind == Kind.INVOKE and event.f == "poll" and event.offset is not None:
-            positions[event.process, event.op] = event.offset
-        elif event.kind in COMPLETIONS and event.f == "send":
-            _complete(pending.pop((event.process, event.op), None), row, event)
-        elif event.kind == Kind.OK and event.f == "poll":
-            position = positions.pop((event.process, event.op), event.offset)
-            operations.polls.append(_poll(row, event, position))
-        elif event.kind == Kind.FINAL_READ:
-            operations.final_reads.append(
-                FinalRead(
-                    row,
-                    event.time,
-                    _number(event.offset),
-                    _number(event.high_watermark),
-                    event.error,
-                )
-            )
-        elif event.kind == Kind.BECOME_LEADER:
-            operations.leaders.append(
-                Leader(
-                    _number(event.leader_epoch),
-                    row,
-                    event.time,
-                    _number(event.node),
-                    _number(event.log_end_offset),
-                )
-            )
-        elif event.kind == Kind.LEADER_ELECTED and event.detail == UNCLEAN:
+            pending[process, op] = send
+        elif kind == Kind.INVOKE and f == "poll" and offset is not None:
+            positions[process, op] = offset
+        elif kind in COMPLETIONS and f == "send":
+            if (sent := pending.pop((process, op), None)) is not None:
+                sent.complete(COMPLETIONS[kind], row, time, offset)
+        elif kind == Kind.OK and f == "poll":
+            position = positions.pop((process, op), offset)
+            if position is None:
+                position = offsets[0] if offsets else 0
+            poll = Poll(process, row, time, position, offsets or [], values or [], node)
+            operations.polls.append(poll)
+        elif kind == Kind.FINAL_READ:
+            read = FinalRead(row, time, _number(offset), _number(mark), error)
+            operations.final_reads.append(read)
+        elif kind == Kind.BECOME_LEADER:
+            leader = Leader(_number(epoch), row, time, _number(node), _number(end))
+            operations.leaders.append(leader)
+        elif kind == Kind.LEADER_ELECTED and detail == UNCLEAN:
             operations.unclean = True
     return operations
-
-
-def _complete(send: Send | None, row: int, event: Event) -> None:
-    if send is None:
-        return
-    send.outcome = COMPLETIONS[event.kind]
-    send.row, send.time = row, event.time
-    if send.outcome == "ok" and event.offset is not None:
-        send.offset = event.offset
-
-
-def _poll(row: int, event: Event, position: int | None) -> Poll:
-    offsets, values = event.offsets or [], event.values or []
-    if position is None:
-        position = offsets[0] if offsets else 0
-    return Poll(event.process, row, event.time, position, offsets, values, event.node)
 
 
 def _number(value: int | None) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import zip_longest
 
 from checkers.findings import finding
 from checkers.log.operations import Operations, Poll
@@ -47,19 +46,9 @@ def inconsistent_offsets(operations: Operations) -> Iterator[Finding]:
     """Yield offsets that held several values: acknowledged there, or read there."""
     holds: dict[int, tuple[int, int]] = {}
     reported: set[int] = set()
-    for offset, value, row in positions_of_values(operations):
+    for offset, value, row in operations.positions:
         first, first_row = holds.setdefault(offset, (value, row))
         if value != first and offset not in reported:
             reported.add(offset)
             sentence = f"Offset {offset} of {operations.tp} held value {first} and value {value}."
             yield finding("inconsistent-offset", operations.tp, sentence, first_row, row)
-
-
-def positions_of_values(operations: Operations) -> Iterator[tuple[int, int, int]]:
-    """Yield (offset, value, row) of every acknowledged send and every record read."""
-    for send in operations.acknowledged:
-        yield send.offset, send.value, send.row
-    for poll in operations.polls:
-        for offset, value in zip_longest(poll.offsets, poll.values):
-            if offset is not None and value is not None:
-                yield offset, value, poll.row

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from checkers.findings import finding
 from checkers.log.operations import FinalRead, Operations, Poll, Send
-from checkers.log.polls import positions_of_values
 from checkers.model import Finding, Verdict
 
 
@@ -38,7 +37,7 @@ def lost_writes(operations: Operations) -> Iterator[Finding]:
     covered = Coverage(last_polls)
     seen = {value for poll in last_polls for value in poll.values}
     reported: set[int] = set()
-    for offset, value, row in positions_of_values(operations):
+    for offset, value, row in operations.positions:
         if value in seen or value in reported or offset not in covered:
             continue
         reported.add(value)
@@ -128,7 +127,7 @@ def duplicates(operations: Operations) -> Iterator[Finding]:
     """Yield values that stand at several offsets: allowed without an idempotent producer, so only reported."""
     stands: dict[int, tuple[int, int]] = {}
     reported: set[int] = set()
-    for offset, value, row in positions_of_values(operations):
+    for offset, value, row in operations.positions:
         first, first_row = stands.setdefault(value, (offset, row))
         if offset != first and value not in reported:
             reported.add(value)
@@ -143,7 +142,7 @@ def duplicates(operations: Operations) -> Iterator[Finding]:
 def dirty_reads(operations: Operations) -> Iterator[Finding]:
     """Yield values that were read though their send had certainly failed."""
     failed = {send.value: send for send in operations.sends if send.outcome == "fail"}
-    for _, value, row in positions_of_values(operations) if failed else ():
+    for _, value, row in operations.positions if failed else ():
         send = failed.pop(value, None)
         if send is not None:
             sentence = (
