@@ -1,0 +1,131 @@
+"""The simulated disk answers as the real one does: random operations on both, results, errnos and contents compared.
+
+A kill is a part of it: the real disk is dropped and opened anew, the simulated one is fenced and kept.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from nemesis.simulation.disk import SimulatedDisk
+from reference.adapters.disk import RealDisk
+from reference.ports import Disk
+
+paths = st.sampled_from(["a", "a.tmp", "a/b", "d", "d/a", "d/b", "d/e", "d/e/a"])
+"""Few, so that operations meet."""
+contents = st.binary(max_size=40)
+sizes = st.integers(0, 90)
+
+
+@dataclass
+class Life:
+    is_dead: bool = False
+
+
+class BothDisks(RuleBasedStateMachine):
+    """Every rule is one call of the port, made on both."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.root = mkdtemp()
+        self.simulated = SimulatedDisk()
+        self.simulated.make_directory(self.root)
+        self.life = Life()
+        self.start()
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.root)
+
+    def start(self) -> None:
+        self.real = RealDisk(max_handles=2)
+        self.life.is_dead, self.life = True, Life()
+        self.fenced = self.simulated.fenced(self.life)
+
+    def both(self, call: Callable[[Disk], Any]) -> None:
+        assert outcome(call, self.fenced) == outcome(call, self.real)
+
+    def at(self, path: str) -> str:
+        return f"{self.root}/{path}"
+
+    @rule(path=paths, data=contents)
+    def append(self, path: str, data: bytes) -> None:
+        self.both(lambda disk: disk.append(self.at(path), data))
+
+    @rule(path=paths, offset=st.integers(-1, 90), size=sizes)
+    def look(self, path: str, offset: int, size: int) -> None:
+        self.both(lambda disk: disk.read(self.at(path), offset, size))
+        self.both(lambda disk: disk.exists(self.at(path)))
+        self.both(lambda disk: list(disk.list(self.at(path))))
+        if not Path(self.at(path)).is_dir():  # the size of a directory is the file system's affair
+            self.both(lambda disk: disk.size(self.at(path)))
+
+    @rule(path=paths, size=st.integers(-1, 90))
+    def truncate(self, path: str, size: int) -> None:
+        self.both(lambda disk: disk.truncate(self.at(path), size))
+
+    @rule(path=paths)
+    def fsync(self, path: str) -> None:
+        self.both(lambda disk: disk.fsync(self.at(path)))
+
+    @rule(path=paths, data=contents)
+    def replace(self, path: str, data: bytes) -> None:
+        self.both(lambda disk: disk.replace(self.at(path), data))
+
+    @rule(path=paths)
+    def make_directory(self, path: str) -> None:
+        self.both(lambda disk: disk.make_directory(self.at(path)))
+
+    @rule(source=paths, goal=paths)
+    def rename(self, source: str, goal: str) -> None:
+        self.both(lambda disk: disk.rename(self.at(source), self.at(goal)))
+        self.append(goal, b"on")  # to what now bears the name
+
+    @rule(source=st.sampled_from(["a", "d/a"]), goal=st.sampled_from(["d", "d/b"]))
+    def rename_over(self, source: str, goal: str) -> None:
+        self.append(source, b"new")
+        self.append(goal, b"old")
+        self.rename(source, goal)
+
+    @rule(path=paths)
+    def remove(self, path: str) -> None:
+        self.both(lambda disk: disk.remove(self.at(path)))
+
+    @rule(path=paths)
+    def close(self, path: str) -> None:
+        self.both(lambda disk: disk.close(self.at(path)))
+
+    @rule()
+    def kill(self) -> None:
+        self.start()
+
+    @invariant()
+    def hold_the_same(self) -> None:
+        directories, files = [], {}
+        for directory, _, below in os.walk(self.root):
+            directories.append(directory)
+            for path in (Path(directory) / name for name in below):
+                files[str(path)] = path.read_bytes()
+        assert self.simulated.contents() == files
+        for directory in directories:
+            assert list(self.simulated.list(directory)) == list(self.real.list(directory))
+
+
+def outcome(call: Callable[[Disk], Any], disk: Disk) -> object:
+    try:
+        return call(disk)
+    except OSError as error:
+        return (type(error).__name__, error.errno)
+
+
+BothDisks.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestBothDisks = BothDisks.TestCase
