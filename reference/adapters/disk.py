@@ -101,6 +101,7 @@ class RealDisk:
 
     def rename(self, source: str, target: str) -> None:
         self.close(source)
+        self.close(target)  # a handle kept for it would go on writing to what the rename replaces
         Path(source).rename(target)
         _fsync_parent(target)
 

@@ -54,6 +54,15 @@ def test_a_replaced_file_is_read_anew(tmp_path: Path) -> None:
     assert disk.list(str(tmp_path)) == ["f"]
 
 
+def test_what_is_written_after_a_rename_goes_to_the_renamed_file(tmp_path: Path) -> None:
+    disk, source, target = RealDisk(), str(tmp_path / "source"), str(tmp_path / "target")
+    disk.append(target, b"old")
+    disk.append(source, b"new")
+    disk.rename(source, target)
+    disk.append(target, b"er")
+    assert Path(target).read_bytes() == b"newer"
+
+
 def test_a_replacement_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     disk, path = RealDisk(), tmp_path / "f"
     disk.replace(str(path), b"old")
