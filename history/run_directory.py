@@ -58,6 +58,8 @@ class RunInfo(msgspec.Struct, kw_only=True, omit_defaults=False):
     """Versions of nemesis, Python, Kafka, ZooKeeper, Java, the kernel, ..."""
     config: dict[str, Any] = {}
     """The scenario as it was run: time-outs, topics, rates."""
+    simulation: dict[str, Any] = {}
+    """Of a simulated run: its schedule, which operations it issued, and the hash of its trace."""
     phases: list[str] = []
     """The phases that the run got through; a run without ``end`` was interrupted."""
 

@@ -72,7 +72,12 @@ def run(
     ] = None,
     mutant: MutantName = None,
     checkers: Checkers = None,
-    engine: EngineName = "spark",
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine", metavar="spark|inline", help="Default: inline for a simulation, else spark."
+        ),
+    ] = None,
     spark_master: Master = None,
     store: Store = Path("store"),
     as_json: Json = False,

@@ -53,9 +53,12 @@ def examine(store: Path) -> list[Check]:
     ]
 
 
-def require(store: Path) -> None:
-    """Raise ``MissingRequirement`` with the first required thing that is missing."""
-    for check in examine(store):
+def require(store: Path, *, is_simulated: bool = False) -> None:
+    """Raise ``MissingRequirement`` with the first required thing that is missing; a simulation needs no Java and no
+    addresses.
+    """
+    checks = [_python(), _asked("store", lambda: _store(store))] if is_simulated else examine(store)
+    for check in checks:
         if check.is_required and not check.ok:
             raise MissingRequirement(check.cure or check.detail)
 

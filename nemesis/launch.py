@@ -22,6 +22,7 @@ from nemesis.progress import Progress
 from nemesis.record import FileRecord
 from nemesis.run import Run
 from nemesis.runtimes.base import RuntimeFailure
+from nemesis.simulation.run import simulate_into
 from nemesis.warm_spark import warm_spark
 
 LOG_FILE = "harness.log"
@@ -33,7 +34,7 @@ class Interrupted(Exception):
 
 
 def launch(order: Order, directory: RunDirectory, console: Console) -> None:
-    """Run it to its end; blocks.
+    """Run it to its end, in real time or in virtual; blocks.
 
     Raises ``Interrupted`` after Ctrl-C, ``RuntimeFailure`` or ``HarnessError`` when the harness failed. The
     cluster is stopped in any case.
@@ -44,12 +45,15 @@ def launch(order: Order, directory: RunDirectory, console: Console) -> None:
     root.addHandler(handler)
     try:
         with Progress(console) as progress:
+            if order.is_simulated:
+                simulate_into(directory, order.simulation(), progress.show)
+                return
             run = Run(
                 FileRecord(directory, time.monotonic_ns),
                 order.scenario,
                 seed=order.seed,
                 plan=order.plan,
-                runtime=order.runtime(directory.path),
+                runtime=order.local_runtime(directory.path),
                 show=progress.show,
                 on_faults_over=lambda: _begin_checking(order),
             )

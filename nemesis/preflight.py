@@ -6,13 +6,11 @@ sound and within what the runtime can do. ``place`` makes its directory.
 
 from __future__ import annotations
 
-import platform
 import re
 import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from random import Random
 from secrets import randbits
@@ -30,20 +28,23 @@ from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
 from nemesis.judge import ENGINES, checker_names
 from nemesis.mutants import MUTANTS
-from nemesis.runtimes.base import FaultUnsupported
-from nemesis.runtimes.local import java
+from nemesis.runtimes.base import Capability, FaultUnsupported
 from nemesis.runtimes.local.runtime import LocalRuntime, LocalRuntimeConfig
-from nemesis.scenario import Scenario
+from nemesis.runtimes.simulation.runtime import SimulationRuntime
+from nemesis.scenario import SIMULATION, Scenario
+from nemesis.simulation.order import SimulationOrder
+from nemesis.simulation.run import runtime_config
+from nemesis.simulation.stored import info_of
+from nemesis.versions import versions
 from workloads import WORKLOADS, WorkloadContext
 from workloads.base import WorkloadError
 
 SEED_BITS: Final = 32
-PLAN_FILE: Final = "plan.yaml"
+
 SPARK_MASTER = re.compile(
     r"local|local\[(\d+|\*)(,\d+)?\]|local-cluster\[.+\]|spark://.+|yarn|k8s://.+"
 )
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
-LIBRARIES: Final = ("nemesis-kafka", "kio", "kazoo", "pyspark", "pyarrow", "msgspec")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,8 @@ class RunOptions:
     plan: Path | None = None
     mutant: str | None = None
     checkers: str | None = None
-    engine: str = "spark"
+    engine: str | None = None
+    """Default: inline for a simulation, which is judged in memory; else spark."""
     spark_master: str | None = None
 
 
@@ -79,8 +81,29 @@ class Order:
     engine: Engine
     spark_master: str | None
 
-    def runtime(self, run_directory: Path) -> LocalRuntime:
-        """Return the runtime, not started; raises ``UsageError`` when a broker property is wrong."""
+    @property
+    def is_simulated(self) -> bool:
+        return self.scenario.runtime == SIMULATION
+
+    def simulation(self) -> SimulationOrder:
+        """Return the same run for the simulator."""
+        return SimulationOrder(
+            scenario=self.scenario,
+            seed=self.seed,
+            plan=self.plan,
+            mutant=self.mutant,
+            checkers=None if self.checkers is None else tuple(self.checkers),
+        )
+
+    def capabilities(self) -> frozenset[Capability]:
+        """Return what the runtime can do; raises ``UsageError`` when a broker property is wrong for it."""
+        if self.is_simulated:
+            runtime_config(self.simulation())
+            return SimulationRuntime.capabilities
+        return self.local_runtime(self.store).capabilities
+
+    def local_runtime(self, run_directory: Path) -> LocalRuntime:
+        """Return the runtime of real processes, not started; raises ``UsageError`` when a broker property is wrong."""
         return LocalRuntime(
             LocalRuntimeConfig(
                 broker_count=self.scenario.brokers,
@@ -95,9 +118,11 @@ class Order:
         )
 
     def replay(self, run: RunDirectory) -> str:
-        """Return the command that repeats this run with the same plan."""
+        """Return the command that repeats this run: a simulated one exactly, a real one with the same plan."""
+        if self.is_simulated:
+            return shlex.join(["nemesis", "replay", str(_relative(run.path))])
         parts = ["nemesis", "run", self.scenario_argument, "--seed", str(self.seed)]
-        parts += ["--plan", str(_relative(run.path / PLAN_FILE))]
+        parts += ["--plan", str(_relative(run.path / plans.FILE_NAME))]
         parts += ["--target", self.scenario.target, "--runtime", self.scenario.runtime]
         parts += ["--brokers", str(self.scenario.brokers)]
         parts += ["--time-limit", f"{self.scenario.time_limit_s:g}"]
@@ -141,6 +166,7 @@ def prepare(options: RunOptions) -> Order:
         scenario.one_of("mutant", options.mutant, MUTANTS)
     if options.seed is not None and not 0 <= options.seed <= scenario.MAX_SEED:
         raise UsageError(f"--seed is {options.seed}: allowed are 0 to {scenario.MAX_SEED}")
+    engine = options.engine or ("inline" if chosen.runtime == SIMULATION else "spark")
     order = Order(
         scenario_argument=options.scenario,
         scenario=chosen,
@@ -149,20 +175,20 @@ def prepare(options: RunOptions) -> Order:
         store=options.store,
         mutant=options.mutant,
         checkers=checker_names(options.checkers),
-        engine=engine_of(options.engine),
-        spark_master=spark_master_of(options.spark_master, options.engine),
+        engine=engine_of(engine),
+        spark_master=spark_master_of(options.spark_master, engine),
     )
     order = _with_plan(order, options.plan)
     _check_workload(chosen)
-    runtime = order.runtime(options.store)
+    capabilities = order.capabilities()
     for planned in order.plan:
-        if planned.fault.capability not in runtime.capabilities:
+        if planned.fault.capability not in capabilities:
             raise FaultUnsupported(
-                f"the runtime {runtime.name} cannot do {planned.fault.name}: "
-                f"it can {', '.join(sorted(runtime.capabilities))}"
+                f"the runtime {chosen.runtime} cannot do {planned.fault.name}: "
+                f"it can {', '.join(sorted(capabilities))}"
             )
     _check_store(options.store)
-    doctor.require(options.store)
+    doctor.require(options.store, is_simulated=order.is_simulated)
     return order
 
 
@@ -176,35 +202,24 @@ def place(order: Order, command_line: Sequence[str]) -> RunDirectory:
         runtime=chosen.runtime,
         mutant=order.mutant,
         brokers=chosen.brokers,
+        zookeepers=chosen.zookeepers,
         time_limit_s=chosen.time_limit_s,
         command_line=list(command_line),
         plan=plans.encode(order.plan),
         checkers=order.checkers or [],
-        versions=versions(),
+        versions=versions(is_simulated=order.is_simulated),
         config=msgspec.to_builtins(chosen),
+        simulation=info_of(order.simulation()) if order.is_simulated else {},
     )
     try:
         run = RunDirectory.create(order.store, info)
-        plans.write(run.path / PLAN_FILE, order.plan)
+        plans.write(run.path / plans.FILE_NAME, order.plan)
         run.write_info(msgspec.structs.replace(run.read_info(), replay=order.replay(run)))
     except OSError as error:
         raise MissingRequirement(
             f"the store {order.store} cannot be written: {error.strerror}"
         ) from None
     return run
-
-
-def versions() -> dict[str, str]:
-    """Return what ran: our libraries, Python, the kernel, Java and ZooKeeper."""
-    found = {name: metadata.version(name) for name in LIBRARIES}
-    jars = [jar.stem for jar in java.zookeeper_classpath() if jar.stem.startswith("zookeeper-3")]
-    return {
-        **found,
-        "python": platform.python_version(),
-        "kernel": f"{platform.system()} {platform.release()}",
-        "java": str(java.java_version(java.require_java())),
-        "zookeeper": jars[0].removeprefix("zookeeper-") if jars else "unknown",
-    }
 
 
 def _fault_names(text: str | None) -> tuple[str, ...] | None:

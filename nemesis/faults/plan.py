@@ -32,6 +32,8 @@ from nemesis.faults import FAULTS, Fault
 from nemesis.faults.base import DrawRange
 from nemesis.faults.episodes import EPISODES, Episode
 
+FILE_NAME = "plan.yaml"
+"""In the directory of a run."""
 MAX_AT_S = 86_400.0
 MAX_FAULTS = 10_000
 MAX_REDRAWS = 50

@@ -6,7 +6,7 @@ before the run is over; ``store`` of ``nemesis.simulation.run`` makes files of i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,18 +29,20 @@ class Entry:
 class MemoryRecord:
     """Implements ``nemesis.record.Record``, and makes the tracers of the brokers."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, onlooker: Callable[[Event], None] | None = None) -> None:
+        """``onlooker`` is shown every event, and must not touch the simulation."""
         self._clock = clock
+        self._onlooker = onlooker
         self.entries: list[Entry] = []
         self.phases: list[str] = []
 
     def recorder(self, process: str, file: str) -> Recorder:
-        return _MemoryRecorder(self.entries, file, process=process, clock=self._clock)
+        return _MemoryRecorder(self, file, process=process, clock=self._clock)
 
     def tracer(self, process: str, node: int, life: Life) -> LifeTracer:
         """Return the tracer of one life of a broker; its events carry the present time as incarnation."""
         recorder = _MemoryRecorder(
-            self.entries,
+            self,
             process,
             process=process,
             clock=self._clock,
@@ -53,6 +55,12 @@ class MemoryRecord:
         """Add what ZooKeeper has committed, as ``history.ingest`` reads it from the log of a real one."""
         events = ZnodeEvents().events(transactions)
         self.entries += [Entry(ZOOKEEPER, event) for event in events]
+
+    def keep(self, entry: Entry) -> None:
+        """Add an event."""
+        self.entries.append(entry)
+        if self._onlooker is not None:
+            self._onlooker(entry.event)
 
     def phase(self, name: str) -> None:
         self.phases.append(name)
@@ -78,7 +86,7 @@ class _MemoryRecorder(Recorder):
 
     def __init__(
         self,
-        entries: list[Entry],
+        record: MemoryRecord,
         file: str,
         *,
         process: str,
@@ -86,14 +94,12 @@ class _MemoryRecorder(Recorder):
         node: int | None = None,
         incarnation: int | None = None,
     ) -> None:
-        super().__init__(
-            _no_line, process=process, clock=clock, node=node, incarnation=incarnation
-        )
-        self._entries = entries
+        super().__init__(_no_line, process=process, clock=clock, node=node, incarnation=incarnation)
+        self._record = record
         self._file = file
 
     def keep(self, event: Event) -> None:
-        self._entries.append(Entry(self._file, event))
+        self._record.keep(Entry(self._file, event))
 
 
 def _no_line(line: bytes) -> None:

@@ -1,62 +1,54 @@
 """One simulated run, from an order to an outcome: the same ``Run``, workload, faults and checkers as everywhere.
 
-``simulate`` depends on its order alone: the same order gives the same events in the same order, in any process.
-``store`` makes of it a run directory as a real run leaves it, which ``nemesis check`` and ``report`` understand.
+``simulate`` depends on its order alone. ``simulate_into`` writes the events into a run directory as a real run leaves
+them, so that ``nemesis check`` and ``report`` need not know; ``store`` makes a whole run directory of a finished run.
 """
 
 from __future__ import annotations
 
 import math
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
+import reports
 from checkers import select
 from checkers.engine import check
 from checkers.model import Outcome
 from history.events import Event
+from history.ingest import ingest
 from history.memory import history_of
 from history.run_directory import RunDirectory, RunInfo
-from history.znodes import PROCESS as ZOOKEEPER
 from nemesis.faults import plan as plans
-from nemesis.faults.plan import Plan
 from nemesis.judge import only
 from nemesis.mutants import MUTANTS
 from nemesis.progress import Status
 from nemesis.run import Run
 from nemesis.runtimes.simulation.runtime import SimulationRuntime, SimulationRuntimeConfig
-from nemesis.scenario import Scenario
 from nemesis.simulation.guard import real_world_forbidden
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.memory_record import Entry, MemoryRecord
+from nemesis.simulation.onlooker import Onlooker
+from nemesis.simulation.order import SimulationOrder
+from nemesis.simulation.stored import info_of, note_end, write_events
 from nemesis.simulation.trace_hash import TraceHash
+from nemesis.versions import versions
 
-DEVIATION_RATE: Final = 0.02
-"""Of a process's turns, how many are late; see ``nemesis.simulation.loop``."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SimulationOrder:
-    """Everything that decides a simulated run."""
-
-    scenario: Scenario
-    seed: int
-    plan: Plan
-    mutant: str | None = None
-    checkers: tuple[str, ...] | None = None
-    deviation_rate: float = DEVIATION_RATE
-    deviate_until_s: float = math.inf
-    """Virtual seconds from the start of the run; later turns are first in, first out."""
-    max_operations: int | None = None
-    """Of the workload's client processes, in the order in which they are due."""
-    operations: frozenset[str] | None = None
-    """Those steps of client processes that issue an operation, as ``producer-1/17``; all when None."""
-    real_codec: bool = False
+__all__ = [
+    "Simulated",
+    "Simulation",
+    "SimulationOrder",
+    "runtime_config",
+    "simulate",
+    "simulate_into",
+    "store",
+    "trace_hash",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +61,7 @@ class Simulated:
     """Every event with its file, in the order of time; ZooKeeper's come last."""
     phases: tuple[str, ...]
     issued: tuple[str, ...]
-    """The steps of client processes that issued an operation, in order: what ``SimulationOrder.operations`` selects from."""
+    """The steps of client processes that issued an operation, in order: ``SimulationOrder.operations`` selects from them."""
     deviations: int
     """Turns that were late."""
     virtual_s: float
@@ -81,50 +73,110 @@ class Simulated:
         return [entry.event for entry in self.entries]
 
 
-def simulate(
-    order: SimulationOrder, *, show: Callable[[Status], None] | None = None
-) -> Simulated:
-    """Run it on virtual time, and check it; blocks.
+class Simulation:
+    """A run that has not happened yet. ``execute`` once; ``record`` then holds what happened, also after a failure."""
+
+    def __init__(
+        self, order: SimulationOrder, show: Callable[[Status], None] | None = None
+    ) -> None:
+        """``show`` is called a few times per real second, if anybody looks."""
+        self._order = order
+        self.loop = SimulationLoop(
+            Schedule(order.seed, order.deviation_rate, deviate_until_s=order.deviate_until_s)
+        )
+        onlooker = None if show is None else Onlooker(show)
+        self.record = MemoryRecord(self.loop.clock_ns, onlooker)
+        self.permits = Permits(order)
+
+    def execute(self) -> None:
+        """Run it on virtual time; blocks. Raises ``HarnessError`` or ``RuntimeFailure`` when the harness fails."""
+        order = self._order
+        planted = nullcontext() if order.mutant is None else MUTANTS[order.mutant].planted()
+        try:
+            with planted, real_world_forbidden():
+                run = Run(
+                    self.record,
+                    order.scenario,
+                    seed=order.seed,
+                    plan=order.plan,
+                    runtime=SimulationRuntime(runtime_config(order), self.loop, self.record),
+                    show=None,
+                    permits=self.permits,
+                )
+                self.loop.run_until_complete(run.execute())
+        finally:
+            self.loop.close()
+
+
+def simulate(order: SimulationOrder) -> Simulated:
+    """Run an order on virtual time, and check it; blocks.
 
     Raises ``HarnessError`` or ``RuntimeFailure`` when the harness fails, ``UsageError`` for a configuration that
     cannot be.
     """
     started = time.perf_counter()
-    loop = SimulationLoop(
-        Schedule(order.seed, order.deviation_rate, deviate_until_s=order.deviate_until_s)
-    )
-    record = MemoryRecord(loop.clock_ns)
-    permits = _Permits(order)
-    planted = nullcontext() if order.mutant is None else MUTANTS[order.mutant].planted()
-    try:
-        with planted, real_world_forbidden():
-            runtime = SimulationRuntime(runtime_config(order), loop, record)
-            run = Run(
-                record,
-                order.scenario,
-                seed=order.seed,
-                plan=order.plan,
-                runtime=runtime,
-                show=show,
-                permits=permits,
-            )
-            loop.run_until_complete(run.execute())
-        virtual_s, deviations = loop.time(), loop.deviations
-    finally:
-        loop.close()
-    outcome = check(history_of(entry.event for entry in record.entries), select(order.checkers))
+    simulation = Simulation(order)
+    simulation.execute()
+    entries = tuple(simulation.record.entries)
+    outcome = check(history_of(entry.event for entry in entries), select(order.checkers))
     if order.checkers is not None:
         outcome = only(outcome, order.checkers)
     return Simulated(
         outcome=outcome,
-        trace_hash=trace_hash(record.entries),
-        entries=tuple(record.entries),
-        phases=tuple(record.phases),
-        issued=tuple(permits.issued),
-        deviations=deviations,
-        virtual_s=virtual_s,
+        trace_hash=trace_hash(entries),
+        entries=entries,
+        phases=tuple(simulation.record.phases),
+        issued=tuple(simulation.permits.issued),
+        deviations=simulation.loop.deviations,
+        virtual_s=simulation.loop.time(),
         real_s=time.perf_counter() - started,
     )
+
+
+def simulate_into(
+    directory: RunDirectory, order: SimulationOrder, show: Callable[[Status], None]
+) -> None:
+    """Run an order and leave its events in the directory, whatever happens; blocks. Raises as ``simulate`` does."""
+    simulation = Simulation(order, show)
+    found: str | None = None
+    try:
+        simulation.execute()
+        found = trace_hash(simulation.record.entries)
+    finally:
+        write_events(directory, simulation.record.entries)
+        note_end(directory, found, simulation.record.phases)
+
+
+def store(
+    simulated: Simulated, order: SimulationOrder, store: Path, command_line: Sequence[str]
+) -> RunDirectory:
+    """Make a run directory of a finished run, its report included, and return it; raises OSError."""
+    scenario = order.scenario
+    info = RunInfo(
+        scenario=scenario.name,
+        seed=order.seed,
+        target=scenario.target,
+        runtime=scenario.runtime,
+        mutant=order.mutant,
+        brokers=scenario.brokers,
+        zookeepers=scenario.zookeepers,
+        time_limit_s=scenario.time_limit_s,
+        command_line=list(command_line),
+        plan=plans.encode(order.plan),
+        checkers=list(order.checkers or ()),
+        versions=versions(is_simulated=True),
+        config=msgspec.to_builtins(scenario),
+        simulation=info_of(order),
+    )
+    directory = RunDirectory.create(store, info)
+    plans.write(directory.path / plans.FILE_NAME, order.plan)
+    replay = shlex.join(["nemesis", "replay", str(directory.path)])
+    directory.write_info(msgspec.structs.replace(directory.read_info(), replay=replay))
+    write_events(directory, simulated.entries)
+    note_end(directory, simulated.trace_hash, simulated.phases)
+    ingest(directory)
+    reports.write(directory, simulated.outcome)
+    return directory
 
 
 def runtime_config(order: SimulationOrder) -> SimulationRuntimeConfig:
@@ -151,7 +203,7 @@ def trace_hash(entries: Sequence[Entry]) -> str:
     return hashed.hexdigest()
 
 
-class _Permits:
+class Permits:
     """Which steps of client processes issue an operation."""
 
     def __init__(self, order: SimulationOrder) -> None:

@@ -1,0 +1,28 @@
+"""What ran: versions for ``run.json``, so that a run can be understood years later."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+from typing import Final
+
+from nemesis.runtimes.local import java
+
+LIBRARIES: Final = ("nemesis-kafka", "kio", "kazoo", "pyspark", "pyarrow", "msgspec")
+
+
+def versions(*, is_simulated: bool = False) -> dict[str, str]:
+    """Return what ran: our libraries, Python, the kernel; Java and ZooKeeper where they are real."""
+    found = {
+        **{name: metadata.version(name) for name in LIBRARIES},
+        "python": platform.python_version(),
+        "kernel": f"{platform.system()} {platform.release()}",
+    }
+    if is_simulated:
+        return found
+    jars = [jar.stem for jar in java.zookeeper_classpath() if jar.stem.startswith("zookeeper-3")]
+    return {
+        **found,
+        "java": str(java.java_version(java.require_java())),
+        "zookeeper": jars[0].removeprefix("zookeeper-") if jars else "unknown",
+    }
