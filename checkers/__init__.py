@@ -1,6 +1,7 @@
 """The judges: one module per family of properties, each with its prose and smallest breaking history.
 
 * ``fold``, ``segment``, ``engine``   what a check is, what it sees, how it is run (start with ``fold``)
+* ``columns``                         the arrays behind a segment
 * ``model``                           verdicts, findings, results
 * ``controller``                      one live controller per epoch, stale ones fenced
 * ``leadership``                      leader epochs, one leader per epoch, elections from the ISR

@@ -20,8 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-import numpy as np
-import pyarrow as pa
 
 from checkers.faults_in_force import FaultsInForce
 from checkers.fold import Check, Fold, Grouped, Scan, conclude
@@ -218,10 +216,7 @@ def _check_bundle(plan: _Plan, bundle: _Bundle) -> list[tuple[int, Key, Any]]:
     assert isinstance(checker, Grouped)
     alone = _Plan.of([checker])
     segments = [_rows_for(checker, alone.read(group)) for group in bundle.groups]
-    joined = Segment(
-        pa.concat_tables([segment.table for segment in segments]),
-        np.concatenate([segment.rows for segment in segments]),
-    )
+    joined = Segment.joined(segments)
     return [
         (int(rows.rows[0]), key, checker.check(key, rows))
         for key, rows in joined.by(*checker.keys)

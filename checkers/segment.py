@@ -13,16 +13,17 @@ Every row has a number, its position in the history. Checkers keep row numbers, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from checkers.columns import Columns, Numbers
 from history.events import Event
 
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
+__all__ = ["ALWAYS", "PROOF_ROW", "Key", "Mask", "Numbers", "Segment", "proof"]
+
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Key = tuple[Any, ...]
 
@@ -30,6 +31,8 @@ ALWAYS = ("time", "process", "kind", "seq")
 """Columns that every segment has."""
 
 PROOF_ROW = "row"
+MAX_DISTINCT = 2**40
+"""Keys that are numbered without gaps only when there might be more of them than this."""
 
 
 def proof(row: int) -> dict[str, Any]:
@@ -40,60 +43,47 @@ def proof(row: int) -> dict[str, Any]:
 class Segment:
     """Rows of a history, in history order. Its arrays must not be written to."""
 
-    def __init__(self, table: pa.Table, rows: Numbers) -> None:
-        self.table = table
+    def __init__(self, columns: Columns, rows: Numbers) -> None:
+        self.columns = columns
         self.rows = rows
         """The row number of each row, in the whole history."""
-        self._numbers: dict[tuple[str, int], Numbers] = {}
-        self._codes: dict[str, tuple[Numbers, list[str]]] = {}
         self._only: dict[tuple[frozenset[str], frozenset[str]], Segment] = {}
 
     @classmethod
     def starting_at(cls, table: pa.Table, first_row: int) -> Segment:
         """A segment of consecutive rows, the first of which has this number."""
-        return cls(table, np.arange(first_row, first_row + table.num_rows, dtype=np.int64))
+        rows = np.arange(first_row, first_row + table.num_rows, dtype=np.int64)
+        return cls(Columns.of(table), rows)
+
+    @classmethod
+    def joined(cls, segments: Sequence[Segment]) -> Segment:
+        """The rows of all of them, which have the same columns, one after the other."""
+        if len(segments) == 1:
+            return segments[0]
+        table = pa.concat_tables([segment.table for segment in segments])
+        return cls(Columns.of(table), np.concatenate([segment.rows for segment in segments]))
 
     def __len__(self) -> int:
         return len(self.rows)
 
+    @property
+    def table(self) -> pa.Table:
+        """All rows and columns."""
+        return pa.table({name: self.columns.arrow(name) for name in self.columns.names})
+
     def numbers(self, name: str, missing: int = -1) -> Numbers:
         """An integer column, with ``missing`` where it is unset."""
-        if (name, missing) not in self._numbers:
-            if name in self.table.column_names:
-                column = pc.fill_null(self.table.column(name), missing)
-                array = np.asarray(column.to_numpy(), dtype=np.int64)
-            else:
-                array = np.full(len(self), missing, dtype=np.int64)
-            self._numbers[name, missing] = array
-        return self._numbers[name, missing]
+        return self.columns.numbers(name, missing)
 
     def codes(self, name: str) -> tuple[Numbers, list[str]]:
         """A column of words as (codes, words): row ``i`` says ``words[codes[i]]``; −1 where it is
-        unset.
+        unset. There may be words that no row says.
         """
-        if name not in self._codes:
-            if name not in self.table.column_names:
-                self._codes[name] = (np.full(len(self), -1, dtype=np.int64), [])
-            else:
-                array = self.table.column(name).unify_dictionaries().combine_chunks()
-                if isinstance(array, pa.ChunkedArray):
-                    array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([])
-                if not pa.types.is_dictionary(array.type):
-                    array = array.cast(pa.string()).dictionary_encode()
-                codes = pc.fill_null(array.indices, -1).to_numpy(zero_copy_only=False)
-                self._codes[name] = (codes.astype(np.int64), array.dictionary.to_pylist())
-        return self._codes[name]
+        return self.columns.codes(name)
 
     def values(self, name: str) -> list[Any]:
         """Any column as Python values, ``None`` where it is unset."""
-        if name not in self.table.column_names:
-            return [None] * len(self)
-        column = self.table.column(name)
-        if pa.types.is_dictionary(column.type):
-            codes, words = self.codes(name)
-            lookup = [*words, None]
-            return [lookup[code] for code in codes.tolist()]
-        return column.to_pylist()  # type: ignore[no-any-return]
+        return self.columns.values(name)
 
     def is_kind(self, *kinds: str) -> Mask:
         """For each row, whether it is of one of these kinds."""
@@ -110,12 +100,13 @@ class Segment:
 
         The answer is kept: many checkers ask for the same kinds.
         """
-        names = self.table.column_names
-        wanted = frozenset(names if columns is None else (*ALWAYS, *columns))
+        wanted = frozenset(self.columns.names if columns is None else (*ALWAYS, *columns))
         chosen = frozenset(str(kind) for kind in kinds)
         if (chosen, wanted) not in self._only:
-            part = Segment(self.table.select([name for name in names if name in wanted]), self.rows)
-            self._only[chosen, wanted] = part.where(self.is_word("kind", chosen))
+            names = tuple(name for name in self.columns.names if name in wanted)
+            positions = np.flatnonzero(self.is_word("kind", chosen))
+            kept = self.columns.part(len(positions), positions, names)
+            self._only[chosen, wanted] = Segment(kept, self.rows[positions])
         return self._only[chosen, wanted]
 
     def where(self, mask: Mask) -> Segment:
@@ -126,18 +117,20 @@ class Segment:
 
     def take(self, positions: Numbers) -> Segment:
         """The rows at these positions of this segment (not row numbers), in the order given."""
-        return Segment(self.table.take(pa.array(positions)), self.rows[positions])
+        rows = self.rows[positions]
+        return Segment(self.columns.part(len(rows), positions), rows)
 
     def slice(self, start: int, stop: int) -> Segment:
         """The rows at positions ``start`` up to, not including, ``stop``; copies nothing."""
-        return Segment(self.table.slice(start, stop - start), self.rows[start:stop])
+        rows = self.rows[start:stop]
+        return Segment(self.columns.part(len(rows), slice(start, stop)), rows)
 
     def events(self, *columns: str) -> Iterator[tuple[int, Event]]:
         """Yield (row number, event) of every row, with the given columns set, or all that were
         read.
         """
-        names = dict.fromkeys((*ALWAYS, *(columns or self.table.column_names)))
-        present = [name for name in names if name in self.table.column_names]
+        names = dict.fromkeys((*ALWAYS, *(columns or self.columns.names)))
+        present = [name for name in names if name in self.columns.names]
         for row, values in zip(
             self.rows.tolist(),
             zip(*(self.values(name) for name in present), strict=True),
@@ -160,33 +153,28 @@ class Segment:
         starts = np.concatenate(([0], changes))
         stops = np.concatenate((changes, [len(self)]))
         if len(np.unique(group[starts])) == len(starts):
+            firsts = starts
             pieces = [self.slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
         else:
             order = np.argsort(group, kind="stable")
             cuts = np.flatnonzero(np.diff(group[order])) + 1
             positions = sorted(np.split(order, cuts), key=lambda piece: int(piece[0]))
+            firsts = np.array([piece[0] for piece in positions])
             pieces = [self.take(piece) for piece in positions]
-        for piece in pieces:
-            first = piece.slice(0, 1)
-            yield tuple(first.values(name)[0] for name in columns), piece
+        said = self.take(firsts)
+        keys = zip(*(said.values(name) for name in columns), strict=True)
+        yield from zip(keys, pieces, strict=True)
 
     def _group_numbers(self, columns: tuple[str, ...]) -> Numbers:
         """One number per row, equal for equal keys."""
         group = np.zeros(len(self), dtype=np.int64)
+        distinct = 1
         for name in columns:
-            codes = self._dense_codes(name)
-            group = group * (int(codes.max()) + 1) + codes
-            group = np.unique(group, return_inverse=True)[1].astype(np.int64)
+            codes = self.columns.dense_codes(name)
+            here = int(codes.max()) + 1
+            if distinct * here > MAX_DISTINCT:
+                group = np.unique(group, return_inverse=True)[1].astype(np.int64)
+                distinct = int(group.max()) + 1
+            group = group * here + codes
+            distinct *= here
         return group
-
-    def _dense_codes(self, name: str) -> Numbers:
-        """Small numbers from 0, equal for equal values of the column; unset has a number of its
-        own.
-        """
-        if name in self.table.column_names and pa.types.is_integer(
-            self.table.schema.field(name).type
-        ):
-            unset = np.iinfo(np.int64).min
-            inverse = np.unique(self.numbers(name, unset), return_inverse=True)[1]
-            return inverse.astype(np.int64)
-        return self.codes(name)[0] + 1

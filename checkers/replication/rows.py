@@ -25,8 +25,8 @@ def partitions(segment: Segment) -> Iterator[tuple[TopicKey, Segment]]:
 
 def members(high_watermarks: Segment) -> tuple[Numbers, Numbers]:
     """Return (position, broker) for each member of each row's maximal ISR, its committed ISR where that is unset."""
-    names = high_watermarks.table.column_names
-    lists = [high_watermarks.table.column(name) for name in ("maximal_isr", "isr") if name in names]
+    names = [name for name in ("maximal_isr", "isr") if name in high_watermarks.columns.names]
+    lists = [high_watermarks.columns.arrow(name) for name in names]
     if not lists:
         nothing = np.zeros(0, dtype=np.int64)
         return nothing, nothing
