@@ -4,6 +4,7 @@ Findings are data that checkers made; this package only renders them, and draws 
 
 * ``html``      the page: start here. ``templates/`` holds its markup, style and script
 * ``figures``   series to plotly figures, as plain JSON
+* ``diagram``   the messages between the nodes around a finding, as a sequence diagram
 * ``series``    history to series: faults, phases, controllers, partitions (``clients``: operations)
 * ``sampling``  fewer points that draw the same line
 * ``wording``   what each property promises, and how values are written

@@ -8,10 +8,10 @@ the page forbids the browser every request, so that the page stays the same wher
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import plotly.offline
@@ -25,7 +25,11 @@ from history.events import Kind
 from history.reader import History
 from history.run_directory import RunInfo
 from reports import clients, figures, series, wording
+from reports.diagram import message_diagrams
 from reports.marks import Marks, timeline
+
+MAX_DIAGRAMS: Final = 4
+"""Each costs a pass over the history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class Numbered:
 
     anchor: str
     finding: Finding
+    diagram: Markup | None = None
+    """Who told whom what around it; only the first findings of broken properties have one."""
 
 
 def render(info: RunInfo, outcome: Outcome, history: History) -> str:
@@ -41,7 +47,7 @@ def render(info: RunInfo, outcome: Outcome, history: History) -> str:
     rows = series.read(history)
     run = series.extract(rows)
     operations = clients.operations(rows, run.origin_ns)
-    found = _numbered(outcome)
+    found = _with_diagrams(_numbered(outcome), history, run.origin_ns)
     marks = Marks.of(run, _moments(outcome, run.origin_ns))
     epochs, epochs_left_out = figures.leader_epochs(run, marks)
     drawn = {
@@ -110,6 +116,23 @@ def _numbered(outcome: Outcome) -> list[Numbered]:
     findings = [finding for result in outcome.results for finding in result.findings]
     findings.sort(key=lambda finding: order.index(finding.verdict))
     return [Numbered(f"finding-{n}", finding) for n, finding in enumerate(findings, start=1)]
+
+
+def _with_diagrams(found: list[Numbered], history: History, origin_ns: int) -> list[Numbered]:
+    """Give the first finding of each broken property its message diagram, up to ``MAX_DIAGRAMS``."""
+    firsts: dict[str, Numbered] = {}
+    for one in found:
+        if one.finding.verdict is Verdict.INVALID:
+            firsts.setdefault(one.finding.property, one)
+    chosen = list(firsts.values())[:MAX_DIAGRAMS]
+    drawn = message_diagrams(history, [one.finding for one in chosen], origin_ns=origin_ns)
+    # The diagram escapes every text that it takes from the history.
+    diagrams = {
+        one.anchor: Markup(svg)  # noqa: S704
+        for one, svg in zip(chosen, drawn, strict=True)
+        if svg is not None
+    }
+    return [replace(one, diagram=diagrams.get(one.anchor)) for one in found]
 
 
 def _grouped(found: Iterable[Numbered]) -> list[list[Numbered]]:

@@ -1,0 +1,206 @@
+"""Which events lie near the proof of a finding.
+
+ZooKeeper's rows have an order but no time. They are put where the first broker traced their zxid or a later one: not
+after it, and not before what was traced of smaller zxids.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from checkers.model import Finding
+from checkers.segment import ALWAYS, Mask, Segment
+from history.events import Event, Kind
+from history.reader import History
+from reports.diagram.items import Identity, identity
+
+BEFORE_NS: Final = 8_000_000_000
+"""How long before an event of the proof its causes are looked for."""
+AFTER_NS: Final = 250_000_000
+
+COLUMNS: Final = (
+    *ALWAYS,
+    *("incarnation", "node", "op", "f", "value", "values", "offsets", "acks", "topic", "partition"),
+    *(
+        "controller_id",
+        "controller_epoch",
+        "leader",
+        "leader_epoch",
+        "partition_epoch",
+        "broker_epoch",
+        "isr",
+    ),
+    *("role", "offset", "last_offset", "high_watermark", "log_end_offset", "api", "peer", "error"),
+    *(
+        "session",
+        "zxid",
+        "zk_op",
+        "path",
+        "ephemeral",
+        "fault",
+        "fault_id",
+        "targets",
+        "effect",
+        "detail",
+    ),
+)
+FAULTS: Final = (Kind.FAULT_INVOKE, Kind.FAULT_APPLIED, Kind.FAULT_HEALED)
+_CLUSTER: Final = (
+    *(Kind.BROKER_STARTED, Kind.BROKER_REGISTERED, Kind.SESSION_STATE),
+    *(Kind.CONTROLLER_ELECTED, Kind.CONTROLLER_FAILOVER, Kind.CONTROLLER_RESIGNED),
+    *(
+        Kind.CONTROL_REQUEST_SENT,
+        Kind.CONTROL_REQUEST_HANDLED,
+        Kind.ZNODE_ATTEMPT,
+        Kind.ZNODE_OUTCOME,
+    ),
+)
+_LEADERSHIP: Final = (Kind.LEADER_ELECTED, Kind.BECOME_LEADER, Kind.BECOME_FOLLOWER, Kind.TRUNCATE)
+_PARTITION: Final = (
+    *(Kind.ISR_CHANGE_PROPOSED, Kind.ISR_CHANGE_COMMITTED, Kind.LOG_LOADED, Kind.REPLICA_STOPPED),
+    *(Kind.APPEND, Kind.HIGH_WATERMARK, Kind.PRODUCE_ACKNOWLEDGED),
+    *(Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO),
+)
+_ZOOKEEPER: Final = (Kind.ZNODE, Kind.SESSION_CLOSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """The proof of a finding: its events, and when they happened."""
+
+    events: tuple[Event, ...]
+    proof_times: tuple[int, ...]
+    subject: tuple[str, int] | None
+    """The partition that the proof speaks of, if it is one."""
+    brokers: frozenset[int]
+    """Those that the proof speaks of."""
+    zxids: ZxidClock
+    owners: Mapping[int, str]
+    """ZooKeeper session → the broker that registered in it."""
+
+    @classmethod
+    def of(cls, finding: Finding, clock: ZxidClock, owners: Mapping[int, str]) -> Moments:
+        events = tuple(msgspec.convert(event, Event) for event in finding.events if "kind" in event)
+        times = [clock.time(event) for event in events]
+        partitions = {(e.topic, e.partition) for e in events if e.topic and e.partition is not None}
+        nodes = [number for e in events for number in (e.node, e.peer, e.leader)]
+        return cls(
+            events=events,
+            proof_times=tuple(sorted(time for time in times if time is not None)),
+            subject=min(partitions) if len(partitions) == 1 else None,
+            brokers=frozenset(node for node in nodes if node is not None and node >= 0),
+            zxids=clock,
+            owners=owners,
+        )
+
+    @property
+    def identities(self) -> frozenset[Identity]:
+        return frozenset(map(identity, self.events))
+
+    @property
+    def end(self) -> int:
+        """Up to when events were gathered."""
+        return self.proof_times[-1] + AFTER_NS
+
+    def distance(self, time: int) -> int:
+        """Nanoseconds to the nearest event of the proof."""
+        return min(abs(time - moment) for moment in self.proof_times)
+
+
+class ZxidClock:
+    """When a zxid was committed, as far as those who traced zxids tell."""
+
+    def __init__(self, traced: Sequence[tuple[int, int]]) -> None:
+        ordered = sorted(traced)
+        self._zxids = [zxid for zxid, _ in ordered]
+        # What was traced late says nothing: a later zxid traced before it bounds it better.
+        times = np.array([time for _, time in ordered], dtype=np.int64)
+        self._times = np.minimum.accumulate(times[::-1])[::-1].tolist() if len(times) else []
+
+    @classmethod
+    def of(cls, history: History) -> ZxidClock:
+        traced: list[tuple[int, int]] = []
+        for group in history.row_groups:
+            rows = Segment.starting_at(group.read([*ALWAYS, "zxid"]), group.first_row)
+            time, zxid = rows.numbers("time"), rows.numbers("zxid")
+            own = (time >= 0) & (zxid > 0)
+            traced += zip(zxid[own].tolist(), time[own].tolist(), strict=True)
+        return cls(traced)
+
+    def time(self, event: Event) -> int | None:
+        """Return the event's time; None for one of ZooKeeper's after which nobody traced a zxid."""
+        if event.time >= 0:
+            return event.time
+        position = bisect_left(self._zxids, event.zxid or 0)
+        if event.zxid is None or position == len(self._zxids):
+            return None
+        return int(self._times[position]) - 1
+
+
+def session_owners(history: History) -> dict[int, str]:
+    """Return ZooKeeper session → the broker that said that it is its own."""
+    owners: dict[int, str] = {}
+    for group in history.row_groups:
+        rows = Segment.starting_at(group.read([*ALWAYS, "session"]), group.first_row)
+        for _, event in rows.only([Kind.BROKER_REGISTERED, Kind.CONTROLLER_ELECTED]).events():
+            if event.session is not None:
+                owners[event.session] = event.process
+    return owners
+
+
+def gather(history: History, moments: Moments) -> list[tuple[int, Event]]:
+    """Return (time, event) of what lies near the proof, and of all faults, by time."""
+    found: dict[Identity, tuple[int, Event]] = {}
+    events = [*moments.events, *_near(history, moments)]
+    for event in events:
+        time = moments.zxids.time(event)
+        if time is not None:
+            found.setdefault(identity(event), (time, event))
+    return sorted(found.values(), key=lambda item: (item[0], item[1].process, item[1].seq))
+
+
+def _near(history: History, moments: Moments) -> list[Event]:
+    events: list[Event] = []
+    for group in history.row_groups:
+        rows = Segment.starting_at(group.read(COLUMNS), group.first_row)
+        near = _is_near(rows.numbers("time"), moments.proof_times)
+        own = rows.is_kind(*FAULTS) | (near & rows.is_kind(*_CLUSTER))
+        if moments.subject is None:
+            own |= near & rows.is_kind(*_LEADERSHIP)
+        else:
+            topic, partition = moments.subject
+            subject = rows.is_word("topic", [topic]) & (rows.numbers("partition") == partition)
+            own |= near & subject & rows.is_kind(*_LEADERSHIP, *_PARTITION)
+        events += _plain(rows.where(own))
+        zookeeper = rows.where(rows.is_kind(*_ZOOKEEPER))
+        events += [event for event in _plain(zookeeper) if _matters(event, moments)]
+    return events
+
+
+def _is_near(time: np.ndarray[Any, np.dtype[np.int64]], moments: Sequence[int]) -> Mask:
+    near = np.zeros(len(time), dtype=np.bool_)
+    for moment in moments:
+        near |= (time >= moment - BEFORE_NS) & (time <= moment + AFTER_NS)
+    return near
+
+
+def _matters(event: Event, moments: Moments) -> bool:
+    """Whether one of ZooKeeper's own events is near, and about the subject or about who is there."""
+    time = moments.zxids.time(event)
+    if time is None or not _is_near(np.array([time]), moments.proof_times)[0]:
+        return False
+    if event.kind == Kind.SESSION_CLOSED:
+        return True
+    if moments.subject is not None and (event.topic, event.partition) == moments.subject:
+        return True
+    return event.zk_op == "delete" and bool(event.ephemeral)
+
+
+def _plain(rows: Segment) -> list[Event]:
+    return [event for _, event in rows.events()]
