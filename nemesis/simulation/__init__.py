@@ -4,7 +4,7 @@ The code under test is unmodified; what it touches of the world is simulated. Re
 
 * ``loop``        virtual time, turns of lives, seeded deviations; ``task`` what makes asyncio's sets deterministic
 * ``node``        what kill, pause and resume mean for tasks in one thread
-* ``network``     ordered streams between hosts, links that can be held, delayed and reset; ``transport`` one end
+* ``network``     ordered streams between hosts; ``links`` what can be held, delayed, reset; ``transport`` one end, ``server``
 * ``disk``        files with a page cache, torn and lost writes; ``clock`` wall clocks that skew and drift
 * ``zookeeper``   an ensemble with sessions, watches and a transaction log
 * ``codec``       messages that cross by reference instead of being encoded

@@ -4,10 +4,11 @@ Time stands still while anything can run, then jumps to the next deadline: a min
 Deadlines are a heap of (virtual seconds, count), so equal ones fire in the order in which they were set.
 
 Each life (``node``) has its own first-in-first-out queue, as asyncio promises inside a process. The lives that have
-something to run take turns in the order in which they woke; a turn runs what its queue held when it began, as one
-iteration of a real loop does. A seeded ``Schedule`` deviates from that order: now and then, whose turn it is stalls
-for some virtual time, as a process does that the scheduler preempts, while the others run on. One number is drawn per
-turn whether deviations are allowed or not, so that switching some off (to shrink a run) leaves the draws as they were.
+something to run do so in the order in which they woke, each until it waits: how many steps it takes in between, which
+differs between versions of asyncio, is then nothing to the others. A seeded ``Schedule`` deviates from that order: now
+and then a life that is woken (by a timer, by bytes) stalls for some virtual time, as a process does that gets no
+processor, while the others run on. One number is drawn per such wake whether deviations are allowed or not, so that
+switching some off (to shrink a run) leaves the others' draws as they were.
 
 Automatic garbage collection is off while the loop runs: a cycle's finalizers would run at moments that differ between
 interpreters. What asyncio leaves to chance elsewhere is fixed in ``task`` (hashes, names of tasks).
@@ -61,7 +62,7 @@ class LivelockError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How often a turn deviates from first-in-first-out, and until when (virtual seconds)."""
+    """Which share of wakes is stalled, and until when (virtual seconds)."""
 
     seed: int = 0
     deviation_rate: float = 0.0
@@ -82,6 +83,8 @@ class Connector(Protocol):
         self, protocol_factory: Callable[[], asyncio.BaseProtocol], host: str | None, port: int
     ) -> AbstractServer: ...
 
+    def close(self) -> None: ...
+
 
 class SimulationLoop(asyncio.BaseEventLoop):
     """The loop. Close it at the end: that disposes of the lives that are left, without running their ``finally``."""
@@ -96,7 +99,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self.harness = Life("harness", "127.0.0.1", 0)
         """The queue of the code outside of the system; it belongs to no context."""
         self.deviations = 0
-        """How many turns were stalled."""
+        """How many wakes were stalled."""
         self.callbacks = 0
         """How many callbacks ran."""
         self._now = 0.0
@@ -233,7 +236,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         return self._is_running
 
     def stop(self) -> None:
-        """End the run after the present turn."""
+        """End the run after the present batch of callbacks."""
         self._is_stopping = True
 
     def run_forever(self) -> None:
@@ -257,8 +260,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
                 gc.enable()
 
     def _run(self) -> None:
-        runnable, harness, draw = self._runnable, self.harness, self._draw
-        rate, until = self._schedule.deviation_rate, self._schedule.deviate_until_s
+        runnable = self._runnable
         quiet_at = self.callbacks
         while not self._is_stopping:
             if self._heap and self._heap[0][0] <= self._now:
@@ -269,20 +271,15 @@ class SimulationLoop(asyncio.BaseEventLoop):
                 self._advance()
                 continue
             life = runnable.popleft()
-            if life is not harness and not life.is_stopped:
-                drawn = draw()
-                if drawn < rate and self._now < until:
-                    self._stall(life, drawn / rate)
-                    continue
-            self._take_turn(life)
+            self._run_batch(life)
             if self._failure is not None:
                 failure, self._failure = self._failure, None
                 raise failure
             if self.callbacks - quiet_at > LIVELOCK_CALLBACKS:
                 self._raise_livelock(life)
 
-    def _take_turn(self, life: Life) -> None:
-        """Run what the life's queue holds now; what that adds waits for the next turn."""
+    def _run_batch(self, life: Life) -> None:
+        """Run what the life's queue holds now, as one iteration of a real loop does; then it is its turn again."""
         ready = life.ready
         try:
             count = len(ready)
@@ -302,7 +299,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
                     self._report(life, handle, error)
         finally:
             if ready and not life.is_stopped:
-                self._runnable.append(life)
+                self._runnable.appendleft(life)
             else:
                 life.is_queued = False
 
@@ -326,8 +323,9 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self.wake(life)
 
     def _fire(self) -> None:
-        """Give every timer that is due to its life."""
+        """Give every timer that is due to its life, and draw whether a life that this wakes is to stall."""
         heap, now = self._heap, self._now
+        schedule = self._schedule
         while heap and heap[0][0] <= now:
             timer = heappop(heap)[2]
             if timer.is_cancelled:
@@ -335,9 +333,15 @@ class SimulationLoop(asyncio.BaseEventLoop):
                 continue
             life = timer.life
             life.ready.append(timer)
-            if not life.is_queued and not life.is_stopped:
-                life.is_queued = True
-                self._runnable.append(life)
+            if life.is_queued or life.is_stopped:
+                continue
+            life.is_queued = True
+            if life is not self.harness:
+                drawn = self._draw()
+                if drawn < schedule.deviation_rate and now < schedule.deviate_until_s:
+                    self._stall(life, drawn / schedule.deviation_rate)
+                    continue
+            self._runnable.append(life)
 
     def _advance(self) -> None:
         """Jump to the next deadline of anybody who lives."""
@@ -380,6 +384,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
             if not task.life.is_dead:
                 task.life.is_dead = task.life.is_stopped = True
                 self.bury(task.life)
+        if self.network is not None:
+            self.network.close()
         while self._graves:
             _dispose(self._graves.pop())
         super().close()
