@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -20,7 +21,7 @@ import reports
 from checkers import select
 from checkers.engine import check
 from checkers.model import Outcome
-from history.events import Event
+from history.events import Event, Kind
 from history.ingest import ingest
 from history.memory import history_of
 from history.run_directory import RunDirectory, RunInfo
@@ -50,6 +51,8 @@ __all__ = [
     "trace_hash",
 ]
 
+MEASURED: Final = frozenset({Kind.FAULT_APPLIED.value, Kind.FAULT_HEALED.value})
+
 
 @dataclass(frozen=True, kw_only=True)
 class Simulated:
@@ -61,7 +64,7 @@ class Simulated:
     """Every event with its file, in the order of time; ZooKeeper's come last."""
     phases: tuple[str, ...]
     issued: tuple[str, ...]
-    """The steps of client processes that issued an operation, in order: ``SimulationOrder.operations`` selects from them."""
+    """The steps of client processes that issued an operation, in order; ``SimulationOrder.operations`` selects some."""
     deviations: int
     """Turns that were late."""
     virtual_s: float
@@ -194,12 +197,18 @@ def runtime_config(order: SimulationOrder) -> SimulationRuntimeConfig:
     )
 
 
-def trace_hash(entries: Sequence[Entry]) -> str:
-    """Return the hash over all events in their order, ZooKeeper's included."""
+def trace_hash(entries: Sequence[Entry], *, with_sizes: bool = True) -> str:
+    """Return the hash over all events in their order, ZooKeeper's included.
+
+    Without sizes it is the same for either codec: what faults measured (bytes held, for instance) is left out.
+    """
     encode = msgspec.json.Encoder().encode
     hashed = TraceHash()
     for entry in entries:
-        hashed.add(encode(entry.event))
+        event = entry.event
+        if not with_sizes and event.kind in MEASURED:
+            event = msgspec.structs.replace(event, detail=None)
+        hashed.add(encode(event))
     return hashed.hexdigest()
 
 

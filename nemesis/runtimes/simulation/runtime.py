@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,7 @@ class SimulationRuntime:
         self._network.register(HARNESS_HOST, "harness")
         self._nodes: dict[str, Node] = {}
         for node in [*self.zookeepers, *self.brokers, *self.clients]:
-            self._network.register(host_of(node), node)
+            self._network.register(host_of(node), node, speaks_kafka=node in self.brokers)
             self._nodes[node] = Node(loop, node, host_of(node))
         self._by_reference = ByReferenceCodec()
         self._disks = {node: SimulatedDisk() for node in self.brokers}
@@ -189,7 +189,7 @@ class SimulationRuntime:
 
     async def counters(self, links: frozenset[Link]) -> dict[Link, LinkCounters]:
         """Return what each link has forwarded and held since the start, in bytes."""
-        return {link: self._network.counters(link) for link in sorted(links, key=_link_order)}
+        return self._network.counters(links)
 
     async def probe(self, source: str, target: str, *, timeout_s: float) -> bool:
         """Whether a request from source's address reaches target and its reply comes back in time."""
@@ -224,6 +224,33 @@ class SimulationRuntime:
     def is_alive(self, node: str) -> bool:
         """Whether the node has a life (a paused one does)."""
         return self._nodes[node].is_alive
+
+    async def power_cut(self, node: str) -> dict[str, Any]:
+        """Kill the node and lose what its disk had not synced; returns what both did."""
+        killed = await self.kill(node)
+        return killed | asdict(self._disks[node].power_cut(self._power))
+
+    async def fill_disk(self, node: str) -> dict[str, Any]:
+        """Let the node's disk take no more; returns what a probe of it meets, by operation."""
+        self._disks[node].fill()
+        return self._disks[node].probe()
+
+    async def fail_disk(self, node: str) -> dict[str, Any]:
+        """Let the node's disk fail with EIO; returns what a probe of it meets, by operation."""
+        self._disks[node].fail()
+        return self._disks[node].probe()
+
+    async def heal_disk(self, node: str) -> dict[str, Any]:
+        """End both; returns what a probe meets now, and ``refused``: how many calls had failed, by errno."""
+        refused = self._disks[node].heal()
+        return self._disks[node].probe() | {"refused": dict(sorted(refused.items()))}
+
+    async def skew_clock(self, node: str, *, offset_ms: int, drift: float) -> dict[str, Any]:
+        """Step the node's wall clock and let it drift from now on; returns what it then says."""
+        clock = self._clocks[node]
+        clock.skew(offset_ms)
+        clock.drift(drift)
+        return {"offset_ms": clock.offset_ms, "drift": clock.rate}
 
     async def collect(self) -> None:
         """Put ZooKeeper's committed transactions into the record."""
@@ -278,7 +305,3 @@ class SimulationRuntime:
         finally:
             connection.close()
         return True
-
-
-def _link_order(link: Link) -> tuple[str, str, int]:
-    return link.source, link.target, -1 if link.api_key is None else link.api_key

@@ -1,0 +1,105 @@
+"""A whole simulated run: it is judged, it is the same every time, and a planted bug shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from random import Random
+
+import msgspec
+import pytest
+
+from checkers.model import Verdict
+from history.events import Kind
+from nemesis import scenario
+from nemesis.faults import plan as plans
+from nemesis.simulation.order import SimulationOrder
+from nemesis.simulation.run import Simulated, simulate, trace_hash
+
+TIME_LIMIT_S = 30.0
+
+
+def order(seed: int, **changes: object) -> SimulationOrder:
+    chosen = scenario.override(
+        scenario.load("partition-controller"), runtime="simulation", time_limit_s=TIME_LIMIT_S
+    )
+    plan = plans.derive(
+        Random(f"{seed}/plan"),
+        chosen.plan_settings(),
+        start_s=chosen.phases.warm_up_s,
+        end_s=chosen.faults_end_s,
+    )
+    return replace(SimulationOrder(scenario=chosen, seed=seed, plan=plan), **changes)
+
+
+@cache
+def simulated(seed: int) -> Simulated:
+    return simulate(order(seed))
+
+
+def test_the_reference_keeps_its_promises_and_much_was_seen() -> None:
+    run = simulated(1)
+    assert run.outcome.verdict is Verdict.VALID, run.outcome.problems
+    assert len(run.outcome.results) == 22
+    kinds = {event.kind for event in run.events}
+    assert {Kind.LEADER_ELECTED, Kind.HIGH_WATERMARK, Kind.FAULT_APPLIED, Kind.ZNODE} <= kinds
+    assert len(run.issued) > 500
+
+
+def test_time_grows_from_event_to_event() -> None:
+    times = [
+        event.time for event in simulated(1).events if event.kind != Kind.ZNODE and event.time >= 0
+    ]
+    assert all(earlier < later for earlier, later in pairwise(times))
+
+
+def test_the_same_seed_gives_the_same_run_in_one_process() -> None:
+    again = simulate(order(1))
+    assert again.trace_hash == simulated(1).trace_hash
+    assert [e.event for e in again.entries] == [e.event for e in simulated(1).entries]
+
+
+def test_another_seed_gives_another_run() -> None:
+    assert simulated(1).trace_hash != simulate(order(2)).trace_hash
+
+
+@pytest.mark.parametrize("hash_seed", ["0", "4711"])
+def test_the_same_seed_gives_the_same_run_in_a_fresh_interpreter(hash_seed: str) -> None:
+    program = (
+        "import json, sys\n"
+        "from tests.nemesis.simulation.test_run import order, simulate\n"
+        "print(simulate(order(1)).trace_hash)\n"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
+    )
+    assert result.stdout.split()[-1] == simulated(1).trace_hash
+
+
+def test_the_codec_changes_nothing_but_sizes() -> None:
+    real = simulate(order(1, real_codec=True))
+    assert real.outcome.verdict is simulated(1).outcome.verdict
+    assert trace_hash(real.entries, with_sizes=False) == trace_hash(
+        simulated(1).entries, with_sizes=False
+    )
+
+
+def test_operations_that_are_not_asked_for_are_not_issued() -> None:
+    wanted = frozenset(simulated(1).issued[:40:2])
+    run = simulate(order(1, operations=wanted))
+    assert set(run.issued) <= wanted
+    assert len(run.issued) > 10
+    sends = [event for event in run.events if event.kind == Kind.INVOKE and event.f == "send"]
+    assert 0 < len(sends) <= len(wanted)
+
+
+def test_an_order_survives_json() -> None:
+    """What a run directory keeps is plain data."""
+    config = json.loads(json.dumps(msgspec.to_builtins(order(1).scenario)))
+    assert msgspec.convert(config, scenario.Scenario) == order(1).scenario
