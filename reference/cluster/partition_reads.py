@@ -8,7 +8,7 @@ the answer holds no records but the point where the two logs part (KIP-595's tru
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
 
@@ -33,8 +33,7 @@ EARLIEST_TIMESTAMP = -2
 EARLIEST_LOCAL_TIMESTAMP = -4
 
 
-@dataclass(frozen=True, slots=True)
-class LogReadInfo:
+class LogReadInfo(NamedTuple):
     """What one read found; the offsets are those before the read had any effect."""
 
     records: bytes

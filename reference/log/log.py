@@ -224,6 +224,8 @@ class Log:
                 f"{self.topic_partition} holds offsets {self.log_start_offset} to"
                 f" {self.log_end_offset} (exclusive), not {start_offset}"
             )
+        if start_offset >= upper_bound_offset:
+            return b""
         with self._storage_errors("reading"):
             return self._segment_of(start_offset).read(
                 start_offset, max_bytes, upper_bound_offset, min_one_message=min_one_message
@@ -342,6 +344,9 @@ class Log:
 
     def _segment_of(self, offset: int) -> LogSegment:
         """The one with the largest base offset that is not above the offset; most reads want the last one."""
+        last = self._segments[-1]
+        if last.base_offset <= offset:
+            return last
         return next(s for s in reversed(self._segments) if s.base_offset <= offset)
 
     def _load_segments(self) -> list[LogSegment]:

@@ -116,7 +116,9 @@ class LogSegment:
                 if not min_one_message:
                     return b""
                 end = start + self._header_at(start).size_in_bytes
-        return self._disk.read(self._path, start, end - start)
+        data = self._disk.read(self._path, start, end - start)
+        self._checked_header(data, 0, start)
+        return data
 
     def position_of(self, offset: int) -> int:
         """Return where the batch that holds the offset starts; the size when all batches end before it."""
@@ -124,6 +126,9 @@ class LogSegment:
             return self.size
         if offset <= self.base_offset:
             return 0
+        recent = self._index.recent_position(offset)
+        if recent is not None:
+            return recent
         for header in self._walk(self._index.floor_of_offset(offset)):
             if header.last_offset >= offset:
                 return header.position

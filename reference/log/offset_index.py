@@ -5,6 +5,9 @@ An entry (last offset of a batch, position of the batch) is added for the first 
 there. In memory while the segment is written to, on disk once it is rolled or closed; rebuilt from the batches when
 the file is missing or does not fit.
 
+Of the batches written last every position is known as well, though only in memory: that is where nearly everybody
+reads, and a walk over headers would cost more than the read.
+
 On disk: 8 bytes per entry, big-endian: offset relative to the segment's base, position; both int32.
 """
 
@@ -19,6 +22,8 @@ INDEX_INTERVAL_BYTES: Final = 4096
 """Kafka's default of index.interval.bytes."""
 MAX_RELATIVE_OFFSET: Final = 2**31 - 1
 _ENTRY: Final = Struct(">ii")
+_RECENT_BATCHES: Final = 128
+"""Of so many batches at least the position is kept, of twice as many at most."""
 
 
 class OffsetIndex:
@@ -29,6 +34,8 @@ class OffsetIndex:
         self._offsets = array("q")
         self._positions = array("q")
         self._next_entry_at = INDEX_INTERVAL_BYTES
+        self._recent_offsets: list[int] = []
+        self._recent_positions: list[int] = []
 
     def __len__(self) -> int:
         return len(self._offsets)
@@ -39,6 +46,16 @@ class OffsetIndex:
             self._offsets.append(last_offset)
             self._positions.append(position)
             self._next_entry_at = position + INDEX_INTERVAL_BYTES
+        self._recent_offsets.append(last_offset)
+        self._recent_positions.append(position)
+        if len(self._recent_offsets) > 2 * _RECENT_BATCHES:
+            del self._recent_offsets[:_RECENT_BATCHES], self._recent_positions[:_RECENT_BATCHES]
+
+    def recent_position(self, offset: int) -> int | None:
+        """Return the position of the batch that holds the offset if it is among the last ones, else None."""
+        at = bisect_left(self._recent_offsets, offset)
+        # Of the oldest one kept it is not known where it begins.
+        return self._recent_positions[at] if 0 < at < len(self._recent_offsets) else None
 
     def floor_of_offset(self, offset: int) -> int:
         """Return the position of a batch at or before the one that holds the offset."""
@@ -54,6 +71,8 @@ class OffsetIndex:
         """Forget the batches from this position on."""
         at = bisect_left(self._positions, size)
         del self._offsets[at:], self._positions[at:]
+        recent = bisect_left(self._recent_positions, size)
+        del self._recent_offsets[recent:], self._recent_positions[recent:]
         last = self._positions[-1] if self._positions else 0
         self._next_entry_at = last + INDEX_INTERVAL_BYTES
 

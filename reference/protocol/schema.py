@@ -4,6 +4,9 @@ kio has one frozen dataclass per message, struct and version. The fields carry t
 version does not have is simply not a field of its class. ``build`` therefore drops values that the version cannot
 say, which is what Kafka's own generated code does with *ignorable* fields; callers pass the non-ignorable ones only
 where the version has them.
+
+``maker`` makes entities at less than half the cost of their class. A frozen dataclass sets each field through
+``object.__setattr__``; its twin of the same slots is not frozen, and becomes an entity when it is complete.
 """
 
 from __future__ import annotations
@@ -78,10 +81,39 @@ def item_class(entity: type[Any], field: str) -> type[Any]:
     raise LookupError(f"{entity.__module__}.{entity.__name__} has no structs named {field}")
 
 
+@cached
+def maker(entity: type[Any]) -> Callable[..., Any]:
+    """A function that makes instances of ``entity`` from its fields, as the class itself does; not from others."""
+    twin: Any = dataclasses.make_dataclass(
+        entity.__name__,
+        [(field.name, Any, _field_like(field)) for field in dataclasses.fields(entity)],
+        slots=True,
+        kw_only=True,
+        eq=False,
+        repr=False,
+    )
+
+    def make(**values: Any) -> Any:
+        made = twin(**values)
+        made.__class__ = entity
+        return made
+
+    return make
+
+
+def _field_like(field: dataclasses.Field[Any]) -> Any:
+    """With the same default and nothing else."""
+    if field.default is not dataclasses.MISSING:
+        return dataclasses.field(default=field.default)
+    return dataclasses.field()
+
+
 def build(entity: type[Any], **values: Any) -> Any:
     """An instance of ``entity`` from those values that its version has."""
     names = field_names(entity)
-    return entity(**{name: value for name, value in values.items() if name in names})
+    if not values.keys() <= names:
+        values = {name: value for name, value in values.items() if name in names}
+    return maker(entity)(**values)
 
 
 def build_items(entity: type[Any], field: str, items: Iterable[dict[str, Any]]) -> tuple[Any, ...]:

@@ -37,25 +37,24 @@ class DelayedOperationPurgatory:
         """Wait until the operation completes (True) or the time is up (False)."""
         if operation.try_complete():
             return True
-        waiting = _Waiting(operation, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(operation, loop.create_future())
         watched = tuple(keys)
         for key in watched:
             self._watchers.setdefault(key, {})[waiting] = None
+        time_is_up = loop.call_later(timeout_s, waiting.finish, False)
         try:
-            async with asyncio.timeout(timeout_s):
-                await waiting.done
-        except TimeoutError:
-            return waiting.done.done() and not waiting.done.cancelled()
+            return await waiting.is_complete
         finally:
+            time_is_up.cancel()
             for key in watched:
                 self._forget(key, waiting)
-        return True
 
     def check_and_complete(self, key: TopicPartition) -> None:
         """Try every operation that watches ``key``; called after its state changed and was traced."""
         for waiting in tuple(self._watchers.get(key, ())):
-            if not waiting.done.done() and waiting.operation.try_complete():
-                waiting.done.set_result(None)
+            if not waiting.is_complete.done() and waiting.operation.try_complete():
+                waiting.finish(True)
 
     def _forget(self, key: TopicPartition, waiting: _Waiting) -> None:
         watchers = self._watchers.get(key)
@@ -68,6 +67,13 @@ class DelayedOperationPurgatory:
 class _Waiting:
     """One operation and the future that its caller awaits; equal only to itself."""
 
-    def __init__(self, operation: DelayedOperation, done: asyncio.Future[None]) -> None:
+    __slots__ = ("is_complete", "operation")
+
+    def __init__(self, operation: DelayedOperation, is_complete: asyncio.Future[bool]) -> None:
         self.operation = operation
-        self.done = done
+        self.is_complete = is_complete
+
+    def finish(self, is_complete: bool) -> None:  # noqa: FBT001  # the only argument of a timer
+        """The first word counts."""
+        if not self.is_complete.done():
+            self.is_complete.set_result(is_complete)
