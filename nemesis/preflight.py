@@ -180,16 +180,21 @@ def prepare(options: RunOptions) -> Order:
     )
     order = _with_plan(order, options.plan)
     _check_workload(chosen)
-    capabilities = order.capabilities()
-    for planned in order.plan:
-        if planned.fault.capability not in capabilities:
-            raise FaultUnsupported(
-                f"the runtime {chosen.runtime} cannot do {planned.fault.name}: "
-                f"it can {', '.join(sorted(capabilities))}"
-            )
+    _require_support(order, kinds=chosen.faults.kinds if options.plan is None else ())
     _check_store(options.store)
     doctor.require(options.store, is_simulated=order.is_simulated)
     return order
+
+
+def _require_support(order: Order, *, kinds: Sequence[str]) -> None:
+    """Raise ``FaultUnsupported`` for a fault of the plan, or one of these kinds, that the runtime cannot do."""
+    capabilities = order.capabilities()
+    for name in [*(planned.fault.name for planned in order.plan), *kinds]:
+        if FAULTS[name].capability not in capabilities:
+            able = [other for other, fault in FAULTS.items() if fault.capability in capabilities]
+            raise FaultUnsupported(
+                f"the runtime {order.scenario.runtime} cannot do {name}: it can {', '.join(able)}"
+            )
 
 
 def place(order: Order, command_line: Sequence[str]) -> RunDirectory:

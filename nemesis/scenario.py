@@ -16,7 +16,7 @@ import yaml
 from msgspec import Meta
 
 from nemesis.errors import UsageError
-from nemesis.faults import FAULTS
+from nemesis.faults import DEFAULT_KINDS, FAULTS
 from nemesis.faults.base import DrawRange
 from nemesis.faults.episodes import EPISODES
 from nemesis.faults.plan import PlanSettings
@@ -63,7 +63,7 @@ class WorkloadSettings(_Strict, frozen=True, kw_only=True):
 
 
 class FaultSettings(_Strict, frozen=True, kw_only=True):
-    kinds: Annotated[tuple[str, ...], Meta(min_length=1)] = tuple(FAULTS)
+    kinds: Annotated[tuple[str, ...], Meta(min_length=1)] = DEFAULT_KINDS
     episodes: tuple[str, ...] = tuple(EPISODES)
     duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
     gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)

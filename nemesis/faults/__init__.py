@@ -1,7 +1,8 @@
 """What is broken, whom it strikes, and how that is measured.
 
 * ``base``        what a fault is: aim, apply, undo, verify (start here)
-* ``partition``, ``kill``, ``session``, ``stall``, ``pause``, ``restart``   the faults
+* ``partition``, ``kill``, ``session``, ``stall``, ``pause``, ``restart``   the faults of every runtime
+* ``power_cut``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own
 * ``grudge``      shapes of a partition, pure and seeded
 * ``targets``     symbolic targets, resolved when a fault strikes
 * ``plan``        what strikes when: derived from the seed, or read from a file; ``episodes`` the recipes it draws
@@ -16,19 +17,38 @@ from types import MappingProxyType
 from typing import Final
 
 from nemesis.faults.base import Fault
+from nemesis.faults.clock import ClockSkew
+from nemesis.faults.disk import DiskFailure, DiskFull
 from nemesis.faults.kill import Kill, KillController
 from nemesis.faults.partition import Partition
 from nemesis.faults.pause import Pause
+from nemesis.faults.power_cut import PowerCut
 from nemesis.faults.restart import Restart
 from nemesis.faults.session import ExpireSession
 from nemesis.faults.stall import StallFollower
+from nemesis.runtimes.base import EVERYWHERE
 
-__all__ = ["FAULTS", "Fault"]
+__all__ = ["DEFAULT_KINDS", "FAULTS", "Fault"]
 
 FAULTS: Final[Mapping[str, type[Fault]]] = MappingProxyType(
     {
         kind.name: kind
-        for kind in (Partition, KillController, Kill, ExpireSession, StallFollower, Pause, Restart)
+        for kind in (
+            Partition,
+            KillController,
+            Kill,
+            ExpireSession,
+            StallFollower,
+            Pause,
+            Restart,
+            PowerCut,
+            DiskFull,
+            DiskFailure,
+            ClockSkew,
+        )
     }
 )
 """Every fault by the name that ``--faults`` and plan files use."""
+
+DEFAULT_KINDS: Final = tuple(name for name, kind in FAULTS.items() if kind.capability in EVERYWHERE)
+"""The kinds of a scenario that names none: those that every runtime can do. The others must be asked for."""

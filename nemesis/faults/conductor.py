@@ -12,11 +12,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 from history.events import Kind
 from history.recorder import Recorder
+from nemesis.faults import FAULTS
 from nemesis.faults.base import Fault, Measured, Place, Strike, TargetUnresolved
 from nemesis.faults.plan import PlannedFault, PlanSettings, redraw
 from nemesis.runtimes.base import NodeExited
@@ -41,7 +43,7 @@ class Conductor:
         self._place = place
         self._recorder = recorder
         self._plan = plan
-        self._settings = settings
+        self._settings = _only_supported(settings, place)
         self._seed = seed
         self._time_is_over = asyncio.Event()
         self._start = 0.0
@@ -179,6 +181,14 @@ class Conductor:
 
 def _json(detail: dict[str, Any]) -> str:
     return json.dumps(detail, sort_keys=True)
+
+
+def _only_supported(settings: PlanSettings, place: Place) -> PlanSettings:
+    """Leave out what the runtime cannot do: a plan made for another one may be carried out here."""
+    kinds = tuple(
+        kind for kind in settings.kinds if FAULTS[kind].capability in place.runtime.capabilities
+    )
+    return replace(settings, kinds=kinds)
 
 
 def _first(group: ExceptionGroup[Exception]) -> Exception:

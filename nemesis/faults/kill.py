@@ -63,10 +63,13 @@ class KillStrike:
         for node in self.targets:
             self._place.stopped.add(node)
             if runtime.is_alive(node):
-                measured[node] = await runtime.kill(node)
+                measured[node] = await self._end(node)
                 self._dead.append(node)
         dead = [node for node in self._dead if not runtime.is_alive(node)]
         return Measured(is_effective=dead == self.targets, detail=measured)
+
+    async def _end(self, node: str) -> dict[str, Any]:
+        return await self._place.runtime.kill(node)
 
     async def undo(self) -> None:
         exited: NodeExited | None = None

@@ -26,6 +26,22 @@ class Capability(StrEnum):
     RESTART = "restart"
     SESSION = "session"
     STALL = "stall"
+    POWER_CUT = "power-cut"
+    DISK = "disk"
+    CLOCK = "clock"
+
+
+EVERYWHERE = frozenset(
+    {
+        Capability.CUT,
+        Capability.KILL,
+        Capability.PAUSE,
+        Capability.RESTART,
+        Capability.SESSION,
+        Capability.STALL,
+    }
+)
+"""What every runtime can do. The rest needs a node whose power, disk and clock are its own."""
 
 
 class FaultUnsupported(Exception):
@@ -121,8 +137,57 @@ class Runtime(Protocol):
     def is_alive(self, node: str) -> bool:
         """Whether the node's process exists (a paused one does)."""
 
+    async def power_cut(self, node: str) -> dict[str, Any]:
+        """Kill the node, and let its disk lose what was not synced.
+
+        Returns what ``kill`` does, and under ``lost_bytes``, ``lost_names`` and so on what was lost.
+        """
+
+    async def fill_disk(self, node: str) -> dict[str, Any]:
+        """Let the node's disk take no more until ``heal_disk``.
+
+        Returns what a probe of it meets, by operation: ``{"read": None, "write": "ENOSPC", "fsync": None}``.
+        """
+
+    async def fail_disk(self, node: str) -> dict[str, Any]:
+        """Let every operation on the node's disk fail with EIO until ``heal_disk``; returns as ``fill_disk``."""
+
+    async def heal_disk(self, node: str) -> dict[str, Any]:
+        """End both; returns as ``fill_disk``, and under ``refused`` how many calls had failed, by errno."""
+
+    async def skew_clock(self, node: str, *, offset_ms: int, drift: float) -> dict[str, Any]:
+        """Set the node's wall clock that far from true time, gaining ``drift`` seconds in each second from now on.
+
+        Timers are not touched. With 0 and 0 the clock is right again. Returns what the clock then says:
+        ``{"offset_ms": ..., "drift": ...}``.
+        """
+
     async def collect(self) -> None:
         """Bring traces, logs and ZooKeeper's transaction log to the run's record, once the cluster is stopped."""
+
+
+class SharedMachine:
+    """The part of a runtime whose nodes share power, disk and clock with the harness: it refuses to touch them."""
+
+    name: str
+
+    async def power_cut(self, node: str) -> dict[str, Any]:
+        raise self._unsupported(f"cut the power of {node}")
+
+    async def fill_disk(self, node: str) -> dict[str, Any]:
+        raise self._unsupported(f"fill the disk of {node}")
+
+    async def fail_disk(self, node: str) -> dict[str, Any]:
+        raise self._unsupported(f"let the disk of {node} fail")
+
+    async def heal_disk(self, node: str) -> dict[str, Any]:
+        raise self._unsupported(f"heal the disk of {node}")
+
+    async def skew_clock(self, node: str, *, offset_ms: int, drift: float) -> dict[str, Any]:
+        raise self._unsupported(f"set the clock of {node} off by {offset_ms} ms and {drift:g}")
+
+    def _unsupported(self, what: str) -> FaultUnsupported:
+        return FaultUnsupported(f"the runtime {self.name} cannot {what}")
 
 
 class RuntimeFailure(Exception):

@@ -8,7 +8,7 @@ import pytest
 
 from nemesis import scenario
 from nemesis.errors import UsageError
-from nemesis.faults import FAULTS
+from nemesis.faults import DEFAULT_KINDS
 
 
 @pytest.mark.parametrize("name", scenario.names())
@@ -20,7 +20,7 @@ def test_every_scenario_of_ours_is_sound(name: str) -> None:
 
 def test_the_main_job_has_every_fault_and_outlasts_detection() -> None:
     main = scenario.load("partition-controller")
-    assert set(main.faults.kinds) == set(FAULTS)
+    assert set(main.faults.kinds) == set(DEFAULT_KINDS)
     shortest_ms = main.faults.duration_s[0] * 1000
     session_ms = main.broker["zookeeper.session.timeout.ms"]
     lag_ms = main.broker["replica.lag.time.max.ms"]
@@ -49,7 +49,7 @@ def test_a_users_file_is_loaded_by_its_path(tmp_path: Path) -> None:
         ("name: x\ntime_limit_s: 20\nphases: {warm_up_s: 30}", "too short"),
         ("name: x\ntarget: oracle", "unknown target 'oracle': allowed are reference"),
         ("name: x\nruntime: moon", "unknown runtime 'moon': allowed are local"),
-        ("name: x\nfaults: {kinds: [flood]}", "unknown fault 'flood': allowed are expire-session"),
+        ("name: x\nfaults: {kinds: [flood]}", "unknown fault 'flood': allowed are clock-skew"),
         ("name: x\nfaults: {duration_s: [7, 5]}", "the first must not exceed the second"),
         ("name: x\nworkload: {name: chess}", "unknown workload 'chess': allowed are"),
         ("name: x\ncolour: red", "colour"),

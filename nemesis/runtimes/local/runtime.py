@@ -15,7 +15,14 @@ from typing import Any
 
 from nemesis.errors import UsageError
 from nemesis.journal import Journal
-from nemesis.runtimes.base import Address, Capability, Link, LinkCounters, RuntimeFailure
+from nemesis.runtimes.base import (
+    EVERYWHERE,
+    Address,
+    Link,
+    LinkCounters,
+    RuntimeFailure,
+    SharedMachine,
+)
 from nemesis.runtimes.local.addresses import AddressPlan, Lease, take_lease
 from nemesis.runtimes.local.broker_process import broker_place, broker_process
 from nemesis.runtimes.local.links import Links
@@ -50,11 +57,11 @@ class LocalRuntimeConfig:
     """For ZooKeeper, and again for the brokers, to answer."""
 
 
-class LocalRuntime:
+class LocalRuntime(SharedMachine):
     """Implements ``nemesis.runtimes.base.Runtime``. Used by one task at a time for each node."""
 
     name = "local"
-    capabilities = frozenset(Capability)
+    capabilities = EVERYWHERE
 
     def __init__(self, config: LocalRuntimeConfig) -> None:
         """Raises ``UsageError`` when a count, a broker property or the target's name is wrong; starts nothing."""

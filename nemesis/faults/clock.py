@@ -1,0 +1,98 @@
+"""``clock-skew``: the target's wall clock is stepped and drifts, until the time is over.
+
+Time-outs run on the monotonic clock, which is left alone; what depends on the wall clock are timestamps, and nothing
+that Kafka promises may depend on those. Effect: the clock read back says what was asked for. Undone: it is right.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Annotated, Any, ClassVar, Self
+
+from msgspec import Meta
+
+from nemesis.errors import UsageError
+from nemesis.faults import targets
+from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.runtimes.base import Capability
+
+MAX_OFFSET_MS = 86_400_000
+TOLERANCE_MS = 50
+"""A drift goes on between setting a clock and reading it."""
+
+
+class ClockSkew(Fault, frozen=True, kw_only=True):
+    """Set the targets' wall clocks off for ``duration_s``; at least one of offset and drift is not zero."""
+
+    name: ClassVar[str] = "clock-skew"
+    summary: ClassVar[str] = (
+        "a broker's wall clock is stepped and drifts; set right later (simulation)"
+    )
+    capability: ClassVar[Capability] = Capability.CLOCK
+
+    target: str = "one"
+    offset_ms: Annotated[int, Meta(ge=-MAX_OFFSET_MS, le=MAX_OFFSET_MS)] = 0
+    drift: Annotated[float, Meta(ge=-0.9, le=9.0)] = 0.0
+    """Seconds gained in each second; negative when the clock is slow."""
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        return cls(
+            target=rng.choice(["one", "controller", "leader", "all"]),
+            offset_ms=rng.choice([-1, 1]) * round(10 ** rng.uniform(2, 7)),
+            drift=rng.choice([0.0, 0.0, 0.01, -0.01, 0.5, -0.5]),
+            duration_s=durations.draw(rng),
+        )
+
+    def check(self, nodes: frozenset[str]) -> None:
+        targets.check(self.target, nodes)
+        if self.offset_ms == 0 and self.drift == 0:
+            raise UsageError(
+                "clock-skew with offset_ms 0 and drift 0 changes nothing: give one of them"
+            )
+
+    async def aim(self, place: Place, rng: Random) -> ClockStrike:
+        return ClockStrike(place, await targets.resolve(self.target, place, rng), self)
+
+
+class ClockStrike:
+    """One skew that has found its victims."""
+
+    def __init__(self, place: Place, victims: list[str], fault: ClockSkew) -> None:
+        self._place = place
+        self._fault = fault
+        self._skewed: list[str] = []
+        self._reset: dict[str, dict[str, Any]] = {}
+        self.targets = victims
+        self.intent: dict[str, Any] = {"offset_ms": fault.offset_ms, "drift": fault.drift}
+
+    async def apply(self) -> Measured:
+        measured: dict[str, Any] = {}
+        for node in self.targets:
+            self._skewed.append(node)
+            measured[node] = await self._set(node, self._fault.offset_ms, self._fault.drift)
+        is_effective = all(
+            _shows(clock, self._fault.offset_ms, self._fault.drift) for clock in measured.values()
+        )
+        return Measured(is_effective=is_effective, detail=measured)
+
+    async def undo(self) -> None:
+        while self._skewed:
+            node = self._skewed.pop()
+            self._reset[node] = await self._set(node, 0, 0.0)
+
+    async def verify(self) -> Measured:
+        right = [node for node in self.targets if _shows(self._reset.get(node, {}), 0, 0.0)]
+        return Measured(is_effective=right == self.targets, detail=dict(self._reset))
+
+    async def _set(self, node: str, offset_ms: int, drift: float) -> dict[str, Any]:
+        return await self._place.runtime.skew_clock(node, offset_ms=offset_ms, drift=drift)
+
+
+def _shows(clock: dict[str, Any], offset_ms: int, drift: float) -> bool:
+    """Whether a clock read back is as far off as asked for; one that nobody read is not."""
+    if "offset_ms" not in clock:
+        return False
+    if offset_ms and clock["offset_ms"] * offset_ms <= 0:
+        return False
+    return bool(abs(clock["offset_ms"] - offset_ms) <= TOLERANCE_MS and clock.get("drift") == drift)

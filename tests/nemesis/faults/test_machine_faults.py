@@ -1,0 +1,280 @@
+"""Power cuts, disks and clocks: faults of machines, here of some that have a simulated disk and clock each."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import asdict
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from nemesis.errors import UsageError
+from nemesis.faults import FAULTS
+from nemesis.faults.base import DrawRange, Fault, Place, Strike, TargetUnresolved
+from nemesis.faults.clock import ClockSkew
+from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
+from nemesis.faults.disk import DiskFailure, DiskFull
+from nemesis.faults.power_cut import PowerCut
+from nemesis.runtimes.base import EVERYWHERE, NodeExited, SharedMachine
+from nemesis.runtimes.local import LocalRuntime
+from nemesis.simulation.clock import SimulatedWallClock
+from nemesis.simulation.disk import SimulatedDisk
+
+BROKERS = ("broker-1", "broker-2", "broker-3")
+NODES = frozenset(BROKERS)
+
+
+class Time:
+    now_s = 0.0
+
+    def time(self) -> float:
+        return self.now_s
+
+
+class Machines:
+    """Of a runtime what these faults use: a process that may die, a disk and a clock for each broker."""
+
+    brokers = BROKERS
+
+    def __init__(self) -> None:
+        self.time = Time()
+        self.alive = set(BROKERS)
+        self.lives = dict.fromkeys(BROKERS, 1)
+        self.disks = {node: SimulatedDisk() for node in BROKERS}
+        self.clocks = {node: SimulatedWallClock(self.time, 0) for node in BROKERS}
+        self.exits_at_start: set[str] = set()
+
+    def is_alive(self, node: str) -> bool:
+        return node in self.alive
+
+    async def kill(self, node: str) -> dict[str, Any]:
+        self.alive.remove(node)
+        return {"pid": self.lives[node], "dead": True}
+
+    async def restart(self, node: str) -> dict[str, Any]:
+        assert node not in self.alive
+        if node in self.exits_at_start:
+            raise NodeExited(f"{node} exited with code 1")
+        self.alive.add(node)
+        self.lives[node] += 1
+        return {"pid": self.lives[node], "answered": True}
+
+    async def power_cut(self, node: str) -> dict[str, Any]:
+        return await self.kill(node) | asdict(self.disks[node].power_cut(Random(1)))
+
+    async def fill_disk(self, node: str) -> dict[str, Any]:
+        self.disks[node].fill()
+        return self.disks[node].probe()
+
+    async def fail_disk(self, node: str) -> dict[str, Any]:
+        self.disks[node].fail()
+        return self.disks[node].probe()
+
+    async def heal_disk(self, node: str) -> dict[str, Any]:
+        refused = self.disks[node].heal()
+        return self.disks[node].probe() | {"refused": dict(refused)}
+
+    async def skew_clock(self, node: str, *, offset_ms: int, drift: float) -> dict[str, Any]:
+        self.clocks[node].skew(offset_ms)
+        self.clocks[node].drift(drift)
+        return {"offset_ms": self.clocks[node].offset_ms, "drift": self.clocks[node].rate}
+
+
+class View:
+    """A cluster of one partition with the given ISR."""
+
+    def __init__(self, isr: Iterable[int]) -> None:
+        self._isr = tuple(isr)
+
+    async def snapshot(self) -> ClusterSnapshot:
+        state = PartitionState(
+            leader=self._isr[0], leader_epoch=0, isr=self._isr, replicas=(1, 2, 3)
+        )
+        return ClusterSnapshot(partitions={("t", 0): state})
+
+
+def place_of(machines: Any, isr: Iterable[int] = (1, 2, 3)) -> Place:
+    return Place.of(cast("Any", machines), cast("Any", View(isr)))
+
+
+async def struck(fault: Fault, place: Place) -> Strike:
+    strike = await fault.aim(place, Random(1))
+    assert (await strike.apply()).is_effective
+    assert not (await strike.verify()).is_effective
+    return strike
+
+
+async def healed(strike: Strike) -> dict[str, Any]:
+    await strike.undo()
+    verified = await strike.verify()
+    assert verified.is_effective
+    return verified.detail
+
+
+def test_a_power_cut_ends_the_process_and_loses_what_was_not_synced() -> None:
+    async def scene() -> None:
+        machines = Machines()
+        disk = machines.disks["broker-2"]
+        disk.append("f", b"synced")
+        disk.fsync("f")
+        for _ in range(200):
+            disk.append("f", b"unsynced")
+        place = place_of(machines)
+        strike = await PowerCut(target="broker-2").aim(place, Random(1))
+        applied = await strike.apply()
+        assert applied.is_effective
+        assert not machines.is_alive("broker-2")
+        assert "broker-2" in place.stopped
+        lost = applied.detail["broker-2"]["lost_bytes"]
+        assert 0 < lost <= 1600
+        assert disk.contents()["/f"].startswith(b"synced")
+        assert len(disk.contents()["/f"].rstrip(b"\0")) == 6 + 1600 - lost
+        await healed(strike)
+        assert machines.lives["broker-2"] == 2
+        assert not place.stopped
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("isr", "dead", "touched", "is_spared"),
+    [
+        ((1, 2, 3), (), (), False),
+        ((2, 3), (), (), False),
+        ((1, 3), (), (), False),  # not a member itself: nobody counts on what it has
+        ((2,), (), (), True),
+        ((2, 3), ("broker-3",), (), True),
+        ((1, 2, 3), ("broker-3",), ("broker-1",), True),
+        ((1, 2, 3), (), ("broker-1",), False),
+    ],
+)
+def test_a_broker_that_alone_has_what_was_acknowledged_keeps_its_power(
+    isr: tuple[int, ...], dead: tuple[str, ...], touched: tuple[str, ...], is_spared: bool
+) -> None:
+    async def scene() -> None:
+        machines = Machines()
+        machines.alive -= set(dead)
+        place = place_of(machines, isr)
+        place.touched.update(touched)
+        if is_spared:
+            with pytest.raises(TargetUnresolved, match="t-0 has no other unharmed replica"):
+                await PowerCut(target="broker-2").aim(place, Random(1))
+        else:
+            await struck(PowerCut(target="broker-2"), place)
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("fault", "refused"),
+    [(DiskFull(target="broker-1"), "ENOSPC"), (DiskFailure(target="broker-1"), "EIO")],
+)
+def test_a_broken_disk_refuses_calls_and_its_broker_is_bounced_once_it_works(
+    fault: DiskFull, refused: str
+) -> None:
+    async def scene() -> None:
+        machines = Machines()
+        place = place_of(machines)
+        strike = await struck(fault, place)
+        with pytest.raises(OSError, match="f"):
+            machines.disks["broker-1"].append("f", b"data")
+        machines.disks["broker-2"].append("f", b"data")
+        assert machines.lives["broker-1"] == 1
+        detail = await healed(strike)
+        assert detail["disk"]["broker-1"]["refused"] == {refused: 1}
+        machines.disks["broker-1"].append("f", b"data")
+        assert machines.lives == {"broker-1": 2, "broker-2": 1, "broker-3": 1}
+        assert not place.stopped
+
+    asyncio.run(scene())
+
+
+def test_a_broker_that_could_not_bear_its_disk_is_started() -> None:
+    async def scene() -> None:
+        machines = Machines()
+        strike = await struck(DiskFailure(target="broker-1"), place_of(machines))
+        await machines.kill("broker-1")
+        await healed(strike)
+        assert machines.is_alive("broker-1")
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("lost", BROKERS)
+def test_every_disk_is_mended_even_if_a_broker_does_not_come_back(lost: str) -> None:
+    async def scene() -> None:
+        machines = Machines()
+        strike = await struck(DiskFull(target="all"), place_of(machines))
+        machines.exits_at_start.add(lost)
+        with pytest.raises(NodeExited, match=f"{lost} exited"):
+            await strike.undo()
+        assert machines.alive == NODES - {lost}
+        assert all(set(disk.probe().values()) == {None} for disk in machines.disks.values())
+        assert not (await strike.verify()).is_effective
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(("offset_ms", "drift"), [(-3_600_000, 0.0), (0, 0.5), (250, -0.5)])
+def test_a_skewed_clock_is_off_and_then_right_again(offset_ms: int, drift: float) -> None:
+    async def scene() -> None:
+        machines = Machines()
+        clock = machines.clocks["broker-3"]
+        fault = ClockSkew(target="broker-3", offset_ms=offset_ms, drift=drift)
+        strike = await struck(fault, place_of(machines))
+        machines.time.now_s += 2.0
+        assert clock.offset_ms == offset_ms + 2000 * drift
+        await healed(strike)
+        machines.time.now_s += 2.0
+        assert clock.offset_ms == 0
+
+    asyncio.run(scene())
+
+
+class Unmoved(Machines):
+    """Machines on which nothing takes effect."""
+
+    async def power_cut(self, node: str) -> dict[str, Any]:
+        return {"dead": False}
+
+    async def fill_disk(self, node: str) -> dict[str, Any]:
+        return self.disks[node].probe()
+
+    fail_disk = fill_disk
+
+    async def skew_clock(self, node: str, *, offset_ms: int, drift: float) -> dict[str, Any]:
+        return {"offset_ms": 0, "drift": 0.0}
+
+
+@pytest.mark.parametrize(
+    "fault", [PowerCut(), DiskFull(), DiskFailure(), ClockSkew(offset_ms=20), ClockSkew(drift=0.1)]
+)
+def test_what_had_no_effect_says_so(fault: Fault) -> None:
+    async def scene() -> None:
+        strike = await fault.aim(place_of(Unmoved()), Random(1))
+        assert not (await strike.apply()).is_effective
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("kind", [PowerCut, DiskFull, DiskFailure, ClockSkew])
+def test_what_is_drawn_makes_sense_in_a_cluster(kind: type[Fault]) -> None:
+    drawn = [kind.draw(Random(seed), DrawRange(5.0, 7.0)) for seed in range(200)]
+    for fault in drawn:
+        fault.check(NODES)
+        assert 5.0 <= fault.duration_s <= 7.0
+    assert len({getattr(fault, "target", "") for fault in drawn}) >= 3
+
+
+def test_a_clock_that_would_stay_right_is_refused() -> None:
+    with pytest.raises(UsageError, match="offset_ms 0 and drift 0"):
+        ClockSkew(target="one").check(NODES)
+
+
+def test_processes_on_one_machine_have_no_such_faults() -> None:
+    needed = {FAULTS[name].capability for name in ("power-cut", "disk-full", "clock-skew")}
+    assert LocalRuntime.capabilities == EVERYWHERE
+    assert not needed & EVERYWHERE
+    assert issubclass(LocalRuntime, SharedMachine)

@@ -1,0 +1,39 @@
+"""What is refused before anything is started or written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nemesis.preflight import RunOptions, prepare
+from nemesis.runtimes.base import FaultUnsupported
+
+
+def options(tmp_path: Path, *, faults: str | None = None, plan: Path | None = None) -> RunOptions:
+    return RunOptions(
+        scenario="partition-controller",
+        store=tmp_path / "store",
+        runtime="local",
+        seed=1,
+        faults=faults,
+        plan=plan,
+    )
+
+
+@pytest.mark.parametrize("fault", ["power-cut", "disk-full", "disk-failure", "clock-skew"])
+def test_a_kind_that_the_runtime_cannot_do_is_refused_even_if_the_seed_does_not_draw_it(
+    tmp_path: Path, fault: str
+) -> None:
+    words = f"the runtime local cannot do {fault}: it can partition, kill-controller, kill"
+    for faults in (fault, f"partition,kill,pause,{fault}"):
+        with pytest.raises(FaultUnsupported, match=words):
+            prepare(options(tmp_path, faults=faults))
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_planned_fault_that_the_runtime_cannot_do_is_refused(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("- {at_s: 5, fault: kill}\n- {at_s: 6, fault: power-cut, duration_s: 5}\n")
+    with pytest.raises(FaultUnsupported, match="the runtime local cannot do power-cut"):
+        prepare(options(tmp_path, plan=plan))
