@@ -7,7 +7,7 @@ belongs to a life; the harness may do as it likes. The error also ends the run (
 
 Two nets: an audit hook of the interpreter for what the kernel does (files, sockets, processes), and replaced attributes
 of modules for clocks, chance and threads, restored on exit. Neither costs anything per callback. Imports may open
-files, and so may ``linecache``, which shows source lines in logged tracebacks. Log records get virtual times.
+files, and so may logging a traceback, which shows lines of source. Log records get virtual times.
 
 Limits: a name bound before (``from time import monotonic``) is not seen, nor is reading and writing what is already
 open, nor ``hash``, ``id`` and the order of sets.
@@ -24,6 +24,7 @@ import random
 import sys
 import threading
 import time
+import traceback
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -55,6 +56,8 @@ FORBIDDEN_EVENTS = (
 """Beginnings of the names of audit events."""
 
 IMPORT_MACHINERY = ("<frozen importlib", "<frozen zipimport")
+READERS_OF_SOURCE = (linecache.__file__, traceback.__file__)
+"""They show lines of code in logged tracebacks."""
 CLOCKS = (
     "time",
     "time_ns",
@@ -106,7 +109,7 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
 def _is_allowed(frame: FrameType | None) -> bool:
     while frame is not None:
         filename = frame.f_code.co_filename
-        if filename == linecache.__file__ or filename.startswith(IMPORT_MACHINERY):
+        if filename in READERS_OF_SOURCE or filename.startswith(IMPORT_MACHINERY):
             return True
         frame = frame.f_back
     return False

@@ -20,7 +20,7 @@ from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from nemesis.runtimes.base import Link, LinkCounters
-from nemesis.runtimes.local.link_table import NO_KEYS, FrameScanner
+from nemesis.runtimes.frame_scanner import NO_KEYS, FrameScanner
 
 if TYPE_CHECKING:
     from nemesis.simulation.loop import SimulationLoop

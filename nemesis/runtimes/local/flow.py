@@ -18,7 +18,8 @@ from collections import deque
 from collections.abc import Callable
 
 from nemesis.runtimes.base import Link
-from nemesis.runtimes.local.link_table import FrameScanner, LinkTable
+from nemesis.runtimes.frame_scanner import FrameScanner
+from nemesis.runtimes.local.link_table import LinkTable
 
 HELD_LIMIT_BYTES = 16 * 1024 * 1024
 """Kept per flow before the sender feels back-pressure."""

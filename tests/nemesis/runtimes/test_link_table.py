@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nemesis.runtimes.base import Link, LinkCounters
-from nemesis.runtimes.local.link_table import FrameScanner, LinkTable
+from nemesis.runtimes.frame_scanner import FrameScanner
+from nemesis.runtimes.local.link_table import LinkTable
 
 NOTHING: frozenset[int] = frozenset()
 FETCH = frozenset({1})

@@ -11,7 +11,7 @@ from kio.schema.metadata.v12.response import MetadataResponse
 from kio.schema.types import BrokerId
 from kio.static.primitive import i32Timedelta
 
-from nemesis.runtimes.local.link_table import FrameScanner
+from nemesis.runtimes.frame_scanner import FrameScanner
 from nemesis.simulation.codec import ByReferenceCodec
 from reference.protocol.codec import SIZE_BYTES
 from reference.protocol.errors import ProtocolError, UnsupportedVersionError
