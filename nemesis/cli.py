@@ -24,6 +24,7 @@ from checkers.model import Outcome
 from history.errors import HistoryError, SparkError
 from history.run_directory import RunDirectory
 from nemesis import doctor, judge, scenario
+from nemesis.commands.explore import explore
 from nemesis.commands.options import (
     Checkers,
     EngineName,
@@ -37,6 +38,8 @@ from nemesis.commands.options import (
     TimeLimit,
     whole,
 )
+from nemesis.commands.replay import replay
+from nemesis.commands.shrink import shrink_run
 from nemesis.commands.speech import err, note, out, say_error, say_json, short
 from nemesis.errors import EXIT_CRASH, EXIT_USAGE, HarnessError, NemesisError
 from nemesis.faults import FAULTS
@@ -140,6 +143,11 @@ def report(path: RunPath, as_json: Json = False) -> None:
     outcome = judge.read_outcome(directory)
     reports.write(directory, outcome)
     _say_outcome(directory, outcome, as_json=as_json)
+
+
+app.command()(replay)
+app.command()(explore)
+app.command("shrink")(shrink_run)
 
 
 @app.command("list")

@@ -1,0 +1,57 @@
+"""``nemesis replay``: repeat a stored run, and say whether it came out the same.
+
+Exit codes: 0 identical; 1 a simulated run came out differently; 254 and 255 as everywhere. A real run cannot be
+repeated exactly: its plan is run again, with the exit codes of ``nemesis run``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+
+from history.run_directory import RunDirectory
+from nemesis.commands.options import Json, RunPath, Store
+from nemesis.commands.speech import note, out, say_json
+from nemesis.replay import Replayed, rerun_arguments
+from nemesis.replay import replay as repeat
+from nemesis.scenario import SIMULATION
+
+EXIT_DIFFERENT = 1
+
+
+def replay(
+    context: typer.Context,
+    path: RunPath,
+    store: Store = Path("store"),
+    as_json: Json = False,
+) -> None:
+    """Repeat a run: a simulated one exactly, a real one with the same plan."""
+    directory = RunDirectory.open(path)
+    if directory.read_info().runtime != SIMULATION:
+        arguments = [*rerun_arguments(directory), "--store", str(store)]
+        arguments += ["--json"] if as_json else []
+        note("a real run cannot be repeated exactly: the same plan is run again")
+        root = context.find_root().command
+        code = root.main(args=arguments, prog_name="nemesis", standalone_mode=False)
+        raise typer.Exit(code if isinstance(code, int) else 0)
+    replayed = repeat(directory)
+    if as_json:
+        say_json({**asdict(replayed), "verdict": replayed.verdict.value})
+    else:
+        out.print(_sentence(replayed))
+    raise typer.Exit(0 if replayed.is_identical else EXIT_DIFFERENT)
+
+
+def _sentence(replayed: Replayed) -> str:
+    if replayed.is_identical and replayed.stored_hash is not None:
+        return f"identical: {replayed.events} events, hash {replayed.trace_hash}, {replayed.verdict.value}"
+    if replayed.is_identical:
+        return (
+            f"identical as far as it went: {replayed.compared} events of an interrupted run; "
+            f"to its end it has {replayed.events}, hash {replayed.trace_hash}, {replayed.verdict.value}"
+        )
+    changed = replayed.changed_versions
+    why = f"\nchanged since: {', '.join(changed)}" if changed else ""
+    return f"different after {replayed.compared} events: {replayed.difference}{why}"

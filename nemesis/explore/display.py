@@ -1,0 +1,131 @@
+"""What people see of an exploration: one line while it lasts, the findings and what was reached at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import monotonic
+from types import TracebackType
+from typing import Final, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from nemesis.explore.tally import FoundProperty, Tally
+
+PLAIN_INTERVAL_S: Final = 10.0
+SEEDS_SHOWN: Final = 12
+RUNS_SHOWN: Final = 10
+
+
+class ExplorationProgress:
+    """A context manager; ``show`` may be called at any rate. On a terminal one line that changes, else a plain one."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar: Progress | None = None
+        self._seeds: TaskID | None = None
+        self._last_plain = monotonic()
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._bar = Progress(
+                TextColumn("{task.completed}/{task.total} seeds"),
+                BarColumn(bar_width=20),
+                TextColumn("{task.description}"),
+                TimeRemainingColumn(),
+                console=self._console,
+                transient=True,
+            )
+            self._seeds = self._bar.add_task("", total=None)
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def show(self, tally: Tally) -> None:
+        """Show how far it is."""
+        if self._bar is not None and self._seeds is not None:
+            self._bar.update(
+                self._seeds, completed=tally.over, total=tally.asked, description=pace(tally)
+            )
+        elif monotonic() - self._last_plain > PLAIN_INTERVAL_S:
+            self._last_plain = monotonic()
+            self._console.print(
+                f"{tally.over}/{tally.asked} seeds; {pace(tally)}",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
+
+
+def pace(tally: Tally) -> str:
+    """Return speed and findings in one line."""
+    elapsed_s = max(tally.elapsed_s, 1e-9)
+    parts = [
+        f"{tally.over / elapsed_s:.2f} seeds/s",
+        f"{tally.virtual_s / elapsed_s:.1f} simulated s per real s",
+        ", ".join(f"{name} {len(found.seeds)}" for name, found in tally.found.items())
+        or "no findings",
+    ]
+    if tally.crashed:
+        parts.append(f"{len(tally.crashed)} crashed")
+    return "; ".join(parts)
+
+
+def summary(tally: Tally) -> Iterator[str]:
+    """Yield the lines of the final summary, all but the last line, which is the command's."""
+    yield from _findings(tally)
+    yield from _listed("unknown", {seed: why[0] for seed, why in sorted(tally.doubts.items())})
+    yield from _listed("crashed", dict(sorted(tally.crashed.items())))
+    if tally.done and tally.unseen:
+        yield f"in no seed was anything observed by {', '.join(tally.unseen)}"
+    yield "reached:"
+    yield from (f"  {line}" for line in tally.coverage.lines())
+    if tally.codecs_compared:
+        same = tally.codecs_compared - len(tally.mismatches)
+        yield f"codec: {same} of {tally.codecs_compared} seeds gave the same trace with the real one"
+    yield from _listed(
+        "THE SIMULATOR IS NOT TO BE BELIEVED: with the real codec", dict(tally.mismatches)
+    )
+    per_worker = tally.virtual_s / tally.simulating_s if tally.simulating_s else 0.0
+    yield (
+        f"{tally.done} of {tally.asked} seeds in {tally.elapsed_s:.0f} s: {pace(tally)}; "
+        f"{per_worker:.1f} simulated s per real s on each worker; {tally.events} events"
+    )
+
+
+def _findings(tally: Tally) -> Iterator[str]:
+    if not tally.found:
+        return
+    width = max(len(name) for name in tally.found)
+    yield f"{'property':<{width}}  seeds"
+    for name, found in tally.found.items():
+        yield f"{name:<{width}}  {_seeds(found)}"
+        yield f"{'':<{width}}  seed {found.first_seed}: {found.first.key}: {found.first.sentence}"
+        if found.first_run is not None:
+            yield f"{'':<{width}}  nemesis replay {found.first_run[1]}"
+
+
+def _seeds(found: FoundProperty) -> str:
+    seeds = sorted(found.seeds)
+    shown = ", ".join(map(str, seeds[:SEEDS_SHOWN]))
+    more = f" and {len(seeds) - SEEDS_SHOWN} more" if len(seeds) > SEEDS_SHOWN else ""
+    return f"{len(seeds)}: {shown}{more}"
+
+
+def _listed(what: str, reasons: dict[int, str]) -> Iterator[str]:
+    if not reasons:
+        return
+    yield f"{what}: {len(reasons)} {'seed' if len(reasons) == 1 else 'seeds'}"
+    for seed, reason in list(reasons.items())[:RUNS_SHOWN]:
+        yield f"  seed {seed}: {reason}"
+    if len(reasons) > RUNS_SHOWN:
+        yield f"  and {len(reasons) - RUNS_SHOWN} more: --json names all"

@@ -1,0 +1,171 @@
+"""What an exploration has come to so far: reports in, findings by property and a verdict out.
+
+The verdict of many seeds follows the rules for one run (``checkers.model``): a finding makes it ``invalid``; a run
+that is in doubt makes it ``unknown``, and so does a property that observed nothing in any seed. A property that
+observed nothing in *some* seeds is fine: swarm testing leaves faults out, and the other seeds have seen it.
+
+A crashed seed is no verdict. It is told, and the exploration's exit code says that the harness failed unless
+something was found. A run that differs with the real codec always does: then the simulator is not to be believed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from checkers.model import Verdict
+from nemesis.errors import EXIT_CRASH
+from nemesis.explore.coverage import Coverage
+from nemesis.explore.seed import SeedFinding, SeedReport
+
+RUNS_KEPT: Final = 3
+"""Of each broken property; a run may be kept for several."""
+
+
+@dataclass(slots=True)
+class FoundProperty:
+    """A broken property and the seeds that show it."""
+
+    seeds: dict[int, SeedFinding] = field(default_factory=dict)
+    runs: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def first_seed(self) -> int:
+        return min(self.seeds)
+
+    @property
+    def first(self) -> SeedFinding:
+        """The finding of the smallest seed."""
+        return self.seeds[self.first_seed]
+
+    @property
+    def first_run(self) -> tuple[int, str] | None:
+        """The smallest seed whose run is kept, and where."""
+        return min(self.runs.items(), default=None)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Adds reports up, in any order. ``asked`` is how many seeds were to be run."""
+
+    asked: int
+    done: int = 0
+    found: dict[str, FoundProperty] = field(default_factory=dict)
+    doubts: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    crashed: dict[int, str] = field(default_factory=dict)
+    mismatches: dict[int, str] = field(default_factory=dict)
+    codecs_compared: int = 0
+    checked: Counter[str] = field(default_factory=Counter)
+    seen_by: Counter[str] = field(default_factory=Counter)
+    """In how many seeds a property observed something."""
+    coverage: Coverage = field(default_factory=Coverage)
+    events: int = 0
+    deviations: int = 0
+    virtual_s: float = 0.0
+    simulating_s: float = 0.0
+    """Real seconds that workers spent, all added up."""
+    elapsed_s: float = 0.0
+    is_interrupted: bool = False
+
+    def add(self, report: SeedReport) -> None:
+        """Add a seed that came to its end."""
+        self.done += 1
+        for finding in report.findings:
+            found = self.found.setdefault(finding.property, FoundProperty())
+            found.seeds[report.seed] = finding
+            if report.run is not None:
+                found.runs[report.seed] = report.run
+        if report.doubts:
+            self.doubts[report.seed] = report.doubts
+        if report.codec_mismatch is not None:
+            self.mismatches[report.seed] = report.codec_mismatch
+        self.codecs_compared += report.compared_codecs
+        self.checked.update(report.checked)
+        self.seen_by.update({name: int(count > 0) for name, count in report.checked.items()})
+        self.coverage = self.coverage.combine(report.coverage)
+        self.events += report.events
+        self.deviations += report.deviations
+        self.virtual_s += report.virtual_s
+        self.simulating_s += report.real_s
+
+    def add_crash(self, seed: int, reason: str) -> None:
+        """Add a seed that took its worker down, or was ended."""
+        self.crashed[seed] = reason
+
+    @property
+    def over(self) -> int:
+        """Seeds that were begun and are over, whatever came of them."""
+        return self.done + len(self.crashed)
+
+    @property
+    def satisfied(self) -> frozenset[str]:
+        """Broken properties of which enough runs are kept."""
+        return frozenset(name for name, found in self.found.items() if len(found.runs) >= RUNS_KEPT)
+
+    @property
+    def unseen(self) -> list[str]:
+        """Properties that observed nothing in any seed."""
+        return [name for name, seeds in self.seen_by.items() if not seeds]
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.found:
+            return Verdict.INVALID
+        if not self.done or self.doubts or self.unseen:
+            return Verdict.UNKNOWN
+        return Verdict.VALID
+
+    @property
+    def exit_code(self) -> int:
+        """0, 1 or 2 as the verdict; 255 when interrupted, when codecs differ, or for crashes without a finding."""
+        if self.is_interrupted or self.mismatches or (self.crashed and not self.found):
+            return EXIT_CRASH
+        return self.verdict.exit_code
+
+    def as_json(self) -> dict[str, Any]:
+        """Return everything as plain data; findings in the order in which their properties were first seen."""
+        return {
+            "verdict": self.verdict.value,
+            "interrupted": self.is_interrupted,
+            "seeds": {"asked": self.asked, "done": self.done, "crashed": len(self.crashed)},
+            "findings": [_finding_as_json(name, found) for name, found in self.found.items()],
+            "unknown": [
+                {"seed": seed, "reasons": list(reasons)}
+                for seed, reasons in sorted(self.doubts.items())
+            ],
+            "unseen": self.unseen,
+            "crashed": [
+                {"seed": seed, "reason": reason} for seed, reason in sorted(self.crashed.items())
+            ],
+            "codec": {
+                "compared": self.codecs_compared,
+                "mismatches": [
+                    {"seed": seed, "difference": difference}
+                    for seed, difference in sorted(self.mismatches.items())
+                ],
+            },
+            "properties": {
+                name: {"checked": count, "seeds": self.seen_by[name]}
+                for name, count in self.checked.items()
+            },
+            "coverage": msgspec.to_builtins(self.coverage),
+            "events": self.events,
+            "deviations": self.deviations,
+            "simulated_s": round(self.virtual_s, 3),
+            "simulating_s": round(self.simulating_s, 3),
+            "elapsed_s": round(self.elapsed_s, 3),
+        }
+
+
+def _finding_as_json(name: str, found: FoundProperty) -> dict[str, Any]:
+    run = found.first_run
+    return {
+        "property": name,
+        "seeds": sorted(found.seeds),
+        "first": msgspec.to_builtins(found.first),
+        "runs": {str(seed): run for seed, run in sorted(found.runs.items())},
+        "replay": None if run is None else f"nemesis replay {run[1]}",
+    }

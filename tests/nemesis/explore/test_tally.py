@@ -1,0 +1,107 @@
+"""The tally: from reports of seeds to one verdict, and what people and machines are told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from checkers.model import Verdict
+from nemesis.explore.display import summary
+from nemesis.explore.seed import SeedReport
+from nemesis.explore.tally import RUNS_KEPT, Tally
+from tests.nemesis.explore.reports import report
+
+
+def tally(*reports: SeedReport) -> Tally:
+    found = Tally(asked=10)
+    for one in reports:
+        found.add(one)
+    return found
+
+
+def test_seeds_without_findings_are_valid() -> None:
+    calm = tally(report(1), report(2))
+    assert (calm.verdict, calm.exit_code) == (Verdict.VALID, 0)
+
+
+def test_no_seed_is_no_proof() -> None:
+    assert (tally().verdict, tally().exit_code) == (Verdict.UNKNOWN, 2)
+
+
+def test_a_finding_makes_it_invalid_and_names_its_seeds() -> None:
+    broken = tally(report(5, broken=("hw-bounded",)), report(2, broken=("hw-bounded",)), report(3))
+    assert (broken.verdict, broken.exit_code) == (Verdict.INVALID, 1)
+    found = broken.found["hw-bounded"]
+    assert sorted(found.seeds) == [2, 5]
+    assert found.first.sentence == "seed 2 broke it."
+
+
+def test_a_doubt_makes_it_unknown_unless_something_was_found() -> None:
+    doubtful = report(1, verdict=Verdict.UNKNOWN, doubts=("fault-effect: kill: had no effect",))
+    assert (tally(doubtful, report(2)).verdict, tally(doubtful).exit_code) == (Verdict.UNKNOWN, 2)
+    assert tally(doubtful, report(2, broken=("hw-bounded",))).verdict is Verdict.INVALID
+
+
+def test_a_property_must_observe_something_in_one_seed_not_in_each() -> None:
+    blind = {"checked": {"hw-bounded": 10, "single-controller": 0}, "verdict": Verdict.UNKNOWN}
+    assert tally(report(1, **blind), report(2)).verdict is Verdict.VALID
+    nowhere = tally(report(1, **blind), report(2, **blind))
+    assert nowhere.verdict is Verdict.UNKNOWN
+    assert nowhere.unseen == ["single-controller"]
+    assert "in no seed was anything observed by single-controller" in "\n".join(summary(nowhere))
+
+
+def test_a_crash_is_no_verdict() -> None:
+    crashed = tally(report(1))
+    crashed.add_crash(2, "its process was ended by SIGKILL")
+    assert crashed.exit_code == 255
+    assert crashed.over == 2
+    crashed.add(report(3, broken=("hw-bounded",)))
+    assert crashed.exit_code == 1
+    assert "  seed 2: its process was ended by SIGKILL" in summary(crashed)
+
+
+@pytest.mark.parametrize("broken", [(), ("hw-bounded",)])
+def test_a_simulator_whose_codecs_differ_is_not_believed(broken: tuple[str, ...]) -> None:
+    different = tally(
+        report(1, broken=broken, compared_codecs=True, codec_mismatch="event 7 differs")
+    )
+    assert different.exit_code == 255
+    assert "  seed 1: event 7 differs" in summary(different)
+
+
+def test_an_interrupted_exploration_has_no_verdict_to_exit_with() -> None:
+    stopped = tally(report(1))
+    stopped.is_interrupted = True
+    assert stopped.exit_code == 255
+
+
+def test_a_property_is_satisfied_when_a_few_of_its_runs_are_kept() -> None:
+    runs = [report(seed, broken=("hw-bounded",), run=f"store/{seed}") for seed in range(RUNS_KEPT)]
+    assert tally(*runs[:-1]).satisfied == frozenset()
+    assert tally(*runs).satisfied == {"hw-bounded"}
+
+
+def test_the_first_finding_comes_with_the_command_that_replays_it() -> None:
+    broken = tally(
+        report(1, broken=("hw-bounded",)), report(4, broken=("hw-bounded",), run="store/x/4")
+    )
+    lines = "\n".join(summary(broken))
+    assert "2: 1, 4" in lines
+    assert "seed 1: orders-0: seed 1 broke it." in lines
+    assert "nemesis replay store/x/4" in lines
+
+
+def test_machines_are_told_everything() -> None:
+    broken = tally(report(1, broken=("hw-bounded",), run="store/x/1"), report(2, doubts=("why",)))
+    broken.add_crash(3, "hung")
+    told = json.loads(json.dumps(broken.as_json()))
+    assert told["verdict"] == "invalid"
+    assert told["seeds"] == {"asked": 10, "done": 2, "crashed": 1}
+    [finding] = told["findings"]
+    assert finding["seeds"] == [1]
+    assert finding["replay"] == "nemesis replay store/x/1"
+    assert told["unknown"] == [{"seed": 2, "reasons": ["why"]}]
+    assert told["crashed"] == [{"seed": 3, "reason": "hung"}]
+    assert told["properties"]["hw-bounded"] == {"checked": 20, "seeds": 2}
