@@ -22,7 +22,7 @@ from enum import StrEnum
 from random import Random
 
 from nemesis.simulation.fenced_disk import FencedDisk, Mortal
-from nemesis.simulation.files import Directory, File, NameJournal, Node
+from nemesis.simulation.files import Directory, File, Journal, Node
 
 _DIRECTORY_BYTES = 4096
 
@@ -46,9 +46,9 @@ class PowerLoss:
     lost_bytes: int
     lost_writes: int
     lost_names: int
-    """Creations and removals of names that were undone."""
+    """Creations, removals and renames that were undone."""
     torn_files: tuple[str, ...]
-    """Files that end in a part of a write."""
+    """Files that lost a tail besides, perhaps in the middle of a write."""
 
 
 class SimulatedDisk:
@@ -56,7 +56,7 @@ class SimulatedDisk:
 
     def __init__(self) -> None:
         self._root = Directory()
-        self._names = NameJournal()
+        self._journal = Journal()
         self._found: dict[str, File] = {}
         """Files by path, as long as no name was taken away: paths are looked up for every write."""
         self._capacity_bytes: int | None = None
@@ -89,14 +89,13 @@ class SimulatedDisk:
         if size < 0:
             raise _error(errno.EINVAL, path)
         if size != len(file.data):
-            file.truncate(size)
-            file.changed_in = self._names.position
+            file.truncate(size, self._journal)
 
     def fsync(self, path: str) -> None:
         self._require(Operation.FSYNC, path)
         file = self._file(path)
         file.sync()
-        self._names.commit(file.changed_in)
+        self._journal.commit(file.changed_in)
 
     def replace(self, path: str, data: bytes) -> None:
         """Write a temporary file beside it, sync it, and rename it: the steps of the real disk."""
@@ -104,8 +103,7 @@ class SimulatedDisk:
         temporary = f"{path}.tmp"
         file = self._open(temporary)
         if file.data:
-            file.truncate(0)
-            file.changed_in = self._names.position
+            file.truncate(0, self._journal)
         self._write(file, data, temporary)
         self.fsync(temporary)
         self.rename(temporary, path)
@@ -131,7 +129,7 @@ class SimulatedDisk:
             node = directory.entries.get(name)
             if node is None:
                 node = Directory()
-                self._names.change((directory, name, node))
+                self._journal.change((directory, name, node))
             elif isinstance(node, File):
                 raise _error(errno.EEXIST if depth == len(names) else errno.ENOTDIR, path)
             directory = node
@@ -147,10 +145,10 @@ class SimulatedDisk:
             number = _obstacle(node, _split(source), there, _split(target))
             if number:
                 raise _error(number, target)
-            self._names.change((origin, origin_name, None), (goal, goal_name, node))
+            self._journal.change((origin, origin_name, None), (goal, goal_name, node))
             self._found.clear()
         self._require(Operation.FSYNC, target)
-        self._names.commit(self._names.position)
+        self._journal.commit(self._journal.position)
 
     def remove(self, path: str) -> None:
         self._require(Operation.WRITE, path)
@@ -165,11 +163,11 @@ class SimulatedDisk:
     def power_cut(self, rng: Random) -> PowerLoss:
         """Lose what was not synced, as much of it as ``rng`` says. Nobody may be using the disk."""
         unsynced = sum(file.unsynced_bytes() for _, file in self._files())
-        lost_names = self._names.cut_power(rng)
+        journalled, lost_names = self._journal.cut_power(rng)
         self._found.clear()
         lost_bytes, lost_writes, torn = 0, 0, []
         for path, file in self._files():
-            remains = file.cut_power(rng)
+            remains = file.cut_power(rng, journalled)
             lost_bytes += remains.lost_bytes
             lost_writes += remains.lost_changes
             if remains.is_torn:
@@ -216,8 +214,7 @@ class SimulatedDisk:
         if self._capacity_bytes is not None:
             fits = min(fits, self._free_bytes() or 0)
         if fits:
-            file.append(bytes(data[:fits]))
-            file.changed_in = self._names.position
+            file.append(bytes(data[:fits]), self._journal)
         if fits < len(data):
             raise self._refusal(errno.ENOSPC, path)
 
@@ -226,8 +223,8 @@ class SimulatedDisk:
         directory, name = self._place(path)
         node = directory.entries.get(name)
         if node is None:
-            node = File(changed_in=self._names.position + 1)
-            self._names.change((directory, name, node))
+            node = File(changed_in=self._journal.position + 1)
+            self._journal.change((directory, name, node))
         elif isinstance(node, Directory):
             raise _error(errno.EISDIR, path)
         self._found[path] = node
@@ -273,7 +270,7 @@ class SimulatedDisk:
         if isinstance(node, Directory):
             for below in sorted(node.entries):
                 self._unlink(node, below, node.entries[below])
-        self._names.change((directory, name, None))
+        self._journal.change((directory, name, None))
 
     def _files(self) -> Iterator[tuple[str, File]]:
         """Yield every file with its path, in order of the paths' names."""

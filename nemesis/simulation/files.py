@@ -1,15 +1,16 @@
 """Files and directories in memory, with what the medium would still know of them after a power cut.
 
 A file is its contents as processes see them (the page cache) and the changes since it was last synced, each as what
-it takes to undo it. A power cut keeps a prefix of these changes; the first one that is lost may be torn: a part of
-the write is there, and behind it there may be zeros where the length had reached the medium but the data had not.
+it takes to undo it. A power cut leaves the file as it was after some of these changes; of what was written since the
+last sync a tail may be missing besides, in the middle of a write, or be zeros where the length had reached the medium
+but the data had not.
 
-Names have a journal of their own, in one order for the whole disk, as the journals of ext4 and XFS do: a power cut
-keeps a prefix of it. Syncing a file makes the journal last up to that file's latest change, hence its own name and
-the names of the directories above it. One rename is one entry: it happened or it did not.
+Names and truncations have a journal, in one order for the whole disk, as ext4 and XFS have: a power cut keeps a
+prefix of it. Syncing a file makes the journal last up to that file's latest change, hence its own name and the names
+of the directories above it. One rename is one entry: it happened or it did not.
 
-Limits: inside one file writes reach the medium in order. A disk that reorders them, or that lies about a flush, is
-not modelled, nor is a file system without such a journal, where a directory must be synced for its names to last.
+Limits: a disk that lies about a flush is not modelled, nor one that loses a page in the middle of those it keeps, nor
+a file system without such a journal, where a directory must be synced for its names to last.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
-_UNTORN, _TORN, _ZEROED = range(3)
+_NOT_JOURNALLED = 0
 
 
 class Change(NamedTuple):
@@ -26,6 +27,8 @@ class Change(NamedTuple):
 
     start: int
     before: bytes
+    entry: int
+    """Its number in the journal when it is a truncation."""
 
 
 class Remains(NamedTuple):
@@ -45,16 +48,19 @@ class File:
         self.data = bytearray()
         self.changes: list[Change] = []
         self.changed_in = changed_in
-        """How many entries the journal of names had at the latest change."""
+        """How many entries the journal had at the latest change."""
 
-    def append(self, data: bytes) -> None:
-        self.changes.append(Change(len(self.data), b""))
+    def append(self, data: bytes, journal: Journal) -> None:
+        self.changes.append(Change(len(self.data), b"", _NOT_JOURNALLED))
         self.data += data
+        self.changed_in = journal.position
 
-    def truncate(self, size: int) -> None:
+    def truncate(self, size: int, journal: Journal) -> None:
         """Cut the file to that size, or lengthen it with zeros."""
+        journal.change()
+        self.changed_in = journal.position
         kept = min(size, len(self.data))
-        self.changes.append(Change(kept, bytes(self.data[kept:])))
+        self.changes.append(Change(kept, bytes(self.data[kept:]), journal.position))
         del self.data[kept:]
         self.data += bytes(size - kept)
 
@@ -65,35 +71,39 @@ class File:
         """Bytes from the first unsynced change on."""
         return len(self.data) - min((c.start for c in self.changes), default=len(self.data))
 
-    def cut_power(self, rng: Random) -> Remains:
-        """Lose what had not reached the medium; what is left has."""
-        count = len(self.changes)
-        if not count:
+    def cut_power(self, rng: Random, journalled: int) -> Remains:
+        """Lose what had not reached the medium, where that many entries of the journal had; what is left has."""
+        if not self.changes:
             return Remains(0, 0, is_torn=False)
         size_before = len(self.data)
-        survivors = rng.randint(0, count)
-        lost, is_torn = self.changes[survivors:], False
+        kept = self._survivors(rng, journalled)
+        lost = self.changes[kept:]
+        for change in reversed(lost):
+            self.data[change.start :] = change.before
+        synced = min((change.start for change in self.changes[:kept]), default=len(self.data))
+        size = len(self.data)
         zeros = 0
-        for change in reversed(lost[1:]):
-            self._undo(change)
-        if lost:
-            style = rng.choice((_UNTORN, _TORN, _ZEROED))
-            added = len(self.data) - lost[0].start
-            part = rng.randint(0, added)
-            if style == _UNTORN or lost[0].before:
-                self._undo(lost[0])
-            else:
-                is_torn = True
-                del self.data[lost[0].start + part :]
-                if style == _ZEROED:
-                    zeros = added - part
-                    self.data += bytes(zeros)
+        is_torn = size > synced and rng.random() < 0.5
+        if is_torn:
+            del self.data[rng.randint(synced, size - 1) :]
+            if rng.random() < 0.5:
+                zeros = size - len(self.data)
+                self.data += bytes(zeros)
         self.changes.clear()
         lost_bytes = max(0, size_before - (len(self.data) - zeros))
         return Remains(len(lost), lost_bytes, is_torn)
 
-    def _undo(self, change: Change) -> None:
-        self.data[change.start :] = change.before
+    def _survivors(self, rng: Random, journalled: int) -> int:
+        """Return how many of the changes happened: all truncations that are in the journal, and no others."""
+        least, most = 0, len(self.changes)
+        for number, change in enumerate(self.changes):
+            if change.entry == _NOT_JOURNALLED:
+                continue
+            if change.entry > journalled:
+                most = number
+                break
+            least = number + 1
+        return rng.randint(least, most)
 
 
 class Directory:
@@ -117,8 +127,8 @@ class Link(NamedTuple):
 
 
 @dataclass(slots=True)
-class NameJournal:
-    """The changes of names that may still be lost, in order; each is undone as a whole."""
+class Journal:
+    """The changes of names and the truncations that may still be lost, in order; each is undone as a whole."""
 
     _first: int = 0
     """How many were committed before those kept here."""
@@ -126,7 +136,7 @@ class NameJournal:
 
     @property
     def position(self) -> int:
-        """How many changes there were so far, committed ones included."""
+        """How many entries there were so far, committed ones included."""
         return self._first + len(self._entries)
 
     def change(self, *changes: tuple[Directory, str, Node | None]) -> None:
@@ -140,22 +150,25 @@ class NameJournal:
             _point(directory, name, node)
 
     def commit(self, position: int) -> None:
-        """Make the changes up to this position last."""
+        """Make the entries up to this position last."""
         count = position - self._first
         if count > 0:
             del self._entries[:count]
             self._first = position
 
-    def cut_power(self, rng: Random) -> int:
-        """Undo all but a prefix of what was not committed; return how many changes were lost."""
-        if not self._entries:
-            return 0
-        lost = self._entries[rng.randint(0, len(self._entries)) :]
+    def cut_power(self, rng: Random) -> tuple[int, int]:
+        """Undo the names of all but a prefix of what was not committed.
+
+        Returns the position up to which the journal is kept, and how many changes of names were lost.
+        """
+        kept = rng.randint(0, len(self._entries))
+        lost = [links for links in self._entries[kept:] if links]
         for links in reversed(lost):
             for link in reversed(links):
                 _point(*link)
+        journalled = self._first + kept
         self.commit(self.position)
-        return len(lost)
+        return journalled, len(lost)
 
 
 def _point(directory: Directory, name: str, node: Node | None) -> None:
