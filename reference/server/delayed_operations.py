@@ -73,7 +73,7 @@ class _Waiting:
         self.operation = operation
         self.is_complete = is_complete
 
-    def finish(self, is_complete: bool) -> None:  # noqa: FBT001  # the only argument of a timer
+    def finish(self, is_complete: bool) -> None:
         """The first word counts."""
         if not self.is_complete.done():
             self.is_complete.set_result(is_complete)

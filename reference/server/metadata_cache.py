@@ -113,7 +113,8 @@ class MetadataCache:
         return self.topic_partitions(topic_partition.topic).get(topic_partition.partition)
 
     def contains(self, topic_partition: TopicPartition) -> bool:
-        return self.partition_info(topic_partition) is not None
+        partitions = self.snapshot.topics.get(topic_partition.topic)
+        return partitions is not None and topic_partition.partition in partitions
 
     def topic_id(self, topic: str) -> UUID | None:
         return self.snapshot.topic_ids.get(topic)

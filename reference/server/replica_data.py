@@ -172,7 +172,7 @@ class ReplicaData(ABC):
         topic_partition = request.topic_partition
         try:
             partition = self.partition(topic_partition)
-            if request.topic_id not in (None, partition.topic_id):
+            if request.topic_id is not None and request.topic_id != partition.topic_id:
                 return FetchPartitionResult(topic_partition, ErrorCode.inconsistent_topic_id)
             info = fetch_records(
                 partition,

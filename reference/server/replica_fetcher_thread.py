@@ -23,8 +23,6 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v15.request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from kio.schema.fetch.v15.response import FetchResponse, PartitionData
-from kio.schema.types import BrokerId
-from kio.static.primitive import i32, i32Timedelta, i64
 
 from reference.cluster.errors import ReplicaError
 from reference.cluster.partition import Partition
@@ -33,10 +31,12 @@ from reference.log.errors import KafkaStorageError, LogError, RecordError
 from reference.log.log import Log
 from reference.model import BrokerEndPoint, EpochEndOffset, TopicPartition
 from reference.network.errors import NetworkError
-from reference.protocol.schema import build
+from reference.protocol.schema import build, maker
 from reference.server.connection import Connection
 
 _logger = logging.getLogger(__name__)
+
+_FETCH_PARTITION = maker(FetchPartition)
 
 _FetchKey = tuple[UUID | None, int]
 
@@ -69,6 +69,7 @@ class ReplicaFetcherThread:
         self._connection = connection
         self._broker_epoch = broker_epoch
         self._on_storage_error = on_storage_error
+        self._max_wait = timedelta(milliseconds=config.replica_fetch_wait_max_ms)
         self._states: dict[TopicPartition, PartitionFetchState] = {}
         self._changed = asyncio.Event()
 
@@ -163,31 +164,34 @@ class ReplicaFetcherThread:
                 continue
             # Plain numbers: kio's own check of each would take longer than all the rest, and writing checks them too.
             by_topic.setdefault(topic_id, []).append(
-                build(
-                    FetchPartition,
-                    partition=partition,
-                    current_leader_epoch=state.leader_epoch,
-                    fetch_offset=log.log_end_offset,
-                    last_fetched_epoch=log.epoch_at_end,
-                    log_start_offset=log.log_start_offset,
-                    partition_max_bytes=self._config.replica_fetch_max_bytes,
+                _FETCH_PARTITION(
+                    {
+                        "partition": partition,
+                        "current_leader_epoch": state.leader_epoch,
+                        "fetch_offset": log.log_end_offset,
+                        "last_fetched_epoch": log.epoch_at_end,
+                        "log_start_offset": log.log_start_offset,
+                        "partition_max_bytes": self._config.replica_fetch_max_bytes,
+                    }
                 )
             )
-        return FetchRequest(
-            replica_state=ReplicaState(
-                replica_id=BrokerId(self._config.broker_id), replica_epoch=i64(self._broker_epoch())
+        request: FetchRequest = build(
+            FetchRequest,
+            replica_state=build(
+                ReplicaState,
+                replica_id=self._config.broker_id,
+                replica_epoch=self._broker_epoch(),
             ),
-            max_wait=i32Timedelta.parse(
-                timedelta(milliseconds=self._config.replica_fetch_wait_max_ms)
-            ),
-            min_bytes=i32(1),
-            max_bytes=i32(self._config.replica_fetch_response_max_bytes),
+            max_wait=self._max_wait,
+            min_bytes=1,
+            max_bytes=self._config.replica_fetch_response_max_bytes,
             topics=tuple(
-                FetchTopic(topic_id=topic_id, partitions=tuple(partitions))
+                build(FetchTopic, topic_id=topic_id, partitions=tuple(partitions))
                 for topic_id, partitions in by_topic.items()
             ),
             forgotten_topics_data=(),
         )
+        return request
 
     def handle_response(
         self, sent: dict[_FetchKey, PartitionFetchState], response: FetchResponse

@@ -7,8 +7,7 @@ session cache is full.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
@@ -240,8 +239,7 @@ class DataApis:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """One partition of a fetch request; ``error`` when no replica needs to be asked."""
 
     topic_index: int
