@@ -112,16 +112,17 @@ class _Poll:
         """Ask everybody (in the first round) or all who answered before; return whether a majority says yes."""
         member = self._member
         asked = list(self._answers) or member.peers
-        self._answers = {}
+        answers: dict[int, Answer] = {}  # who answers after the round is over is left out
+        self._answers = answers
         left = len(asked)
         decided: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
         async def ask_one(peer: int) -> None:
             nonlocal left
             with suppress(OSError, TimeoutError):
-                await self._ask_one(peer, question)
+                answers[peer] = await self._ask_one(peer, question)
             left -= 1
-            yes = 1 + sum(answer.is_yes for answer in self._answers.values())
+            yes = 1 + sum(answer.is_yes for answer in answers.values())
             if not decided.done() and (yes >= member.majority or left == 0):
                 decided.set_result(yes >= member.majority)
 
@@ -145,12 +146,13 @@ class _Poll:
         for channel in self._channels.values():
             channel.close()
 
-    async def _ask_one(self, peer: int, question: Message) -> None:
+    async def _ask_one(self, peer: int, question: Message) -> Answer:
         member = self._member
         if peer not in self._channels:
             self._channels[peer] = await member.dial(peer)
         channel = self._channels[peer]
         async with asyncio.timeout(member.settings.tick_s):
             message = await ask(channel, question)
-        if isinstance(message, Opinion | Promise):
-            self._answers[peer] = Answer(peer, channel, message)
+        if not isinstance(message, Opinion | Promise):
+            raise ConnectionAbortedError("a peer that does not vote")
+        return Answer(peer, channel, message)

@@ -109,6 +109,7 @@ class Member:
         self.role: Role | None = None
         self._committed = committed
         self._applied = 0
+        self._end: asyncio.Future[None] | None = None
         self._inbound: dict[Channel, None] = {}
 
     async def run(self) -> None:
@@ -120,7 +121,8 @@ class Member:
         peers = await loop.create_server(self._accept_peer, place.host, place.peer_port)
         try:
             self.look()
-            await loop.create_future()
+            self._end = loop.create_future()  # kept: nobody else holds on to the task that waits
+            await self._end
         finally:
             clients.close()
             peers.close()

@@ -1,0 +1,1 @@
+"""Tests of the simulated ZooKeeper, on the simulation's loop."""
