@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOST_WRITES_BEFORE_WARNING = 5
+READ_SIZE = 256 * 1024
+"""asyncio reads about so many bytes at once."""
 
 
 class SimulatedTransport(asyncio.Transport):
@@ -195,9 +197,19 @@ class SimulatedTransport(asyncio.Transport):
         """Nothing to set: writes never wait here."""
 
     def _read_on(self) -> None:
-        """Hand over what is unread until somebody pauses again."""
-        while self._unread and self.is_reading():
-            self._hand_over(self._unread.popleft())
+        """Hand over what is unread, as much at once as ``recv`` would, until somebody pauses again."""
+        unread = self._unread
+        while unread and self.is_reading():
+            item = unread.popleft()
+            if isinstance(item, bytes):
+                chunks, size = [item], len(item)
+                while unread and isinstance(unread[0], bytes) and size < READ_SIZE:
+                    chunk = unread.popleft()
+                    assert isinstance(chunk, bytes)
+                    chunks.append(chunk)
+                    size += len(chunk)
+                item = b"".join(chunks)
+            self._hand_over(item)
 
     def _hand_over(self, item: Item) -> None:
         protocol = self._protocol
