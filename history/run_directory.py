@@ -60,6 +60,8 @@ class RunInfo(msgspec.Struct, kw_only=True, omit_defaults=False):
     """The scenario as it was run: time-outs, topics, rates."""
     simulation: dict[str, Any] = {}
     """Of a simulated run: its schedule, which operations it issued, and the hash of its trace."""
+    shrunk: dict[str, Any] = {}
+    """Of a shrunk run: which run it was, what it keeps broken, and its size before and after."""
     phases: list[str] = []
     """The phases that the run got through; a run without ``end`` was interrupted."""
 

@@ -1,8 +1,8 @@
 """A scene to SVG: columns with life lines, a row per stop, arrows between stops.
 
 Rows are evenly spaced, so that what happens within a millisecond can be read; where time passes without anything worth
-a row, a gap says how much. Fonts, rules and the colours of text are the page's (``templates/diagram.css``); arrows are coloured
-by the epoch that they carry.
+a row, a gap says how much. Fonts, rules and the colours of text are the page's (``templates/diagram.css``); arrows are
+coloured by the epoch that they carry.
 """
 
 from __future__ import annotations

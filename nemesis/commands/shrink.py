@@ -1,0 +1,130 @@
+"""``nemesis shrink``: from a simulated run that broke a property to the smallest one that still breaks it.
+
+Exit codes: 0 the smaller run is in the store; 254 and 255 as everywhere. Ctrl-C ends the search, and what was found so
+far is stored.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from time import monotonic
+from typing import Annotated, Final, Self
+
+import typer
+
+from checkers import CHECKERS
+from history.run_directory import RunDirectory
+from nemesis import scenario
+from nemesis.commands.explore import require_range, terminable, workers
+from nemesis.commands.options import Json, RunPath, Store, number, whole
+from nemesis.commands.speech import err, note, out, say_json, short
+from nemesis.errors import UsageError
+from nemesis.shrink import Budget, Shrunk, Size, shrink
+from nemesis.shrink.keep import compared, keep
+from nemesis.shrink.trials import Trials
+from nemesis.simulation.stored import order_of
+
+MAX_RUNS: Final = 1_000_000
+PLAIN_INTERVAL_S: Final = 10.0
+
+
+def shrink_run(
+    path: RunPath,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--property",
+            metavar="NAME",
+            help="Keep this one broken. Default: the first in the report.",
+        ),
+    ] = None,
+    runs: Annotated[
+        int, typer.Option("--runs", metavar="N", parser=whole, help="Try at most so many runs.")
+    ] = Budget().runs,
+    seconds: Annotated[
+        float,
+        typer.Option("--seconds", metavar="S", parser=number, help="Search at most so long."),
+    ] = Budget().seconds,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", metavar="J", parser=whole, help="Workers. Default: one per core."),
+    ] = None,
+    store: Store = Path("store"),
+    as_json: Json = False,
+) -> None:
+    """Make a simulated run that broke a property as small as possible."""
+    require_range("--runs", runs, 1, MAX_RUNS)
+    if not 0 < seconds <= scenario.MAX_TIME_LIMIT_S:
+        raise UsageError(
+            f"--seconds is {seconds:g}: allowed are up to {scenario.MAX_TIME_LIMIT_S:g}"
+        )
+    if name is not None:
+        scenario.one_of("property", name, CHECKERS)
+    jobs = workers(jobs)
+    origin = RunDirectory.open(path)
+    order, _ = order_of(origin)
+    with terminable(), ShrinkProgress() as progress:
+        shrunk = shrink(
+            order, name=name, budget=Budget(runs, seconds), jobs=jobs, show=progress.show
+        )
+    run = keep(shrunk, origin, store, ["nemesis", *sys.argv[1:]])
+    _say(shrunk, run, as_json=as_json)
+
+
+def _say(shrunk: Shrunk, run: RunDirectory, *, as_json: bool) -> None:
+    replay = shlex.join(["nemesis", "replay", short(run.path)])
+    finding = shrunk.evidence.finding
+    if as_json:
+        said = {
+            "run": str(run.path),
+            "report": str(run.report_file),
+            "replay": replay,
+            "property": finding.property,
+            "key": finding.key,
+            "sentence": finding.sentence,
+            "before": asdict(shrunk.before),
+            "after": asdict(shrunk.after),
+            "runs": shrunk.runs,
+            "seconds": shrunk.seconds,
+            "stopped_by": shrunk.stopped_by,
+        }
+        say_json(said)
+        return
+    out.print(f"{finding.property}: {finding.key}: {finding.sentence}")
+    out.print(
+        f"{compared(shrunk.before, shrunk.after)}; {shrunk.runs} runs in {shrunk.seconds:.0f} s"
+    )
+    if shrunk.stopped_by is not None:
+        out.print(f"the search ended after {shrunk.stopped_by}; a smaller run may exist")
+    out.print(f"shrunk; report: {short(run.report_file)}; replay: {replay}")
+
+
+class ShrinkProgress:
+    """A context manager; ``show`` may be called at any rate. On a terminal one line that changes, else plain ones."""
+
+    def __init__(self) -> None:
+        self._status = err.status("the run itself, once more") if err.is_terminal else None
+        self._last_plain = monotonic()
+        self._before: Size | None = None
+
+    def __enter__(self) -> Self:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def show(self, trials: Trials) -> None:
+        """Show how far it is."""
+        self._before = self._before or trials.size
+        line = f"{trials.step}: {compared(self._before, trials.size)}; {trials.runs} runs"
+        if self._status is not None:
+            self._status.update(line)
+        elif monotonic() - self._last_plain > PLAIN_INTERVAL_S:
+            self._last_plain = monotonic()
+            note(line)

@@ -1,0 +1,45 @@
+"""The smaller run in the store, and what it says of itself: from which run it came, and by how much it is smaller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import msgspec
+
+import reports
+from history.run_directory import RunDirectory
+from nemesis.shrink.shrinker import Shrunk
+from nemesis.shrink.trials import Size
+from nemesis.simulation.run import store
+
+
+def keep(
+    shrunk: Shrunk, origin: RunDirectory, place: Path, command_line: Sequence[str]
+) -> RunDirectory:
+    """Make the run directory of the result below ``place``, with plan, history and report; raises OSError."""
+    run = store(shrunk.simulated, shrunk.order, place, command_line)
+    about = {
+        "run": str(origin.path),
+        "property": shrunk.evidence.finding.property,
+        "key": shrunk.evidence.finding.key,
+        "before": asdict(shrunk.before),
+        "after": asdict(shrunk.after),
+        "runs": shrunk.runs,
+        "seconds": round(shrunk.seconds, 1),
+        "stopped_by": shrunk.stopped_by,
+        "sentence": compared(shrunk.before, shrunk.after),
+    }
+    run.write_info(msgspec.structs.replace(run.read_info(), shrunk=about))
+    reports.write(run, shrunk.simulated.outcome)
+    return run
+
+
+def compared(before: Size, after: Size) -> str:
+    """Return how much smaller it is: ``faults 7 to 2, operations 2,931 to 4, ...``."""
+    pairs = (
+        (name.replace("_", " "), getattr(before, name), getattr(after, name))
+        for name in ("faults", "operations", "seconds", "deviations")
+    )
+    return ", ".join(f"{name} {old:,g} to {new:,g}" for name, old, new in pairs)

@@ -1,0 +1,239 @@
+"""Trying candidates: each is simulated and checked, and counts when it shows the finding.
+
+Candidates are tried in the order given and the first that counts is taken, however many are run at the same time, so
+the search takes the same way with any number of workers. No order is tried twice. A candidate whose run fails (the
+harness breaks, a worker takes too long) does not count; how many did is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import msgspec
+
+from checkers.model import Finding
+from history.events import Event, Kind
+from nemesis.errors import NemesisError
+from nemesis.explore.pool import Finished, Pool
+from nemesis.faults import plan as plans
+from nemesis.runtimes.base import RuntimeFailure
+from nemesis.shrink.signature import Signature
+from nemesis.simulation.order import SimulationOrder
+from nemesis.simulation.run import Simulated, simulate
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Where the search ends, whatever it has reached. With a limit of ``runs`` alone it is repeatable."""
+
+    runs: int = 500
+    seconds: float = 900.0
+
+
+class BudgetSpent(Exception):
+    """The search ends here; what was found so far stands. The message says which limit it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a run that shows the finding is like. Small: it crosses process borders."""
+
+    finding: Finding
+    trace_hash: str
+    issued: tuple[str, ...]
+    """The operations of clients."""
+    deviations: int
+    late: frozenset[int]
+    """Positions in the plan of faults that had not struck when the finding was proved."""
+    virtual_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a run is, the most important first."""
+
+    faults: int
+    operations: int
+    """Of clients."""
+    seconds: float
+    """Warm-up, faults and heal: ``--time-limit``."""
+    deviations: int
+    """Turns that were late."""
+
+    @classmethod
+    def of(cls, order: SimulationOrder, evidence: Evidence) -> Size:
+        return cls(
+            faults=len(order.plan),
+            operations=len(evidence.issued),
+            seconds=order.scenario.time_limit_s,
+            deviations=evidence.deviations,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a worker is told."""
+
+    order: SimulationOrder
+    signature: Signature
+
+
+class Bench(Protocol):
+    """Runs candidates, so many at the same time."""
+
+    width: int
+
+    def run(self, trials: Sequence[Trial]) -> list[Evidence | None]:
+        """Return for each its evidence, None where it does not count; raises ``NemesisError`` when none could run."""
+
+
+class HereBench:
+    """Runs candidates one by one, in this process."""
+
+    width = 1
+
+    def run(self, trials: Sequence[Trial]) -> list[Evidence | None]:
+        return [attempt(trial) for trial in trials]
+
+
+class PoolBench:
+    """Runs candidates in a pool of workers."""
+
+    def __init__(self, pool: Pool[Trial, Evidence | None], jobs: int) -> None:
+        self.width = jobs
+        self._pool = pool
+
+    def run(self, trials: Sequence[Trial]) -> list[Evidence | None]:
+        done = list(self._pool.run(iter(trials)))
+        found = {id(one.task): one.result for one in done if isinstance(one, Finished)}
+        return [found.get(id(trial)) for trial in trials]
+
+
+def attempt(trial: Trial) -> Evidence | None:
+    """Simulate the order; return what shows the finding, None when it does not or the run fails."""
+    try:
+        simulated = simulate(trial.order)
+    except (NemesisError, RuntimeFailure):
+        return None
+    return evidence_of(simulated, trial.signature)
+
+
+def evidence_of(simulated: Simulated, signature: Signature) -> Evidence | None:
+    """Return what in the run shows a finding of this signature."""
+    finding = signature.find(simulated.outcome)
+    if finding is None:
+        return None
+    return Evidence(
+        finding=finding,
+        trace_hash=simulated.trace_hash,
+        issued=simulated.issued,
+        deviations=simulated.deviations,
+        late=_late(simulated.events, finding),
+        virtual_s=simulated.virtual_s,
+    )
+
+
+def _late(events: Iterable[Event], finding: Finding) -> frozenset[int]:
+    """The faults that struck after the last timed event of the proof: they did not cause it."""
+    proved = max((event.get("time", -1) for event in finding.events), default=-1)
+    if proved < 0:
+        return frozenset()
+    return frozenset(
+        event.fault_id
+        for event in events
+        if event.kind == Kind.FAULT_INVOKE and event.fault_id is not None and event.time > proved
+    )
+
+
+class Trials:
+    """The best order so far, and how it is bettered."""
+
+    def __init__(
+        self,
+        order: SimulationOrder,
+        evidence: Evidence,
+        *,
+        bench: Bench,
+        budget: Budget,
+        show: Callable[[Trials], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``order`` shows the finding, as ``evidence`` says. ``show`` is called after every batch."""
+        self.order = order
+        self.evidence = evidence
+        self.step = ""
+        """What is being made smaller, for people."""
+        self.runs = 0
+        self._signature = Signature.of(evidence.finding)
+        self._bench = bench
+        self._budget = budget
+        self._show = show
+        self._clock = clock
+        self._started = clock()
+        self._known: dict[str, Evidence | None] = {fingerprint(order): evidence}
+
+    @property
+    def size(self) -> Size:
+        return Size.of(self.order, self.evidence)
+
+    @property
+    def elapsed_s(self) -> float:
+        return self._clock() - self._started
+
+    def takes(self, candidate: SimulationOrder) -> bool:
+        """Try one candidate; if it counts, it is the best from now on."""
+        return self.first([candidate]) is not None
+
+    def first(self, candidates: Iterable[SimulationOrder]) -> int | None:
+        """Try candidates until one counts; it is the best from now on. Returns its index, None when none counts.
+
+        Raises ``BudgetSpent``.
+        """
+        batch: list[tuple[int, SimulationOrder, str]] = []
+        fresh = 0
+        for index, candidate in enumerate(candidates):
+            key = fingerprint(candidate)
+            batch.append((index, candidate, key))
+            fresh += key not in self._known
+            if fresh >= self._bench.width or self._known.get(key) is not None:
+                if (found := self._settle(batch)) is not None:
+                    return found
+                batch, fresh = [], 0
+        return self._settle(batch)
+
+    def _settle(self, batch: Sequence[tuple[int, SimulationOrder, str]]) -> int | None:
+        new = {
+            key: Trial(order, self._signature) for _, order, key in batch if key not in self._known
+        }
+        if new:
+            self._check_budget()
+            answers = self._bench.run(list(new.values()))
+            self._known.update(zip(new, answers, strict=True))
+            self.runs += len(new)
+        for index, order, key in batch:
+            if (evidence := self._known[key]) is not None:
+                self.order, self.evidence = order, evidence
+                self._show(self)
+                return index
+        self._show(self)
+        return None
+
+    def _check_budget(self) -> None:
+        if self.runs >= self._budget.runs:
+            raise BudgetSpent(f"{self._budget.runs} runs")
+        if self.elapsed_s >= self._budget.seconds:
+            raise BudgetSpent(f"{self._budget.seconds:g} seconds")
+
+
+def fingerprint(order: SimulationOrder) -> str:
+    """Return what two orders share exactly if they are equal."""
+    plain = {
+        **vars(replace(order, plan=())),
+        "plan": plans.encode(order.plan),
+        "operations": None if order.operations is None else sorted(order.operations),
+    }
+    return hashlib.blake2b(msgspec.json.encode(plain), digest_size=16).hexdigest()
