@@ -1,0 +1,132 @@
+"""Two nodes with the reference's own network code, broken in several ways; ``python -m`` prints the events.
+
+One node serves, one asks for ApiVersions again and again; the link between them is held and delayed, the server is
+paused, killed and started again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+from kio.schema.api_versions.v0.request import ApiVersionsRequest
+
+from nemesis.runtimes.base import Link
+from nemesis.simulation.guard import real_world_forbidden
+from nemesis.simulation.loop import Schedule, SimulationLoop
+from nemesis.simulation.network import Network
+from nemesis.simulation.node import Node
+from nemesis.simulation.randomness import stream
+from reference.network.errors import NetworkError
+from reference.network.network_client import BrokerConnection
+from reference.network.request_channel import RequestChannel
+from reference.network.socket_server import SocketServer, unsupported_api_versions
+from reference.protocol.codec import Request
+
+SERVER, CLIENT, PORT = "10.0.0.1", "10.0.0.2", 9092
+THERE = Link("client", "server")
+BACK = Link("server", "client")
+
+
+class Answers:
+    """Answers ApiVersions after a while."""
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+
+    async def handle(self, request: Request) -> Any:
+        self._events.note(f"server handles {request.correlation_id}")
+        await asyncio.sleep(0.002)
+        return unsupported_api_versions()
+
+    def waits(self, request: Request) -> bool:
+        return False
+
+
+class Events:
+    def __init__(self, loop: SimulationLoop) -> None:
+        self._loop = loop
+        self.noted: list[tuple[int, str]] = []
+
+    def note(self, what: str) -> None:
+        self.noted.append((self._loop.clock_ns(), what))
+
+
+async def serve(events: Events) -> None:
+    channel = RequestChannel(queued_max_requests=10, num_io_threads=2)
+    channel.start(Answers(events))
+    await SocketServer(channel, max_request_bytes=10_000).startup(SERVER, PORT)
+    events.note("server listens")
+    await asyncio.sleep(1e6)
+
+
+async def ask(events: Events, name: str) -> None:
+    connection = BrokerConnection(
+        client_id=name, source_address=(CLIENT, 0), max_response_bytes=100_000
+    )
+    request = ApiVersionsRequest()
+    while True:
+        try:
+            answer = await connection.send(SERVER, PORT, request, timeout_s=0.5)
+            events.note(f"{name} hears of {len(answer.api_keys)} keys")
+        except NetworkError as error:
+            events.note(f"{name} fails: {error} definite={error.definite}")
+        await asyncio.sleep(0.1)
+
+
+async def ask_twice(events: Events) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(ask(events, "one"))
+        group.create_task(ask(events, "two"))
+
+
+async def trouble(events: Events, network: Network, server: Node) -> None:
+    def strike(what: str, *done: object) -> None:
+        events.note(f"nemesis: {what}")
+
+    await asyncio.sleep(2)
+    strike("hold requests", network.hold([THERE]))
+    await asyncio.sleep(2)
+    strike("release", network.release([THERE]))
+    await asyncio.sleep(1)
+    strike("hold replies", network.hold([BACK]))
+    await asyncio.sleep(0.7)
+    strike("release", network.release([BACK]))
+    await asyncio.sleep(1)
+    strike("pause", server.pause())
+    await asyncio.sleep(2)
+    strike("resume", server.resume())
+    await asyncio.sleep(1)
+    strike("delay", network.delay([BACK], 0.2))
+    await asyncio.sleep(1)
+    strike("reset", network.delay([BACK], 0.0), network.reset([THERE]))
+    await asyncio.sleep(1)
+    strike("kill", server.kill())
+    await asyncio.sleep(1)
+    strike("start", server.start(lambda: serve(events)))
+    await asyncio.sleep(2)
+
+
+def run(seed: int) -> list[tuple[int, str]]:
+    """What happened, with virtual nanoseconds."""
+    loop = SimulationLoop(Schedule(seed, deviation_rate=0.05))
+    network = Network(loop, stream(seed, "network"))
+    network.register(SERVER, "server", speaks_kafka=True)
+    network.register(CLIENT, "client")
+    events = Events(loop)
+    server = Node(loop, "server", SERVER)
+    server.start(lambda: serve(events))
+    Node(loop, "client", CLIENT).start(lambda: ask_twice(events))
+    try:
+        with real_world_forbidden():
+            loop.run_until_complete(trouble(events, network, server))
+        events.note(f"{loop.deviations} deviations")
+        return events.noted
+    finally:
+        loop.close()
+
+
+if __name__ == "__main__":
+    for moment, what in run(int(sys.argv[1])):
+        print(moment, what)
