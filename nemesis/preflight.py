@@ -109,7 +109,7 @@ class Order:
                 broker_count=self.scenario.brokers,
                 client_count=self.scenario.clients,
                 run_directory=run_directory,
-                broker_properties=self.scenario.broker,
+                broker_properties=self.scenario.broker_properties,
                 zookeeper_tick_time_ms=self.scenario.zookeeper.tick_time_ms,
                 mutant=self.mutant,
                 seed=self.seed,
@@ -269,7 +269,7 @@ def _check_workload(chosen: Scenario) -> None:
         raise UsageError(str(error)) from None
     needs = {
         f"the replication factor of workload {chosen.workload.name}": workload.replication_factor,
-        MIN_INSYNC_REPLICAS: chosen.broker.get(MIN_INSYNC_REPLICAS, 1),
+        MIN_INSYNC_REPLICAS: chosen.broker_properties.get(MIN_INSYNC_REPLICAS, 1),
     }
     for what, least in needs.items():
         if isinstance(least, int) and chosen.brokers < least:

@@ -75,6 +75,8 @@ class SimulationSettings(_Strict, frozen=True, kw_only=True):
     """What is different on the runtime ``simulation``, where time costs what happens in it, not what passes."""
 
     zookeepers: Annotated[int, Meta(ge=1, le=7)] = 3
+    broker: dict[str, str | int | bool | list[str]] = {}
+    """Broker properties that take the place of those of the same name."""
     options: dict[str, Any] = {}
     """Of the workload: they take the place of those of the same name."""
 
@@ -102,6 +104,12 @@ class Scenario(_Strict, frozen=True, kw_only=True):
     def zookeepers(self) -> int:
         """How many ZooKeeper servers the runtime starts."""
         return self.simulation.zookeepers if self.runtime == SIMULATION else 1
+
+    @property
+    def broker_properties(self) -> dict[str, str | int | bool | list[str]]:
+        """Broker properties on this runtime, under Kafka's names."""
+        special = self.simulation.broker if self.runtime == SIMULATION else {}
+        return {**self.broker, **special}
 
     @property
     def workload_options(self) -> dict[str, Any]:

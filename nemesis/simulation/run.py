@@ -189,7 +189,7 @@ def runtime_config(order: SimulationOrder) -> SimulationRuntimeConfig:
         broker_count=scenario.brokers,
         client_count=scenario.clients,
         zookeeper_count=scenario.zookeepers,
-        broker_properties=scenario.broker,
+        broker_properties=scenario.broker_properties,
         zookeeper_tick_time_ms=scenario.zookeeper.tick_time_ms,
         seed=order.seed,
         target=scenario.target,

@@ -150,7 +150,11 @@ class SimulationRuntime:
 
     def zookeeper_admin(self) -> SimulatedZooKeeperAdmin:
         """The harness's own way to ZooKeeper; to be entered before use."""
-        return SimulatedZooKeeperAdmin(self._ensemble)
+        return SimulatedZooKeeperAdmin(
+            self._ensemble,
+            rng=stream(self._config.seed, "zookeeper-admin"),
+            source_host=HARNESS_HOST,
+        )
 
     def address(self, node: str) -> Address:
         """The address of a broker or ZooKeeper node."""
