@@ -246,17 +246,13 @@ def _notes(events: Sequence[Timed], moments: Moments) -> Iterator[Item]:
         if event.kind in _SUBJECTS:
             rank = Rank.CONTROL if moments.subject is None else Rank.SUBJECT
         tone = Tone.FAULT if event.fault else Tone.PLAIN
-        burst: tuple[object, ...] = (
-            event.kind,
-            event.process,
-            event.controller_epoch,
-            event.leader_epoch,
-            event.detail,
-        )
-        if event.kind in (Kind.FAULT_APPLIED, Kind.FAULT_HEALED):
-            burst = (*burst, event.fault_id)
+        epochs = (event.controller_epoch, event.leader_epoch)
+        subject = (event.fault_id, event.path, event.session)
+        burst = (event.kind, event.process, *epochs, *subject, event.detail)
         text = say(event)
-        if event.kind == Kind.SESSION_CLOSED and (owner := moments.owners.get(event.session or 0)):
+        if event.kind == Kind.SESSION_CLOSED:
+            if (owner := moments.owners.get(event.session or 0)) is None:
+                continue  # a client's, or the harness's own
             text = f"session of {owner} {event.detail}"
         yield Item(
             (_stop(time, event, text, tone),),

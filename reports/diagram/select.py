@@ -9,7 +9,10 @@ from typing import Final
 from reports.diagram.gather import Moments
 from reports.diagram.items import CLIENTS, ZOOKEEPER, Bar, Item, Rank, Scene, Tone
 
-MAX_ROWS: Final = 60
+MAX_ROWS: Final = 56
+RANK_S: Final = 2.0
+"""So far from the proof, in seconds, an item matters as little as one of the next rank beside it."""
+MAX_WORTH: Final = 6.0
 BURST_NS: Final = 60_000_000
 """Equal items that begin within this time of each other are one burst."""
 
@@ -69,13 +72,18 @@ def _is_long_over(bar: Bar, moments: Moments) -> bool:
 
 
 def _most_relevant(items: Sequence[Item], moments: Moments) -> list[Item]:
-    def worth(item: Item) -> tuple[int, int]:
-        return (item.rank, min(moments.distance(stop.time) for stop in item.stops))
+    def worth(item: Item) -> float:
+        """The less, the better."""
+        if item.rank is Rank.PROOF or item.stops[0].tone is Tone.FAULT:
+            return float(item.rank)
+        distance = min(moments.distance(stop.time) for stop in item.stops)
+        return item.rank + distance / 1e9 / RANK_S
 
     chosen: list[Item] = []
     rows = 0
     for item in sorted(items, key=worth):
-        if item.rank is Rank.PROOF or rows + item.rows <= MAX_ROWS:
+        fits = rows + item.rows <= MAX_ROWS and worth(item) <= MAX_WORTH
+        if item.rank is Rank.PROOF or fits:
             chosen.append(item)
             rows += item.rows
     return sorted(chosen, key=lambda item: item.start)

@@ -17,8 +17,8 @@ from reports.diagram.gather import Moments
 from reports.diagram.items import Identity, Item, Scene, Stop, Tone
 from reports.figures import colour
 
-LEFT_PX: Final = 96
-COLUMN_PX: Final = 214
+LEFT_PX: Final = 92
+COLUMN_PX: Final = 200
 RIGHT_PX: Final = 60
 ROW_PX: Final = 21
 TOP_PX: Final = 46
