@@ -10,18 +10,17 @@ The functions of this module are the ``Codec`` that a broker uses unless it is g
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from struct import Struct
 from typing import Any, Protocol
 
 from kio.index import load_request_schema
-from kio.serial import entity_writer
 
 from reference.protocol.decoding import read_entity
+from reference.protocol.encoding import write_entity
 from reference.protocol.errors import ProtocolError, UnsupportedVersionError
-from reference.protocol.schema import cached
+from reference.protocol.schema import cached, maker
 
 _SIZE = Struct(">i")
 _HEADER_START = Struct(">hhi")
@@ -91,7 +90,7 @@ def encode_request(message: Any, *, correlation_id: int, client_id: str) -> byte
     }
     if "client_id" in header.__dataclass_fields__:
         values["client_id"] = client_id
-    return _encode(header(**values), message)
+    return _encode(maker(header)(values), message)
 
 
 def decode_response(frame: bytes, response: type[Any]) -> tuple[int, Any]:
@@ -103,7 +102,8 @@ def decode_response(frame: bytes, response: type[Any]) -> tuple[int, Any]:
 
 def encode_response(message: Any, *, correlation_id: int) -> bytes:
     """The whole frame of a response."""
-    return _encode(message.__header_schema__(correlation_id=correlation_id), message)
+    header = maker(message.__header_schema__)({"correlation_id": correlation_id})
+    return _encode(header, message)
 
 
 def _decode(entity: type[Any], frame: bytes, offset: int) -> tuple[Any, int]:
@@ -117,11 +117,8 @@ def _decode(entity: type[Any], frame: bytes, offset: int) -> tuple[Any, int]:
 
 
 def _encode(header: Any, message: Any) -> bytes:
-    buffer = io.BytesIO()
-    buffer.write(b"\0" * SIZE_BYTES)
-    entity_writer(type(header))(buffer, header)
-    entity_writer(type(message))(buffer, message)
-    view = buffer.getbuffer()
-    _SIZE.pack_into(view, 0, len(view) - SIZE_BYTES)
-    view.release()
-    return buffer.getvalue()
+    pieces = [b""]
+    write_entity(header, pieces)
+    write_entity(message, pieces)
+    pieces[0] = _SIZE.pack(sum(map(len, pieces)))
+    return b"".join(pieces)

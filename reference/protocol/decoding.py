@@ -21,35 +21,28 @@ from kio.schema.errors import ErrorCode
 from kio.serial.readers import tz_aware_from_i64
 
 from reference.protocol.errors import ProtocolError
-from reference.protocol.schema import FieldShape, cached, field_shapes
+from reference.protocol.schema import (
+    FIXED_FORMATS,
+    FieldShape,
+    assembler,
+    cached,
+    field_defaults,
+    has_compact_lengths,
+    tagged_shapes,
+    untagged_shapes,
+)
 
 Read = Callable[[bytes, int], tuple[Any, int]]
 """Returns the value that starts at the given offset, and the offset after it."""
 
-_Step = Callable[[bytes, int, dict[str, Any]], int]
-"""Reads some fields of an entity into the dictionary and returns the offset after them."""
+_Step = Callable[[bytes, int, list[Any]], int]
+"""Reads some fields of an entity, adds their values to the list and returns the offset after them."""
 
-_FORMATS = {
-    "bool": "?",
-    "int8": "b",
-    "uint8": "B",
-    "int16": "h",
-    "uint16": "H",
-    "error_code": "h",
-    "int32": "i",
-    "uint32": "I",
-    "timedelta_i32": "i",
-    "int64": "q",
-    "uint64": "Q",
-    "float64": "d",
-    "timedelta_i64": "q",
-    "datetime_i64": "q",
-    "uuid": "16s",
-}
 _VARINT_MAX_BYTES = 5
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
 _ZERO_UUID = bytes(16)
+_ERROR_CODES = {code.value: code for code in ErrorCode}
 _NULL_STRUCT, _PRESENT_STRUCT = 0xFF, 1
 
 
@@ -82,45 +75,46 @@ def _within(frame: bytes, end: int) -> int:
 @cached
 def _entity_reader(entity: type[Any]) -> Read:
     steps: list[_Step] = []
-    tagged: dict[int, tuple[str, Read]] = {}
     pending: list[FieldShape] = []
-    for shape in field_shapes(entity):
-        if shape.tag is not None:
-            tagged[shape.tag] = (shape.name, _field_reader(entity, shape))
-        elif not shape.is_array and shape.kafka_type in _FORMATS:
+    for shape in untagged_shapes(entity):
+        if not shape.is_array and shape.kafka_type in FIXED_FORMATS:
             pending.append(shape)
         else:
             if pending:
                 steps.append(_fixed_step(pending))
                 pending = []
-            steps.append(_field_step(shape.name, _field_reader(entity, shape)))
+            steps.append(_field_step(_field_reader(entity, shape)))
     if pending:
         steps.append(_fixed_step(pending))
     if entity.__flexible__:
-        steps.append(_tagged_step(tagged))
+        steps.append(_tagged_step(entity))
+
+    assemble = assembler(entity)
 
     def read(frame: bytes, offset: int) -> tuple[Any, int]:
-        values: dict[str, Any] = {}
+        values: list[Any] = []
         for step in steps:
             offset = step(frame, offset, values)
-        return entity(**values), offset
+        return assemble(values), offset
 
     return read
 
 
 def _fixed_step(shapes: list[FieldShape]) -> _Step:
     """Neighbours of fixed size, unpacked at once."""
-    layout = Struct(">" + "".join(_FORMATS[shape.kafka_type or ""] for shape in shapes))
-    names = tuple(shape.name for shape in shapes)
+    layout = Struct(">" + "".join(FIXED_FORMATS[shape.kafka_type or ""] for shape in shapes))
+    size, unpack = layout.size, layout.unpack_from
     conversions = [
-        (shape.name, convert) for shape in shapes if (convert := _conversion(shape)) is not None
+        (index - len(shapes), convert)
+        for index, shape in enumerate(shapes)
+        if (convert := _conversion(shape)) is not None
     ]
 
-    def step(frame: bytes, offset: int, values: dict[str, Any]) -> int:
-        end = _within(frame, offset + layout.size)
-        values.update(zip(names, layout.unpack_from(frame, offset), strict=True))
-        for name, convert in conversions:
-            values[name] = convert(values[name])
+    def step(frame: bytes, offset: int, values: list[Any]) -> int:
+        end = _within(frame, offset + size)
+        values += unpack(frame, offset)
+        for index, convert in conversions:
+            values[index] = convert(values[index])
         return end
 
     return step
@@ -130,7 +124,7 @@ def _conversion(shape: FieldShape) -> Callable[[Any], Any] | None:
     """What makes kio's value of the number on the wire; None when they are the same."""
     match shape.kafka_type:
         case "error_code":
-            return ErrorCode
+            return _ERROR_CODES.__getitem__
         case "timedelta_i32" | "timedelta_i64":
             return lambda number: datetime.timedelta(milliseconds=number)
         case "datetime_i64" if shape.is_nullable:
@@ -142,9 +136,10 @@ def _conversion(shape: FieldShape) -> Callable[[Any], Any] | None:
     return None
 
 
-def _field_step(name: str, read: Read) -> _Step:
-    def step(frame: bytes, offset: int, values: dict[str, Any]) -> int:
-        values[name], offset = read(frame, offset)
+def _field_step(read: Read) -> _Step:
+    def step(frame: bytes, offset: int, values: list[Any]) -> int:
+        value, offset = read(frame, offset)
+        values.append(value)
         return offset
 
     return step
@@ -162,13 +157,11 @@ def _field_reader(entity: type[Any], shape: FieldShape) -> Read:
 def _item_reader(entity: type[Any], shape: FieldShape) -> Read:
     if shape.entity is not None:
         return _entity_reader(shape.entity)
-    if shape.kafka_type in _FORMATS:
+    if shape.kafka_type in FIXED_FORMATS:
         return _fixed_reader(shape)
-    # A request header keeps the old string format for its client id in every version.
-    is_client_id = entity.__name__ == "RequestHeader" and shape.name == "client_id"
     is_string = shape.kafka_type == "string"
     return _bytes_reader(
-        _length_reader(flexible=entity.__flexible__ and not is_client_id, is_short=is_string),
+        _length_reader(flexible=has_compact_lengths(entity, shape), is_short=is_string),
         is_string=is_string,
         is_nullable=shape.is_nullable and not shape.is_array and shape.tag is None,
     )
@@ -178,9 +171,9 @@ def _fixed_reader(shape: FieldShape) -> Read:
     step = _fixed_step([shape])
 
     def read(frame: bytes, offset: int) -> tuple[Any, int]:
-        values: dict[str, Any] = {}
+        values: list[Any] = []
         offset = step(frame, offset, values)
-        return values[shape.name], offset
+        return values[0], offset
 
     return read
 
@@ -189,6 +182,8 @@ def _length_reader(*, flexible: bool, is_short: bool) -> Callable[[bytes, int], 
     """Reads a length or count and the offset after it; −1 is null, anything below is refused."""
 
     def compact(frame: bytes, offset: int) -> tuple[int, int]:
+        if offset < len(frame) and frame[offset] < 0x80:
+            return frame[offset] - 1, offset + 1
         value, offset = read_unsigned_varint(frame, offset)
         return value - 1, offset
 
@@ -222,7 +217,7 @@ def _bytes_reader(
 
 def _array_reader(item: Read, shape: FieldShape, *, flexible: bool) -> Read:
     read_count = _length_reader(flexible=flexible, is_short=False)
-    item_format = _FORMATS.get(shape.kafka_type or "")
+    item_format = FIXED_FORMATS.get(shape.kafka_type or "")
     item_min_bytes = 1 if item_format is None else Struct(">" + item_format).size
 
     def read(frame: bytes, offset: int) -> tuple[tuple[Any, ...] | None, int]:
@@ -256,10 +251,17 @@ def _nullable_reader(read_struct: Read) -> Read:
     return read
 
 
-def _tagged_step(tagged: dict[int, tuple[str, Read]]) -> _Step:
-    """Fields that are not there keep the default of their class."""
+def _tagged_step(entity: type[Any]) -> _Step:
+    """Fields that are not there have the default of their class."""
+    shapes, defaults = tagged_shapes(entity), field_defaults(entity)
+    default_values = [defaults[shape.name] for shape in shapes]
+    tagged = {
+        shape.tag: (index - len(shapes), _field_reader(entity, shape))
+        for index, shape in enumerate(shapes)
+    }
 
-    def step(frame: bytes, offset: int, values: dict[str, Any]) -> int:
+    def step(frame: bytes, offset: int, values: list[Any]) -> int:
+        values += default_values
         count, offset = read_unsigned_varint(frame, offset)
         for _ in range(count):
             tag, offset = read_unsigned_varint(frame, offset)
@@ -269,8 +271,8 @@ def _tagged_step(tagged: dict[int, tuple[str, Read]]) -> _Step:
             if tag not in tagged:
                 offset += size  # from a newer version than ours: to be skipped (KIP-482)
                 continue
-            name, read = tagged[tag]
-            values[name], end = read(frame, offset)
+            index, read = tagged[tag]
+            values[index], end = read(frame, offset)
             if end != offset + size:
                 raise ProtocolError(f"tagged field {tag} is not {size} bytes long")
             offset = end

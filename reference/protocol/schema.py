@@ -21,6 +21,25 @@ from typing import Any, ParamSpec, TypeVar, cast, get_args, get_origin
 from kio.index import load_response_from_request
 from kio.static.protocol import RequestPayload
 
+FIXED_FORMATS = {
+    "bool": "?",
+    "int8": "b",
+    "uint8": "B",
+    "int16": "h",
+    "uint16": "H",
+    "error_code": "h",
+    "int32": "i",
+    "uint32": "I",
+    "timedelta_i32": "i",
+    "int64": "q",
+    "uint64": "Q",
+    "float64": "d",
+    "timedelta_i64": "q",
+    "datetime_i64": "q",
+    "uuid": "16s",
+}
+"""Kafka's primitive types of fixed size, as ``struct`` writes them."""
+
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
@@ -68,8 +87,36 @@ def _shape(field: dataclasses.Field[Any]) -> FieldShape:
 
 
 @cached
+def untagged_shapes(entity: type[Any]) -> tuple[FieldShape, ...]:
+    """Those that are always on the wire, in its order."""
+    return tuple(shape for shape in field_shapes(entity) if shape.tag is None)
+
+
+@cached
+def tagged_shapes(entity: type[Any]) -> tuple[FieldShape, ...]:
+    """Those that may be left out, by their tags."""
+    tagged = [shape for shape in field_shapes(entity) if shape.tag is not None]
+    return tuple(sorted(tagged, key=lambda shape: shape.tag or 0))
+
+
+@cached
 def field_names(entity: type[Any]) -> frozenset[str]:
     return frozenset(shape.name for shape in field_shapes(entity))
+
+
+@cached
+def field_defaults(entity: type[Any]) -> dict[str, Any]:
+    """Of the fields that have one; all tagged fields of what a broker offers do."""
+    fields = dataclasses.fields(entity)
+    return {
+        field.name: field.default for field in fields if field.default is not dataclasses.MISSING
+    }
+
+
+def has_compact_lengths(entity: type[Any], shape: FieldShape) -> bool:
+    """Whether lengths are varints. A request header keeps the old format for its client id in every version."""
+    is_client_id = entity.__name__ == "RequestHeader" and shape.name == "client_id"
+    return bool(entity.__flexible__) and not is_client_id
 
 
 @cached
@@ -107,6 +154,22 @@ def builder(entity: type[Any]) -> Callable[[dict[str, Any]], Any]:
         return made
 
     return build_one
+
+
+@cached
+def assembler(entity: type[Any]) -> Callable[[list[Any]], Any]:
+    """A function that makes an instance of ``entity`` from the values of all its fields, tagged ones last."""
+    names = [shape.name for shape in (*untagged_shapes(entity), *tagged_shapes(entity))]
+    twin: Any = dataclasses.make_dataclass(
+        entity.__name__, [(name, Any) for name in names], slots=True, eq=False, repr=False
+    )
+
+    def assemble(values: list[Any]) -> Any:
+        made = twin(*values)
+        made.__class__ = entity
+        return made
+
+    return assemble
 
 
 @cached

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import importlib
 import io
 import struct
 import uuid
@@ -27,8 +28,15 @@ from reference.protocol.codec import (
     encode_response,
 )
 from reference.protocol.decoding import read_entity
+from reference.protocol.encoding import write_entity
 from reference.protocol.errors import ProtocolError, UnsupportedVersionError
-from reference.protocol.schema import FieldShape, build, field_shapes, response_class
+from reference.protocol.schema import (
+    FieldShape,
+    build,
+    field_defaults,
+    field_shapes,
+    response_class,
+)
 from reference.protocol.versions import OFFERED, ApiKey, is_offered
 
 MILLISECOND = datetime.timedelta(milliseconds=1)
@@ -124,6 +132,68 @@ def test_the_decoder_reads_what_kio_reads(
     entity_writer(entity)(buffer, data.draw(entities(entity)))
 
     assert read_entity(entity, buffer.getvalue(), 0) == entity_reader(entity)(buffer.getvalue(), 0)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(EVERY_VERSION), st.booleans(), st.data())
+def test_the_encoder_writes_what_kio_writes(
+    api: tuple[ApiKey, int], is_request: bool, data: st.DataObject
+) -> None:
+    request = load_request_schema(*api)
+    entity: Any = request if is_request else response_class(request)
+    message = data.draw(entities(entity))
+    buffer, pieces = io.BytesIO(), list[bytes]()
+    entity_writer(entity)(buffer, message)
+
+    write_entity(message, pieces)
+
+    assert b"".join(pieces) == buffer.getvalue()
+
+
+@pytest.mark.parametrize("name", ["kio.schema.request_header.v1", "kio.schema.request_header.v2"])
+@pytest.mark.parametrize("client_id", [None, "", "me", "x" * 300])
+def test_the_encoder_writes_the_header_that_kio_writes(name: str, client_id: str | None) -> None:
+    entity = importlib.import_module(f"{name}.header").RequestHeader
+    message = entity(
+        request_api_key=3, request_api_version=12, correlation_id=-1, client_id=client_id
+    )
+    buffer, pieces = io.BytesIO(), list[bytes]()
+    entity_writer(entity)(buffer, message)
+
+    write_entity(message, pieces)
+
+    assert b"".join(pieces) == buffer.getvalue()
+
+
+@pytest.mark.parametrize("key_and_version", EVERY_VERSION)
+def test_every_tagged_field_has_a_default(key_and_version: tuple[ApiKey, int]) -> None:
+    request = load_request_schema(*key_and_version)
+    for entity in (request, response_class(request)):
+        assert_tagged_have_defaults(entity)
+
+
+def assert_tagged_have_defaults(entity: type[Any]) -> None:
+    defaults = field_defaults(entity)
+    for shape in field_shapes(entity):
+        assert shape.tag is None or shape.name in defaults
+        if shape.entity is not None:
+            assert_tagged_have_defaults(shape.entity)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        pytest.param({"throttle_time": None}, id="null duration"),
+        pytest.param({"controller_id": 2**31}, id="number too large"),
+        pytest.param({"topics": None}, id="null array"),
+        pytest.param({"cluster_id": 7}, id="number for a string"),
+    ],
+)
+def test_what_is_no_value_of_its_field_is_not_written(changes: dict[str, Any]) -> None:
+    message = sample(response_class(load_request_schema(3, 12)))
+
+    with pytest.raises((struct.error, TypeError, AttributeError)):
+        encode_response(dataclasses.replace(message, **changes), correlation_id=1)
 
 
 def header(api_key: int, api_version: int) -> bytes:
