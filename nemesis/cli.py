@@ -25,6 +25,7 @@ from history.errors import HistoryError, SparkError
 from history.run_directory import RunDirectory
 from nemesis import doctor, judge, scenario
 from nemesis.commands.explore import explore
+from nemesis.commands.mutants import mutants
 from nemesis.commands.options import (
     Checkers,
     EngineName,
@@ -147,6 +148,7 @@ def report(path: RunPath, as_json: Json = False) -> None:
 
 app.command()(replay)
 app.command()(explore)
+app.command()(mutants)
 app.command("shrink")(shrink_run)
 
 

@@ -148,7 +148,7 @@ def _say(tally: Tally, exploration: Exploration, *, as_json: bool) -> None:
         }
         say_json({**asked, **tally.as_json()})
         return
-    for line in summary(tally):
+    for line in summary(tally, short):
         out.print(line)
     out.print(_last_line(tally))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Final, Self
@@ -80,10 +81,14 @@ def pace(tally: Tally) -> str:
     return "; ".join(parts)
 
 
-def summary(tally: Tally) -> Iterator[str]:
-    """Yield the lines of the final summary, all but the last line, which is the command's."""
-    yield from _findings(tally)
+def summary(tally: Tally, shorten: Callable[[Path], str] = str) -> Iterator[str]:
+    """Yield the lines of the final summary, all but the last line, which is the command's.
+
+    ``shorten`` says how paths are written.
+    """
+    yield from _findings(tally, shorten)
     yield from _listed("unknown", {seed: why[0] for seed, why in sorted(tally.doubts.items())})
+    yield from _listed("not kept", dict(sorted(tally.not_kept.items())))
     yield from _listed("crashed", dict(sorted(tally.crashed.items())))
     if tally.done and tally.unseen:
         yield f"in no seed was anything observed by {', '.join(tally.unseen)}"
@@ -102,7 +107,7 @@ def summary(tally: Tally) -> Iterator[str]:
     )
 
 
-def _findings(tally: Tally) -> Iterator[str]:
+def _findings(tally: Tally, shorten: Callable[[Path], str]) -> Iterator[str]:
     if not tally.found:
         return
     width = max(len(name) for name in tally.found)
@@ -111,7 +116,7 @@ def _findings(tally: Tally) -> Iterator[str]:
         yield f"{name:<{width}}  {_seeds(found)}"
         yield f"{'':<{width}}  seed {found.first_seed}: {found.first.key}: {found.first.sentence}"
         if found.first_run is not None:
-            yield f"{'':<{width}}  nemesis replay {found.first_run[1]}"
+            yield f"{'':<{width}}  nemesis replay {shorten(Path(found.first_run[1]))}"
 
 
 def _seeds(found: FoundProperty) -> str:

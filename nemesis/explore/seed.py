@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from checkers.model import Outcome, Verdict
+from history.errors import HistoryError
 from nemesis.explore.coverage import Coverage, measure
 from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.run import Simulated, simulate, store, trace_hash
@@ -65,6 +66,8 @@ class SeedReport(msgspec.Struct, frozen=True, kw_only=True):
     coverage: Coverage
     run: str | None = None
     """Where the run is kept."""
+    not_kept: str | None = None
+    """Why it could not be kept though it shows something."""
     codec_mismatch: str | None = None
     """How the run with the real codec differed."""
     compared_codecs: bool = False
@@ -74,9 +77,12 @@ def run_seed(task: SeedTask) -> SeedReport:
     """Simulate, judge, and keep what is worth it. Whatever it raises is a crash of the harness."""
     simulated = simulate(task.order)
     findings = broken(simulated.outcome)
-    kept = None
+    run, not_kept = None, None
     if any(finding.property not in task.satisfied for finding in findings):
-        kept = str(store(simulated, task.order, task.store, list(task.command_line)).path)
+        try:
+            run = str(store(simulated, task.order, task.store, task.command_line).path)
+        except (OSError, HistoryError) as error:
+            not_kept = str(error)  # a finding is worth more than its files
     mismatch = _compare_codecs(task.order, simulated) if task.compares_codecs else None
     outcome = simulated.outcome
     return SeedReport(
@@ -91,7 +97,8 @@ def run_seed(task: SeedTask) -> SeedReport:
         virtual_s=simulated.virtual_s,
         real_s=simulated.real_s,
         coverage=measure(simulated.events),
-        run=kept,
+        run=run,
+        not_kept=not_kept,
         codec_mismatch=mismatch,
         compared_codecs=task.compares_codecs,
     )

@@ -57,6 +57,7 @@ class Tally:
     doubts: dict[int, tuple[str, ...]] = field(default_factory=dict)
     crashed: dict[int, str] = field(default_factory=dict)
     mismatches: dict[int, str] = field(default_factory=dict)
+    not_kept: dict[int, str] = field(default_factory=dict)
     codecs_compared: int = 0
     checked: Counter[str] = field(default_factory=Counter)
     seen_by: Counter[str] = field(default_factory=Counter)
@@ -82,6 +83,8 @@ class Tally:
             self.doubts[report.seed] = report.doubts
         if report.codec_mismatch is not None:
             self.mismatches[report.seed] = report.codec_mismatch
+        if report.not_kept is not None:
+            self.not_kept[report.seed] = report.not_kept
         self.codecs_compared += report.compared_codecs
         self.checked.update(report.checked)
         self.seen_by.update({name: int(count > 0) for name, count in report.checked.items()})
@@ -139,6 +142,9 @@ class Tally:
             "unseen": self.unseen,
             "crashed": [
                 {"seed": seed, "reason": reason} for seed, reason in sorted(self.crashed.items())
+            ],
+            "not_kept": [
+                {"seed": seed, "reason": reason} for seed, reason in sorted(self.not_kept.items())
             ],
             "codec": {
                 "compared": self.codecs_compared,

@@ -1,0 +1,148 @@
+"""``nemesis mutants``: the scoreboard of the planted bugs.
+
+Exit codes: 0 every bug was caught and the reference showed nothing; 1 a bug was not caught, or the reference showed a
+finding; 254 and 255 as everywhere.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from history.errors import HistoryError
+from history.run_directory import RunDirectory, write_atomically
+from nemesis import scenario
+from nemesis.commands.explore import Jobs, Seeds, require_range, terminable, workers
+from nemesis.commands.options import Json, MutantName, Store, TimeLimit, whole
+from nemesis.commands.speech import err, note, out, say_json, short
+from nemesis.errors import EXIT_CRASH, MissingRequirement, NemesisError
+from nemesis.explore.display import ExplorationProgress
+from nemesis.explore.exploration import Exploration
+from nemesis.mutants import MUTANTS
+from nemesis.preflight import RunOptions, prepare
+from nemesis.runtimes.base import RuntimeFailure
+from nemesis.scoreboard import Score, in_words, markdown, rows, score
+from nemesis.shrink import Budget, Size, shrink
+from nemesis.shrink.keep import keep
+from nemesis.simulation.stored import order_of
+
+MAX_SEEDS: Final = 100_000
+MAX_SHRINK_RUNS: Final = 1_000_000
+EXIT_MISSED: Final = 1
+INTERRUPT: Final = "an interrupt"
+"""What ``Shrunk.stopped_by`` says after Ctrl-C."""
+
+
+def mutants(
+    seeds: Seeds = 200,
+    jobs: Jobs = None,
+    first_seed: Annotated[
+        int, typer.Option("--first-seed", metavar="K", parser=whole, help="Where to begin.")
+    ] = 1,
+    mutant: MutantName = None,
+    scenario_name: Annotated[
+        str, typer.Option("--scenario", metavar="SCENARIO", help="Where the bugs are searched.")
+    ] = "partition-controller",
+    time_limit: TimeLimit = None,
+    shrink_runs: Annotated[
+        int,
+        typer.Option(
+            "--shrink-runs",
+            metavar="N",
+            parser=whole,
+            help="Runs for shrinking each counterexample; 0: leave them as they are.",
+        ),
+    ] = Budget().runs,
+    page: Annotated[
+        Path,
+        typer.Option("--page", metavar="FILE", help="Where the scoreboard of all bugs is written."),
+    ] = Path("docs/scoreboard.md"),
+    store: Store = Path("store"),
+    as_json: Json = False,
+) -> None:
+    """Search every planted bug, and the correct reference, and write the scoreboard."""
+    require_range("--seeds", seeds, 1, MAX_SEEDS)
+    require_range("--first-seed", first_seed, 0, scenario.MAX_SEED - seeds)
+    require_range("--shrink-runs", shrink_runs, 0, MAX_SHRINK_RUNS)
+    jobs = workers(jobs)
+    order = prepare(
+        RunOptions(
+            scenario=scenario_name,
+            store=store,
+            runtime=scenario.SIMULATION,
+            seed=first_seed,
+            time_limit_s=time_limit,
+            mutant=mutant,
+        )
+    )
+    if mutant is None and not page.parent.is_dir():
+        raise MissingRequirement(
+            f"the scoreboard cannot be written to {page}: there is no directory {page.parent}"
+        )
+    command_line = ("nemesis", *sys.argv[1:])
+    exploration = Exploration(
+        scenario=order.scenario,
+        first_seed=first_seed,
+        seeds=seeds,
+        jobs=jobs,
+        store=store.absolute(),
+        command_line=command_line,
+    )
+
+    shrinking = _Shrinking(shrink_runs, jobs, store, command_line)
+    scores: list[Score] = []
+    with terminable():
+        for chosen in [*MUTANTS.values(), None] if mutant is None else [MUTANTS[mutant]]:
+            note("the unmodified reference" if chosen is None else chosen.name)
+            with ExplorationProgress(err) as progress:
+                one, tally = score(chosen, exploration, shrink=shrinking, show=progress.show)
+            if tally.is_interrupted:
+                raise KeyboardInterrupt
+            scores.append(one)
+    if mutant is None:
+        write_atomically(page, markdown(scores, command=shlex.join(command_line)).encode())
+    if as_json:
+        say_json(rows(scores))
+    else:
+        for one in scores:
+            out.print(in_words(one))
+        where = f"; scoreboard: {page}" if mutant is None else ""
+        missed = sum(not one.is_as_it_should_be for one in scores)
+        out.print(f"{len(scores) - missed} of {len(scores)} are as they should be{where}")
+    if not all(one.is_as_it_should_be for one in scores):
+        raise typer.Exit(EXIT_MISSED)
+    if shrinking.has_failed or any(one.crashed for one in scores):
+        raise typer.Exit(EXIT_CRASH)
+
+
+@dataclass(slots=True)
+class _Shrinking:
+    """Shrinks the runs that show the bugs. One that cannot be shrunk does not end the search for the others."""
+
+    runs: int
+    jobs: int
+    store: Path
+    command_line: tuple[str, ...]
+    has_failed: bool = False
+
+    def __call__(self, run: RunDirectory, name: str) -> Size | None:
+        """Return how small it got, None when it was left as it is."""
+        if not self.runs:
+            return None
+        note(f"  shrinking {short(run.path)}")
+        order, _ = order_of(run)
+        try:
+            shrunk = shrink(order, name=name, budget=Budget(runs=self.runs), jobs=self.jobs)
+            if shrunk.stopped_by == INTERRUPT:
+                raise KeyboardInterrupt
+            keep(shrunk, run, self.store, self.command_line)
+        except (NemesisError, RuntimeFailure, HistoryError, OSError) as error:
+            self.has_failed = True
+            note(f"  it could not be shrunk: {error}")
+            return None
+        return shrunk.after

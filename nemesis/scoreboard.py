@@ -1,0 +1,176 @@
+"""The scoreboard: every planted bug, how many seeds it takes to catch it, and how small its counterexample gets.
+
+For each bug seeds are explored until the property named for it breaks; then the run of the first such seed is shrunk.
+The unmodified reference is explored with all seeds, and must show nothing: a harness that convicts the correct code
+catches nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from history.run_directory import RunDirectory
+from nemesis.explore.exploration import Exploration
+from nemesis.explore.tally import Tally
+from nemesis.mutants import Mutant
+from nemesis.shrink import Size
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One row."""
+
+    mutant: Mutant | None
+    """None: the unmodified reference."""
+    seeds: int
+    """How many were run."""
+    caught_by: tuple[str, ...]
+    """The properties that broke, the named one first."""
+    seeds_to_detect: int | None
+    """Of the property named for the bug; None: it was not caught."""
+    first_seed: int | None
+    simulated_s: float
+    crashed: int
+    run: str | None
+    """The run of the first seed that shows it, as it was before it was shrunk."""
+    size: Size | None
+    """How much of that run is left after shrinking."""
+
+    @property
+    def is_as_it_should_be(self) -> bool:
+        """A bug is caught; the reference shows nothing, and every seed came to its end."""
+        if self.mutant is None:
+            return not self.caught_by and not self.crashed
+        return self.seeds_to_detect is not None
+
+
+Shrinker = Callable[[RunDirectory, str], Size | None]
+"""Shrinks a run while this property stays broken, and returns how small it got; None when it did not try."""
+
+
+def score(
+    mutant: Mutant | None,
+    exploration: Exploration,
+    *,
+    shrink: Shrinker,
+    show: Callable[[Tally], None] = lambda _tally: None,
+) -> tuple[Score, Tally]:
+    """Explore with the bug planted, and shrink what shows it; blocks.
+
+    An interrupted exploration is told by its tally; then nothing is shrunk.
+    """
+    planted = replace(exploration, mutant=None if mutant is None else mutant.name)
+    tally = planted.run(
+        show, is_enough=lambda so_far: mutant is not None and mutant.property in so_far.found
+    )
+    found = None if mutant is None else tally.found.get(mutant.property)
+    kept = None if found is None else found.first_run
+    size = None
+    if mutant is not None and kept is not None and not tally.is_interrupted:
+        size = shrink(RunDirectory.open(Path(kept[1])), mutant.property)
+    named = [] if found is None or mutant is None else [mutant.property]
+    return Score(
+        mutant=mutant,
+        seeds=tally.over,
+        caught_by=(*named, *(name for name in tally.found if name not in named)),
+        seeds_to_detect=None if found is None else found.first_seed - planted.first_seed + 1,
+        first_seed=None if found is None else found.first_seed,
+        simulated_s=tally.virtual_s,
+        crashed=len(tally.crashed),
+        run=None if kept is None else kept[1],
+        size=size,
+    ), tally
+
+
+def rows(scores: Iterable[Score]) -> list[dict[str, Any]]:
+    """Return the rows as plain data."""
+    return [
+        {
+            "mutant": None if one.mutant is None else one.mutant.name,
+            "property": None if one.mutant is None else one.mutant.property,
+            "caught": one.mutant is not None and one.seeds_to_detect is not None,
+            "caught_by": list(one.caught_by),
+            "seeds": one.seeds,
+            "seeds_to_detect": one.seeds_to_detect,
+            "first_seed": one.first_seed,
+            "crashed": one.crashed,
+            "simulated_s": round(one.simulated_s, 3),
+            "run": one.run,
+            "faults": None if one.size is None else one.size.faults,
+            "operations": None if one.size is None else one.size.operations,
+            "ok": one.is_as_it_should_be,
+        }
+        for one in scores
+    ]
+
+
+def in_words(one: Score) -> str:
+    """Return the row as one line for people."""
+    if one.mutant is None:
+        return _reference(one).replace("**", "")
+    name = one.mutant.name
+    if one.seeds_to_detect is None:
+        others = f"; {', '.join(one.caught_by)} broke" if one.caught_by else ""
+        return f"{name}: NOT CAUGHT by {one.mutant.property} in {one.seeds} seeds{others}"
+    size = one.size
+    smallest = f", {size.faults} faults and {size.operations} operations" if size else ""
+    return f"{name}: caught by {', '.join(one.caught_by)} at seed {one.first_seed}{smallest}"
+
+
+def markdown(scores: Iterable[Score], *, command: str) -> str:
+    """Return the page ``docs/scoreboard.md``."""
+    listed = list(scores)
+    lines = [
+        "# Scoreboard",
+        "",
+        f"Written by `{command}`. Each planted bug (`nemesis/mutants/`) is searched for in simulation, seed after",
+        "seed, until the property named for it breaks; the run of that seed is then shrunk while the same property",
+        "stays broken. Findings of other properties on the way are named too.",
+        "",
+        "| bug | property named for it | caught by | seeds to detect | faults | operations | story |",
+        "|---|---|---|---|---|---|---|",
+        *(_row(one) for one in listed if one.mutant is not None),
+        "",
+    ]
+    sizes = [one.size for one in listed if one.size is not None]
+    if sizes:
+        faults = median(size.faults for size in sizes)
+        operations = median(size.operations for size in sizes)
+        lines += [
+            f"Median of the smallest counterexamples: {faults:g} faults, {operations:g} client operations.",
+            "",
+        ]
+    lines += [_reference(one) for one in listed if one.mutant is None]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _row(one: Score) -> str:
+    assert one.mutant is not None
+    if one.seeds_to_detect is None:
+        detected = f"**not caught** in {one.seeds}"
+    else:
+        detected = f"{one.seeds_to_detect} (seed {one.first_seed})"
+    faults, operations = ("", "") if one.size is None else (one.size.faults, one.size.operations)
+    cells = [
+        f"`{one.mutant.name}`",
+        one.mutant.property,
+        ", ".join(one.caught_by) or "nobody",
+        detected,
+        str(faults),
+        str(operations),
+        one.mutant.story,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _reference(one: Score) -> str:
+    found = f"**findings by {', '.join(one.caught_by)}**" if one.caught_by else "no finding"
+    crashed = f", {one.crashed} crashed" if one.crashed else ""
+    return (
+        f"The unmodified reference, {one.seeds} seeds, {one.simulated_s:.0f} simulated seconds: "
+        f"{found}{crashed}."
+    )

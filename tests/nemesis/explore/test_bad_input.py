@@ -1,0 +1,79 @@
+"""Bad input to explore, replay and mutants: one sentence, exit code 254, nothing written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from history.run_directory import RunDirectory, RunInfo
+from nemesis.cli import call
+from nemesis.errors import EXIT_USAGE
+from nemesis.scenario import SIMULATION
+
+SCENARIO = "partition-controller"
+
+
+@pytest.fixture(autouse=True)
+def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "work"
+    place.mkdir()
+    monkeypatch.chdir(place)
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    code = call(list(arguments))
+    captured = capsys.readouterr()
+    assert code == EXIT_USAGE, captured.err
+    assert captured.out == ""
+    assert captured.err.startswith("nemesis: ")
+    assert captured.err.count("\n") == 1, captured.err
+    return captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["explore"], ["SCENARIO"]),
+        (["explore", "no-such"], ["'no-such'", SCENARIO]),
+        (["explore", SCENARIO, "--seeds", "0"], ["--seeds is 0", "1 to"]),
+        (["explore", SCENARIO, "--seeds", "many"], ["'many' is not a whole number"]),
+        (["explore", SCENARIO, "--jobs", "0"], ["--jobs is 0", "1 to"]),
+        (["explore", SCENARIO, "--first-seed", "-1"], ["--first-seed is -1"]),
+        (["explore", SCENARIO, "--first-seed", str(2**63 - 1)], ["--first-seed is"]),
+        (["explore", SCENARIO, "--real-codec-every", "-1"], ["--real-codec-every is -1"]),
+        (["explore", SCENARIO, "--mutant", "gremlin"], ["'gremlin'", "allowed are"]),
+        (["explore", SCENARIO, "--faults", "flood"], ["'flood'", "allowed are"]),
+        (["explore", SCENARIO, "--checkers", "vibes"], ["'vibes'", "allowed are"]),
+        (["explore", SCENARIO, "--faults", "kill", "--time-limit", "15"], ["no fault fits"]),
+        (["explore", SCENARIO, "--time-limit", "nan"], ["--time-limit is nan"]),
+        (["explore", SCENARIO, "--store", "/dev/null"], ["/dev/null is a file"]),
+        (["replay"], ["RUN"]),
+        (["replay", "nowhere"], ["there is no run at nowhere"]),
+        (["mutants", "--seeds", "-1"], ["--seeds is -1"]),
+        (["mutants", "--mutant", "gremlin"], ["'gremlin'"]),
+        (["mutants", "--page", "no/where.md"], ["no/where.md", "no directory no"]),
+        (["mutants", "--shrink-runs", "-1"], ["--shrink-runs is -1"]),
+    ],
+)
+def test_bad_input_is_one_sentence_and_writes_nothing(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: list[str]
+) -> None:
+    said = refused(capsys, *arguments)
+    assert all(word in said for word in words), said
+    assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("info", "words"),
+    [
+        ({"runtime": SIMULATION}, ["run.json is damaged"]),
+        ({"runtime": "local", "replay": "rm x"}, ["does not say how the run is repeated"]),
+    ],
+)
+def test_a_run_that_cannot_be_repeated_is_refused(
+    capsys: pytest.CaptureFixture[str], info: dict[str, str], words: list[str]
+) -> None:
+    run = RunDirectory.create(Path("store"), RunInfo(scenario=SCENARIO, seed=1, **info))
+    said = refused(capsys, "replay", str(run.path))
+    assert all(word in said for word in words), said

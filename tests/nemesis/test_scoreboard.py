@@ -1,0 +1,66 @@
+"""The scoreboard: what a row says, and when it is as it should be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from nemesis.mutants import MUTANTS
+from nemesis.scoreboard import Score, in_words, markdown, rows
+from nemesis.shrink import Size
+
+MUTANT = MUTANTS["truncate-to-hw"]
+CAUGHT = Score(
+    mutant=MUTANT,
+    seeds=4,
+    caught_by=(MUTANT.property, "lost-write"),
+    seeds_to_detect=3,
+    first_seed=3,
+    simulated_s=320.0,
+    crashed=0,
+    run="store/x/3",
+    size=Size(faults=2, operations=5, seconds=20.0, deviations=0),
+)
+MISSED = replace(
+    CAUGHT, seeds=200, caught_by=(), seeds_to_detect=None, first_seed=None, run=None, size=None
+)
+REFERENCE = replace(MISSED, mutant=None)
+
+
+def test_a_bug_must_be_caught_by_the_property_named_for_it() -> None:
+    assert CAUGHT.is_as_it_should_be
+    assert not MISSED.is_as_it_should_be
+    assert not replace(MISSED, caught_by=("lost-write",)).is_as_it_should_be
+
+
+@pytest.mark.parametrize("fault", [{"caught_by": ("lost-write",)}, {"crashed": 1}])
+def test_the_reference_must_show_nothing_and_come_to_its_end(fault: dict) -> None:
+    assert REFERENCE.is_as_it_should_be
+    assert not replace(REFERENCE, **fault).is_as_it_should_be
+
+
+def test_a_page_tells_of_every_bug_and_of_the_reference() -> None:
+    other = replace(CAUGHT, size=Size(faults=4, operations=10, seconds=20.0, deviations=0))
+    page = markdown([CAUGHT, other, MISSED, REFERENCE], command="nemesis mutants")
+    assert "Written by `nemesis mutants`." in page
+    assert (
+        f"| `truncate-to-hw` | {MUTANT.property} | {MUTANT.property}, lost-write | 3 (seed 3) | 2 | 5 |"
+        in page
+    )
+    assert "| nobody | **not caught** in 200 |  |  |" in page
+    assert "3 faults, 7.5 client operations." in page
+    assert "The unmodified reference, 200 seeds, 320 simulated seconds: no finding." in page
+    assert "by lost-write**" in markdown(
+        [replace(REFERENCE, caught_by=("lost-write",))], command=""
+    )
+
+
+def test_people_and_machines_are_told_the_same() -> None:
+    assert in_words(CAUGHT).endswith("at seed 3, 2 faults and 5 operations")
+    assert "NOT CAUGHT by" in in_words(MISSED)
+    assert in_words(REFERENCE).endswith("no finding.")
+    told = rows([CAUGHT, MISSED, REFERENCE])
+    assert [row["ok"] for row in told] == [True, False, True]
+    assert (told[0]["faults"], told[0]["operations"], told[0]["seeds_to_detect"]) == (2, 5, 3)
+    assert told[2]["mutant"] is None
