@@ -164,7 +164,11 @@ def test_whatever_breaks_counters_never_lose_an_acknowledged_write(seed: int) ->
             asyncio.create_task(count(client, f"/count-{index}"))
             for index, client in enumerate(clients)
         ]
-        for _ in range(12):
+        first = await world.leader()
+        world.nodes[first].kill()
+        await asyncio.sleep(3)
+        world.start(first)
+        for _ in range(10):
             await disturb(world, rng)
         for name, node in world.nodes.items():
             if not node.is_alive:
