@@ -31,6 +31,8 @@ class FrameScanner:
         request that is stopped, up to five bytes may have passed before its key was known: the receiver waits.
         """
         position, size = 0, len(data)
+        if not self._rest and not self._header and self._is_one_frame(data, keys):
+            return size, None
         while position < size and not self._is_foreign:
             if self._rest:
                 step = min(self._rest, size - position)
@@ -54,3 +56,14 @@ class FrameScanner:
                 self._rest = frame_size - 2
                 self._on_frame(api_key, frame_size + 4)
         return size, None
+
+    def _is_one_frame(self, data: bytes, keys: frozenset[int]) -> bool:
+        """Whether the data, which begin a frame, are just one that may pass: the common case, made cheap."""
+        size = len(data)
+        if size < FRAME_HEADER_SIZE or int.from_bytes(data[:4]) != size - 4 or self._is_foreign:
+            return False
+        api_key = int.from_bytes(data[4:FRAME_HEADER_SIZE], signed=True)
+        if api_key in keys:
+            return False
+        self._on_frame(api_key, size)
+        return True

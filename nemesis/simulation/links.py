@@ -58,13 +58,17 @@ class Latency:
     spike_rate: float = 0.002
     spike_s: float = 5e-3
 
-    def draw(self, rng: Random) -> float:
-        """One latency, from one number."""
-        drawn = rng.random()
-        latency_s = self.lowest_s + (self.highest_s - self.lowest_s) * drawn
-        if drawn < self.spike_rate:
-            latency_s += self.spike_s * drawn / self.spike_rate
-        return latency_s
+    def sampler(self, rng: Random) -> Callable[[], float]:
+        """A function that draws one latency, from one number."""
+        draw, spike_rate = rng.random, self.spike_rate
+        lowest_s, width_s, spike_s = self.lowest_s, self.highest_s - self.lowest_s, self.spike_s
+
+        def sample() -> float:
+            drawn = draw()
+            latency_s = lowest_s + width_s * drawn
+            return latency_s if drawn >= spike_rate else latency_s + spike_s * drawn / spike_rate
+
+        return sample
 
 
 @dataclass(slots=True, eq=False)
@@ -123,12 +127,11 @@ class Pipe:
     """One direction of one connection. ``receiver`` is set when the connection is made."""
 
     __slots__ = (
+        "_draw_latency",
         "_in_flight",
         "_kept",
         "_last_arrival",
-        "_latency",
         "_loop",
-        "_rng",
         "_scanner",
         "_stopped_at",
         "link",
@@ -141,15 +144,13 @@ class Pipe:
         self,
         loop: SimulationLoop,
         link: LinkState,
-        latency: Latency,
-        rng: Random,
+        draw_latency: Callable[[], float],
         *,
         has_requests: bool,
     ) -> None:
         self._loop = loop
         self.link = link
-        self._latency = latency
-        self._rng = rng
+        self._draw_latency = draw_latency
         self._scanner = FrameScanner(link.count_frame) if has_requests else None
         self._kept: deque[Item] = deque()
         self._stopped_at: int | None = None
@@ -188,7 +189,7 @@ class Pipe:
 
     def has_arrivals(self) -> bool:
         """Whether bytes have arrived that the receiver has not taken yet."""
-        return bool(self._in_flight) and self._in_flight[0] <= self._loop.time()
+        return bool(self._in_flight) and self._in_flight[0] <= self._loop.now
 
     def next_arrival(self) -> float | None:
         """When the next bytes in flight arrive, in virtual seconds."""
@@ -223,13 +224,15 @@ class Pipe:
     def launch(self, item: Item) -> None:
         """Put it on its way past every rule."""
         loop = self._loop
-        arrival = loop.time() + self._latency.draw(self._rng) + self.link.delay_s
-        arrival = self._last_arrival = max(arrival, self._last_arrival)
+        arrival = loop.now + self._draw_latency() + self.link.delay_s
+        if arrival < self._last_arrival:
+            arrival = self._last_arrival
+        else:
+            self._last_arrival = arrival
         receiver = self.receiver
-        if receiver.is_socket_closed:
+        if not receiver.is_socket_closed:
             if not isinstance(item, Ending):
-                loop.call_at(arrival, receiver.bounce, context=Context())
-            return
-        if not isinstance(item, Ending):
-            self._in_flight.append(arrival)
-        loop.call_at(arrival, receiver.receive, item, context=receiver.context)
+                self._in_flight.append(arrival)
+            loop.call_at(arrival, receiver.receive, item, context=receiver.context)
+        elif not isinstance(item, Ending):
+            loop.call_at(arrival, receiver.bounce, context=Context())

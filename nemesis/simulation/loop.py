@@ -40,6 +40,7 @@ from nemesis.simulation.task import (
     SimulationHandle,
     SimulationTask,
     SimulationTimer,
+    nothing,
 )
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """How many wakes were stalled."""
         self.callbacks = 0
         """How many callbacks ran."""
-        self._now = 0.0
+        self.now = 0.0
+        """``time()`` without a call: virtual seconds since the loop was made."""
         self._last_ns = -1
         self._heap: list[tuple[float, int, SimulationTimer]] = []
         self._cancelled_timers = 0
@@ -117,11 +119,11 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def time(self) -> float:
         """Virtual seconds since the loop was made."""
-        return self._now
+        return self.now
 
     def clock_ns(self) -> int:
         """Virtual nanoseconds, never the same twice: an order of events."""
-        self._last_ns = max(int(self._now * 1e9), self._last_ns + 1)
+        self._last_ns = max(int(self.now * 1e9), self._last_ns + 1)
         return self._last_ns
 
     def next_number(self) -> int:
@@ -171,7 +173,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
         """Queue the callback after so many virtual seconds."""
-        return self.call_at(self._now + delay, callback, *args, context=context)
+        return self.call_at(self.now + delay, callback, *args, context=context)
 
     def timer_cancelled(self) -> None:
         """A timer was cancelled; when most of the heap is such timers, they are thrown out."""
@@ -179,7 +181,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         if self._cancelled_timers > COMPACTION_FLOOR and self._cancelled_timers * 2 > len(
             self._heap
         ):
-            self._heap = [entry for entry in self._heap if not entry[2].is_cancelled]
+            self._heap[:] = [entry for entry in self._heap if entry[2].callback is not nothing]
             heapify(self._heap)
             self._cancelled_timers = 0
 
@@ -225,6 +227,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """End the run with this error when the present callback returns, even if somebody swallows it there."""
         if self._failure is None:
             self._failure = error
+        self._is_stopping = True
 
     def _pending_tasks(self) -> list[SimulationTask]:
         tasks = [task for task in asyncio.all_tasks(self) if isinstance(task, SimulationTask)]
@@ -263,45 +266,39 @@ class SimulationLoop(asyncio.BaseEventLoop):
         runnable = self._runnable
         quiet_at = self.callbacks
         while not self._is_stopping:
-            if self._heap and self._heap[0][0] <= self._now:
+            if self._heap and self._heap[0][0] <= self.now:
                 self._fire()
             if not runnable:
-                if self.callbacks != quiet_at:
-                    quiet_at = self.callbacks
                 self._advance()
+                quiet_at = self.callbacks
                 continue
-            life = runnable.popleft()
+            life = runnable[0]  # it stays in front until it waits, is killed or paused
             self._run_batch(life)
-            if self._failure is not None:
-                failure, self._failure = self._failure, None
-                raise failure
+            if not life.ready or life.is_stopped:
+                runnable.popleft()
+                life.is_queued = False
             if self.callbacks - quiet_at > LIVELOCK_CALLBACKS:
                 self._raise_livelock(life)
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
 
     def _run_batch(self, life: Life) -> None:
-        """Run what the life's queue holds now, as one iteration of a real loop does; then it is its turn again."""
-        ready = life.ready
-        try:
-            count = len(ready)
-            self.callbacks += count
-            while count and not life.is_stopped:
-                count -= 1
-                handle = ready.popleft()
-                if handle.is_cancelled:
-                    continue
-                try:
-                    handle.home.run(handle.callback, *handle.arguments)
-                except KeyboardInterrupt:
+        """Run what the life's queue holds now, as one iteration of a real loop does."""
+        next_handle = life.ready.popleft
+        for _ in range(len(life.ready)):
+            handle = next_handle()
+            self.callbacks += 1
+            try:
+                handle.home.run(handle.callback, *handle.arguments)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                if life is self.harness:
                     raise
-                except BaseException as error:
-                    if life is self.harness:
-                        raise
-                    self._report(life, handle, error)
-        finally:
-            if ready and not life.is_stopped:
-                self._runnable.appendleft(life)
-            else:
-                life.is_queued = False
+                self._report(life, handle, error)
+            if life.is_stopped:
+                break
 
     def _report(
         self, life: Life, handle: SimulationHandle | SimulationTimer, error: BaseException
@@ -324,11 +321,11 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def _fire(self) -> None:
         """Give every timer that is due to its life, and draw whether a life that this wakes is to stall."""
-        heap, now = self._heap, self._now
+        heap, now = self._heap, self.now
         schedule = self._schedule
         while heap and heap[0][0] <= now:
             timer = heappop(heap)[2]
-            if timer.is_cancelled:
+            if timer.callback is nothing:
                 self._cancelled_timers -= 1
                 continue
             life = timer.life
@@ -346,12 +343,11 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def _advance(self) -> None:
         """Jump to the next deadline of anybody who lives."""
         heap = self._heap
-        while heap and (heap[0][2].is_cancelled or heap[0][2].life.is_dead):
-            timer = heappop(heap)[2]
-            self._cancelled_timers -= timer.is_cancelled
+        while heap and (heap[0][2].callback is nothing or heap[0][2].life.is_dead):
+            self._cancelled_timers -= heappop(heap)[2].callback is nothing
         if not heap:
             self._raise_deadlock()
-        self._now = max(self._now, heap[0][0])
+        self.now = max(self.now, heap[0][0])
         self._fire()
 
     def _raise_deadlock(self) -> NoReturn:
@@ -361,12 +357,12 @@ class SimulationLoop(asyncio.BaseEventLoop):
             if not task.life.is_dead
         ]
         listed = "; ".join(waiting) or "no task at all"
-        raise DeadlockError(f"nothing can run at {self._now:.6f} s; waiting: {listed}")
+        raise DeadlockError(f"nothing can run at {self.now:.6f} s; waiting: {listed}")
 
     def _raise_livelock(self, life: Life) -> NoReturn:
         next_up = [repr(handle) for handle in list(life.ready)[:3]]
         raise LivelockError(
-            f"{LIVELOCK_CALLBACKS} callbacks at {self._now:.6f} s; {life.node} runs {next_up}"
+            f"{LIVELOCK_CALLBACKS} callbacks at {self.now:.6f} s; {life.node} runs {next_up}"
         )
 
     def _close_generator(self, generator: AsyncGenerator[Any, Any]) -> None:

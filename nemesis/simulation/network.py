@@ -41,8 +41,8 @@ class Network:
 
     def __init__(self, loop: SimulationLoop, rng: Random, latency: Latency | None = None) -> None:
         self._loop = loop
-        self._rng = rng
-        self._latency = latency or Latency()
+        self.latency = (latency or Latency()).sampler(rng)
+        """Draws how long something takes from host to host, in seconds."""
         self._nodes: dict[str, str] = {}
         self._kafka_hosts: set[str] = set()
         self._links: dict[tuple[str, str], LinkState] = {}
@@ -156,9 +156,6 @@ class Network:
         """The link from one host's node to another's."""
         return self._link(self._node_of(source_host), self._node_of(target_host))
 
-    def latency(self) -> float:
-        return self._latency.draw(self._rng)
-
     def join(self, attempt: Attempt, server: SimulatedServer) -> SimulatedTransport:
         """Make both ends of a connection; returns the caller's."""
         caller, callee = attempt.local, attempt.remote
@@ -171,7 +168,7 @@ class Network:
 
     def _pipe(self, source_host: str, target_host: str, *, has_requests: bool) -> Pipe:
         link = self.link_between(source_host, target_host)
-        return Pipe(self._loop, link, self._latency, self._rng, has_requests=has_requests)
+        return Pipe(self._loop, link, self.latency, has_requests=has_requests)
 
     def _transport(
         self, outbound: Pipe, inbound: Pipe, context: Context, sockname: Address, peername: Address

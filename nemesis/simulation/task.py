@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from nemesis.simulation.node import Life
 
 
-class Numbering(Protocol):
-    """A loop that counts."""
+class Loop(Protocol):
+    """What is needed of the loop here."""
+
+    now: float
 
     def next_number(self) -> int: ...
     def timer_cancelled(self) -> None: ...
@@ -55,14 +57,14 @@ class SimulationTask(asyncio.Task[Any]):
             return self._number
 
 
-def _nothing() -> None:
-    pass
+def nothing() -> None:
+    """What a cancelled handle calls."""
 
 
 class SimulationHandle(asyncio.Handle):
     """A callback in the queue of a life."""
 
-    __slots__ = ("arguments", "callback", "home", "is_cancelled")
+    __slots__ = ("arguments", "callback", "home")
 
     def __init__(  # the base's fields are not used
         self, callback: Callable[..., object], arguments: tuple[Any, ...], home: Context
@@ -70,15 +72,13 @@ class SimulationHandle(asyncio.Handle):
         self.callback = callback
         self.arguments = arguments
         self.home = home
-        self.is_cancelled = False
 
     def cancel(self) -> None:
-        self.is_cancelled = True
-        self.callback = _nothing
+        self.callback = nothing
         self.arguments = ()
 
     def cancelled(self) -> bool:
-        return self.is_cancelled
+        return self.callback is nothing
 
     def get_context(self) -> Context:
         return self.home
@@ -90,7 +90,7 @@ class SimulationHandle(asyncio.Handle):
 class SimulationTimer(asyncio.TimerHandle):
     """A callback with a deadline (virtual seconds); it goes to its life's queue when that has come."""
 
-    __slots__ = ("arguments", "callback", "deadline", "home", "is_cancelled", "life", "loop")
+    __slots__ = ("arguments", "callback", "deadline", "home", "life", "loop")
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class SimulationTimer(asyncio.TimerHandle):
         arguments: tuple[Any, ...],
         home: Context,
         life: Life,
-        loop: Numbering,
+        loop: Loop,
     ) -> None:
         self.deadline = deadline
         self.callback = callback
@@ -107,17 +107,16 @@ class SimulationTimer(asyncio.TimerHandle):
         self.home = home
         self.life = life
         self.loop = loop
-        self.is_cancelled = False
 
     def cancel(self) -> None:
-        if not self.is_cancelled:
-            self.is_cancelled = True
-            self.callback = _nothing
+        if self.callback is not nothing:
+            self.callback = nothing
             self.arguments = ()
-            self.loop.timer_cancelled()
+            if self.deadline > self.loop.now:  # else it has left the heap
+                self.loop.timer_cancelled()
 
     def cancelled(self) -> bool:
-        return self.is_cancelled
+        return self.callback is nothing
 
     def when(self) -> float:
         return self.deadline

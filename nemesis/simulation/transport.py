@@ -174,8 +174,9 @@ class SimulatedTransport(asyncio.Transport):
     def write_eof(self) -> None:
         if not self._is_closing and not self._is_eof_written:
             self._is_eof_written = True
-            if self._reset is None:
-                self.outbound.send(Ending.EOF)
+            if self._reset is not None:
+                raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+            self.outbound.send(Ending.EOF)
 
     def can_write_eof(self) -> bool:
         return True

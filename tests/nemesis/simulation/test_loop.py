@@ -35,14 +35,20 @@ def test_equal_deadlines_fire_in_the_order_they_were_set(loop: SimulationLoop) -
 
 
 def test_a_cancelled_timer_neither_fires_nor_moves_time(loop: SimulationLoop) -> None:
+    fired: list[float] = []
+    loop.call_later(3, lambda: fired.append(loop.time()))
+
     async def main() -> float:
         timers = [loop.call_later(50 + n, pytest.fail, "cancelled") for n in range(5000)]
         for timer in timers:
+            timer.cancel()
             timer.cancel()
         await asyncio.sleep(1)
         return loop.time()
 
     assert loop.run_until_complete(main()) == 1
+    loop.run_until_complete(asyncio.sleep(9))
+    assert fired == [3]
 
 
 def test_clock_ns_is_never_the_same_twice(loop: SimulationLoop) -> None:

@@ -186,6 +186,7 @@ def play_simulated(steps: list[Step]) -> list[object]:
 @example([Step(0, Do.WRITE, 10), Step(1, Do.CLOSE), Step(0, Do.READ, 10), Step(0, Do.WRITE, 1)])
 @example([Step(0, Do.CLOSE), *[Step(1, Do.WRITE, 1)] * 3, Step(1, Do.DRAIN), Step(1, Do.READ, 1)])
 @example([Step(0, Do.WRITE, 5000), Step(1, Do.ABORT), Step(0, Do.DRAIN), Step(0, Do.READ, 1)])
+@example([Step(1, Do.CLOSE), Step(0, Do.WRITE, 1), Step(0, Do.HALF_CLOSE), Step(0, Do.WRITE, 1)])
 @example([Step(0, Do.HALF_CLOSE), Step(1, Do.WRITE, 10), Step(1, Do.CLOSE), Step(0, Do.READ, 64)])
 @example([Step(1, Do.STOP_LISTENING), Step(0, Do.RECONNECT), Step(0, Do.WRITE, 1)])
 def test_simulated_streams_behave_as_real_ones(steps: list[Step]) -> None:
