@@ -154,14 +154,15 @@ class Player:
         match step.action:
             case EndSession():
                 before = [len(entries) for entries in self.log]
-                async with _returned(client):
+                # Of an ensemble's members, one may take the owner in again before another has closed the session.
+                async with _returned(client, in_next_session=True):
                     await self.side.end_session(client.session_id)
                 self._own(index, client)
                 self._sort_since(before)
             case LoseConnection():
                 before = [len(entries) for entries in self.log]
                 session = client.session_id
-                async with _returned(client):
+                async with _returned(client, in_next_session=False):
                     await self.side.lose_connection(index)
                 log.append(("same session", session == client.session_id))
                 self._sort_since(before)
@@ -276,9 +277,9 @@ def _moved(op: ZooKeeperOp, path: str) -> ZooKeeperOp:
 class _returned:  # noqa: N801
     """Waits at its end until the client has lost its connection and is connected again."""
 
-    def __init__(self, client: ZooKeeperClient) -> None:
+    def __init__(self, client: ZooKeeperClient, *, in_next_session: bool) -> None:
         self._client = client
-        self._states: list[SessionState] = []
+        self._former = client.session_id if in_next_session else 0
         self._back = asyncio.Event()
 
     async def __aenter__(self) -> None:
@@ -288,8 +289,7 @@ class _returned:  # noqa: N801
         await asyncio.wait_for(self._back.wait(), 30)
 
     def _listen(self, state: SessionState) -> None:
-        self._states.append(state)
-        if state is SessionState.CONNECTED:
+        if state is SessionState.CONNECTED and self._client.session_id != self._former:
             self._back.set()
 
 
