@@ -8,6 +8,7 @@ import pytest
 
 from history.zookeeper_log import TransactionType
 from nemesis.runtimes.base import Link
+from nemesis.simulation.zookeeper.member import SESSION_ID_MEMBER_SHIFT
 from reference.ports import SessionState
 from reference.zk.errors import ConnectionLossError, SessionExpiredError
 from tests.nemesis.simulation.zookeeper.world import World, run
@@ -56,7 +57,7 @@ def test_a_session_survives_the_death_of_its_member() -> None:
         for name in [*world.nodes]:
             world.nodes[name].kill()
             await world.leader()
-            await client.until(CONNECTED)
+            await asyncio.sleep(2)
             assert await client.exists("/own") is not None
             world.start(name)
             await asyncio.sleep(2)
@@ -129,12 +130,14 @@ def test_ending_a_session_is_a_close_that_its_owner_hears_of_when_it_is_back() -
         await client.create("/own", b"", ephemeral=True)
         async with world.admin() as admin:
             assert await admin.end_session(old)
-            assert await admin.exists("/own") is None
+            while await admin.exists("/own") is not None:  # the member that is asked may lag
+                await asyncio.sleep(0.001)
             assert not await admin.end_session(old)
             assert not await admin.end_session(12345)
-            await client.until(SUSPENDED)
-            await client.until(CONNECTED)
-        assert client.states == [CONNECTED, SUSPENDED, EXPIRED, CONNECTED]
+        while client.session_id == old:
+            await asyncio.sleep(0.01)
+        # Another member may have taken it in once more before the session was closed.
+        assert client.states[-3:] == [SUSPENDED, EXPIRED, CONNECTED]
         closed = [
             entry
             for entry in world.ensemble.transactions()
@@ -163,10 +166,11 @@ def test_the_expiry_is_finished_before_the_next_session_opens() -> None:
             return asyncio.ensure_future(finish()) if state is EXPIRED else None
 
         client.add_session_listener(listen)
+        old = client.session_id
         async with world.admin() as admin:
-            await admin.end_session(client.session_id)
-        await client.until(EXPIRED)
-        await client.until(CONNECTED)
+            await admin.end_session(old)
+        while client.session_id == old:
+            await asyncio.sleep(0.01)
         assert told == ["suspended", "expired", "finished", "connected"]
 
     run(test)
@@ -192,10 +196,14 @@ def test_closing_takes_the_ephemerals_along_at_once_and_refuses_what_comes_later
 
 def test_a_client_that_has_seen_more_is_sent_to_a_member_that_knows_it() -> None:
     async def test(world: World) -> None:
-        lagging = (await world.followers())[0]
-        leader = await world.leader()
         reader = world.client("a")
         await reader.start()
+        leader = await world.leader()
+        lagging = next(
+            name
+            for name in await world.followers()
+            if not name.endswith(str(reader.session_id >> SESSION_ID_MEMBER_SHIFT))
+        )
         world.network.hold([Link(leader, lagging)])
         _, written = await reader.create("/a", b"")
         world.isolate("a", *(name for name in world.nodes if name != lagging))
