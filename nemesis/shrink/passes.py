@@ -108,11 +108,13 @@ def _with_time_limit(order: SimulationOrder, time_limit_s: float) -> SimulationO
 
 
 def _first_plan(trials: Trials, plans: Iterable[Plan]) -> int | None:
-    """Try plans, each with a few seeds; return the index of the plan that counts."""
-    order = trials.order
+    """Try plans with the present seed, then with others; return the index of the plan that counts."""
+    order, candidates = trials.order, list(plans)
     seeds = tuple(dict.fromkeys((order.seed, *OTHER_SEEDS)))
-    index = trials.first(replace(order, plan=plan, seed=seed) for plan in plans for seed in seeds)
-    return None if index is None else index // len(seeds)
+    index = trials.first(
+        replace(order, plan=plan, seed=seed) for seed in seeds for plan in candidates
+    )
+    return None if index is None else index % len(candidates)
 
 
 def _plainer(trials: Trials, number: int) -> None:

@@ -67,12 +67,13 @@ def shrink(
     *,
     name: str | None = None,
     budget: Budget | None = None,
-    jobs: int = 1,
+    jobs: int | None = None,
     show: Callable[[Trials], None] = lambda _: None,
 ) -> Shrunk:
     """Return the smallest run that was found to show the order's finding; blocks.
 
-    ``name``: the property to keep broken; the first broken one otherwise. Depends on the order and ``budget.runs``
+    ``name``: the property to keep broken; the first broken one otherwise. ``jobs``: how many workers try candidates,
+    each for a bounded time; without it they are tried in this process. Depends on the order and ``budget.runs``
     alone, not on ``jobs``, unless time runs out. Raises ``UsageError`` when the order shows nothing to shrink,
     ``HarnessError`` when the result does not replay.
     """
@@ -81,7 +82,7 @@ def shrink(
     evidence = evidence_of(begun, Signature.of(finding))
     assert evidence is not None
     budget = budget or Budget()
-    if jobs == 1:
+    if jobs is None:
         return _search(order, evidence, HereBench(), budget, show)
     with Pool[Trial, Evidence | None](attempt, jobs=jobs, limit_s=TRIAL_LIMIT_S) as pool:
         return _search(order, evidence, PoolBench(pool, jobs), budget, show)

@@ -14,6 +14,7 @@ from typing import Final
 from checkers.model import Finding, Outcome, Verdict
 from nemesis.errors import UsageError
 
+_NEVER: Final = 2**63
 _COUNTED: Final = re.compile(r"(.* epoch) \d+")
 
 
@@ -52,7 +53,7 @@ def broken(outcome: Outcome) -> list[Finding]:
 
 
 def choose(outcome: Outcome, name: str | None = None) -> Finding:
-    """Return the finding to shrink: the first of the property ``name``, or the first of all.
+    """Return the finding to shrink: the earliest one of the property ``name``, else of the first broken property.
 
     Properties stand in the order from the controller to the clients, so the first is nearest to the cause. Raises
     ``UsageError`` when there is none.
@@ -63,4 +64,12 @@ def choose(outcome: Outcome, name: str | None = None) -> Finding:
         raise UsageError(f"nothing to shrink: the run is {outcome.verdict.value}")
     if name is not None and name not in names:
         raise UsageError(f"the run did not break {name!r}: it broke {', '.join(names)}")
-    return next(finding for finding in found if name in (None, finding.property))
+    wanted = names[0] if name is None else name
+    return min((one for one in found if one.property == wanted), key=_proved)
+
+
+def _proved(finding: Finding) -> tuple[int, int]:
+    """When it was proved; what ZooKeeper's log alone proves has an order but no time, and comes last."""
+    time = max((event.get("time", -1) for event in finding.events), default=-1)
+    zxid = max((event.get("zxid", 0) for event in finding.events), default=0)
+    return (time, zxid) if time >= 0 else (_NEVER, zxid)

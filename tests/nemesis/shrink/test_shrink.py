@@ -1,0 +1,87 @@
+"""A run of the simulator is shrunk, stored and repeated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from checkers.model import Outcome, Verdict
+from history.run_directory import RunDirectory
+from nemesis import scenario
+from nemesis.errors import UsageError
+from nemesis.faults import plan as plans
+from nemesis.faults.partition import Partition
+from nemesis.faults.plan import PlannedFault
+from nemesis.faults.session import ExpireSession
+from nemesis.replay import replay
+from nemesis.shrink import Budget, Shrunk, Signature, shrink
+from nemesis.shrink.keep import compared, keep
+from nemesis.simulation.order import SimulationOrder
+from nemesis.simulation.run import simulate, store
+
+MUTANT = "no-controller-epoch-check"
+PLAN = (
+    PlannedFault(0.0, Partition(shape="one-way", target="controller", duration_s=2.5)),
+    PlannedFault(2.0, ExpireSession(target="controller")),
+    PlannedFault(7.0, ExpireSession(target="bystander")),
+)
+"""The requests that were held during the partition arrive after its end; the last fault has nothing to do with it."""
+
+
+def order(mutant: str | None) -> SimulationOrder:
+    chosen = scenario.override(
+        scenario.load("partition-controller"), runtime="simulation", time_limit_s=15.0
+    )
+    return SimulationOrder(scenario=chosen, seed=1, plan=PLAN, mutant=mutant)
+
+
+@pytest.fixture(scope="module")
+def shrunk() -> Shrunk:
+    """With one run: enough to leave out the fault that came too late."""
+    return shrink(order(MUTANT), budget=Budget(runs=1, seconds=250.0))
+
+
+def test_the_smaller_run_shows_the_same_finding(shrunk: Shrunk) -> None:
+    assert (shrunk.before.faults, shrunk.after.faults) == (3, 2)
+    signature = Signature.of(shrunk.evidence.finding)
+    assert signature.property == "stale-controller-fenced"
+    assert signature.find(shrunk.simulated.outcome) is not None
+
+
+def test_the_whole_outcome_of_the_smaller_run_is_judged(shrunk: Shrunk) -> None:
+    assert len(shrunk.simulated.outcome.results) > 10
+    assert shrunk.order.checkers is None
+
+
+def test_the_search_says_what_ended_it(shrunk: Shrunk) -> None:
+    assert shrunk.stopped_by == "1 runs"
+    assert shrunk.runs == 1
+
+
+def test_the_smaller_run_is_stored_with_its_plan_and_replays(
+    shrunk: Shrunk, tmp_path: Path
+) -> None:
+    begun = order(MUTANT)
+    origin = store(simulate(begun), begun, tmp_path, ["nemesis", "run"])
+    run = keep(shrunk, origin, tmp_path, ["nemesis", "shrink", str(origin.path)])
+    assert plans.read(run.path / "plan.yaml") == shrunk.order.plan
+    about = run.read_info().shrunk
+    assert about["run"] == str(origin.path)
+    assert about["after"]["faults"] == len(shrunk.order.plan)
+    page = run.report_file.read_text()
+    assert about["sentence"] == compared(shrunk.before, shrunk.after)
+    assert f"Shrunk from {origin.path}: {about['sentence']}" in page
+    assert 'class="diagram"' in page
+    assert _verdict(run) is Verdict.INVALID
+    assert replay(run).is_identical
+
+
+def test_a_run_that_broke_nothing_is_refused() -> None:
+    with pytest.raises(UsageError, match="nothing to shrink"):
+        shrink(order(None))
+
+
+def _verdict(run: RunDirectory) -> Verdict:
+    return msgspec.json.decode(run.results_file.read_bytes(), type=Outcome).verdict
