@@ -90,9 +90,7 @@ class LogSegment:
 
     def append(self, data: bytes, headers: Sequence[RecordBatchHeader]) -> None:
         """Write the batches, whose headers give positions in ``data``, in one piece."""
-        if self._torn:
-            self._disk.truncate(self._path, self.size)
-            self._torn = False
+        self._cut_torn_tail()
         try:
             self._disk.append(self._path, data)
         except OSError:
@@ -160,7 +158,8 @@ class LogSegment:
         return next((h for h in self._walk(0) if h.max_timestamp >= timestamp), None)
 
     def flush(self) -> None:
-        """Sync the batches."""
+        """Sync the batches, and nothing else: once the segment is rolled nobody looks for a torn tail."""
+        self._cut_torn_tail()
         self._disk.fsync(self._path)
 
     def write_index(self) -> None:
@@ -175,6 +174,12 @@ class LogSegment:
         """Delete the files."""
         self._disk.remove(self._path)
         self._disk.remove(self._index_path)
+
+    def _cut_torn_tail(self) -> None:
+        """Remove what an append left that failed."""
+        if self._torn:
+            self._disk.truncate(self._path, self.size)
+            self._torn = False
 
     def _take(self, header: RecordBatchHeader, position: int) -> None:
         last_offset = header.last_offset

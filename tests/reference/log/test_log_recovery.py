@@ -119,6 +119,19 @@ def test_a_failed_append_is_as_if_it_had_not_been(tmp_path: Path) -> None:
     assert read_all(open_log(tmp_path)) == [(0, 0), (1, 3)]
 
 
+def test_a_segment_is_rolled_without_what_a_failed_append_left(tmp_path: Path) -> None:
+    """Nobody verifies a rolled segment again, so nothing torn may be in it."""
+    disk = FullDisk(room=len(batch()) + 20)
+    log = open_log(tmp_path, disk=disk, segment_bytes=2 * len(batch()))
+    log.append_as_leader(batch(), 0)
+    with pytest.raises(KafkaStorageError):
+        log.append_as_leader(batch(), 0)
+    disk.room = MANY
+    log.append_as_leader(batch(3, payload=b"too large for what is left"), 0)
+    assert read_all(log) == [(0, 0), (1, 3)]
+    assert read_all(open_log(tmp_path)) == [(0, 0), (1, 3)]
+
+
 class Killed(BaseException):
     """The process ends here."""
 
