@@ -24,15 +24,20 @@ from nemesis.faults.base import (
 )
 from nemesis.faults.conductor import Conductor
 from nemesis.faults.plan import PlannedFault, PlanSettings
-from nemesis.runtimes.base import Capability, Link, NodeExited, Runtime
+from nemesis.runtimes.base import EVERYWHERE, Capability, Link, NodeExited, Runtime
 
 SETTINGS = PlanSettings(
-    kinds=(), episodes=(), durations=DrawRange(0.0, 0.0), gaps=DrawRange(0.0, 0.0)
+    kinds=("power-cut", "clock-skew"),
+    episodes=(),
+    durations=DrawRange(0.0, 0.0),
+    gaps=DrawRange(0.0, 0.0),
 )
 
 
 class RecordingRuntime:
     """Of a runtime only what a ``LinkBook`` needs."""
+
+    capabilities = EVERYWHERE
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, frozenset[Link]]] = []
@@ -131,6 +136,7 @@ def test_an_effect_that_is_not_seen_is_recorded_as_none() -> None:
 
 
 def test_a_target_that_cannot_be_resolved_is_skipped() -> None:
+    """None is drawn in its place: this runtime can do none of the kinds."""
     events = conduct([PlannedFault(0.0, Touch(node="nobody"))])
     assert [event["kind"] for event in events] == ["fault-skipped"]
     assert events[0]["error"] == "nobody is not to be had"
