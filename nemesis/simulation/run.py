@@ -202,13 +202,14 @@ def trace_hash(entries: Sequence[Entry], *, with_sizes: bool = True) -> str:
 
     Without sizes it is the same for either codec: what faults measured (bytes held, for instance) is left out.
     """
-    encode = msgspec.json.Encoder().encode
+    events = [entry.event for entry in entries]
+    if not with_sizes:
+        events = [
+            msgspec.structs.replace(event, detail=None) if event.kind in MEASURED else event
+            for event in events
+        ]
     hashed = TraceHash()
-    for entry in entries:
-        event = entry.event
-        if not with_sizes and event.kind in MEASURED:
-            event = msgspec.structs.replace(event, detail=None)
-        hashed.add(encode(event))
+    hashed.add_events(events)
     return hashed.hexdigest()
 
 
