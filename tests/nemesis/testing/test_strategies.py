@@ -1,0 +1,88 @@
+"""Every plan that is drawn can be run, and plans shrink to what is easy to read."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, find, given, settings
+from hypothesis import strategies as st
+
+from nemesis import scenario
+from nemesis.errors import UsageError
+from nemesis.faults import FAULTS
+from nemesis.faults import plan as plans
+from nemesis.faults.kill import Kill
+from nemesis.faults.partition import Partition
+from nemesis.faults.plan import Plan
+from nemesis.testing import fault_plans, faults, operations, schedules, seeds, workload_options
+from workloads.produce_consume import ProduceConsumeOptions
+
+SCENARIO = scenario.load("partition-controller")
+FAST = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+@FAST
+@given(plan=fault_plans(SCENARIO, within_s=25.0, max_faults=5))
+def test_a_plan_is_one_that_a_run_takes(plan: Plan) -> None:
+    plans.check(plan, nodes=SCENARIO.nodes, end_s=25.0)
+    assert 1 <= len(plan) <= 5
+    assert [one.at_s for one in plan] == sorted(one.at_s for one in plan)
+    assert all(one.at_s >= SCENARIO.phases.warm_up_s for one in plan)
+    assert {one.fault.name for one in plan} <= set(SCENARIO.faults.kinds)
+    assert plans.decode(plans.encode(plan)) == plan
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_every_kind_of_fault_has_a_strategy(kind: str) -> None:
+    @settings(FAST, max_examples=20)
+    @given(fault=faults(kind, SCENARIO))
+    def holds(fault: object) -> None:
+        assert isinstance(fault, FAULTS[kind])
+        fault.check(SCENARIO.nodes)
+
+    holds()
+
+
+@pytest.mark.parametrize(
+    ("kinds", "smallest"),
+    [
+        (["kill"], Kill(target="controller", duration_s=5.0)),
+        (["partition"], Partition(shape="halves", target="controller", duration_s=5.0)),
+    ],
+    ids=["kill", "partition"],
+)
+def test_a_plan_shrinks_to_one_plain_short_early_fault(kinds: list[str], smallest: object) -> None:
+    plan = find(fault_plans(SCENARIO, kinds=kinds), lambda _: True)
+    (planned,) = plan
+    assert planned.at_s == SCENARIO.phases.warm_up_s
+    assert planned.fault == smallest
+
+
+def test_a_plan_shrinks_to_the_faults_that_are_needed() -> None:
+    def counts(plan: Plan) -> bool:
+        names = [one.fault.name for one in plan]
+        return "partition" in names and "expire-session" in names
+
+    names = [one.fault.name for one in find(fault_plans(SCENARIO), counts)]
+    assert sorted(names) == ["expire-session", "partition"]
+
+
+@FAST
+@given(options=workload_options(producers=3))
+def test_workload_options_are_options_of_the_workload(options: dict[str, int]) -> None:
+    assert ProduceConsumeOptions(**options).producers <= 3
+
+
+def test_the_simplest_of_the_rest_is_little() -> None:
+    rest = st.tuples(operations(), schedules(), seeds())
+    count, turns, seed = find(rest, lambda _: True)
+    assert (count, turns.deviation_rate, seed) == (0, 0.0, 0)
+
+
+def test_an_unknown_kind_is_refused() -> None:
+    with pytest.raises(UsageError, match="unknown fault 'flood'"):
+        fault_plans(kinds=["flood"])
+
+
+def test_a_time_into_which_no_fault_fits_is_refused() -> None:
+    with pytest.raises(UsageError, match="within_s is 8: warm-up and the longest fault alone take"):
+        fault_plans(SCENARIO, within_s=8.0)
