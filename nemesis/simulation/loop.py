@@ -273,7 +273,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
                 quiet_at = self.callbacks
                 continue
             life = runnable[0]  # it stays in front until it waits, is killed or paused
-            self._run_batch(life)
+            if not life.is_stopped:  # by somebody else, while it was in line
+                self._run_batch(life)
             if not life.ready or life.is_stopped:
                 runnable.popleft()
                 life.is_queued = False

@@ -50,6 +50,24 @@ class Ticker:
             self.ended.append(life is None or not life.is_dead)
 
 
+def test_what_is_in_line_when_a_life_is_stopped_does_not_run(
+    loop: SimulationLoop, node: Node
+) -> None:
+    ticker = Ticker()
+
+    async def stop_before_the_first_step() -> None:
+        node.start(ticker.run)
+        node.pause()
+        await asyncio.sleep(1)
+        assert ticker.ticks == []
+        node.resume()
+        node.kill()
+        await asyncio.sleep(1)
+
+    loop.run_until_complete(stop_before_the_first_step())
+    assert ticker.ticks == []
+
+
 def test_a_kill_runs_nothing_more(loop: SimulationLoop, node: Node) -> None:
     ticker = Ticker()
     life = node.start(ticker.run)
