@@ -93,13 +93,13 @@ class Pool(Generic[Task, Result]):
         """Yield what came of each task, in the order of their ends. A task is taken when a worker is free for it."""
         is_drained = False
         while True:
-            while not is_drained and (free := self._free()) is not None:
+            while not is_drained and self._has_room():
                 try:
                     task = next(tasks)
                 except StopIteration:
                     is_drained = True
                 else:
-                    free.give(task)
+                    self._free().give(task)
             busy = [worker for worker in self._workers if worker.is_busy]
             if not busy:
                 return
@@ -109,12 +109,14 @@ class Pool(Generic[Task, Result]):
                     self._replace_if_worn(worker)
                     yield done
 
-    def _free(self) -> _Worker[Task, Result] | None:
+    def _has_room(self) -> bool:
+        return sum(worker.is_busy for worker in self._workers) < self._jobs
+
+    def _free(self) -> _Worker[Task, Result]:
+        """Return a worker that is free, a new one when none is; called when there is room."""
         for worker in self._workers:
             if not worker.is_busy:
                 return worker
-        if len(self._workers) >= self._jobs:
-            return None
         worker = _Worker(self._work, self._limit_s, Path(self._logs.name))
         self._workers.append(worker)
         return worker

@@ -71,6 +71,14 @@ def test_a_worker_serves_many_tasks_and_ends_with_the_pool() -> None:
     assert not psutil.pid_exists(pid)
 
 
+def test_no_worker_is_started_without_a_task() -> None:
+    before = {child.pid for child in psutil.Process().children() if is_worker(child)}
+    with Pool(labour, jobs=4, limit_s=60.0) as pool:
+        assert [done.task for done in pool.run(iter(["word"]))] == ["word"]
+        now = {child.pid for child in psutil.Process().children() if is_worker(child)}
+        assert len(now - before) == 1
+
+
 def test_leaving_the_pool_ends_a_worker_that_is_busy() -> None:
     with Pool(labour, jobs=2, limit_s=60.0) as pool:
         assert next(pool.run(iter(["word", "hang"]))).task == "word"
