@@ -24,7 +24,6 @@ from typing import Any, Final
 
 from nemesis.simulation.zookeeper.channel import FROM_MEMBER, Channel, ask, dial
 from nemesis.simulation.zookeeper.messages import (
-    CheckOp,
     CloseSession,
     Code,
     Connect,
@@ -45,26 +44,18 @@ from nemesis.simulation.zookeeper.messages import (
     Write,
     WriteOp,
 )
+from nemesis.simulation.zookeeper.translation import failure, part_of
 from reference.ports import (
-    Check,
-    Create,
-    Delete,
     SessionListener,
     SessionState,
-    SetData,
     Watch,
     ZnodeStat,
     ZooKeeperOp,
 )
 from reference.zk.errors import (
-    BadVersionError,
     ClientClosedError,
     ConnectionLossError,
     MultiError,
-    NodeExistsError,
-    NoNodeError,
-    NotEmptyError,
-    OperationFailedError,
     SessionExpiredError,
     ZooKeeperError,
 )
@@ -72,19 +63,6 @@ from reference.zk.errors import (
 RETRY_DELAY_S: Final = (0.03, 0.07)
 PING_JITTER_S: Final = (0.01, 0.4)
 LONGEST_CLOSE_S: Final = 10.0
-
-_FAILURES: Final = {
-    Code.NO_NODE: NoNodeError,
-    Code.NODE_EXISTS: NodeExistsError,
-    Code.BAD_VERSION: BadVersionError,
-    Code.NOT_EMPTY: NotEmptyError,
-}
-_NAMES: Final = {
-    Code.NO_CHILDREN_FOR_EPHEMERALS: "NOCHILDRENFOREPHEMERALSERROR",
-    Code.BAD_ARGUMENTS: "BADARGUMENTSERROR",
-    Code.SESSION_EXPIRED: "SESSIONEXPIREDERROR",
-}
-"""As the adapter spells the errors that have no class of their own."""
 
 
 @dataclass(slots=True)
@@ -168,7 +146,7 @@ class SimulatedZooKeeperClient:
         """Raises ``NoNodeError``; then the watch is not set."""
         reply = await self._read(f"get {path}", Get(path, watch is not None), watch)
         if reply.error or reply.data is None or reply.stat is None:
-            raise _failure(reply.error, f"get {path}")
+            raise failure(reply.error, f"get {path}")
         return reply.data, reply.stat
 
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None:
@@ -181,7 +159,7 @@ class SimulatedZooKeeperClient:
         body = GetChildren(path, watch is not None)
         reply = await self._read(f"get_children {path}", body, watch)
         if reply.error:
-            raise _failure(reply.error, f"get_children {path}")
+            raise failure(reply.error, f"get_children {path}")
         return list(reply.names)
 
     async def create(
@@ -209,10 +187,10 @@ class SimulatedZooKeeperClient:
     async def multi(self, ops: Sequence[ZooKeeperOp]) -> list[ZnodeStat | None]:
         """All or nothing: the stat left by each Create and SetData, None for the others. Raises ``MultiError``."""
         what = f"multi {ops[-1].path}"
-        reply = await self._call(what, Write(tuple(map(_op, ops)), is_multi=True))
+        reply = await self._call(what, Write(tuple(map(part_of, ops)), is_multi=True))
         for index, outcome in enumerate(reply.outcomes):
             if outcome.error not in (Code.OK, Code.RUNTIME_INCONSISTENCY):
-                raise MultiError(index, _failure(outcome.error, ops[index].path))
+                raise MultiError(index, failure(outcome.error, ops[index].path))
         return [outcome.stat for outcome in reply.outcomes]
 
     async def _read(self, what: str, body: Read, watch: Watch | None) -> Reply:
@@ -224,7 +202,7 @@ class SimulatedZooKeeperClient:
         if outcome.error == Code.SESSION_EXPIRED:
             raise SessionExpiredError(what)
         if outcome.error:
-            raise _failure(outcome.error, what)
+            raise failure(outcome.error, what)
         return outcome
 
     async def _call(self, what: str, body: Read | Write, watch: Watch | None = None) -> Reply:
@@ -426,22 +404,3 @@ class SimulatedZooKeeperClient:
 def _address(host_and_port: str) -> tuple[str, int]:
     host, _, port = host_and_port.rpartition(":")
     return host, int(port)
-
-
-def _op(op: ZooKeeperOp) -> WriteOp:
-    match op:
-        case Create(path, data, ephemeral):
-            return CreateOp(path, bytes(data), ephemeral)
-        case SetData(path, data, version):
-            return SetDataOp(path, bytes(data), version)
-        case Delete(path, version):
-            return DeleteOp(path, version)
-        case Check(path, version):
-            return CheckOp(path, version)
-
-
-def _failure(error: int, what: str) -> OperationFailedError:
-    code = Code(error)
-    if code in _FAILURES:
-        return _FAILURES[code](what)
-    return OperationFailedError(f"{what}: {code.name}", name=_NAMES.get(code, code.name))
