@@ -38,6 +38,7 @@ class LocalReplica:
         self._local_id = broker_id
         self._tracer = tracer
         self._log_manager = log_manager
+        self._identity = _identity(topic_partition, None)
 
     @property
     def is_leader(self) -> bool:
@@ -52,6 +53,7 @@ class LocalReplica:
         is_known = self._log_manager.get_log(self.topic_partition) is not None
         log = self._log_manager.get_or_create_log(self.topic_partition, topic_id, is_new=is_new)
         self.topic_id = log.topic_id
+        self._identity = _identity(self.topic_partition, log.topic_id)
         self.log = log
         if not is_known:
             trace_log_loaded(self._tracer, log)
@@ -85,7 +87,7 @@ class LocalReplica:
 
     def trace(self, kind: Kind, **columns: Any) -> None:
         """Record an event about this partition."""
-        self._tracer.event(kind, **_identity(self.topic_partition, self.topic_id), **columns)
+        self._tracer.event(kind, **self._identity, **columns)
 
     def _trace_append(self, role: str, info: LogAppendInfo) -> None:
         for batch in info.batches:

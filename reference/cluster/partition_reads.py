@@ -165,13 +165,18 @@ def _read(
     min_one_message: bool,
 ) -> LogReadInfo:
     high_watermark, log_start_offset = log.high_watermark, log.log_start_offset
-    if request.last_fetched_epoch != UNDEFINED_EPOCH:
-        end = _end_of_epoch(log, request.last_fetched_epoch)
+    last_fetched_epoch = request.last_fetched_epoch
+    is_of_our_latest = (
+        last_fetched_epoch == log.epoch_at_end
+        and log_start_offset <= request.fetch_offset <= log.log_end_offset
+    )
+    if last_fetched_epoch != UNDEFINED_EPOCH and not is_of_our_latest:
+        end = _end_of_epoch(log, last_fetched_epoch)
         if end.end_offset == UNDEFINED_OFFSET or request.fetch_offset < log_start_offset:
             raise OffsetOutOfRangeError(
-                f"{log.topic_partition} cannot tell where epoch {request.last_fetched_epoch} ends"
+                f"{log.topic_partition} cannot tell where epoch {last_fetched_epoch} ends"
             )
-        if end.leader_epoch < request.last_fetched_epoch or end.end_offset < request.fetch_offset:
+        if end.leader_epoch < last_fetched_epoch or end.end_offset < request.fetch_offset:
             return LogReadInfo(b"", high_watermark, log_start_offset, end)
     records = log.read(
         request.fetch_offset,

@@ -16,8 +16,7 @@ Limits: no retention, no compaction (the log start offset is that of the first s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -373,9 +372,24 @@ class Log:
     def _clamped(self, offset: int) -> int:
         return min(max(offset, self.log_start_offset), self.log_end_offset)
 
-    @contextmanager
-    def _storage_errors(self, doing: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise KafkaStorageError(f"{doing} {self.topic_partition}: {error}") from error
+    def _storage_errors(self, doing: str) -> _StorageErrors:
+        return _StorageErrors(doing, self.topic_partition)
+
+
+class _StorageErrors:
+    """Turns an OSError of its block into a KafkaStorageError. No generator: every read and append enters one."""
+
+    __slots__ = ("_doing", "_topic_partition")
+
+    def __init__(self, doing: str, topic_partition: TopicPartition) -> None:
+        self._doing = doing
+        self._topic_partition = topic_partition
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: object
+    ) -> None:
+        if isinstance(error, OSError):
+            raise KafkaStorageError(f"{self._doing} {self._topic_partition}: {error}") from error

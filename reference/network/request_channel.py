@@ -12,8 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from reference.protocol.codec import Request
 from reference.protocol.versions import CONTROL_APIS
@@ -25,8 +24,7 @@ class CloseConnectionError(Exception):
     """The request cannot be answered in the protocol: its connection is closed, as Kafka does for acks=0."""
 
 
-@dataclass(frozen=True, slots=True)
-class PendingRequest:
+class PendingRequest(NamedTuple):
     """A request in the channel; ``response`` gets a kio message, None for no answer, or an error."""
 
     request: Request

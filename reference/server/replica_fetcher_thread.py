@@ -204,7 +204,8 @@ class ReplicaFetcherThread:
                 state = unanswered.pop(key, None)
                 if state is not None and self._is_current(state):
                     self._handle_partition(state, data)
-        self._delay(unanswered.values())
+        if unanswered:
+            self._delay(unanswered.values())
 
     def _handle_partition(self, state: PartitionFetchState, data: PartitionData) -> None:
         topic_partition = state.partition.topic_partition

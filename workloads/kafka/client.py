@@ -3,6 +3,9 @@
 Every method that changes or reads data makes exactly one request and tells exactly what came of it. Looking for
 metadata is not an operation: it may ask any broker, any number of times. Versions are those of Kafka 3.9: Metadata 12,
 Produce 9, Fetch 13 (by topic id), ListOffsets 7, CreateTopics 7.
+
+Numbers are ``cast``: the check that kio's types make would cost more than the rest of a request, and writing them
+checks them too.
 """
 
 from __future__ import annotations
@@ -32,7 +35,12 @@ from workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError
 from workloads.kafka.record_batch import Record, build, read
 
 _METADATA_TIMEOUT_S = 1.0
-_LATEST_TIMESTAMP = -1
+_CONSUMER = BrokerId(-1)
+_READ_UNCOMMITTED = i8(0)
+_ONE_BYTE = i32(1)
+_NO_SESSION = i32(0)
+_NO_SESSION_EPOCH = i32(-1)
+_LATEST_TIMESTAMP = i64(-1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,7 @@ class Polled:
 
 
 def _milliseconds(value: int) -> i32Timedelta:
-    return i32Timedelta.parse(datetime.timedelta(milliseconds=value))
+    return cast("i32Timedelta", datetime.timedelta(milliseconds=value))
 
 
 class KafkaClient:
@@ -157,11 +165,11 @@ class KafkaClient:
         leader = self.metadata.leader(topic, partition)
         timestamp_ms = int(asyncio.get_running_loop().time() * 1000)
         partition_data = produce.PartitionProduceData(
-            index=i32(partition), records=Records.parse(build(records, timestamp_ms))
+            index=cast("i32", partition), records=cast("Records", build(records, timestamp_ms))
         )
         request = produce.ProduceRequest(
             transactional_id=None,
-            acks=i16(acks),
+            acks=cast("i16", acks),
             timeout=_milliseconds(int(timeout_s * 1000)),
             topic_data=(
                 produce.TopicProduceData(
@@ -192,24 +200,24 @@ class KafkaClient:
         if topic_metadata is None or leader is None:
             raise ConnectionFailed("LEADER_UNKNOWN", definite=True)
         request = fetch.FetchRequest(
-            replica_id=BrokerId(-1),
+            replica_id=_CONSUMER,
             max_wait=_milliseconds(max_wait_ms),
-            min_bytes=i32(1),
-            max_bytes=i32(max_bytes),
-            isolation_level=i8(0),
-            session_id=i32(0),
-            session_epoch=i32(-1),
+            min_bytes=_ONE_BYTE,
+            max_bytes=cast("i32", max_bytes),
+            isolation_level=_READ_UNCOMMITTED,
+            session_id=_NO_SESSION,
+            session_epoch=_NO_SESSION_EPOCH,
             topics=(
                 fetch.FetchTopic(
                     topic_id=topic_metadata.topic_id,
                     partitions=(
                         fetch.FetchPartition(
-                            partition=i32(partition),
-                            current_leader_epoch=i32(
-                                topic_metadata.partitions[partition].leader_epoch
+                            partition=cast("i32", partition),
+                            current_leader_epoch=cast(
+                                "i32", topic_metadata.partitions[partition].leader_epoch
                             ),
-                            fetch_offset=i64(position),
-                            partition_max_bytes=i32(max_bytes),
+                            fetch_offset=cast("i64", position),
+                            partition_max_bytes=cast("i32", max_bytes),
                         ),
                     ),
                 ),
@@ -237,16 +245,16 @@ class KafkaClient:
             raise ConnectionFailed("LEADER_UNKNOWN", definite=True)
         leader_epoch = self.metadata.topics[topic].partitions[partition].leader_epoch
         request = list_offsets.ListOffsetsRequest(
-            replica_id=BrokerId(-1),
-            isolation_level=i8(0),
+            replica_id=_CONSUMER,
+            isolation_level=_READ_UNCOMMITTED,
             topics=(
                 list_offsets.ListOffsetsTopic(
                     name=cast("TopicName", topic),
                     partitions=(
                         list_offsets.ListOffsetsPartition(
-                            partition_index=i32(partition),
-                            current_leader_epoch=i32(leader_epoch),
-                            timestamp=i64(_LATEST_TIMESTAMP),
+                            partition_index=cast("i32", partition),
+                            current_leader_epoch=cast("i32", leader_epoch),
+                            timestamp=_LATEST_TIMESTAMP,
                         ),
                     ),
                 ),

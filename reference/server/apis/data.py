@@ -13,6 +13,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from reference.model import (
+    EpochEndOffset,
     FetchIsolation,
     FetchParams,
     FetchPartitionRequest,
@@ -22,7 +23,7 @@ from reference.model import (
 )
 from reference.network.request_channel import CloseConnectionError
 from reference.protocol.record_batch import RecordError, iter_batches
-from reference.protocol.schema import build, build_items, item_class
+from reference.protocol.schema import build, build_items, builder, item_class
 from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
 from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
@@ -92,6 +93,7 @@ class DataApis:
     ) -> Any:
         response = response_of(message)
         topic_class = item_class(response, "responses")
+        partition_class = item_class(topic_class, "partition_responses")
         leaders: set[int] = set()
         topics = []
         for topic in message.topic_data:
@@ -110,16 +112,9 @@ class DataApis:
                 info = self._metadata_cache.partition_info(topic_partition)
                 if info is not None and result.error in _NOT_LEADER:
                     leaders.add(info.leader)
-                    values["_leader"] = (info.leader, info.leader_epoch)
-                partitions.append(values)
-            topics.append(
-                {
-                    "name": topic.name,
-                    "partition_responses": _with_leaders(
-                        topic_class, "partition_responses", partitions
-                    ),
-                }
-            )
+                    values |= _current_leader(partition_class, info.leader, info.leader_epoch)
+                partitions.append(build(partition_class, **values))
+            topics.append({"name": topic.name, "partition_responses": tuple(partitions)})
         return build(
             response,
             responses=build_items(response, "responses", topics),
@@ -182,7 +177,9 @@ class DataApis:
         results: dict[TopicPartition, FetchPartitionResult],
     ) -> Any:
         topic_class = item_class(response, "responses")
-        partitions: list[list[dict[str, Any]]] = [[] for _ in message.topics]
+        partition_class = item_class(topic_class, "partitions")
+        build_partition = builder(partition_class)
+        partitions: list[list[Any]] = [[] for _ in message.topics]
         leaders: set[int] = set()
         for item in asked:
             topic_partition = item.request.topic_partition
@@ -202,15 +199,17 @@ class DataApis:
             }
             if result.current_leader_id >= 0:
                 leaders.add(result.current_leader_id)
-                values["_leader"] = (result.current_leader_id, result.current_leader_epoch)
+                values |= _current_leader(
+                    partition_class, result.current_leader_id, result.current_leader_epoch
+                )
             if result.diverging_epoch is not None:
-                values["_diverging"] = result.diverging_epoch
-            partitions[item.topic_index].append(values)
+                values |= _diverging_epoch(partition_class, result.diverging_epoch)
+            partitions[item.topic_index].append(build_partition(values))
         topics = [
             {
                 "topic": getattr(topic, "topic", None),
                 "topic_id": getattr(topic, "topic_id", None),
-                "partitions": _with_leaders(topic_class, "partitions", partitions[index]),
+                "partitions": tuple(partitions[index]),
             }
             for index, topic in enumerate(message.topics)
         ]
@@ -288,21 +287,21 @@ def _records_error(records: bytes, version: int) -> ErrorCode | None:
     return None
 
 
-def _with_leaders(
-    topic_class: type[Any], field: str, partitions: list[dict[str, Any]]
-) -> tuple[Any, ...]:
-    """Partition responses; their nested structs exist in newer versions only."""
-    partition_class = item_class(topic_class, field)
-    names = partition_class.__dataclass_fields__
-    for values in partitions:
-        leader = values.pop("_leader", None)
-        if leader is not None and "current_leader" in names:
-            leader_class = item_class(partition_class, "current_leader")
-            values["current_leader"] = leader_class(leader_id=leader[0], leader_epoch=leader[1])
-        diverging = values.pop("_diverging", None)
-        if diverging is not None and "diverging_epoch" in names:
-            epoch_class = item_class(partition_class, "diverging_epoch")
-            values["diverging_epoch"] = epoch_class(
-                epoch=diverging.leader_epoch, end_offset=diverging.end_offset
-            )
-    return build_items(topic_class, field, partitions)
+def _current_leader(partition_class: type[Any], leader: int, leader_epoch: int) -> dict[str, Any]:
+    """Whom the sender should turn to; nothing in versions that cannot say it."""
+    if "current_leader" not in partition_class.__dataclass_fields__:
+        return {}
+    leader_class = item_class(partition_class, "current_leader")
+    return {"current_leader": leader_class(leader_id=leader, leader_epoch=leader_epoch)}
+
+
+def _diverging_epoch(partition_class: type[Any], diverging: EpochEndOffset) -> dict[str, Any]:
+    """Where the sender's log parts from ours; nothing in versions that cannot say it."""
+    if "diverging_epoch" not in partition_class.__dataclass_fields__:
+        return {}
+    epoch_class = item_class(partition_class, "diverging_epoch")
+    return {
+        "diverging_epoch": epoch_class(
+            epoch=diverging.leader_epoch, end_offset=diverging.end_offset
+        )
+    }
