@@ -13,20 +13,22 @@ watermark does (that is how Kafka lost data before KIP-101).
 
 What a correct cluster does and is not convicted for: cutting at or above ``h``; cutting anything outside the ISR;
 a leader whose own high watermark fell after it had been demoted, answering an earlier produce; an unclean election
-that the configuration permits (the partition is then exempt); losing unflushed records in a power cut is another
-matter, which no fault causes here.
+that the configuration permits (the partition is then exempt); losing unsynced records in a power cut: what was set
+before the cut does not bind the broker that was struck.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from checkers.findings import finding, tp_name
 from checkers.fold import Results, Scan, conclude
 from checkers.model import Finding, Verdict
+from checkers.power_cuts import PowerCuts, join_power_cuts, last_before, power_cuts
 from checkers.replication.rows import TopicKey, high_watermark_rows, members, partitions
 from checkers.segment import Mask, Segment
 from checkers.unclean import UNCLEAN, Permission, permission
@@ -100,7 +102,27 @@ def _conclude(name: str, unit: str, summary: CommitmentSummary) -> Results:
     )
 
 
-class NoTruncationBelowHw(Scan[Marks, CommitmentSummary]):
+class Step(NamedTuple):
+    """A high watermark that counted a broker in, its row and its time."""
+
+    high_watermark: int
+    row: int
+    time: int
+
+
+Steps = dict[int, tuple[Step, ...]]
+"""By broker, see ``_staircase``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bonds:
+    """What binds brokers: the high watermarks that counted them in, and what may have freed them of it."""
+
+    steps: dict[TopicKey, Steps] = field(default_factory=dict)
+    power_cuts: PowerCuts = field(default_factory=dict)
+
+
+class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
     name = "no-truncation-below-hw"
     kinds = frozenset(
         {
@@ -109,6 +131,7 @@ class NoTruncationBelowHw(Scan[Marks, CommitmentSummary]):
             Kind.LOG_LOADED,
             Kind.LEADER_ELECTED,
             Kind.BROKER_STARTED,
+            Kind.FAULT_APPLIED,
         }
     )
     columns = (
@@ -121,33 +144,47 @@ class NoTruncationBelowHw(Scan[Marks, CommitmentSummary]):
         "isr",
         "maximal_isr",
         "detail",
+        "fault",
+        "targets",
     )
 
-    def state(self, segment: Segment) -> Marks:
-        """By broker: the highest high watermark that counted it in."""
-        marks: Marks = {}
+    def state(self, segment: Segment) -> Bonds:
+        bonds = Bonds(power_cuts=power_cuts(segment))
         for key, part in partitions(segment):
             moves = high_watermark_rows(part)
             at, member = members(moves)
-            values = moves.numbers("high_watermark")
-            marks[key] = {}
-            for broker in np.unique(member).tolist():
-                mine = at[member == broker]
-                top = int(mine[np.argmax(values[mine])])
-                marks[key][broker,] = (int(values[top]), int(moves.rows[top]))
-        return marks
+            values, times = moves.numbers("high_watermark"), moves.numbers("time")
+            bonds.steps[key] = {
+                broker: _staircase(
+                    [
+                        Step(int(values[i]), int(moves.rows[i]), int(times[i]))
+                        for i in at[member == broker].tolist()
+                    ]
+                )
+                for broker in np.unique(member).tolist()
+            }
+        return bonds
 
-    def join(self, a: Marks, b: Marks) -> Marks:
-        return join_marks(a, b)
+    def join(self, a: Bonds, b: Bonds) -> Bonds:
+        steps = dict(a.steps)
+        for key, theirs in b.steps.items():
+            mine = steps.get(key, {})
+            steps[key] = mine | {
+                broker: _staircase([*mine.get(broker, ()), *later])
+                for broker, later in theirs.items()
+            }
+        return Bonds(steps, join_power_cuts(a.power_cuts, b.power_cuts))
 
-    def reduce(self, segment: Segment, carry: Marks | None) -> CommitmentSummary:
+    def reduce(self, segment: Segment, carry: Bonds | None) -> CommitmentSummary:
         summary = CommitmentSummary(permission=permission(segment))
+        before = carry or Bonds()
+        losses = join_power_cuts(before.power_cuts, power_cuts(segment))
         for key, part in partitions(segment):
             if part.is_word("detail", {UNCLEAN}).any():
                 summary.unclean.add(key)
             cuts = part.where(part.is_kind(Kind.TRUNCATE, Kind.LOG_LOADED))
             summary.checked += len(cuts)
-            found = list(_cuts_below(part, cuts, (carry or {}).get(key, {})))
+            found = list(_cuts_below(part, cuts, before.steps.get(key, {}), losses))
             if found:
                 summary.broken[key] = found[:KEPT_PER_PARTITION]
                 summary.counts[key] = len(found)
@@ -160,28 +197,39 @@ class NoTruncationBelowHw(Scan[Marks, CommitmentSummary]):
         return _conclude(self.name, "truncations and reloads", summary)
 
 
-def _cuts_below(
-    part: Segment, cuts: Segment, carry: dict[tuple[int, ...], Mark]
-) -> Iterator[Broken]:
-    """The cuts of one partition's logs that went below a mark set before them."""
+def _staircase(steps: list[Step]) -> tuple[Step, ...]:
+    """Of marks in order of time those that no later one reaches: whichever of the first ones are struck out, the
+    highest of the rest is the first of what is left of these. As a high watermark grows, mostly one."""
+    kept: list[Step] = []
+    for step in reversed(steps):
+        if not kept or step.high_watermark > kept[-1].high_watermark:
+            kept.append(step)
+    return tuple(reversed(kept))
+
+
+def _cuts_below(part: Segment, cuts: Segment, steps: Steps, losses: PowerCuts) -> Iterator[Broken]:
+    """The cuts of one partition's logs that went below a mark that was set before them and binds."""
     moves = high_watermark_rows(part)
     at, member = members(moves)
-    marks = moves.numbers("high_watermark")
+    marks, times = moves.numbers("high_watermark"), moves.numbers("time")
     for row, event in cuts.events("node", "log_end_offset"):
         if event.node is None or event.log_end_offset is None:
             continue
-        before = at[(member == event.node) & (moves.rows[at] < row)]
-        mark: tuple[int, int | None] = carry.get((event.node,), (0, None))
-        if len(before) and marks[before].max() > mark[0]:
-            top = int(before[np.argmax(marks[before])])
-            mark = (int(marks[top]), int(moves.rows[top]))
-        if event.log_end_offset < mark[0]:
+        lost_at = last_before(losses, event.node, event.time)
+        binding = [step for step in steps.get(event.node, ()) if step.time > lost_at][:1]
+        here = at[(member == event.node) & (moves.rows[at] < row)]
+        here = here[times[here] > lost_at]
+        if len(here):
+            top = int(here[np.flatnonzero(marks[here] == marks[here].max())[-1]])
+            if not binding or marks[top] >= binding[0].high_watermark:
+                binding = [Step(int(marks[top]), int(moves.rows[top]), int(times[top]))]
+        if binding and event.log_end_offset < binding[0].high_watermark:
             did = "cut its log" if event.kind == Kind.TRUNCATE else "came back with its log"
             sentence = (
-                f"Broker {event.node} {did} at {event.log_end_offset} in {{tp}}, below the high watermark {mark[0]} "
-                "that counted it as in sync."
+                f"Broker {event.node} {did} at {event.log_end_offset} in {{tp}}, below the high watermark "
+                f"{binding[0].high_watermark} that counted it as in sync."
             )
-            yield sentence, mark[1], row
+            yield sentence, binding[0].row, row
 
 
 class AckAfterCommit(Scan[Marks, CommitmentSummary]):

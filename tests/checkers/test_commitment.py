@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from checkers.model import Verdict
 from checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
+from history.events import Event
 from tests.checkers.histories import (
     TP,
     acknowledged,
@@ -56,6 +59,58 @@ class TestNoTruncationBelowHw:
         assert (result.verdict, result.finding_count) == (Verdict.VALID, 1)
         result = only(NoTruncationBelowHw(), [started(0, 1, unclean=False), *events])
         assert (result.verdict, result.finding_count) == (Verdict.INVALID, 1)
+
+
+def power_cut(time: int, *nodes: int) -> Event:
+    return Event(
+        time=time,
+        process="nemesis",
+        kind="fault-applied",
+        seq=time,
+        fault_id=0,
+        fault="power-cut",
+        targets=[f"broker-{node}" for node in nodes],
+    )
+
+
+class TestNoTruncationBelowHwAndPower:
+    """A broker that lost its power is not bound by what was set before, and by everything that is set later."""
+
+    def test_less_comes_back_and_is_cut_further(self) -> None:
+        mark = high_watermark(1, 1, 0, 5, [1, 2])
+        events = [mark, power_cut(2, 2), loaded(3, 2, 4), truncate(4, 2, 2)]
+        result = only(NoTruncationBelowHw(), events)
+        assert (result.verdict, result.checked, result.finding_count) == (Verdict.VALID, 2, 0)
+
+    def test_another_broker_is_bound(self) -> None:
+        events = [high_watermark(1, 1, 0, 5, [1, 2]), power_cut(2, 1, 3), loaded(3, 2, 4)]
+        assert only(NoTruncationBelowHw(), events).finding_count == 1
+
+    def test_power_that_goes_later_is_no_excuse(self) -> None:
+        events = [high_watermark(1, 1, 0, 5, [1, 2]), loaded(3, 2, 4), power_cut(4, 2)]
+        assert only(NoTruncationBelowHw(), events).finding_count == 1
+
+    def test_another_fault_is_no_excuse(self) -> None:
+        kill = msgspec.structs.replace(power_cut(2, 2), fault="kill")
+        events = [high_watermark(1, 1, 0, 5, [1, 2]), kill, loaded(3, 2, 4)]
+        assert only(NoTruncationBelowHw(), events).finding_count == 1
+
+    def test_what_is_set_after_the_cut_binds_even_if_it_is_lower(self) -> None:
+        before = [high_watermark(1, 1, 0, 9, [1, 2]), power_cut(2, 2), loaded(3, 2, 4)]
+        low, lower = high_watermark(4, 3, 1, 7, [2, 3]), high_watermark(5, 3, 1, 6, [2, 3])
+        cut = truncate(6, 2, 6)
+        result = only(NoTruncationBelowHw(), [*before, low, lower, cut])
+        assert result.findings == (
+            finding(
+                "no-truncation-below-hw",
+                "t-0",
+                "Broker 2 cut its log at 6 in t-0, below the high watermark 7 that counted it as in sync.",
+                low,
+                cut,
+            ),
+        )
+        again = [power_cut(7, 2), loaded(8, 2, 5)]
+        assert only(NoTruncationBelowHw(), [*before, low, lower, *again]).finding_count == 0
 
 
 class TestAckAfterCommit:
