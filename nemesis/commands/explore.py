@@ -26,7 +26,7 @@ from nemesis.commands.options import (
     whole,
 )
 from nemesis.commands.speech import err, note, out, say_json, short
-from nemesis.errors import UsageError
+from nemesis.errors import EXIT_CRASH, UsageError
 from nemesis.explore.display import ExplorationProgress, summary
 from nemesis.explore.exploration import Exploration
 from nemesis.explore.tally import Tally
@@ -99,9 +99,8 @@ def explore(
         checkers=None if order.checkers is None else tuple(order.checkers),
         real_codec_every=real_codec_every,
     )
-    note(
-        f"exploring {order.scenario.name}: seeds {first_seed} to {first_seed + seeds - 1} on {jobs} workers"
-    )
+    last_seed = first_seed + seeds - 1
+    note(f"exploring {order.scenario.name}: seeds {first_seed} to {last_seed}, {jobs} at a time")
     with terminable(), ExplorationProgress(err) as progress:
         tally = exploration.run(
             progress.show, is_enough=lambda so_far: stop_on_first and bool(so_far.found)
@@ -154,11 +153,11 @@ def _say(tally: Tally, exploration: Exploration, *, as_json: bool) -> None:
 
 
 def _last_line(tally: Tally) -> str:
-    what = (
-        f"interrupted; so far {tally.verdict.value}"
-        if tally.is_interrupted
-        else tally.verdict.value
-    )
+    what = tally.verdict.value
+    if tally.is_interrupted:
+        what = f"interrupted; so far {what}"
+    elif tally.exit_code == EXIT_CRASH:
+        what = "no verdict: the harness failed"
     runs = [found.first_run for found in tally.found.values() if found.first_run is not None]
     if not runs:
         return f"{what}; {tally.done} seeds"

@@ -4,8 +4,9 @@ The verdict of many seeds follows the rules for one run (``checkers.model``): a 
 that is in doubt makes it ``unknown``, and so does a property that observed nothing in any seed. A property that
 observed nothing in *some* seeds is fine: swarm testing leaves faults out, and the other seeds have seen it.
 
-A crashed seed is no verdict. It is told, and the exploration's exit code says that the harness failed unless
-something was found. A run that differs with the real codec always does: then the simulator is not to be believed.
+A crashed seed leaves no verdict, neither for itself nor for the others together: it is told, and the exit code says
+that the harness failed unless something was found. A run that differs with the real codec always makes it say so: then
+the simulator is not to be believed.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ class Tally:
     def verdict(self) -> Verdict:
         if self.found:
             return Verdict.INVALID
-        if not self.done or self.doubts or self.unseen:
+        if not self.done or self.crashed or self.mismatches or self.doubts or self.unseen:
             return Verdict.UNKNOWN
         return Verdict.VALID
 
@@ -132,6 +133,7 @@ class Tally:
         """Return everything as plain data; findings in the order in which their properties were first seen."""
         return {
             "verdict": self.verdict.value,
+            "exit_code": self.exit_code,
             "interrupted": self.is_interrupted,
             "seeds": {"asked": self.asked, "done": self.done, "crashed": len(self.crashed)},
             "findings": [_finding_as_json(name, found) for name, found in self.found.items()],

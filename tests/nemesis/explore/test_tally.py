@@ -55,7 +55,7 @@ def test_a_property_must_observe_something_in_one_seed_not_in_each() -> None:
 def test_a_crash_is_no_verdict() -> None:
     crashed = tally(report(1))
     crashed.add_crash(2, "its process was ended by SIGKILL")
-    assert crashed.exit_code == 255
+    assert (crashed.verdict, crashed.exit_code) == (Verdict.UNKNOWN, 255)
     assert crashed.over == 2
     crashed.add(report(3, broken=("hw-bounded",)))
     assert crashed.exit_code == 1
