@@ -100,6 +100,8 @@ class Node:
         self.exit: Exit | None = None
         """What ended the last life by itself; None while it lives and when it was killed."""
         self._lives = 0
+        self._main: SimulationTask | None = None
+        """Kept: a main coroutine that waits on a future of its own is held by nobody else."""
 
     @property
     def is_alive(self) -> bool:
@@ -117,7 +119,7 @@ class Node:
         context = copy_context()
         context.run(LIFE.set, life)
         name = f"{self.name}#{life.number}"
-        task = self._loop.create_task(context.run(main), name=name, context=context)
+        task = self._main = self._loop.create_task(context.run(main), name=name, context=context)
         task.add_done_callback(lambda ended: self._leave(life, _error_of(ended)), context=Context())
         return life
 
