@@ -205,6 +205,25 @@ def test_every_offset_is_found_after_a_truncation_within_the_index(tmp_path: Pat
         assert ranges(log.read(offset, 1, MANY, min_one_message=True)) == [holding]
 
 
+def test_every_offset_is_found_when_only_the_last_positions_are_in_memory(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    batches = [log.append_as_leader(batch(1 + number % 3), 0)[:2] for number in range(300)]
+    del batches[200:]
+    log.truncate_to(batches[-1][1] + 1)
+    batches += [log.append_as_leader(batch(2), 1)[:2] for _ in range(200)]
+    holding = {offset: b for b in batches for offset in range(b[0], b[1] + 1)}
+
+    assert len(holding) == log.log_end_offset
+    for offset, (first, last) in holding.items():
+        assert ranges(log.read(offset, 1, MANY, min_one_message=True)) == [(first, last)]
+        assert log.read(offset, MANY, last, min_one_message=True) == b""
+    reopened = open_log(tmp_path)
+    for offset in range(0, log.log_end_offset, 7):
+        assert reopened.read(offset, 500, MANY, min_one_message=True) == log.read(
+            offset, 500, MANY, min_one_message=True
+        )
+
+
 def test_a_file_changed_behind_our_back_is_a_storage_error(tmp_path: Path) -> None:
     log = open_log(tmp_path)
     log.append_as_leader(batch() + batch() + batch(), 0)
