@@ -4,14 +4,14 @@ The code under test is unmodified; what it touches of the world is simulated. Re
 
 * ``loop``        virtual time, turns of lives, seeded deviations; ``task`` what makes asyncio's sets deterministic
 * ``node``        what kill, pause and resume mean for tasks in one thread
-* ``network``     ordered streams between hosts; ``links`` what can be held, delayed and reset; ``transport`` one end of a
-  connection, ``server`` a listener
+* ``network``     ordered streams between hosts; ``links`` what can be held, delayed and reset; ``transport`` one end,
+  ``server`` a listener
 * ``disk``        files with a page cache, torn and lost writes; ``clock`` wall clocks that skew and drift
 * ``zookeeper``   an ensemble with sessions, watches and a transaction log
 * ``codec``       messages that cross by reference instead of being encoded
 * ``guard``       an error for whoever touches the real world from inside a node
 * ``randomness``  separate named streams of random numbers
-* ``order``       everything that decides a run; ``run`` from an order to events and verdict; ``stored`` from and to a directory
+* ``order``       everything that decides a run; ``run`` from an order to a verdict; ``stored`` in a directory
 * ``memory_record``  the events; ``trace_hash`` one number for them all; ``onlooker`` progress, learnt from them alone
 
 The nodes of a cluster are put together by ``nemesis.runtimes.simulation``.
