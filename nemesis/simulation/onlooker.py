@@ -5,8 +5,8 @@ Whoever asked the cluster would be part of the simulation: the same seed would g
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from time import monotonic
 
 from history.events import Event, Kind
 from nemesis.progress import Status
@@ -27,7 +27,7 @@ class Onlooker:
 
     def __call__(self, event: Event) -> None:
         self._learn(event)
-        now_s = time.monotonic()
+        now_s = monotonic()
         if now_s >= self._next_s:
             self._next_s = now_s + SHOW_INTERVAL_S
             self._show(self._status)

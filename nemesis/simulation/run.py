@@ -6,6 +6,7 @@ them, so that ``nemesis check`` and ``report`` need not know; ``store`` makes a 
 
 from __future__ import annotations
 
+import logging
 import math
 import shlex
 import time
@@ -34,9 +35,10 @@ from nemesis.runtimes.simulation.runtime import SimulationRuntime, SimulationRun
 from nemesis.simulation.guard import real_world_forbidden
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.memory_record import Entry, MemoryRecord
+from nemesis.simulation.node_logs import NodeLogs, node_logs
 from nemesis.simulation.onlooker import Onlooker
 from nemesis.simulation.order import SimulationOrder
-from nemesis.simulation.stored import info_of, note_end, write_events
+from nemesis.simulation.stored import info_of, note_end, write_events, write_logs
 from nemesis.simulation.trace_hash import TraceHash
 from nemesis.versions import versions
 
@@ -90,13 +92,17 @@ class Simulation:
         onlooker = None if show is None else Onlooker(show)
         self.record = MemoryRecord(self.loop.clock_ns, onlooker)
         self.permits = Permits(order)
+        self.logs = NodeLogs(logging.CRITICAL)
 
-    def execute(self) -> None:
-        """Run it on virtual time; blocks. Raises ``HarnessError`` or ``RuntimeFailure`` when the harness fails."""
+    def execute(self, log_level: int = logging.CRITICAL) -> None:
+        """Run it on virtual time; blocks. Raises ``HarnessError`` or ``RuntimeFailure`` when the harness fails.
+
+        What nodes print from ``log_level`` on is in ``logs`` afterwards.
+        """
         order = self._order
         planted = nullcontext() if order.mutant is None else MUTANTS[order.mutant].planted()
         try:
-            with planted, real_world_forbidden():
+            with planted, node_logs(log_level) as self.logs, real_world_forbidden():
                 run = Run(
                     self.record,
                     order.scenario,
@@ -143,10 +149,11 @@ def simulate_into(
     simulation = Simulation(order, show)
     found: str | None = None
     try:
-        simulation.execute()
+        simulation.execute(logging.INFO)
         found = trace_hash(simulation.record.entries)
     finally:
         write_events(directory, simulation.record.entries)
+        write_logs(directory, simulation.logs.lines)
         note_end(directory, found, simulation.record.phases)
 
 

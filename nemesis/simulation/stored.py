@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -86,6 +86,13 @@ def write_events(run: RunDirectory, entries: Iterable[Entry]) -> None:
     files.setdefault(ZOOKEEPER, [])
     for name, lines in files.items():
         run.raw_file(name).write_bytes(b"".join(line + b"\n" for line in lines))
+
+
+def write_logs(run: RunDirectory, lines: Mapping[str, Iterable[str]]) -> None:
+    """Write what each node printed into ``logs/``."""
+    for node, printed in lines.items():
+        text = "".join(f"{line}\n" for line in printed)
+        (run.logs / f"{node}.log").write_text(text, encoding="utf-8")
 
 
 def note_end(run: RunDirectory, trace_hash: str | None, phases: Iterable[str]) -> None:

@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 
 import msgspec
@@ -16,10 +17,13 @@ import pytest
 
 from checkers.model import Verdict
 from history.events import Kind
+from history.run_directory import RunDirectory, RunInfo
 from nemesis import scenario
 from nemesis.faults import plan as plans
+from nemesis.judge import judge
 from nemesis.simulation.order import SimulationOrder
-from nemesis.simulation.run import Simulated, simulate, trace_hash
+from nemesis.simulation.run import Simulated, simulate, simulate_into, trace_hash
+from nemesis.simulation.stored import info_of, order_of
 
 TIME_LIMIT_S = 30.0
 
@@ -97,6 +101,32 @@ def test_operations_that_are_not_asked_for_are_not_issued() -> None:
     assert len(run.issued) > 10
     sends = [event for event in run.events if event.kind == Kind.INVOKE and event.f == "send"]
     assert 0 < len(sends) <= len(wanted)
+
+
+def test_who_looks_changes_nothing_and_a_directory_tells_everything(tmp_path: Path) -> None:
+    wanted = order(1)
+    directory = RunDirectory.create(
+        tmp_path,
+        RunInfo(
+            scenario=wanted.scenario.name,
+            seed=wanted.seed,
+            runtime="simulation",
+            zookeepers=3,
+            plan=plans.encode(wanted.plan),
+            config=msgspec.to_builtins(wanted.scenario),
+            simulation=info_of(wanted),
+        ),
+    )
+    shown: list[str] = []
+    simulate_into(directory, wanted, lambda status: shown.append(status.phase))
+    assert shown
+    assert order_of(directory) == (wanted, simulated(1).trace_hash)
+    assert "elected controller" in "".join(
+        log.read_text() for log in directory.logs.glob("broker-*.log")
+    )
+    outcome = judge(directory, engine="inline")
+    assert outcome.verdict is Verdict.VALID, outcome.problems
+    assert outcome.events == len(simulated(1).entries)
 
 
 def test_an_order_survives_json() -> None:
