@@ -166,11 +166,10 @@ def _read(
 ) -> LogReadInfo:
     high_watermark, log_start_offset = log.high_watermark, log.log_start_offset
     last_fetched_epoch = request.last_fetched_epoch
-    is_of_our_latest = (
-        last_fetched_epoch == log.epoch_at_end
-        and log_start_offset <= request.fetch_offset <= log.log_end_offset
-    )
-    if last_fetched_epoch != UNDEFINED_EPOCH and not is_of_our_latest:
+    is_in_log = log_start_offset <= request.fetch_offset <= log.log_end_offset
+    if last_fetched_epoch != UNDEFINED_EPOCH and not (
+        is_in_log and last_fetched_epoch == log.epoch_at_end
+    ):
         end = _end_of_epoch(log, last_fetched_epoch)
         if end.end_offset == UNDEFINED_OFFSET or request.fetch_offset < log_start_offset:
             raise OffsetOutOfRangeError(
@@ -178,11 +177,11 @@ def _read(
             )
         if end.leader_epoch < last_fetched_epoch or end.end_offset < request.fetch_offset:
             return LogReadInfo(b"", high_watermark, log_start_offset, end)
+    upper_bound_offset = readable_until(log, isolation)
+    if is_in_log and request.fetch_offset >= upper_bound_offset:
+        return LogReadInfo(b"", high_watermark, log_start_offset)  # nearly always, when idle
     records = log.read(
-        request.fetch_offset,
-        max_bytes,
-        readable_until(log, isolation),
-        min_one_message=min_one_message,
+        request.fetch_offset, max_bytes, upper_bound_offset, min_one_message=min_one_message
     )
     return LogReadInfo(records, high_watermark, log_start_offset)
 

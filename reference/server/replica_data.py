@@ -189,10 +189,10 @@ class ReplicaData(ABC):
         return FetchPartitionResult(
             topic_partition,
             ErrorCode.none,
-            high_watermark=info.high_watermark,
-            log_start_offset=info.log_start_offset,
-            records=info.records,
-            diverging_epoch=info.diverging_epoch,
+            info.high_watermark,
+            info.log_start_offset,
+            info.records,
+            info.diverging_epoch,
         )
 
     def _refused_fetch(

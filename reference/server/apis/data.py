@@ -7,6 +7,8 @@ session cache is full.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -23,7 +25,14 @@ from reference.model import (
 )
 from reference.network.request_channel import CloseConnectionError
 from reference.protocol.record_batch import RecordError, iter_batches
-from reference.protocol.schema import build, build_items, builder, item_class
+from reference.protocol.schema import (
+    build,
+    build_items,
+    builder,
+    cached,
+    field_names,
+    item_class,
+)
 from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
 from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
@@ -147,6 +156,7 @@ class DataApis:
             topic_id: UUID | None = getattr(topic, "topic_id", None)
             names_topic = hasattr(topic, "topic")
             name = topic.topic if names_topic else self._topic_name(topic_id)
+            read_fields = _fetch_fields(item_class(type(topic), "partitions"))
             for partition in topic.partitions:
                 topic_partition = TopicPartition(name or "", partition.partition)
                 error = None
@@ -154,15 +164,7 @@ class DataApis:
                     error = ErrorCode.unknown_topic_id
                 elif not self._metadata_cache.contains(topic_partition):
                     error = ErrorCode.unknown_topic_or_partition
-                request = FetchPartitionRequest(
-                    topic_partition=topic_partition,
-                    topic_id=topic_id,
-                    current_leader_epoch=getattr(partition, "current_leader_epoch", -1),
-                    fetch_offset=partition.fetch_offset,
-                    last_fetched_epoch=getattr(partition, "last_fetched_epoch", -1),
-                    log_start_offset=getattr(partition, "log_start_offset", -1),
-                    max_bytes=partition.partition_max_bytes,
-                )
+                request = FetchPartitionRequest(topic_partition, topic_id, *read_fields(partition))
                 asked.append(_Asked(index, request, error))
         return asked
 
@@ -244,6 +246,21 @@ class _Asked(NamedTuple):
     topic_index: int
     request: FetchPartitionRequest
     error: ErrorCode | None
+
+
+@cached
+def _fetch_fields(partition_class: type[Any]) -> Callable[[Any], tuple[int, ...]]:
+    """Reads a partition of a fetch request: what follows the topic's id in ``FetchPartitionRequest``."""
+    names = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "last_fetched_epoch",
+        "log_start_offset",
+        "partition_max_bytes",
+    )
+    if field_names(partition_class).issuperset(names):
+        return attrgetter(*names)
+    return lambda partition: tuple(getattr(partition, name, -1) for name in names)
 
 
 def _fetch_params(message: Any) -> FetchParams:
