@@ -12,6 +12,7 @@ from pathlib import Path
 import typer
 
 from history.run_directory import RunDirectory
+from nemesis.commands.explore import terminable
 from nemesis.commands.options import Json, RunPath, Store
 from nemesis.commands.speech import note, out, say_json
 from nemesis.replay import Replayed, rerun_arguments
@@ -36,7 +37,8 @@ def replay(
         root = context.find_root().command
         code = root.main(args=arguments, prog_name="nemesis", standalone_mode=False)
         raise typer.Exit(code if isinstance(code, int) else 0)
-    replayed = repeat(directory)
+    with terminable():
+        replayed = repeat(directory)
     if as_json:
         say_json({**asdict(replayed), "verdict": replayed.verdict.value})
     else:

@@ -63,6 +63,8 @@ class Tally:
     checked: Counter[str] = field(default_factory=Counter)
     seen_by: Counter[str] = field(default_factory=Counter)
     """In how many seeds a property observed something."""
+    hashes: dict[int, str] = field(default_factory=dict)
+    """Of the trace of each seed: equal in two explorations of the same seeds with the same options."""
     coverage: Coverage = field(default_factory=Coverage)
     events: int = 0
     deviations: int = 0
@@ -75,6 +77,7 @@ class Tally:
     def add(self, report: SeedReport) -> None:
         """Add a seed that came to its end."""
         self.done += 1
+        self.hashes[report.seed] = report.trace_hash
         for finding in report.findings:
             found = self.found.setdefault(finding.property, FoundProperty())
             found.seeds[report.seed] = finding
@@ -159,6 +162,7 @@ class Tally:
                 name: {"checked": count, "seeds": self.seen_by[name]}
                 for name, count in self.checked.items()
             },
+            "hashes": {str(seed): self.hashes[seed] for seed in sorted(self.hashes)},
             "coverage": msgspec.to_builtins(self.coverage),
             "events": self.events,
             "deviations": self.deviations,

@@ -104,4 +104,5 @@ def test_machines_are_told_everything() -> None:
     assert finding["replay"] == "nemesis replay store/x/1"
     assert told["unknown"] == [{"seed": 2, "reasons": ["why"]}]
     assert told["crashed"] == [{"seed": 3, "reason": "hung"}]
+    assert told["hashes"] == {"1": f"{1:032x}", "2": f"{2:032x}"}
     assert told["properties"]["hw-bounded"] == {"checked": 20, "seeds": 2}
