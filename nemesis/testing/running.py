@@ -17,7 +17,7 @@ from typing import Any, Final
 import hypothesis
 import msgspec
 import yaml
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from checkers.model import Outcome, Verdict
 from history.run_directory import RunDirectory
@@ -36,12 +36,16 @@ from nemesis.testing.strategies import Turns
 MAX_FINDINGS: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PlanRun:
     """A run, and what decided it."""
 
     order: SimulationOrder
     simulated: Simulated
+
+    def __repr__(self) -> str:
+        order = self.order
+        return f"<{self.outcome.verdict.value} run of {len(order.plan)} faults, seed {order.seed}>"
 
     @property
     def outcome(self) -> Outcome:
@@ -95,6 +99,7 @@ def simulate_plan(
 
 def assert_valid(run: PlanRun) -> None:
     """Raise AssertionError, with the findings and the plan, when a property is broken. See the module."""
+    __tracebackhide__ = True  # pytest shows the test instead
     findings = broken(run.outcome)
     if findings:
         said = [f"{one.property}: {one.key}: {one.sentence}" for one in findings[:MAX_FINDINGS]]
@@ -112,9 +117,17 @@ def assert_valid(run: PlanRun) -> None:
 
 
 def simulation_settings(max_examples: int = 20, **others: Any) -> settings:
-    """Return Hypothesis settings for tests whose examples take seconds: no deadline, few examples."""
-    slow = [HealthCheck.too_slow, HealthCheck.data_too_large]
-    return settings(max_examples=max_examples, deadline=None, suppress_health_check=slow, **others)
+    """Return Hypothesis settings for tests whose examples take seconds: no deadline, few examples, no explanation.
+
+    Hypothesis's explanations (which lines only failing examples run) cost many runs and say nothing about a cluster.
+    """
+    chosen = {
+        "deadline": None,
+        "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+        "phases": [phase for phase in Phase if phase is not Phase.explain],
+        **others,
+    }
+    return settings(max_examples=max_examples, **chosen)
 
 
 def _with_options(scenario: Scenario, options: Mapping[str, Any]) -> Scenario:
