@@ -72,7 +72,8 @@ def test_the_smaller_run_is_stored_with_its_plan_and_replays(
     assert about["after"]["faults"] == len(shrunk.order.plan)
     page = run.report_file.read_text()
     assert about["sentence"] == compared(shrunk.before, shrunk.after)
-    assert f"Shrunk from {origin.path}: {about['sentence']}" in page
+    kept = f"keeping {about['property']} of {about['key']}"
+    assert f"Shrunk from {origin.path}, {kept}: {about['sentence']}" in page
     assert 'class="diagram"' in page
     assert _verdict(run) is Verdict.INVALID
     assert replay(run).is_identical
