@@ -77,3 +77,15 @@ def test_a_run_that_cannot_be_repeated_is_refused(
     run = RunDirectory.create(Path("store"), RunInfo(scenario=SCENARIO, seed=1, **info))
     said = refused(capsys, "replay", str(run.path))
     assert all(word in said for word in words), said
+
+
+def test_a_real_run_is_run_again_by_its_own_command(capsys: pytest.CaptureFixture[str]) -> None:
+    info = RunInfo(
+        scenario=SCENARIO, seed=1, replay="nemesis run no-such --seed 1 --plan gone.yaml"
+    )
+    run = RunDirectory.create(Path("store"), info)
+    (run.path / "plan.yaml").write_text("[]")
+    assert call(["replay", str(run.path)]) == EXIT_USAGE
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "a real run cannot be repeated exactly: the same plan is run again"
+    assert said[1].startswith("nemesis: unknown scenario 'no-such'")
