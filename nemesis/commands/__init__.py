@@ -2,5 +2,5 @@
 
 * ``speech``   what every command prints with: this package and ``nemesis.cli`` are the only ones that print
 * ``options``  options that several commands have, with one spelling
-* ``explore``, ``replay``, ``mutants``   the commands
+* ``explore``, ``replay``, ``shrink``, ``mutants``   the commands
 """

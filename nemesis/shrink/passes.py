@@ -1,9 +1,9 @@
 """What is made smaller, and how: each pass takes the best order so far and tries to better it in one respect.
 
-Faults: those that came too late to matter, then as many as can be left out, then each made simpler: a plain target
-instead of a drawn one, the defaults of its fields, half of its time, and all of them earlier. A run without a fault has
-other random draws behind it (which broker is ``one``), so a candidate with fewer or simpler faults is tried with a few
-seeds; every other candidate keeps its seed.
+Faults: those that came too late to matter, then as many as can be left out; what is left strikes earlier, and each is
+made simpler: a plain target instead of a drawn one, the defaults of its fields, a shorter time. A run without a fault
+has other random draws behind it (which broker is ``one``), so a candidate with fewer or simpler faults is tried with a
+few seeds; every other candidate keeps its seed.
 
 Operations: as few client operations as possible, each at its own time. Time: a shorter time limit. Deviations: none,
 else none after as early a time as possible.
@@ -46,11 +46,19 @@ def fewer_faults(trials: Trials) -> None:
 
 
 def simpler_faults(trials: Trials) -> None:
-    """Make each fault simpler, the last first, and let all strike earlier."""
+    """Make each fault plainer and shorter, the last first."""
     for number in reversed(range(len(trials.order.plan))):
         _plainer(trials, number)
         _shorter(trials, number)
-    _earlier(trials)
+
+
+def earlier_faults(trials: Trials) -> None:
+    """Let the first fault strike as early as possible, then each later one closer to the one before it."""
+    for number in range(len(trials.order.plan)):
+        plan = trials.order.plan
+        floor_s = plan[number - 1].at_s if number else 0.0
+        slack_s = plan[number].at_s - floor_s
+        lowest(0, math.floor(slack_s / STEP_S), _advances(trials, plan, number, slack_s))
 
 
 def fewer_operations(trials: Trials) -> None:
@@ -163,19 +171,6 @@ def _shorter(trials: Trials, number: int) -> None:
 
     duration_s = trials.order.plan[number].fault.duration_s
     lowest(1, math.floor(duration_s / STEP_S), counts)
-
-
-def _earlier(trials: Trials) -> None:
-    """Let the first fault strike as early as possible, then each later one closer to the one before it."""
-    for number in range(len(trials.order.plan)):
-        plan = trials.order.plan
-        floor_s = plan[number - 1].at_s if number else 0.0
-        slack_s = plan[number].at_s - floor_s
-        lowest(
-            0,
-            math.floor(slack_s / STEP_S),
-            _advances(trials, plan, number, slack_s),
-        )
 
 
 def _advances(trials: Trials, plan: Plan, number: int, slack_s: float) -> Callable[[int], bool]:

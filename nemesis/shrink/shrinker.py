@@ -1,8 +1,8 @@
 """The passes, in their order, until nothing gets smaller or the budget is spent.
 
 A fault weighs more than an operation, an operation more than a second, a second more than a deviation; so each pass may
-make what a later one counts larger, never what an earlier one counts. The time limit is lowered once before the
-operations are gone through, because every run after that costs less.
+make what a later one counts larger, never what an earlier one counts. The time limit is lowered as soon as it can be,
+because every run after that costs less.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ TRIAL_LIMIT_S: Final = 300.0
 
 PASSES: Final[tuple[tuple[str, Callable[[Trials], None]], ...]] = (
     ("fewer faults", passes.fewer_faults),
+    ("earlier faults", passes.earlier_faults),
+    ("shorter time", passes.shorter_time),
     ("simpler faults", passes.simpler_faults),
     ("shorter time", passes.shorter_time),
     ("fewer operations", passes.fewer_operations),

@@ -58,6 +58,7 @@ def test_a_plan_is_tried_with_other_seeds_when_its_own_does_not_show_it() -> Non
 def test_faults_become_plain_short_and_early() -> None:
     search, _ = trials(order((12.0, CUT), (20.5, EXPIRE)), needs("partition", "expire-session"))
     passes.simpler_faults(search)
+    passes.earlier_faults(search)
     (cut_s, cut), (expire_s, expire) = [(one.at_s, one.fault) for one in search.order.plan]
     assert cut == Partition(shape="one-way", target="controller", direction="both", duration_s=0.5)
     assert expire == ExpireSession(target="controller", when="now")
@@ -74,6 +75,7 @@ def test_what_a_fault_needs_is_kept() -> None:
     begun = order((20.0, Pause(target="broker-2", duration_s=5.0)))
     search, _ = trials(begun, counts)
     passes.simpler_faults(search)
+    passes.earlier_faults(search)
     (planned,) = search.order.plan
     assert planned.fault == Pause(target="broker-2", duration_s=3.0)
     assert planned.at_s == pytest.approx(4.0, abs=passes.STEP_S)
