@@ -17,6 +17,7 @@ from rich.console import Console
 
 from history.run_directory import RunDirectory
 from nemesis.errors import HarnessError
+from nemesis.interrupts import Interrupted, terminable
 from nemesis.preflight import Order
 from nemesis.progress import Progress
 from nemesis.record import FileRecord
@@ -27,10 +28,6 @@ from nemesis.warm_spark import warm_spark
 
 LOG_FILE = "harness.log"
 _logger = logging.getLogger("nemesis")
-
-
-class Interrupted(Exception):
-    """The user ended the run. The message says what is left and how to judge it."""
 
 
 def launch(order: Order, directory: RunDirectory, console: Console) -> None:
@@ -46,7 +43,8 @@ def launch(order: Order, directory: RunDirectory, console: Console) -> None:
     try:
         with Progress(console) as progress:
             if order.is_simulated:
-                simulate_into(directory, order.simulation(), progress.show)
+                with terminable():
+                    simulate_into(directory, order.simulation(), progress.show)
                 return
             run = Run(
                 FileRecord(directory, time.monotonic_ns),
@@ -63,6 +61,10 @@ def launch(order: Order, directory: RunDirectory, console: Console) -> None:
                 f"interrupted: the cluster is stopped, what was recorded is kept, "
                 f"`nemesis check {directory.path}` judges it"
             )
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted: what happened until then is kept, `nemesis check {directory.path}` judges it"
+        ) from None
     except Interrupted:
         raise
     except (RuntimeFailure, HarnessError):

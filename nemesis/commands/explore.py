@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -30,6 +26,7 @@ from nemesis.errors import EXIT_CRASH, UsageError
 from nemesis.explore.display import ExplorationProgress, summary
 from nemesis.explore.exploration import Exploration
 from nemesis.explore.tally import Tally
+from nemesis.interrupts import terminable
 from nemesis.preflight import RunOptions, prepare
 
 MAX_SEEDS = 1_000_000
@@ -121,20 +118,6 @@ def workers(jobs: int | None) -> int:
         return len(os.sched_getaffinity(0))
     require_range("--jobs", jobs, 1, MAX_JOBS)
     return jobs
-
-
-@contextmanager
-def terminable() -> Iterator[None]:
-    """Make SIGTERM end the work as Ctrl-C does, so that workers do not outlive it."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _say(tally: Tally, exploration: Exploration, *, as_json: bool) -> None:

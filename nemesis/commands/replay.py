@@ -12,9 +12,9 @@ from pathlib import Path
 import typer
 
 from history.run_directory import RunDirectory
-from nemesis.commands.explore import terminable
 from nemesis.commands.options import Json, RunPath, Store
 from nemesis.commands.speech import note, out, say_json
+from nemesis.interrupts import terminable
 from nemesis.replay import Replayed, rerun_arguments
 from nemesis.replay import replay as repeat
 from nemesis.scenario import SIMULATION

@@ -18,10 +18,11 @@ import typer
 from checkers import CHECKERS
 from history.run_directory import RunDirectory
 from nemesis import scenario
-from nemesis.commands.explore import require_range, terminable, workers
+from nemesis.commands.explore import require_range, workers
 from nemesis.commands.options import Json, RunPath, Store, number, whole
 from nemesis.commands.speech import err, note, out, say_json, short
 from nemesis.errors import UsageError
+from nemesis.interrupts import terminable
 from nemesis.shrink import Budget, Shrunk, Size, shrink
 from nemesis.shrink.keep import compared, keep
 from nemesis.shrink.trials import Trials

@@ -377,14 +377,23 @@ class SimulationLoop(asyncio.BaseEventLoop):
         if self.is_closed() or self._is_running:
             super().close()
             return
+        was_broken_off = not self.harness.is_dead and any(
+            task.life is self.harness for task in self._pending_tasks()
+        )
         for task in self._pending_tasks():
             if not task.life.is_dead:
                 task.life.is_dead = task.life.is_stopped = True
                 self.bury(task.life)
         if self.network is not None:
             self.network.close()
-        while self._graves:
-            _dispose(self._graves.pop())
+        hook, sys.unraisablehook = sys.unraisablehook, _say_nothing
+        try:
+            while self._graves:
+                _dispose(self._graves.pop())
+            if was_broken_off:
+                gc.collect()  # coroutines that only other coroutines held: their errors too are of no interest
+        finally:
+            sys.unraisablehook = hook
         super().close()
         self._heap.clear()
         self._runnable.clear()
@@ -444,3 +453,7 @@ def _dispose(task: SimulationTask) -> None:
         raise
     except BaseException:  # noqa: BLE001, S110 - whatever a dead process would have thought of it
         pass
+
+
+def _say_nothing(_unraisable: object) -> None:
+    """For the moment in which what is left of a run is taken down."""
