@@ -195,6 +195,10 @@ class Pipe:
         """When the next bytes in flight arrive, in virtual seconds."""
         return self._in_flight[0] if self._in_flight else None
 
+    def latest_arrival(self) -> float | None:
+        """When the last of the bytes in flight arrive, in virtual seconds."""
+        return self._in_flight[-1] if self._in_flight else None
+
     def _forward(self, item: Item) -> None:
         if isinstance(item, Ending):
             self.launch(item)

@@ -8,6 +8,10 @@ caller that gave up by then was never there. A paused process's port accepts, as
 When a life ends, the kernel closes its sockets: what it sent is delivered, then the end of the stream, or a reset if it
 left bytes unread. ``reset`` breaks connections from outside. A node's links to itself are never held.
 
+When a machine loses its power (``power_off``), nobody is told anything: what it had not yet put on the wire is lost,
+held bytes too; calls are not answered, and who writes to its old connections meets silence, and after ``power_on`` a
+reset (see ``power``).
+
 Limits: connecting waits for as long as the link is held, and a backlog has no bound.
 """
 
@@ -25,6 +29,7 @@ from nemesis.runtimes.base import Link, LinkCounters
 from nemesis.simulation.links import Ending, Latency, LinkState, Pipe
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.node import LIFE, Life
+from nemesis.simulation.power import Power
 from nemesis.simulation.server import SimulatedServer
 from nemesis.simulation.transport import SimulatedTransport
 
@@ -41,11 +46,13 @@ class Network:
 
     def __init__(self, loop: SimulationLoop, rng: Random, latency: Latency | None = None) -> None:
         self._loop = loop
+        self._rng = rng
         self.latency = (latency or Latency()).sampler(rng)
         """Draws how long something takes from host to host, in seconds."""
         self._nodes: dict[str, str] = {}
         self._kafka_hosts: set[str] = set()
         self._links: dict[tuple[str, str], LinkState] = {}
+        self._power: dict[str, Power] = {}
         self._listeners: dict[Address, SimulatedServer] = {}
         self._transports: dict[SimulatedTransport, None] = {}
         self._sockets: dict[tuple[str, int], dict[SimulatedTransport, None]] = {}
@@ -92,6 +99,22 @@ class Network:
                 transport.inbound.launch(Ending.RESET)
                 told += 1
         return told
+
+    def power_off(self, node: str) -> None:
+        """Let the node's machine fall silent at once, with all that it was to send. Its life is the caller's to end."""
+        self._power_of(node).off()
+        for (owner, _), sockets in self._sockets.items():
+            if owner == node:
+                for transport in list(sockets):
+                    transport.lose_power()
+        for link in self._links.values():
+            if link.source == node:
+                for pipe in list(link.stopped):
+                    pipe.drop_kept()
+
+    def power_on(self, node: str) -> None:
+        """Let its kernel answer again: with resets and refusals, until somebody listens."""
+        self._power_of(node).on()
 
     def counters(self, links: Iterable[Link]) -> dict[Link, LinkCounters]:
         """What each link did so far, in bytes."""
@@ -152,6 +175,10 @@ class Network:
     def listener(self, address: Address) -> SimulatedServer | None:
         return self._listeners.get((_plain(address[0]) or HARNESS_HOST, address[1]))
 
+    def power_at(self, host: str) -> Power:
+        """The power of the machine that has this host."""
+        return self._power_of(self._node_of(host))
+
     def link_between(self, source_host: str, target_host: str) -> LinkState:
         """The link from one host's node to another's."""
         return self._link(self._node_of(source_host), self._node_of(target_host))
@@ -179,6 +206,7 @@ class Network:
             inbound=inbound,
             context=context,
             names={"sockname": sockname, "peername": peername},
+            power=self.power_at(sockname[0]),
             on_closed=self._forget,
         )
         self._transports[transport] = None
@@ -202,6 +230,12 @@ class Network:
 
     def _node_of(self, host: str) -> str:
         return self._nodes.get(host, HARNESS)
+
+    def _power_of(self, node: str) -> Power:
+        power = self._power.get(node)
+        if power is None:
+            power = self._power[node] = Power(self._loop, self._rng)
+        return power
 
     def _link(self, source: str, target: str) -> LinkState:
         state = self._links.get((source, target))
@@ -255,6 +289,10 @@ class Attempt:
         if self._is_over():
             return
         network = self._network
+        power = network.power_at(self.remote[0])
+        if not power.is_on:
+            power.call_again(self._ring)
+            return
         answer_at = self._loop.time() + network.latency()
         server = network.listener(self.remote)
         if server is None:

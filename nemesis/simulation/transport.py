@@ -20,6 +20,7 @@ from contextvars import Context
 from typing import TYPE_CHECKING
 
 from nemesis.simulation.links import Ending, Item, Pipe
+from nemesis.simulation.power import Power
 
 if TYPE_CHECKING:
     from nemesis.simulation.loop import SimulationLoop
@@ -42,6 +43,7 @@ class SimulatedTransport(asyncio.Transport):
         inbound: Pipe,
         context: Context,
         names: dict[str, object],
+        power: Power,
         on_closed: Callable[[SimulatedTransport], object],
     ) -> None:
         super().__init__(names)
@@ -51,6 +53,7 @@ class SimulatedTransport(asyncio.Transport):
         inbound.receiver = self
         self.inbound = inbound
         self._loop = loop
+        self._power = power
         self._closed_callbacks = [on_closed]
         self._protocol: asyncio.Protocol | None = None
         self._unread: deque[Item] = deque()
@@ -82,7 +85,10 @@ class SimulatedTransport(asyncio.Transport):
 
     def bounce(self) -> None:
         """Bytes have arrived at this closed socket."""
-        self.outbound.send(Ending.RESET)
+        if self._power.is_on:
+            self.outbound.send(Ending.RESET)
+        else:
+            self._power.call_again(self.bounce)
 
     def end_socket(self) -> None:
         """Close the socket, as ``close(2)`` and the death of the process do."""
@@ -99,6 +105,17 @@ class SimulatedTransport(asyncio.Transport):
                 next_arrival = self.inbound.next_arrival()
                 if next_arrival is not None:
                     self._loop.call_at(next_arrival, self.bounce, context=Context())
+        for callback in self._closed_callbacks:
+            callback(self)
+
+    def lose_power(self) -> None:
+        """Be closed without a word to the peer, which learns of it when it sends something and the power is back."""
+        if self.is_socket_closed:
+            return
+        self.is_socket_closed = self._is_closing = True
+        unacknowledged_until = self.inbound.latest_arrival()
+        if unacknowledged_until is not None and unacknowledged_until > self._loop.now:
+            self._loop.call_at(unacknowledged_until, self.bounce, context=Context())
         for callback in self._closed_callbacks:
             callback(self)
 

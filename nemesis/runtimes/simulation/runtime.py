@@ -8,7 +8,7 @@ so at once here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -201,9 +201,7 @@ class SimulationRuntime:
 
     async def kill(self, node: str) -> dict[str, Any]:
         """SIGKILL; returns ``{"pid": ..., "dead": True}``, where the pid counts the node's lives."""
-        life = self._nodes[node].life
-        self._nodes[node].kill()
-        return {"pid": 0 if life is None else life.number, "dead": not self.is_alive(node)}
+        return await self._end(node, self._nodes[node].kill)
 
     async def restart(self, node: str) -> dict[str, Any]:
         """Start a dead node again on the same data; returns ``{"pid": ..., "answered": bool}``.
@@ -230,9 +228,17 @@ class SimulationRuntime:
         return self._nodes[node].is_alive
 
     async def power_cut(self, node: str) -> dict[str, Any]:
-        """Kill the node and lose what its disk had not synced; returns what both did."""
-        killed = await self.kill(node)
-        return killed | asdict(self._disks[node].power_cut(self._power))
+        """Take the power from the node's machine until ``restart``; returns what ``kill`` does and what the disk lost.
+
+        Unlike at a kill, nobody is told: connections fall silent, and calls are not answered.
+        """
+
+        def strike() -> None:
+            self._network.power_off(node)
+            self._nodes[node].kill()
+
+        ended = await self._end(node, strike)
+        return ended | asdict(self._disks[node].power_cut(self._power))
 
     async def fill_disk(self, node: str) -> dict[str, Any]:
         """Let the node's disk take no more; returns what a probe of it meets, by operation."""
@@ -260,6 +266,12 @@ class SimulationRuntime:
         """Put ZooKeeper's committed transactions into the record."""
         self._record.add_transactions(self._ensemble.transactions())
 
+    async def _end(self, node: str, strike: Callable[[], None]) -> dict[str, Any]:
+        """End a process, somehow; returns what ``kill`` does."""
+        life = self._nodes[node].life
+        strike()
+        return {"pid": 0 if life is None else life.number, "dead": not self.is_alive(node)}
+
     def _broker(self, name: str) -> SimulatedBroker:
         config = self._config
         return SimulatedBroker(
@@ -273,6 +285,7 @@ class SimulationRuntime:
         )
 
     def _start(self, node: str) -> None:
+        self._network.power_on(node)
         if node in self._brokers:
             self._nodes[node].start(self._brokers[node].main)
         else:
