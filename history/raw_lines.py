@@ -97,7 +97,7 @@ def _read_slowly(piece: ByteRange, content: bytes, following: bytes) -> tuple[pa
     damaged = 0
     position = piece.start
     lines = content.splitlines(keepends=True)
-    for line, after in zip(lines, [*lines[1:], following], strict=True):
+    for line, after in zip(lines, [*lines, following][1:], strict=True):
         torn = piece.ends_file and not line.endswith(b"\n")
         try:
             events.append(_DECODER.decode(line))

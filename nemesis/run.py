@@ -62,10 +62,12 @@ class Run:
         show: Callable[[Status], None] | None,
         on_faults_over: Callable[[], None] = lambda: None,
         permits: Callable[[str, int], bool] | None = None,
+        redraws: bool = True,
     ) -> None:
         """``show`` is called a few times a second, if anybody looks; ``on_faults_over`` once, after the faults.
 
         ``permits`` says which client operations are issued (``WorkloadContext.permits``); all of them without it.
+        ``redraws``: whether another fault takes the place of one whose target was not there.
         """
         self._record = record
         self._scenario = scenario
@@ -76,6 +78,7 @@ class Run:
         self._ticker = Ticker(show or (lambda _status: None))
         self._on_faults_over = on_faults_over
         self._permits = permits
+        self._redraws = redraws
         self._harness = record.recorder("harness", "harness")
         self._started_at = 0.0
 
@@ -117,6 +120,7 @@ class Run:
                 plan=self._plan,
                 settings=scenario.plan_settings(),
                 seed=self._seed,
+                redraws=self._redraws,
             )
             if self._is_watched:
                 await stack.enter_async_context(

@@ -22,6 +22,8 @@ from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.run import Simulated, simulate, store, trace_hash
 from nemesis.simulation.trace_hash import first_difference
 
+MAX_NODE_ERRORS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class SeedTask:
@@ -90,7 +92,7 @@ def run_seed(task: SeedTask) -> SeedReport:
         verdict=outcome.verdict,
         checked={result.property: result.checked for result in outcome.results},
         findings=findings,
-        doubts=doubts(outcome),
+        doubts=(*doubts(outcome), *simulated.node_errors[:MAX_NODE_ERRORS]),
         trace_hash=simulated.trace_hash,
         events=len(simulated.events),
         deviations=simulated.deviations,

@@ -39,7 +39,10 @@ class Conductor:
         plan: Sequence[PlannedFault],
         settings: PlanSettings,
         seed: int,
+        redraws: bool = True,
     ) -> None:
+        """``redraws``: whether another fault takes the place of a skipped one; otherwise the plan alone strikes."""
+        self._redraws = redraws
         self._place = place
         self._recorder = recorder
         self._plan = plan
@@ -85,6 +88,8 @@ class Conductor:
         fault, number = planned.fault, fault_id
         rng = Random(f"{self._seed}/fault/{fault_id}")
         strike = await self._aim(number, fault, rng)
+        if strike is None and not self._redraws:
+            return
         if strike is None:
             now_s = asyncio.get_running_loop().time() - self._start
             again = redraw(rng, self._settings, at_s=now_s, end_s=self._end_s)

@@ -36,6 +36,11 @@ TARGETS: Final = ("controller", "bystander", "broker-1", "broker-2", "broker-3")
 """Plain targets, the plainest first: they stand for one broker, and nothing is drawn."""
 
 
+def no_other_faults(trials: Trials) -> None:
+    """Let nothing strike in the place of a skipped fault, or the plan would not be what struck."""
+    trials.first([replace(trials.order, redraws=False)])
+
+
 def fewer_faults(trials: Trials) -> None:
     """Leave out faults."""
     late = trials.evidence.late

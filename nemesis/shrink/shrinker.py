@@ -36,6 +36,7 @@ TRIAL_LIMIT_S: Final = 300.0
 """Of wall-clock time for one candidate."""
 
 PASSES: Final[tuple[tuple[str, Callable[[Trials], None]], ...]] = (
+    ("no other faults", passes.no_other_faults),
     ("fewer faults", passes.fewer_faults),
     ("earlier faults", passes.earlier_faults),
     ("shorter time", passes.shorter_time),

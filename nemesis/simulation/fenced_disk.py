@@ -17,6 +17,8 @@ class Mortal(Protocol):
 
     @property
     def is_dead(self) -> bool: ...
+    def act(self) -> None:
+        """It is about to change something; it may be struck right before."""
 
 
 class FencedDisk:
@@ -27,6 +29,7 @@ class FencedDisk:
         self._life = life
 
     def append(self, path: str, data: bytes) -> None:
+        self._life.act()
         if not self._life.is_dead:
             self._disk.append(path, data)
 
@@ -37,14 +40,17 @@ class FencedDisk:
         return 0 if self._life.is_dead else self._disk.size(path)
 
     def truncate(self, path: str, size: int) -> None:
+        self._life.act()
         if not self._life.is_dead:
             self._disk.truncate(path, size)
 
     def fsync(self, path: str) -> None:
+        self._life.act()
         if not self._life.is_dead:
             self._disk.fsync(path)
 
     def replace(self, path: str, data: bytes) -> None:
+        self._life.act()
         if not self._life.is_dead:
             self._disk.replace(path, data)
 
@@ -55,14 +61,17 @@ class FencedDisk:
         return [] if self._life.is_dead else self._disk.list(path)
 
     def make_directory(self, path: str) -> None:
+        self._life.act()
         if not self._life.is_dead:
             self._disk.make_directory(path)
 
     def rename(self, source: str, target: str) -> None:
+        self._life.act()
         if not self._life.is_dead:
             self._disk.rename(source, target)
 
     def remove(self, path: str) -> None:
+        self._life.act()
         if not self._life.is_dead:
             self._disk.remove(path)
 

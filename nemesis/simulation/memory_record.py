@@ -33,6 +33,7 @@ class MemoryRecord:
         """``onlooker`` is shown every event, and must not touch the simulation."""
         self._clock = clock
         self._onlooker = onlooker
+        self._is_sealed = self._has_transactions = False
         self.entries: list[Entry] = []
         self.phases: list[str] = []
 
@@ -51,13 +52,21 @@ class MemoryRecord:
         )
         return LifeTracer(recorder, life)
 
-    def add_transactions(self, transactions: Sequence[Transaction]) -> None:
-        """Add what ZooKeeper has committed, as ``history.ingest`` reads it from the log of a real one."""
-        events = ZnodeEvents().events(transactions)
-        self.entries += [Entry(ZOOKEEPER, event) for event in events]
+    def set_transactions(self, transactions: Sequence[Transaction]) -> None:
+        """Add what ZooKeeper has committed, as ``history.ingest`` reads it from the log of a real one; once."""
+        if not self._has_transactions:
+            self._has_transactions = True
+            events = ZnodeEvents().events(transactions)
+            self.entries += [Entry(ZOOKEEPER, event) for event in events]
+
+    def seal(self) -> None:
+        """Take no more events: what is taken down after the run is no part of it."""
+        self._is_sealed = True
 
     def keep(self, entry: Entry) -> None:
         """Add an event."""
+        if self._is_sealed:
+            return
         self.entries.append(entry)
         if self._onlooker is not None:
             self._onlooker(entry.event)
@@ -77,6 +86,7 @@ class LifeTracer:
         self._life = life
 
     def event(self, kind: Kind, /, **columns: Any) -> None:
+        self._life.act()
         if not self._life.is_dead:
             self._record(kind, **columns)
 

@@ -10,7 +10,11 @@ which is outside the system: never killed, never paused.
   whoever calls them. What death means outside of the process is told by ``on_death`` (the network ends connections).
 * A pause keeps the life's callbacks in their queue; timers that come due meanwhile join it in order.
 
-Limit: a callback in the middle of which its own life is killed runs on to its next ``await``, with its ports fenced.
+* Either may come in the middle of a turn (``Life.strike_after``): ports count what a process does to the world outside
+  (a write to disk, a line of its trace, bytes sent), and the strike comes between two of these.
+
+Limit: a callback in the middle of which its own life is killed or paused runs on to its next ``await``. Killed, it does
+nothing more outside, because its ports are fenced; paused, it ends what it had begun, and the rest of the turn waits.
 """
 
 from __future__ import annotations
@@ -31,7 +35,9 @@ class Life:
     """One process of a node: its number counts the node's processes from 1."""
 
     __slots__ = (
+        "_at_action",
         "_death_callbacks",
+        "actions_left",
         "host",
         "is_dead",
         "is_paused",
@@ -56,10 +62,27 @@ class Life:
         self.ready: deque[SimulationHandle | SimulationTimer] = deque()
         self.leave: Callable[[BaseException | None], None] = lambda _: None
         """Called by the loop when the process asks to end (``SystemExit``)."""
+        self.actions_left: int | None = None
+        """Until something strikes the process in the middle of its work; None: nothing is about to."""
+        self._at_action: Callable[[], None] = _nothing_strikes
         self._death_callbacks: list[Callable[[], None]] = []
 
     def __repr__(self) -> str:
         return f"<Life {self.number} of {self.node}>"
+
+    def strike_after(self, actions: int, strike: Callable[[], None]) -> None:
+        """Have ``strike`` called right before the process has acted that many times more, and acts again."""
+        self.actions_left = actions
+        self._at_action = strike
+
+    def act(self) -> None:
+        """A port of this life is about to do something. Ports ask ``actions_left`` first: it is None nearly always."""
+        if self.actions_left is None:
+            return
+        self.actions_left -= 1
+        if self.actions_left < 0:
+            self.actions_left = None
+            Context().run(self._at_action)
 
     def on_death(self, callback: Callable[[], None]) -> None:
         """Have this called when the life ends, in the harness's context and in order of registration."""
@@ -74,6 +97,10 @@ class Life:
         callbacks, self._death_callbacks = self._death_callbacks, []
         for callback in callbacks:
             Context().run(callback)
+
+
+def _nothing_strikes() -> None:
+    pass
 
 
 LIFE: ContextVar[Life | None] = ContextVar("LIFE", default=None)

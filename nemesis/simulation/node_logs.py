@@ -2,6 +2,9 @@
 
 A real broker's log goes to a file of its own; here all nodes share the process's logging. Inside ``node_logs`` the
 records of nodes come here, those of the harness go where they always do.
+
+An unexpected exception in a node (a task that crashed, a handler that raised) is something that a broker survives and
+no client need notice, yet a bug. ``errors`` collects them: a run that had any is in doubt.
 """
 
 from __future__ import annotations
@@ -23,11 +26,16 @@ class NodeLogs(logging.Handler):
     def __init__(self, level: int) -> None:
         super().__init__(level)
         self.lines: dict[str, list[str]] = defaultdict(list)
+        self.errors: list[str] = []
+        """Unexpected exceptions in nodes, a sentence each."""
 
     def emit(self, record: logging.LogRecord) -> None:
         life = LIFE.get()
-        if life is None:
+        if life is None or life.is_dead:  # the dead are only taken down
             return
+        if record.levelno >= logging.ERROR and record.exc_info:
+            error = record.exc_info[1]
+            self.errors.append(f"{life.node} at {record.created:.3f} s: {error!r} in {record.name}")
         seconds = f"{record.created:.6f}"
         about = f"{seconds} #{life.number} {record.levelname} {record.name}: {record.getMessage()}"
         if record.exc_info:

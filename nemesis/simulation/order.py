@@ -10,7 +10,7 @@ from nemesis.faults.plan import Plan
 from nemesis.scenario import Scenario
 
 DEVIATION_RATE: Final = 0.02
-"""Of a process's turns, how many are late; see ``nemesis.simulation.loop``."""
+"""Of a process's turns, how many are late (``nemesis.simulation.loop``). At 0 signals too meet processes that wait."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,4 +29,6 @@ class SimulationOrder:
     """Of the workload's client processes, in the order in which they are due."""
     operations: frozenset[str] | None = None
     """Those steps of client processes that issue an operation, as ``producer-1/17``; all when None."""
+    redraws: bool = True
+    """Whether another fault takes the place of one whose target was not there; without, only the plan's strike."""
     real_codec: bool = False

@@ -53,6 +53,8 @@ __all__ = [
     "trace_hash",
 ]
 
+STRIKE_WITHIN_ACTIONS: Final = 20
+"""A produce of one record makes about five; a turn of a busy broker serves several."""
 MEASURED: Final = frozenset({Kind.FAULT_APPLIED.value, Kind.FAULT_HEALED.value})
 
 
@@ -67,6 +69,8 @@ class Simulated:
     phases: tuple[str, ...]
     issued: tuple[str, ...]
     """The steps of client processes that issued an operation, in order; ``SimulationOrder.operations`` selects some."""
+    node_errors: tuple[str, ...]
+    """Unexpected exceptions inside of nodes, which they survived: bugs, though no property speaks of them."""
     deviations: int
     """Turns that were late."""
     virtual_s: float
@@ -92,9 +96,9 @@ class Simulation:
         onlooker = None if show is None else Onlooker(show)
         self.record = MemoryRecord(self.loop.clock_ns, onlooker)
         self.permits = Permits(order)
-        self.logs = NodeLogs(logging.CRITICAL)
+        self.logs = NodeLogs(logging.ERROR)
 
-    def execute(self, log_level: int = logging.CRITICAL) -> None:
+    def execute(self, log_level: int = logging.ERROR) -> None:
         """Run it on virtual time; blocks. Raises ``HarnessError`` or ``RuntimeFailure`` when the harness fails.
 
         What nodes print from ``log_level`` on is in ``logs`` afterwards.
@@ -103,17 +107,24 @@ class Simulation:
         planted = nullcontext() if order.mutant is None else MUTANTS[order.mutant].planted()
         try:
             with planted, node_logs(log_level) as self.logs, real_world_forbidden():
+                runtime = SimulationRuntime(runtime_config(order), self.loop, self.record)
                 run = Run(
                     self.record,
                     order.scenario,
                     seed=order.seed,
                     plan=order.plan,
-                    runtime=SimulationRuntime(runtime_config(order), self.loop, self.record),
+                    runtime=runtime,
                     show=None,
                     permits=self.permits,
+                    redraws=order.redraws,
                 )
-                self.loop.run_until_complete(run.execute())
+                try:
+                    self.loop.run_until_complete(run.execute())
+                except BaseException:
+                    runtime.collect_now()  # of a run that is broken off, too, ZooKeeper's log is the backbone
+                    raise
         finally:
+            self.record.seal()
             self.loop.close()
 
 
@@ -136,6 +147,7 @@ def simulate(order: SimulationOrder) -> Simulated:
         entries=entries,
         phases=tuple(simulation.record.phases),
         issued=tuple(simulation.permits.issued),
+        node_errors=tuple(simulation.logs.errors),
         deviations=simulation.loop.deviations,
         virtual_s=simulation.loop.time(),
         real_s=time.perf_counter() - started,
@@ -201,6 +213,7 @@ def runtime_config(order: SimulationOrder) -> SimulationRuntimeConfig:
         seed=order.seed,
         target=scenario.target,
         real_codec=order.real_codec,
+        strike_within_actions=STRIKE_WITHIN_ACTIONS if order.deviation_rate else 0,
     )
 
 

@@ -26,6 +26,7 @@ class SimulationInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     deviate_until_s: float | None = None
     max_operations: int | None = None
     operations: list[str] | None = None
+    redraws: bool = True
     real_codec: bool = False
     trace_hash: str | None = None
     """None: the run did not come to its end."""
@@ -39,6 +40,7 @@ def info_of(order: SimulationOrder, trace_hash: str | None = None) -> dict[str, 
         deviate_until_s=None if math.isinf(until_s) else until_s,
         max_operations=order.max_operations,
         operations=None if order.operations is None else sorted(order.operations),
+        redraws=order.redraws,
         real_codec=order.real_codec,
         trace_hash=trace_hash,
     )
@@ -70,6 +72,7 @@ def order_of(run: RunDirectory) -> tuple[SimulationOrder, str | None]:
         deviate_until_s=math.inf if special.deviate_until_s is None else special.deviate_until_s,
         max_operations=special.max_operations,
         operations=None if special.operations is None else frozenset(special.operations),
+        redraws=special.redraws,
         real_codec=special.real_codec,
     )
     return order, special.trace_hash

@@ -93,6 +93,7 @@ def simulate_plan(
         deviation_rate=turns.deviation_rate,
         deviate_until_s=turns.deviate_until_s,
         max_operations=max_operations,
+        redraws=False,
     )
     return PlanRun(order, simulate(order))
 

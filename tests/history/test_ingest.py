@@ -97,6 +97,13 @@ def test_a_torn_last_line_is_no_problem(tmp_path: Path) -> None:
     assert (report.events, report.problems) == (3, ())
 
 
+def test_a_file_in_which_nothing_was_written_yet_is_no_problem(tmp_path: Path) -> None:
+    run, _ = whole_run(tmp_path)
+    run.raw_file("clients").write_bytes(b"")
+    report = ingest(run)
+    assert (report.events, report.problems) == (4, ())
+
+
 def started(incarnation: int) -> bytes:
     began = event(9, kind="broker-started", incarnation=incarnation)
     return msgspec.json.encode(began) + b"\n"

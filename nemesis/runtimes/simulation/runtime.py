@@ -50,6 +50,8 @@ EPOCH_MS = 1_600_000_000_000
 SEED_STRIDE = 1_000
 POLL_INTERVAL_S = 0.05
 PROBE_TIMEOUT_S = 1.0
+STRIKE_PATIENCE_S = 0.1
+"""How long a process may do nothing before it is struck while it waits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +67,8 @@ class SimulationRuntimeConfig:
     target: str = TARGET
     real_codec: bool = False
     """Whether messages are encoded, as on a real network; otherwise they cross by reference."""
+    strike_within_actions: int = 0
+    """A kill or a pause strikes between two of so many next actions of a process (see ``Life``); 0: while it waits."""
     start_timeout_s: float = 40.0
 
     def __post_init__(self) -> None:
@@ -105,6 +109,7 @@ class SimulationRuntime:
         self._record = record
         self._network = Network(loop, stream(config.seed, "network"))
         self._power = stream(config.seed, "power")
+        self._moments = stream(config.seed, "moments")
         self._network.register(HARNESS_HOST, "harness")
         self._nodes: dict[str, Node] = {}
         for node in [*self.zookeepers, *self.brokers, *self.clients]:
@@ -215,6 +220,7 @@ class SimulationRuntime:
 
     async def pause(self, node: str) -> dict[str, Any]:
         """SIGSTOP; returns ``{"paused": True}``."""
+        await self._in_the_middle(node, self._nodes[node].pause)
         self._nodes[node].pause()
         return {"paused": True}
 
@@ -264,13 +270,40 @@ class SimulationRuntime:
 
     async def collect(self) -> None:
         """Put ZooKeeper's committed transactions into the record."""
-        self._record.add_transactions(self._ensemble.transactions())
+        self.collect_now()
+
+    def collect_now(self) -> None:
+        """The same; nothing is to be waited for here. A second time nothing is added."""
+        self._record.set_transactions(self._ensemble.transactions())
 
     async def _end(self, node: str, strike: Callable[[], None]) -> dict[str, Any]:
         """End a process, somehow; returns what ``kill`` does."""
         life = self._nodes[node].life
+        await self._in_the_middle(node, strike)
         strike()
         return {"pid": 0 if life is None else life.number, "dead": not self.is_alive(node)}
+
+    async def _in_the_middle(self, node: str, strike: Callable[[], None]) -> None:
+        """Strike a process between two of its next few actions; return when that has happened, or it does nothing.
+
+        Without this every signal would meet a process that waits, because whoever sends it runs in between.
+        """
+        life = self._nodes[node].life
+        actions = self._moments.randint(0, self._config.strike_within_actions)
+        if life is None or life.is_stopped or not actions:
+            return
+        struck = asyncio.Event()
+
+        def strike_now() -> None:
+            strike()
+            struck.set()
+
+        life.strike_after(actions, strike_now)
+        try:
+            async with asyncio.timeout(STRIKE_PATIENCE_S):
+                await struck.wait()
+        except TimeoutError:
+            life.actions_left = None
 
     def _broker(self, name: str) -> SimulatedBroker:
         config = self._config

@@ -20,6 +20,10 @@ SEEDS = range(300)
 @dataclass
 class Life:
     is_dead: bool = False
+    actions: int = 0
+
+    def act(self) -> None:
+        self.actions += 1
 
 
 def after_cuts(build: Callable[[SimulatedDisk], None]) -> list[dict[str, bytes]]:
