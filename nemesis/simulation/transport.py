@@ -20,6 +20,7 @@ from contextvars import Context
 from typing import TYPE_CHECKING
 
 from nemesis.simulation.links import Ending, Item, Pipe
+from nemesis.simulation.node import LIFE
 from nemesis.simulation.power import Power
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class SimulatedTransport(asyncio.Transport):
     ) -> None:
         super().__init__(names)
         self.context = context
+        self._life = context.get(LIFE)
         self.outbound = outbound
         self.is_socket_closed = False
         inbound.receiver = self
@@ -179,6 +181,8 @@ class SimulatedTransport(asyncio.Transport):
             raise RuntimeError("Cannot call write() after write_eof()")
         if not data:
             return
+        if self._life is not None:
+            self._life.act()
         if self._lost_writes or self.is_socket_closed:
             if self._lost_writes >= LOST_WRITES_BEFORE_WARNING:
                 logger.warning("socket.send() raised exception.")
