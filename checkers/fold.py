@@ -131,6 +131,8 @@ def conclude(
     kind first; ``finding_count`` is for checks that counted more findings than they kept.
     """
     found = sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.verdict))
+    count = len(found) if finding_count is None else finding_count
+    assert count >= len(found), f"{name} counted {count} findings and tells {len(found)}"
     verdicts = [finding.verdict for finding in found]
     if checked > 0:
         verdicts.append(Verdict.VALID)
@@ -140,6 +142,6 @@ def conclude(
         checked=checked,
         unit=unit,
         findings=tuple(found[:MAX_FINDINGS]),
-        finding_count=len(found) if finding_count is None else finding_count,
+        finding_count=count,
         numbers=numbers or {},
     )

@@ -22,7 +22,7 @@ PROMISES: Final[Mapping[str, str]] = MappingProxyType(
         "no-truncation-below-hw": "No in-sync replica cuts its log below a high watermark it was part of.",
         "ack-after-commit": "With acks=all a produce is acknowledged only once it is committed.",
         "log-matching": "Replicas hold the same records at the same offsets.",
-        "leader-completeness": "A new leader holds every record committed before its election.",
+        "leader-completeness": "A new leader holds every record committed in an earlier leader epoch.",
         "lost-write": "No committed record disappears.",
         "unseen": "Every acknowledged record is returned by the final reads.",
         "duplicate": "No record is stored twice.",

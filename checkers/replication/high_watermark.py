@@ -63,6 +63,7 @@ class BoundedSummary:
     overruns: dict[TopicKey, list[Overrun]] = field(default_factory=dict)
     """The first few of each partition."""
     counts: dict[TopicKey, int] = field(default_factory=dict)
+    """All of them: one high watermark may overrun several members."""
 
 
 class HwBounded(Scan[LogEnds, BoundedSummary]):
@@ -112,7 +113,7 @@ class HwBounded(Scan[LogEnds, BoundedSummary]):
             summary.checked += checked
             if overruns:
                 summary.overruns[key] = overruns[:KEPT_PER_PARTITION]
-                summary.counts[key] = len({overrun.row for overrun in overruns})
+                summary.counts[key] = len(overruns)
         return summary
 
     def combine(self, a: BoundedSummary, b: BoundedSummary) -> BoundedSummary:

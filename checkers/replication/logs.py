@@ -1,4 +1,4 @@
-"""Logs agree, and a new leader has everything that was committed before it.
+"""Logs agree, and a new leader has everything that was committed in an earlier leader epoch.
 
 * **log-matching**: replicas that hold a batch of one leader epoch at the same offset hold the same batch (CRC-32C and
   extent); batches of one leader epoch never overlap. Below the high watermark that counted it as in sync, every
@@ -179,7 +179,9 @@ def _incomplete(
             verdict = Verdict.VALID if allowed else Verdict.INVALID
             if allowed:
                 sentence += " The topic allows unclean elections."
-            yield finding(COMPLETENESS, tp, sentence, row, lead.row, verdict=verdict)
+            # A demoted leader may acknowledge late: in a partition the order of rows is that of time.
+            first, second = sorted((row, lead.row))
+            yield finding(COMPLETENESS, tp, sentence, first, second, verdict=verdict)
         if lead.epoch in unclean:
             committed, forgiven = (0, -1, None), lead.epoch
 
@@ -187,7 +189,7 @@ def _incomplete(
 def _what_is_missing(tp: str, lead: Leadership, end: int, log: ReplicaLog | None) -> str | None:
     who = f"Broker {lead.node} became leader of {tp} in leader epoch {lead.epoch}"
     if lead.log.end < end:
-        return f"{who} with records only below {lead.log.end}, though all below {end} had been committed before."
+        return f"{who} with records only below {lead.log.end}, though all below {end} were committed in an earlier leader epoch."
     if log is None:
         return None
     offset = lead.log.first_difference(log, lead.start, end)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,6 +79,11 @@ def test_many_findings_are_all_counted_and_some_kept() -> None:
     result = conclude("p", checked=1, findings=found)
     assert result.finding_count == MAX_FINDINGS + 5
     assert [one.key for one in result.findings] == [str(n) for n in range(MAX_FINDINGS)]
+
+
+def test_a_check_that_counts_fewer_findings_than_it_tells_is_wrong() -> None:
+    with pytest.raises(AssertionError, match="p counted 1 findings and tells 2"):
+        conclude("p", checked=1, findings=[finding(Verdict.INVALID)] * 2, finding_count=1)
 
 
 def test_row_numbers_of_a_selection_follow_its_positions() -> None:

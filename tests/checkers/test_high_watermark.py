@@ -106,7 +106,7 @@ def test_hw_bounded_agrees_with_a_plain_walk(
     """Brute force: walk the events in time order and keep every log end offset in a dict."""
     events = [broker(0, node, "broker-started") for node in (1, 2, 3)]
     ends = {1: 0, 2: 0, 3: 0}
-    overruns = set()
+    overruns = []
     for time, (what, node, offset, *isr) in enumerate(steps, start=1):
         if what == "append":
             events.append(append(time, node, 0, offset))
@@ -116,8 +116,7 @@ def test_hw_bounded_agrees_with_a_plain_walk(
             ends[node] = offset
         else:
             events.append(high_watermark(time, node, 0, offset, isr[0], log_end_offset=ends[node]))
-            if any(ends[member] < offset for member in isr[0]):
-                overruns.add(time)
+            overruns += [time for member in isr[0] if ends[member] < offset]
     result = judge(HwBounded(), events, cuts)["hw-bounded"]
     assert result.finding_count == len(overruns)
     first = min(overruns, default=None)
