@@ -73,3 +73,12 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
     """What is wrong with the history itself (torn files, missing sources); each makes the verdict ``unknown``
     unless it is ``invalid`` already."""
+
+    def broken(self) -> list[Finding]:
+        """Return the findings that make it ``invalid``, in the order of reports."""
+        return [
+            finding
+            for result in self.results
+            for finding in result.findings
+            if finding.verdict is Verdict.INVALID
+        ]

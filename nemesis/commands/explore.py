@@ -94,6 +94,7 @@ def explore(
         command_line=("nemesis", *sys.argv[1:]),
         mutant=mutant,
         checkers=None if order.checkers is None else tuple(order.checkers),
+        options=repeat_options(faults, time_limit),
         real_codec_every=real_codec_every,
     )
     last_seed = first_seed + seeds - 1
@@ -110,6 +111,14 @@ def require_range(option: str, value: int, low: int, high: int) -> None:
     """Raise ``UsageError`` when the value of an option is out of range."""
     if not low <= value <= high:
         raise UsageError(f"{option} is {value}: allowed are {low} to {high}")
+
+
+def repeat_options(faults: str | None, time_limit: float | None) -> tuple[str, ...]:
+    """Return the options that change the scenario, as they have to be given again."""
+    return (
+        *(() if faults is None else ("--faults", faults)),
+        *(() if time_limit is None else ("--time-limit", f"{time_limit:g}")),
+    )
 
 
 def workers(jobs: int | None) -> int:

@@ -16,6 +16,7 @@ from nemesis.explore.tally import FoundProperty, Tally
 PLAIN_INTERVAL_S: Final = 10.0
 SEEDS_SHOWN: Final = 12
 RUNS_SHOWN: Final = 10
+CRASHES_SHOWN: Final = 3
 
 
 class ExplorationProgress:
@@ -88,8 +89,13 @@ def summary(tally: Tally, shorten: Callable[[Path], str] = str) -> Iterator[str]
     """
     yield from _findings(tally, shorten)
     yield from _listed("unknown", {seed: why[0] for seed, why in sorted(tally.doubts.items())})
+    for seed, run in sorted(tally.doubtful_runs.items()):
+        yield f"  seed {seed}: nemesis replay {shorten(Path(run))}"
     yield from _listed("not kept", dict(sorted(tally.not_kept.items())))
-    yield from _listed("crashed", dict(sorted(tally.crashed.items())))
+    yield from _listed("crashed", {seed: c.reason for seed, c in sorted(tally.crashed.items())})
+    for seed, crash in sorted(tally.crashed.items())[:CRASHES_SHOWN]:
+        where = "" if crash.file is None else f"  # see {shorten(Path(crash.file))}"
+        yield f"  repeat: {tally.repeats(seed)}{where}"
     if tally.done and tally.unseen:
         yield f"in no seed was anything observed by {', '.join(tally.unseen)}"
     yield "reached:"

@@ -6,14 +6,17 @@ finished, so that the smallest seed that shows a thing is the same with any numb
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Final
 
-from nemesis.explore.pool import Finished, Pool
-from nemesis.explore.seed import SeedTask, run_seed
+from nemesis.explore.codecs import CodecReport, CodecTask, compare_codecs
+from nemesis.explore.crashes import Crash, kept
+from nemesis.explore.pool import Crashed, Finished, Pool
+from nemesis.explore.seed import SeedReport, SeedTask, run_seed
 from nemesis.explore.swarm import vary
 from nemesis.explore.tally import Tally
 from nemesis.scenario import Scenario
@@ -22,6 +25,14 @@ from nemesis.simulation.order import SimulationOrder
 LEAST_LIMIT_S: Final = 300.0
 LIMIT_FACTOR: Final = 5.0
 """A seed may take so many times its simulated time before it counts as hung; it should take a small part of it."""
+
+Task = SeedTask | CodecTask
+Report = SeedReport | CodecReport
+
+
+def work(task: Task) -> Report:
+    """What a worker does."""
+    return run_seed(task) if isinstance(task, SeedTask) else compare_codecs(task)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +47,8 @@ class Exploration:
     command_line: tuple[str, ...]
     mutant: str | None = None
     checkers: tuple[str, ...] | None = None
+    options: tuple[str, ...] = ()
+    """What ``nemesis explore`` must be told besides scenario, mutant and checkers to explore the same."""
     real_codec_every: int = 0
     """Every so many seeds one is run with the real codec too; 0: none is."""
 
@@ -47,10 +60,19 @@ class Exploration:
         runs = 2 if self.real_codec_every else 1
         return max(LEAST_LIMIT_S, LIMIT_FACTOR * runs * (simulated_s + phases.convergence_s))
 
-    def task(self, seed: int, satisfied: frozenset[str]) -> SeedTask:
+    def repeats(self, seed: int) -> str:
+        """Return the command that runs this seed alone."""
+        words = ["nemesis", "explore", self.scenario.name]
+        words += ["--first-seed", str(seed), "--seeds", "1"]
+        if self.mutant is not None:
+            words += ["--mutant", self.mutant]
+        if self.checkers is not None:
+            words += ["--checkers", ",".join(self.checkers)]
+        return shlex.join([*words, *self.options])
+
+    def task(self, seed: int, so_far: Tally) -> SeedTask:
         """Return what a worker is told to do for this seed; raises ``UsageError`` when no fault fits into its time."""
         varied = vary(self.scenario, seed)
-        every = self.real_codec_every
         return SeedTask(
             order=SimulationOrder(
                 scenario=varied.scenario,
@@ -62,8 +84,8 @@ class Exploration:
             ),
             store=self.store,
             command_line=self.command_line,
-            satisfied=satisfied,
-            compares_codecs=every > 0 and (seed - self.first_seed) % every == 0,
+            satisfied=so_far.satisfied,
+            keeps_doubtful=so_far.wants_doubtful,
         )
 
     def run(
@@ -76,26 +98,48 @@ class Exploration:
 
         ``show`` is called whenever a seed is over, and before the first.
         """
-        tally = Tally(asked=self.seeds)
+        tally = Tally(asked=self.seeds, repeats=self.repeats)
         started = monotonic()
         show(tally)
 
-        def tasks() -> Iterator[SeedTask]:
+        def tasks() -> Iterator[Task]:
+            every = self.real_codec_every
             for seed in range(self.first_seed, self.first_seed + self.seeds):
                 if is_enough(tally):
                     return
-                yield self.task(seed, tally.satisfied)
+                task = self.task(seed, tally)
+                yield task
+                if every > 0 and (seed - self.first_seed) % every == 0:
+                    yield CodecTask(task.order)
 
         try:
-            with Pool(run_seed, jobs=self.jobs, limit_s=self.limit_s) as pool:
+            with Pool(work, jobs=self.jobs, limit_s=self.limit_s) as pool:
                 for done in pool.run(tasks()):
-                    if isinstance(done, Finished):
-                        tally.add(done.result)
-                    else:
-                        tally.add_crash(done.task.seed, done.reason)
+                    self.take(done, tally)
                     tally.elapsed_s = monotonic() - started
                     show(tally)
         except KeyboardInterrupt:
             tally.is_interrupted = True
         tally.elapsed_s = monotonic() - started
         return tally
+
+    def take(self, done: Finished[Task, Report] | Crashed[Task], tally: Tally) -> None:
+        """Add to the tally what a worker came to."""
+        if isinstance(done, Crashed):
+            self._add_crash(done, tally)
+        elif isinstance(done.result, CodecReport):
+            tally.add_codecs(done.result)
+        else:
+            tally.add(done.result)
+
+    def _add_crash(self, done: Crashed[Task], tally: Tally) -> None:
+        """A run that crashes with the real codec differs from one that does not; the seed's own report stands."""
+        seed, is_codec = done.task.seed, isinstance(done.task, CodecTask)
+        name = f"seed-{seed}-codecs" if is_codec else f"seed-{seed}"
+        place = self.store / self.scenario.name
+        crash = kept(Crash(done.reason, done.trace, done.output), name, self.repeats(seed), place)
+        if is_codec:
+            where = "" if crash.file is None else f" ({crash.file})"
+            tally.add_codecs(CodecReport(seed=seed, difference=f"crashed: {crash.reason}{where}"))
+        else:
+            tally.add_crash(seed, crash)

@@ -7,7 +7,8 @@ task's time limit or takes too much memory is replaced; its task is ``Crashed``,
 Workers are spawned, not forked, so that each is a fresh interpreter with its own hash seed. Each is replaced
 quietly when it has grown beyond half of its memory limit: what a simulation leaves behind must not add up.
 Workers ignore Ctrl-C, which is the parent's to answer, and end when the parent's end of their pipe is gone. A
-worker's standard error goes to a file; its last line is part of the reason when the worker dies.
+worker's standard error goes to a file, whose end comes with the crash; its last line is part of the reason when the
+worker dies. A worker that hangs says there where it is before it is ended.
 
 Limits: memory is looked at once a second, so a worker may exceed it for that long. Results travel through a pipe
 and are pickled: keep them small.
@@ -15,6 +16,7 @@ and are pickled: keep them small.
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import signal
@@ -37,6 +39,10 @@ Result = TypeVar("Result")
 LOOK_INTERVAL_S: Final = 1.0
 MEMORY_LIMIT_BYTES: Final = 3 * 2**30
 JOIN_TIMEOUT_S: Final = 5.0
+SAY_WHERE: Final = signal.SIGUSR1
+SAY_WHERE_TIMEOUT_S: Final = 0.5
+OUTPUT_KEPT: Final = 8_000
+"""Characters."""
 
 _context = multiprocessing.get_context("spawn")
 
@@ -54,6 +60,8 @@ class Crashed(Generic[Task]):
     """One line: what ended the task."""
     trace: str = ""
     """The stack trace, when an exception ended it."""
+    output: str = ""
+    """The end of what the worker wrote to its standard error during this task."""
 
 
 class Pool(Generic[Task, Result]):
@@ -167,14 +175,16 @@ class _Worker(Generic[Task, Result]):
         [task] = self._task
         done: Finished[Task, Result] | Crashed[Task] | None = None
         if not self.is_alive:
-            done = Crashed(task, self._death())
+            done = self._died(task)
         elif self.pipe.poll():
             done = self._receive(task)
         elif monotonic() >= self.deadline:
-            done = Crashed(task, f"still at work after {self._limit_s:g} s")
+            self._ask_where()
+            done = self._crashed(task, f"still at work after {self._limit_s:g} s")
             self.end()
         elif self.rss_bytes() > memory_limit_bytes:
-            done = Crashed(task, f"took more than {memory_limit_bytes / 2**30:.1f} GiB of memory")
+            used = f"took more than {memory_limit_bytes / 2**30:.1f} GiB of memory"
+            done = self._crashed(task, used)
             self.end()
         if done is not None:
             self._task = []
@@ -199,21 +209,33 @@ class _Worker(Generic[Task, Result]):
             answer = self.pipe.recv()
         except (EOFError, OSError):
             self.is_alive = False
-            return Crashed(task, self._death())
+            return self._died(task)
         if isinstance(answer, _Raised):
             self.is_alive = False  # after an exception nobody knows what it left half done
-            return Crashed(task, answer.summary, answer.trace)
+            return self._crashed(task, answer.summary, answer.trace)
         return Finished(task, answer)
 
-    def _death(self) -> str:
+    def _ask_where(self) -> None:
+        """Have the worker write its stack to its standard error, if it is able to."""
+        if self._process.pid is not None and self._process.is_alive():
+            os.kill(self._process.pid, SAY_WHERE)
+            self._process.join(SAY_WHERE_TIMEOUT_S)
+
+    def _crashed(self, task: Task, reason: str, trace: str = "") -> Crashed[Task]:
+        return Crashed(task, reason, trace, self._output())
+
+    def _output(self) -> str:
+        return self._log.read_text(encoding="utf-8", errors="replace").strip()[-OUTPUT_KEPT:]
+
+    def _died(self, task: Task) -> Crashed[Task]:
         self._process.join(JOIN_TIMEOUT_S)
         code = self._process.exitcode
         if code is not None and code < 0:
             how = f"its process was ended by {signal.Signals(-code).name}"
         else:
             how = f"its process exited with code {code}"
-        words = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return f"{how}: {words[-1].strip()}" if words else how
+        words = self._output().splitlines()
+        return self._crashed(task, f"{how}: {words[-1].strip()}" if words else how)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +251,7 @@ def _serve(work: Callable[[Task], Result], pipe: Connection, log: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     descriptor = os.open(log, os.O_WRONLY | os.O_APPEND)
     os.dup2(descriptor, sys.__stderr__.fileno() if sys.__stderr__ is not None else 2)
+    faulthandler.register(SAY_WHERE, file=descriptor)
     while True:
         try:
             task = pipe.recv()

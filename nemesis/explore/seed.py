@@ -1,16 +1,12 @@
 """One seed: simulate it, look at what came of it, keep the run when it shows something.
 
 ``run_seed`` is the work of a pool's worker. It returns a small report; the events stay in the worker, and go to the
-store only when a property was broken of which not enough runs are kept yet.
-
-A seed can be run a second time with the real codec. Schedules do not depend on the codec, so both must give the
-same trace and the same verdict; a difference is a fault of the simulator, and makes everything else that it said
-doubtful.
+store only when a property was broken, or the run is in doubt, and not enough such runs are kept yet.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -19,9 +15,9 @@ from checkers.model import Outcome, Verdict
 from history.errors import HistoryError
 from nemesis.explore.coverage import Coverage, measure
 from nemesis.simulation.order import SimulationOrder
-from nemesis.simulation.run import Simulated, simulate, store, trace_hash
-from nemesis.simulation.trace_hash import first_difference
+from nemesis.simulation.run import simulate, store
 
+NONE_KEPT = "it is broken, but its first findings are all of what is allowed"
 MAX_NODE_ERRORS = 3
 
 
@@ -34,7 +30,8 @@ class SeedTask:
     command_line: tuple[str, ...]
     satisfied: frozenset[str] = frozenset()
     """Properties of which enough runs are kept already."""
-    compares_codecs: bool = False
+    keeps_doubtful: bool = False
+    """Whether to keep the run when nothing was broken but it is in doubt."""
 
     @property
     def seed(self) -> int:
@@ -70,9 +67,6 @@ class SeedReport(msgspec.Struct, frozen=True, kw_only=True):
     """Where the run is kept."""
     not_kept: str | None = None
     """Why it could not be kept though it shows something."""
-    codec_mismatch: str | None = None
-    """How the run with the real codec differed."""
-    compared_codecs: bool = False
 
 
 def run_seed(task: SeedTask) -> SeedReport:
@@ -80,19 +74,20 @@ def run_seed(task: SeedTask) -> SeedReport:
     simulated = simulate(task.order)
     findings = broken(simulated.outcome)
     run, not_kept = None, None
-    if any(finding.property not in task.satisfied for finding in findings):
+    outcome = simulated.outcome
+    doubtful = (*doubts(outcome), *simulated.node_errors[:MAX_NODE_ERRORS])
+    shows_something = any(finding.property not in task.satisfied for finding in findings)
+    if shows_something or (doubtful and task.keeps_doubtful):
         try:
             run = str(store(simulated, task.order, task.store, task.command_line).path)
         except (OSError, HistoryError) as error:
             not_kept = str(error)  # a finding is worth more than its files
-    mismatch = _compare_codecs(task.order, simulated) if task.compares_codecs else None
-    outcome = simulated.outcome
     return SeedReport(
         seed=task.seed,
         verdict=outcome.verdict,
         checked={result.property: result.checked for result in outcome.results},
         findings=findings,
-        doubts=(*doubts(outcome), *simulated.node_errors[:MAX_NODE_ERRORS]),
+        doubts=doubtful,
         trace_hash=simulated.trace_hash,
         events=len(simulated.events),
         deviations=simulated.deviations,
@@ -101,22 +96,20 @@ def run_seed(task: SeedTask) -> SeedReport:
         coverage=measure(simulated.events),
         run=run,
         not_kept=not_kept,
-        codec_mismatch=mismatch,
-        compared_codecs=task.compares_codecs,
     )
 
 
 def broken(outcome: Outcome) -> tuple[SeedFinding, ...]:
     """Return the first finding of each property that is ``invalid``."""
-    firsts = [
-        next(finding for finding in result.findings if finding.verdict is Verdict.INVALID)
-        for result in outcome.results
-        if result.verdict is Verdict.INVALID
-    ]
-    return tuple(
-        SeedFinding(property=first.property, key=first.key, sentence=first.sentence)
-        for first in firsts
-    )
+    firsts = {finding.property: finding for finding in reversed(outcome.broken())}
+    found = []
+    for result in outcome.results:
+        name, first = result.property, firsts.get(result.property)
+        if first is not None:
+            found.append(SeedFinding(property=name, key=first.key, sentence=first.sentence))
+        elif result.verdict is Verdict.INVALID:
+            found.append(SeedFinding(property=name, key="?", sentence=NONE_KEPT))
+    return tuple(found)
 
 
 def doubts(outcome: Outcome) -> tuple[str, ...]:
@@ -127,17 +120,8 @@ def doubts(outcome: Outcome) -> tuple[str, ...]:
         for finding in result.findings
         if finding.verdict is Verdict.UNKNOWN
     ]
-    return (*outcome.problems, *undecided)
-
-
-def _compare_codecs(order: SimulationOrder, by_reference: Simulated) -> str | None:
-    """Return how the run with the real codec differs; how many bytes a fault held does depend on the codec."""
-    real = simulate(replace(order, real_codec=True))
-    hashes = [trace_hash(run.entries, with_sizes=False) for run in (by_reference, real)]
-    if hashes[0] != hashes[1]:
-        where = " ".join(str(first_difference(by_reference.events, real.events)).split())
-        return f"the trace has another hash than by reference: {where}"
-    verdicts = [run.outcome.verdict.value for run in (by_reference, real)]
-    if verdicts[0] != verdicts[1]:
-        return f"the verdict is {verdicts[1]}, by reference it is {verdicts[0]}"
-    return None
+    told = (*outcome.problems, *undecided)
+    is_blind = any(not result.checked for result in outcome.results)
+    if told or is_blind or outcome.verdict is not Verdict.UNKNOWN:
+        return told
+    return ("the verdict is unknown, and no finding says why",)

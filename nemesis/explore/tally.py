@@ -12,6 +12,7 @@ the simulator is not to be believed.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,11 +20,17 @@ import msgspec
 
 from checkers.model import Verdict
 from nemesis.errors import EXIT_CRASH
+from nemesis.explore.codecs import CodecReport
 from nemesis.explore.coverage import Coverage
+from nemesis.explore.crashes import Crash
 from nemesis.explore.seed import SeedFinding, SeedReport
 
 RUNS_KEPT: Final = 3
-"""Of each broken property; a run may be kept for several."""
+"""Of each broken property, and of those in doubt; a run may be kept for several properties."""
+
+
+def _alone(seed: int) -> str:
+    return f"nemesis explore SCENARIO --first-seed {seed} --seeds 1"
 
 
 @dataclass(slots=True)
@@ -53,10 +60,16 @@ class Tally:
     """Adds reports up, in any order. ``asked`` is how many seeds were to be run."""
 
     asked: int
+    repeats: Callable[[int], str] = _alone
+    """Returns the command that runs one seed alone."""
     done: int = 0
     found: dict[str, FoundProperty] = field(default_factory=dict)
     doubts: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    crashed: dict[int, str] = field(default_factory=dict)
+    doubtful_runs: dict[int, str] = field(default_factory=dict)
+    """Where the first runs in doubt are kept."""
+    invalid: list[int] = field(default_factory=list)
+    """Seeds whose verdict it is."""
+    crashed: dict[int, Crash] = field(default_factory=dict)
     mismatches: dict[int, str] = field(default_factory=dict)
     not_kept: dict[int, str] = field(default_factory=dict)
     codecs_compared: int = 0
@@ -83,13 +96,14 @@ class Tally:
             found.seeds[report.seed] = finding
             if report.run is not None:
                 found.runs[report.seed] = report.run
+        if report.verdict is Verdict.INVALID:
+            self.invalid.append(report.seed)
         if report.doubts:
             self.doubts[report.seed] = report.doubts
-        if report.codec_mismatch is not None:
-            self.mismatches[report.seed] = report.codec_mismatch
+            if report.run is not None and not report.findings:
+                self.doubtful_runs[report.seed] = report.run
         if report.not_kept is not None:
             self.not_kept[report.seed] = report.not_kept
-        self.codecs_compared += report.compared_codecs
         self.checked.update(report.checked)
         self.seen_by.update({name: int(count > 0) for name, count in report.checked.items()})
         self.coverage = self.coverage.combine(report.coverage)
@@ -98,9 +112,15 @@ class Tally:
         self.virtual_s += report.virtual_s
         self.simulating_s += report.real_s
 
-    def add_crash(self, seed: int, reason: str) -> None:
+    def add_codecs(self, report: CodecReport) -> None:
+        """Add what a seed came to that was run with both codecs."""
+        self.codecs_compared += 1
+        if report.difference is not None:
+            self.mismatches[report.seed] = report.difference
+
+    def add_crash(self, seed: int, crash: Crash) -> None:
         """Add a seed that took its worker down, or was ended."""
-        self.crashed[seed] = reason
+        self.crashed[seed] = crash
 
     @property
     def over(self) -> int:
@@ -113,22 +133,46 @@ class Tally:
         return frozenset(name for name, found in self.found.items() if len(found.runs) >= RUNS_KEPT)
 
     @property
+    def wants_doubtful(self) -> bool:
+        """Whether a further run in doubt is worth keeping."""
+        return len(self.doubtful_runs) < RUNS_KEPT
+
+    @property
     def unseen(self) -> list[str]:
         """Properties that observed nothing in any seed."""
         return [name for name, seeds in self.seen_by.items() if not seeds]
 
     @property
     def verdict(self) -> Verdict:
-        if self.found:
+        if self.found or self.invalid:
             return Verdict.INVALID
-        if not self.done or self.crashed or self.mismatches or self.doubts or self.unseen:
+        if self.why_unknown():
             return Verdict.UNKNOWN
         return Verdict.VALID
+
+    def why_unknown(self) -> list[str]:
+        """Return why the verdict is not ``valid``, in words, findings aside; nothing when there is no such reason."""
+        why = [] if self.done else ["no seed came to its end"]
+        for what, seeds in (
+            ("crashed", self.crashed),
+            ("differ with the real codec", self.mismatches),
+            ("in doubt", self.doubts),
+        ):
+            if seeds:
+                count = "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
+                why.append(f"{count} {what}, first {min(seeds)}")
+        if self.done and self.unseen:
+            why.append(f"nothing was observed by {', '.join(self.unseen)}")
+        return why
 
     @property
     def exit_code(self) -> int:
         """0, 1 or 2 as the verdict; 255 when interrupted, when codecs differ, or for crashes without a finding."""
-        if self.is_interrupted or self.mismatches or (self.crashed and not self.found):
+        if (
+            self.is_interrupted
+            or self.mismatches
+            or (self.crashed and not self.found and not self.invalid)
+        ):
             return EXIT_CRASH
         return self.verdict.exit_code
 
@@ -141,12 +185,25 @@ class Tally:
             "seeds": {"asked": self.asked, "done": self.done, "crashed": len(self.crashed)},
             "findings": [_finding_as_json(name, found) for name, found in self.found.items()],
             "unknown": [
-                {"seed": seed, "reasons": list(reasons)}
+                {
+                    "seed": seed,
+                    "reasons": list(reasons),
+                    "run": self.doubtful_runs.get(seed),
+                    "repeat": self.repeats(seed),
+                }
                 for seed, reasons in sorted(self.doubts.items())
             ],
             "unseen": self.unseen,
             "crashed": [
-                {"seed": seed, "reason": reason} for seed, reason in sorted(self.crashed.items())
+                {
+                    "seed": seed,
+                    "reason": crash.reason,
+                    "trace": crash.trace,
+                    "output": crash.output,
+                    "file": crash.file,
+                    "repeat": self.repeats(seed),
+                }
+                for seed, crash in sorted(self.crashed.items())
             ],
             "not_kept": [
                 {"seed": seed, "reason": reason} for seed, reason in sorted(self.not_kept.items())

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from checkers.model import Finding, Outcome, Verdict
+from checkers.model import Finding, Outcome
 from nemesis.errors import UsageError
 
 _NEVER: Final = 2**63
@@ -38,18 +38,8 @@ class Signature:
 
     def find(self, outcome: Outcome) -> Finding | None:
         """Return the first finding of this signature, if there is one."""
-        same = (one for one in broken(outcome) if Signature.of(one) == self)
+        same = (one for one in outcome.broken() if Signature.of(one) == self)
         return next(same, None)
-
-
-def broken(outcome: Outcome) -> list[Finding]:
-    """Return the findings that make the outcome invalid, in the order of the report."""
-    return [
-        finding
-        for result in outcome.results
-        for finding in result.findings
-        if finding.verdict is Verdict.INVALID
-    ]
 
 
 def choose(outcome: Outcome, name: str | None = None) -> Finding:
@@ -58,7 +48,7 @@ def choose(outcome: Outcome, name: str | None = None) -> Finding:
     Properties stand in the order from the controller to the clients, so the first is nearest to the cause. Raises
     ``UsageError`` when there is none.
     """
-    found = broken(outcome)
+    found = outcome.broken()
     names = list(dict.fromkeys(finding.property for finding in found))
     if not found:
         raise UsageError(f"nothing to shrink: the run is {outcome.verdict.value}")

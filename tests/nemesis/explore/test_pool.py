@@ -34,6 +34,7 @@ def test_a_crash_costs_its_own_task_only() -> None:
     assert reason(done["raise"]) == "ValueError: two lines"
     assert "labour.py" in done["raise"].trace
     assert reason(done["exit"]) == "its process exited with code 3: last words"
+    assert done["exit"].output == "first words\nlast words"
     assert reason(done["killed"]) == "its process was ended by SIGKILL"
     assert "pickle" in reason(done["unpicklable"]).lower()
 
@@ -41,6 +42,7 @@ def test_a_crash_costs_its_own_task_only() -> None:
 def test_a_hang_is_ended_at_the_limit() -> None:
     done = outcomes(["hang", "a"], limit_s=3.0)
     assert reason(done["hang"]) == "still at work after 3 s"
+    assert "in labour" in done["hang"].output  # the stack
     assert done["a"] == "A"
 
 

@@ -61,3 +61,19 @@ def test_a_property_that_observed_nothing_is_no_doubt() -> None:
     blind = outcome(result("single-controller", checked=0))
     assert blind.verdict is Verdict.UNKNOWN
     assert doubts(blind) == ()
+
+
+def test_a_broken_property_is_told_even_when_only_allowed_findings_are_kept() -> None:
+    allowed = Result(
+        property="lost",
+        verdict=Verdict.INVALID,
+        checked=5,
+        findings=(finding("lost", Verdict.VALID, "allowed"),) * 20,
+        finding_count=21,
+    )
+    assert [one.property for one in broken(outcome(allowed))] == ["lost"]
+
+
+def test_an_unknown_verdict_that_nobody_explains_is_a_doubt() -> None:
+    silent = Result(property="lost", verdict=Verdict.UNKNOWN, checked=5)
+    assert doubts(outcome(silent)) == ("the verdict is unknown, and no finding says why",)

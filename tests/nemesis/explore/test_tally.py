@@ -7,6 +7,8 @@ import json
 import pytest
 
 from checkers.model import Verdict
+from nemesis.explore.codecs import CodecReport
+from nemesis.explore.crashes import Crash
 from nemesis.explore.display import summary
 from nemesis.explore.seed import SeedReport
 from nemesis.explore.tally import RUNS_KEPT, Tally
@@ -43,6 +45,20 @@ def test_a_doubt_makes_it_unknown_unless_something_was_found() -> None:
     assert tally(doubtful, report(2, broken=("hw-bounded",))).verdict is Verdict.INVALID
 
 
+def test_the_first_runs_in_doubt_are_kept() -> None:
+    runs = [
+        report(seed, verdict=Verdict.UNKNOWN, doubts=("why",), run=f"store/x/{seed}")
+        for seed in range(RUNS_KEPT)
+    ]
+    assert tally(*runs[:-1]).wants_doubtful
+    assert not tally(*runs).wants_doubtful
+    assert "  seed 0: nemesis replay store/x/0" in summary(tally(*runs))
+
+
+def test_a_verdict_of_a_seed_is_never_ignored() -> None:
+    assert tally(report(1, verdict=Verdict.INVALID)).verdict is Verdict.INVALID
+
+
 def test_a_property_must_observe_something_in_one_seed_not_in_each() -> None:
     blind = {"checked": {"hw-bounded": 10, "single-controller": 0}, "verdict": Verdict.UNKNOWN}
     assert tally(report(1, **blind), report(2)).verdict is Verdict.VALID
@@ -54,19 +70,22 @@ def test_a_property_must_observe_something_in_one_seed_not_in_each() -> None:
 
 def test_a_crash_is_no_verdict() -> None:
     crashed = tally(report(1))
-    crashed.add_crash(2, "its process was ended by SIGKILL")
+    crashed.add_crash(2, Crash("its process was ended by SIGKILL", file="store/x/crashed.txt"))
     assert (crashed.verdict, crashed.exit_code) == (Verdict.UNKNOWN, 255)
     assert crashed.over == 2
     crashed.add(report(3, broken=("hw-bounded",)))
     assert crashed.exit_code == 1
-    assert "  seed 2: its process was ended by SIGKILL" in summary(crashed)
+    lines = list(summary(crashed))
+    assert "  seed 2: its process was ended by SIGKILL" in lines
+    repeat = "nemesis explore SCENARIO --first-seed 2 --seeds 1"
+    assert f"  repeat: {repeat}  # see store/x/crashed.txt" in lines
 
 
 @pytest.mark.parametrize("broken", [(), ("hw-bounded",)])
 def test_a_simulator_whose_codecs_differ_is_not_believed(broken: tuple[str, ...]) -> None:
-    different = tally(
-        report(1, broken=broken, compared_codecs=True, codec_mismatch="event 7 differs")
-    )
+    different = tally(report(1, broken=broken))
+    different.add_codecs(CodecReport(seed=1, difference="event 7 differs"))
+    assert different.verdict is (Verdict.INVALID if broken else Verdict.UNKNOWN)
     assert different.exit_code == 255
     assert "  seed 1: event 7 differs" in summary(different)
 
@@ -95,14 +114,26 @@ def test_the_first_finding_comes_with_the_command_that_replays_it() -> None:
 
 def test_machines_are_told_everything() -> None:
     broken = tally(report(1, broken=("hw-bounded",), run="store/x/1"), report(2, doubts=("why",)))
-    broken.add_crash(3, "hung")
+    broken.add_crash(3, Crash("hung", trace="where", output="words", file="f"))
     told = json.loads(json.dumps(broken.as_json()))
     assert told["verdict"] == "invalid"
     assert told["seeds"] == {"asked": 10, "done": 2, "crashed": 1}
     [finding] = told["findings"]
     assert finding["seeds"] == [1]
     assert finding["replay"] == "nemesis replay store/x/1"
-    assert told["unknown"] == [{"seed": 2, "reasons": ["why"]}]
-    assert told["crashed"] == [{"seed": 3, "reason": "hung"}]
+    repeat = "nemesis explore SCENARIO --first-seed {} --seeds 1"
+    assert told["unknown"] == [
+        {"seed": 2, "reasons": ["why"], "run": None, "repeat": repeat.format(2)}
+    ]
+    assert told["crashed"] == [
+        {
+            "seed": 3,
+            "reason": "hung",
+            "trace": "where",
+            "output": "words",
+            "file": "f",
+            "repeat": repeat.format(3),
+        }
+    ]
     assert told["hashes"] == {"1": f"{1:032x}", "2": f"{2:032x}"}
     assert told["properties"]["hw-bounded"] == {"checked": 20, "seeds": 2}
