@@ -1,8 +1,8 @@
 """The scoreboard: every planted bug, how many seeds it takes to catch it, and how small its counterexample gets.
 
 For each bug seeds are explored until the property named for it breaks; then the run of the first such seed is shrunk.
-The unmodified reference is explored with all seeds, and must show nothing: a harness that convicts the correct code
-catches nothing.
+The unmodified reference is explored with all seeds, and must be valid: a harness that convicts the correct code catches
+nothing, and seeds in doubt acquit nobody.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from checkers.model import Verdict
 from history.run_directory import RunDirectory
 from nemesis.explore.exploration import Exploration
 from nemesis.explore.tally import Tally
@@ -39,13 +40,24 @@ class Score:
     """The run of the first seed that shows it, as it was before it was shrunk."""
     size: Size | None
     """How much of that run is left after shrinking."""
+    verdict: Verdict
+    """Of all the seeds together."""
+    doubts: tuple[str, ...] = ()
+    """Why that is not ``valid``, findings aside."""
 
     @property
     def is_as_it_should_be(self) -> bool:
-        """A bug is caught; the reference shows nothing, and every seed came to its end."""
+        """A bug is caught; the reference is valid."""
         if self.mutant is None:
-            return not self.caught_by and not self.crashed
+            return self.verdict is Verdict.VALID
         return self.seeds_to_detect is not None
+
+    @property
+    def is_wrong(self) -> bool:
+        """A bug was missed, or the reference convicted: what is merely in doubt is neither."""
+        if self.mutant is None:
+            return self.verdict is Verdict.INVALID
+        return self.seeds_to_detect is None
 
 
 Shrinker = Callable[[RunDirectory, str], Size | None]
@@ -83,6 +95,8 @@ def score(
         crashed=len(tally.crashed),
         run=None if kept is None else kept[1],
         size=size,
+        verdict=tally.verdict,
+        doubts=tuple(tally.why_unknown()),
     ), tally
 
 
@@ -98,6 +112,8 @@ def rows(scores: Iterable[Score]) -> list[dict[str, Any]]:
             "seeds_to_detect": one.seeds_to_detect,
             "first_seed": one.first_seed,
             "crashed": one.crashed,
+            "verdict": one.verdict.value,
+            "doubts": list(one.doubts),
             "simulated_s": round(one.simulated_s, 3),
             "run": one.run,
             "faults": None if one.size is None else one.size.faults,
@@ -169,8 +185,8 @@ def _row(one: Score) -> str:
 
 def _reference(one: Score) -> str:
     found = f"**findings by {', '.join(one.caught_by)}**" if one.caught_by else "no finding"
-    crashed = f", {one.crashed} crashed" if one.crashed else ""
+    doubts = f"; **in doubt**: {'; '.join(one.doubts)}" if one.doubts else ""
     return (
         f"The unmodified reference, {one.seeds} seeds, {one.simulated_s:.0f} simulated seconds: "
-        f"{found}{crashed}."
+        f"{found}{doubts}."
     )

@@ -1,7 +1,7 @@
 """``nemesis mutants``: the scoreboard of the planted bugs.
 
 Exit codes: 0 every bug was caught and the reference showed nothing; 1 a bug was not caught, or the reference showed a
-finding; 254 and 255 as everywhere.
+finding; 2 when the reference is in doubt; 254 and 255 as everywhere.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Annotated, Final
 
 import typer
 
+from checkers.model import Verdict
 from history.errors import HistoryError
 from history.run_directory import RunDirectory, write_atomically
 from nemesis import scenario
-from nemesis.commands.explore import Jobs, Seeds, require_range, workers
+from nemesis.commands.explore import Jobs, Seeds, repeat_options, require_range, workers
 from nemesis.commands.options import Json, MutantName, Store, TimeLimit, whole
 from nemesis.commands.speech import err, note, out, say_json, short
 from nemesis.errors import EXIT_CRASH, MissingRequirement, NemesisError
@@ -35,6 +36,7 @@ from nemesis.simulation.stored import order_of
 MAX_SEEDS: Final = 100_000
 MAX_SHRINK_RUNS: Final = 1_000_000
 EXIT_MISSED: Final = 1
+EXIT_UNKNOWN: Final = Verdict.UNKNOWN.exit_code
 INTERRUPT: Final = "an interrupt"
 """What ``Shrunk.stopped_by`` says after Ctrl-C."""
 
@@ -93,6 +95,7 @@ def mutants(
         jobs=jobs,
         store=store.absolute(),
         command_line=command_line,
+        options=repeat_options(None, time_limit),
     )
 
     shrinking = _Shrinking(shrink_runs, jobs, store, command_line)
@@ -115,10 +118,12 @@ def mutants(
         where = f"; scoreboard: {page}" if mutant is None else ""
         missed = sum(not one.is_as_it_should_be for one in scores)
         out.print(f"{len(scores) - missed} of {len(scores)} are as they should be{where}")
-    if not all(one.is_as_it_should_be for one in scores):
+    if any(one.is_wrong for one in scores):
         raise typer.Exit(EXIT_MISSED)
     if shrinking.has_failed or any(one.crashed for one in scores):
         raise typer.Exit(EXIT_CRASH)
+    if not all(one.is_as_it_should_be for one in scores):
+        raise typer.Exit(EXIT_UNKNOWN)
 
 
 @dataclass(slots=True)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from checkers.model import Verdict
 from nemesis.mutants import MUTANTS
 from nemesis.scoreboard import Score, in_words, markdown, rows
 from nemesis.shrink import Size
@@ -21,9 +22,17 @@ CAUGHT = Score(
     crashed=0,
     run="store/x/3",
     size=Size(faults=2, operations=5, seconds=20.0, deviations=0),
+    verdict=Verdict.INVALID,
 )
 MISSED = replace(
-    CAUGHT, seeds=200, caught_by=(), seeds_to_detect=None, first_seed=None, run=None, size=None
+    CAUGHT,
+    seeds=200,
+    caught_by=(),
+    seeds_to_detect=None,
+    first_seed=None,
+    run=None,
+    size=None,
+    verdict=Verdict.VALID,
 )
 REFERENCE = replace(MISSED, mutant=None)
 
@@ -34,10 +43,21 @@ def test_a_bug_must_be_caught_by_the_property_named_for_it() -> None:
     assert not replace(MISSED, caught_by=("lost-write",)).is_as_it_should_be
 
 
-@pytest.mark.parametrize("fault", [{"caught_by": ("lost-write",)}, {"crashed": 1}])
-def test_the_reference_must_show_nothing_and_come_to_its_end(fault: dict) -> None:
+@pytest.mark.parametrize("verdict", [Verdict.INVALID, Verdict.UNKNOWN])
+def test_the_reference_must_be_valid(verdict: Verdict) -> None:
     assert REFERENCE.is_as_it_should_be
-    assert not replace(REFERENCE, **fault).is_as_it_should_be
+    other = replace(REFERENCE, verdict=verdict)
+    assert not other.is_as_it_should_be
+    assert other.is_wrong == (verdict is Verdict.INVALID)
+
+
+def test_a_reference_in_doubt_says_why() -> None:
+    doubtful = replace(REFERENCE, verdict=Verdict.UNKNOWN, doubts=("200 seeds in doubt, first 1",))
+    assert "no finding; **in doubt**: 200 seeds in doubt, first 1." in markdown(
+        [doubtful], command=""
+    )
+    assert in_words(doubtful).endswith("in doubt: 200 seeds in doubt, first 1.")
+    assert rows([doubtful])[0]["ok"] is False
 
 
 def test_a_page_tells_of_every_bug_and_of_the_reference() -> None:
