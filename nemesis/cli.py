@@ -52,6 +52,10 @@ from nemesis.runtimes.base import FaultUnsupported, RuntimeFailure
 from nemesis.targets import TARGETS
 from workloads import WORKLOADS
 
+EXIT_OF_TYPER_AFTER_CTRL_C = 130
+"""Typer turns KeyboardInterrupt into this code, without a word; no command of ours has it."""
+INTERRUPTED = "interrupted"
+
 app = typer.Typer(
     name="nemesis",
     help="Break a Kafka-style cluster on purpose, and prove from the record whether it kept its promises.",
@@ -109,6 +113,7 @@ def run(
     note(f"run {short(directory.path)}: seed {order.seed}, {len(order.plan)} faults planned")
     launch(order, directory, err)
     note("checking")
+    again = f"nemesis check {short(directory.path)} --engine inline"
     try:
         outcome = judge.judge(
             directory,
@@ -117,8 +122,10 @@ def run(
             spark_master=order.spark_master,
         )
     except SparkError as error:
-        again = f"nemesis check {short(directory.path)} --engine inline"
         raise HarnessError(f"{error}; what was recorded is kept: `{again}` judges it") from error
+    except KeyboardInterrupt:
+        kept = f"interrupted: what was recorded is kept, `{again}` judges it"
+        raise Interrupted(kept) from None
     _say_outcome(directory, outcome, as_json=as_json)
 
 
@@ -216,11 +223,6 @@ def clean_up(as_json: Json = False) -> None:
         raise typer.Exit(EXIT_CRASH)
 
 
-def main() -> None:
-    """Run the command line and exit with its code."""
-    sys.exit(call(sys.argv[1:]))
-
-
 def call(arguments: list[str]) -> int:
     """Run one command; return its exit code. Never raises, never shows a stack trace."""
     try:
@@ -230,17 +232,17 @@ def call(arguments: list[str]) -> int:
     except (NemesisError, FaultUnsupported, RuntimeFailure, HistoryError, SparkError) as error:
         say_error(str(error))
         return _exit_code(error)
-    except (Interrupted, KeyboardInterrupt) as error:
-        say_error(str(error) or "interrupted")
+    except (Interrupted, KeyboardInterrupt, typer.Abort) as error:
+        say_error(str(error) or INTERRUPTED)
         return EXIT_CRASH
     except Exception as error:  # noqa: BLE001 - the edge of the program: whatever it is becomes one sentence
         if (format_message := getattr(error, "format_message", None)) is not None:
             say_error(f"{format_message().rstrip('.')}: `nemesis --help` says what is allowed")
             return EXIT_USAGE
-        if isinstance(error, typer.Abort):
-            say_error("interrupted")
-            return EXIT_CRASH
         say_error(f"nemesis itself failed ({_brief(error)}): the stack trace is in {_keep_trace()}")
+        return EXIT_CRASH
+    if code == EXIT_OF_TYPER_AFTER_CTRL_C:
+        say_error(INTERRUPTED)
         return EXIT_CRASH
     return code if isinstance(code, int) else 0
 
