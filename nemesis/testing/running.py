@@ -28,7 +28,6 @@ from nemesis.faults.plan import Plan
 from nemesis.mutants import MUTANTS
 from nemesis.scenario import SIMULATION, Scenario
 from nemesis.shrink.passes import shortest_s
-from nemesis.shrink.signature import broken
 from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.run import Simulated, simulate, store
 from nemesis.testing.strategies import Turns
@@ -101,7 +100,7 @@ def simulate_plan(
 def assert_valid(run: PlanRun) -> None:
     """Raise AssertionError, with the findings and the plan, when a property is broken. See the module."""
     __tracebackhide__ = True  # pytest shows the test instead
-    findings = broken(run.outcome)
+    findings = run.outcome.broken()
     if findings:
         said = [f"{one.property}: {one.key}: {one.sentence}" for one in findings[:MAX_FINDINGS]]
         raise AssertionError("\n".join([*said, *_about(run)]))
