@@ -89,6 +89,7 @@ def _say(shrunk: Shrunk, run: RunDirectory, *, as_json: bool) -> None:
             "before": asdict(shrunk.before),
             "after": asdict(shrunk.after),
             "runs": shrunk.runs,
+            "failures": list(shrunk.failures),
             "seconds": shrunk.seconds,
             "stopped_by": shrunk.stopped_by,
         }
@@ -98,6 +99,8 @@ def _say(shrunk: Shrunk, run: RunDirectory, *, as_json: bool) -> None:
     out.print(
         f"{compared(shrunk.before, shrunk.after)}; {shrunk.runs} runs in {shrunk.seconds:.0f} s"
     )
+    if shrunk.failures:
+        out.print(f"{len(shrunk.failures)} of the runs failed; the first: {shrunk.failures[0]}")
     if shrunk.stopped_by is not None:
         out.print(f"the search ended after {shrunk.stopped_by}; a smaller run may exist")
     out.print(f"shrunk; report: {short(run.report_file)}; replay: {replay}")

@@ -27,6 +27,7 @@ def keep(
         "before": asdict(shrunk.before),
         "after": asdict(shrunk.after),
         "runs": shrunk.runs,
+        "failures": len(shrunk.failures),
         "seconds": round(shrunk.seconds, 1),
         "stopped_by": shrunk.stopped_by,
         "sentence": compared(shrunk.before, shrunk.after),

@@ -16,6 +16,7 @@ from nemesis.explore.pool import Pool
 from nemesis.shrink import passes
 from nemesis.shrink.signature import Signature, choose
 from nemesis.shrink.trials import (
+    Answer,
     Bench,
     Budget,
     BudgetSpent,
@@ -59,6 +60,8 @@ class Shrunk:
     after: Size
     runs: int
     """How many candidates were run."""
+    failures: tuple[str, ...]
+    """Why some of them did not come to their end; they did not count."""
     seconds: float
     """Wall-clock."""
     stopped_by: str | None
@@ -76,9 +79,9 @@ def shrink(
     """Return the smallest run that was found to show the order's finding; blocks.
 
     ``name``: the property to keep broken; the first broken one otherwise. ``jobs``: how many workers try candidates,
-    each for a bounded time; without it they are tried in this process. Depends on the order and ``budget.runs``
-    alone, not on ``jobs``, unless time runs out. Raises ``UsageError`` when the order shows nothing to shrink,
-    ``HarnessError`` when the result does not replay.
+    each for a bounded time and memory; without it they are tried in this process. Depends on the order and
+    ``budget.runs`` alone, not on ``jobs``, unless time or memory runs out. Raises ``UsageError`` when the order
+    shows nothing to shrink, ``HarnessError`` when the result does not replay.
     """
     begun = simulate(order)
     finding = choose(begun.outcome, name)
@@ -87,7 +90,7 @@ def shrink(
     budget = budget or Budget()
     if jobs is None:
         return _search(order, evidence, HereBench(), budget, show)
-    with Pool[Trial, Evidence | None](attempt, jobs=jobs, limit_s=TRIAL_LIMIT_S) as pool:
+    with Pool[Trial, Answer](attempt, jobs=jobs, limit_s=TRIAL_LIMIT_S) as pool:
         return _search(order, evidence, PoolBench(pool, jobs), budget, show)
 
 
@@ -116,6 +119,7 @@ def _search(
         before=before,
         after=trials.size,
         runs=trials.runs,
+        failures=tuple(trials.failures),
         seconds=trials.elapsed_s,
         stopped_by=stopped_by,
     )

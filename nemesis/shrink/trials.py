@@ -1,8 +1,13 @@
 """Trying candidates: each is simulated and checked, and counts when it shows the finding.
 
 Candidates are tried in the order given and the first that counts is taken, however many are run at the same time, so
-the search takes the same way with any number of workers. No order is tried twice. A candidate whose run fails (the
-harness breaks, a worker takes too long) does not count; how many did is kept.
+the search takes the same way with any number of workers. No order is tried twice. The budget is charged for what one
+worker would have run: a candidate that was run ahead costs its run when its turn comes, if it comes.
+
+A candidate whose run fails does not count, whatever the error is: an order that was cut down may ask for what the
+harness cannot do. How many failed is told, with the first reason: a search that fails often may stop too early.
+
+Limit: that a run takes too long or too much memory is noticed by a pool only.
 """
 
 from __future__ import annotations
@@ -17,10 +22,8 @@ import msgspec
 
 from checkers.model import Finding
 from history.events import Event, Kind
-from nemesis.errors import NemesisError
 from nemesis.explore.pool import Finished, Pool
 from nemesis.faults import plan as plans
-from nemesis.runtimes.base import RuntimeFailure
 from nemesis.shrink.signature import Signature
 from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.run import Simulated, simulate
@@ -82,13 +85,29 @@ class Trial:
     signature: Signature
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A candidate's run did not come to its end."""
+
+    reason: str
+    """One line."""
+
+
+Answer = Evidence | Failure | None
+"""What came of a candidate; None: it ran, and does not count."""
+
+
+Candidate = tuple[int, SimulationOrder, str]
+"""Its index, and its fingerprint."""
+
+
 class Bench(Protocol):
     """Runs candidates, so many at the same time."""
 
     width: int
 
-    def run(self, trials: Sequence[Trial]) -> list[Evidence | None]:
-        """Return for each its evidence, None where it does not count; raises ``NemesisError`` when none could run."""
+    def run(self, trials: Sequence[Trial]) -> list[Answer]:
+        """Return what came of each."""
 
 
 class HereBench:
@@ -96,29 +115,31 @@ class HereBench:
 
     width = 1
 
-    def run(self, trials: Sequence[Trial]) -> list[Evidence | None]:
+    def run(self, trials: Sequence[Trial]) -> list[Answer]:
         return [attempt(trial) for trial in trials]
 
 
 class PoolBench:
     """Runs candidates in a pool of workers."""
 
-    def __init__(self, pool: Pool[Trial, Evidence | None], jobs: int) -> None:
+    def __init__(self, pool: Pool[Trial, Answer], jobs: int) -> None:
         self.width = jobs
         self._pool = pool
 
-    def run(self, trials: Sequence[Trial]) -> list[Evidence | None]:
-        done = list(self._pool.run(iter(trials)))
-        found = {id(one.task): one.result for one in done if isinstance(one, Finished)}
-        return [found.get(id(trial)) for trial in trials]
+    def run(self, trials: Sequence[Trial]) -> list[Answer]:
+        answers = {
+            id(one.task): one.result if isinstance(one, Finished) else Failure(one.reason)
+            for one in self._pool.run(iter(trials))
+        }
+        return [answers[id(trial)] for trial in trials]
 
 
-def attempt(trial: Trial) -> Evidence | None:
-    """Simulate the order; return what shows the finding, None when it does not or the run fails."""
+def attempt(trial: Trial) -> Answer:
+    """Simulate the order; return what shows the finding."""
     try:
         simulated = simulate(trial.order)
-    except (NemesisError, RuntimeFailure):
-        return None
+    except Exception as error:  # noqa: BLE001 - see the module
+        return Failure(" ".join(f"{type(error).__name__}: {error}".split()))
     return evidence_of(simulated, trial.signature)
 
 
@@ -168,13 +189,17 @@ class Trials:
         self.step = ""
         """What is being made smaller, for people."""
         self.runs = 0
+        """How many candidates were run, those ahead of their turn left out."""
+        self.failures: list[str] = []
+        """Why some of them did not come to their end."""
         self._signature = Signature.of(evidence.finding)
         self._bench = bench
         self._budget = budget
         self._show = show
         self._clock = clock
         self._started = clock()
-        self._known: dict[str, Evidence | None] = {fingerprint(order): evidence}
+        self._known: dict[str, Answer] = {fingerprint(order): evidence}
+        self._charged = set(self._known)
 
     @property
     def size(self) -> Size:
@@ -193,40 +218,60 @@ class Trials:
 
         Raises ``BudgetSpent``.
         """
-        batch: list[tuple[int, SimulationOrder, str]] = []
+        batch: list[Candidate] = []
         fresh = 0
         for index, candidate in enumerate(candidates):
             key = fingerprint(candidate)
             batch.append((index, candidate, key))
             fresh += key not in self._known
-            if fresh >= self._bench.width or self._known.get(key) is not None:
+            if fresh >= self._bench.width or isinstance(self._known.get(key), Evidence):
                 if (found := self._settle(batch)) is not None:
                     return found
                 batch, fresh = [], 0
         return self._settle(batch)
 
-    def _settle(self, batch: Sequence[tuple[int, SimulationOrder, str]]) -> int | None:
+    def _settle(self, batch: Sequence[Candidate]) -> int | None:
+        affordable = self._affordable(batch)
         new = {
-            key: Trial(order, self._signature) for _, order, key in batch if key not in self._known
+            key: Trial(order, self._signature)
+            for _, order, key in affordable
+            if key not in self._known
         }
         if new:
-            self._check_budget()
-            answers = self._bench.run(list(new.values()))
-            self._known.update(zip(new, answers, strict=True))
-            self.runs += len(new)
-        for index, order, key in batch:
-            if (evidence := self._known[key]) is not None:
-                self.order, self.evidence = order, evidence
+            if self.elapsed_s >= self._budget.seconds:
+                raise BudgetSpent(f"{self._budget.seconds:g} seconds")
+            self._known.update(zip(new, self._bench.run(list(new.values())), strict=True))
+        for index, order, key in affordable:
+            self._charge(key)
+            if isinstance(answer := self._known[key], Evidence):
+                self.order, self.evidence = order, answer
                 self._show(self)
                 return index
+        if len(affordable) < len(batch):
+            raise BudgetSpent(f"{self._budget.runs} runs")
         self._show(self)
         return None
 
-    def _check_budget(self) -> None:
-        if self.runs >= self._budget.runs:
-            raise BudgetSpent(f"{self._budget.runs} runs")
-        if self.elapsed_s >= self._budget.seconds:
-            raise BudgetSpent(f"{self._budget.seconds:g} seconds")
+    def _affordable(self, batch: Sequence[Candidate]) -> list[Candidate]:
+        """Return as many of the batch, from its start, as the budget of runs has room for."""
+        room = self._budget.runs - self.runs
+        fresh: set[str] = set()
+        affordable = []
+        for one in batch:
+            if one[2] not in self._charged:
+                fresh.add(one[2])
+            if len(fresh) > room:
+                break
+            affordable.append(one)
+        return affordable
+
+    def _charge(self, key: str) -> None:
+        if key in self._charged:
+            return
+        self._charged.add(key)
+        self.runs += 1
+        if isinstance(answer := self._known[key], Failure):
+            self.failures.append(answer.reason)
 
 
 def fingerprint(order: SimulationOrder) -> str:

@@ -8,7 +8,7 @@ from checkers.model import Finding, Verdict
 from nemesis import scenario
 from nemesis.faults.base import Fault
 from nemesis.faults.plan import PlannedFault
-from nemesis.shrink.trials import Budget, Evidence, Trial, Trials
+from nemesis.shrink.trials import Answer, Budget, Evidence, Failure, Trial, Trials
 from nemesis.simulation.order import SimulationOrder
 
 FINDING = Finding(
@@ -47,15 +47,26 @@ def evidence(of: SimulationOrder, late: frozenset[int] = frozenset()) -> Evidenc
 class SyntheticBench:
     """Counts what it runs."""
 
-    def __init__(self, counts: Callable[[SimulationOrder], bool], width: int = 1) -> None:
+    def __init__(
+        self,
+        counts: Callable[[SimulationOrder], bool],
+        width: int = 1,
+        fails: Callable[[SimulationOrder], bool] = lambda _: False,
+    ) -> None:
         self.width = width
         self.tried: list[SimulationOrder] = []
         self._counts = counts
+        self._fails = fails
 
-    def run(self, trials: Sequence[Trial]) -> list[Evidence | None]:
+    def run(self, trials: Sequence[Trial]) -> list[Answer]:
         assert len(trials) <= self.width
         self.tried += [trial.order for trial in trials]
-        return [evidence(one.order) if self._counts(one.order) else None for one in trials]
+        return [self._answer(trial.order) for trial in trials]
+
+    def _answer(self, one: SimulationOrder) -> Answer:
+        if self._fails(one):
+            return Failure("DeadlockError: nothing can run")
+        return evidence(one) if self._counts(one) else None
 
 
 def trials(
@@ -63,10 +74,11 @@ def trials(
     counts: Callable[[SimulationOrder], bool],
     *,
     width: int = 1,
+    fails: Callable[[SimulationOrder], bool] = lambda _: False,
     budget: Budget | None = None,
     late: frozenset[int] = frozenset(),
     clock: Callable[[], float] = lambda: 0.0,
 ) -> tuple[Trials, SyntheticBench]:
-    bench = SyntheticBench(counts, width)
+    bench = SyntheticBench(counts, width, fails)
     budget = budget or Budget(runs=10_000)
     return Trials(begun, evidence(begun, late), bench=bench, budget=budget, clock=clock), bench

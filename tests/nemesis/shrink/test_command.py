@@ -22,7 +22,7 @@ def real_run(tmp_path: Path) -> Path:
     ("options", "sentence"),
     [
         (["--runs", "0"], "--runs is 0: allowed are 1 to 1000000"),
-        (["--seconds", "-3"], "--seconds is -3: allowed are up to 86400"),
+        (["--seconds", "-3"], "--seconds is -3: allowed are more than 0, up to 86400"),
         (["--seconds", "soon"], "'soon' is not a number"),
         (["--jobs", "0"], "--jobs is 0: allowed are 1 to 256"),
         (["--property", "magic"], "unknown property 'magic': allowed are "),
@@ -49,12 +49,12 @@ def test_it_says_what_it_kept_how_much_smaller_it_is_and_how_to_replay_it(
 ) -> None:
     begun = order(MUTANT)
     run = store(simulate(begun), begun, tmp_path, ["nemesis", "run"]).path
-    options = ["--runs", "1", "--jobs", "1", "--store", str(tmp_path / "shrunk"), "--json"]
+    options = ["--runs", "2", "--jobs", "1", "--store", str(tmp_path / "shrunk"), "--json"]
     assert call(["shrink", str(run), *options]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["property"] == "stale-controller-fenced"
     assert (said["before"]["faults"], said["after"]["faults"]) == (3, 2)
-    assert said["stopped_by"] == "1 runs"
+    assert said["stopped_by"] == "2 runs"
     assert said["replay"] == f"nemesis replay {said['run']}"
     assert Path(said["report"]).is_file()
     assert Path(said["run"]).is_relative_to(tmp_path / "shrunk")

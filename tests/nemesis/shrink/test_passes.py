@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -13,9 +14,20 @@ from nemesis.faults.plan import check
 from nemesis.faults.session import ExpireSession
 from nemesis.shrink import passes
 from nemesis.shrink.shrinker import minimise
-from nemesis.shrink.trials import Budget, BudgetSpent, Size, fingerprint
+from nemesis.shrink.signature import Signature
+from nemesis.shrink.trials import (
+    Budget,
+    BudgetSpent,
+    Failure,
+    HereBench,
+    Size,
+    Trial,
+    fingerprint,
+)
+from nemesis.simulation.guard import RealWorldError
+from nemesis.simulation.loop import DeadlockError
 from nemesis.simulation.order import SimulationOrder
-from tests.nemesis.shrink.synthetic import OPERATIONS, order, trials
+from tests.nemesis.shrink.synthetic import FINDING, OPERATIONS, order, trials
 
 KILL = Kill(target="one", duration_s=6.0)
 CUT = Partition(shape="one-way", target="leader", direction="mute", duration_s=6.2)
@@ -135,7 +147,7 @@ def test_no_order_is_tried_twice() -> None:
     search, bench = trials(LONG, needs("partition"), width=3)
     minimise(search)
     prints = [fingerprint(tried) for tried in bench.tried]
-    assert len(prints) == len(set(prints)) == search.runs
+    assert len(prints) == len(set(prints)) >= search.runs
 
 
 def test_the_search_ends_with_its_runs() -> None:
@@ -143,6 +155,49 @@ def test_the_search_ends_with_its_runs() -> None:
     with pytest.raises(BudgetSpent, match="5 runs"):
         minimise(search)
     assert len(bench.tried) == 5
+
+
+@pytest.mark.parametrize("runs", [1, 7, 20, 43])
+def test_the_budget_does_not_depend_on_the_number_of_workers(runs: int) -> None:
+    wanted = {OPERATIONS[3], OPERATIONS[80]}
+
+    def counts(one: SimulationOrder) -> bool:
+        has_operations = one.operations is None or wanted <= one.operations
+        return has_operations and "partition" in kinds(one)
+
+    ends = set()
+    for width in (1, 2, 5):
+        search, _ = trials(LONG, counts, width=width, budget=Budget(runs=runs))
+        with pytest.raises(BudgetSpent, match=f"{runs} runs"):
+            minimise(search)
+        ends.add((fingerprint(search.order), search.runs))
+    assert len(ends) == 1
+    assert ends.pop()[1] == runs
+
+
+def test_runs_that_fail_do_not_count_and_are_told() -> None:
+    def fails(one: SimulationOrder) -> bool:
+        return len(one.plan) < len(LONG.plan)
+
+    for width in (1, 4):
+        search, _ = trials(LONG, lambda _: True, width=width, fails=fails)
+        with suppress(BudgetSpent):
+            minimise(search)
+        assert len(search.order.plan) == len(LONG.plan)
+        assert set(search.failures) == {"DeadlockError: nothing can run"}
+
+
+@pytest.mark.parametrize("error", [DeadlockError("stuck"), AssertionError("no"), RealWorldError()])
+def test_whatever_a_run_raises_is_an_answer(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def simulate(_order: SimulationOrder) -> None:
+        raise error
+
+    monkeypatch.setattr("nemesis.shrink.trials.simulate", simulate)
+    [answer] = HereBench().run([Trial(LONG, Signature.of(FINDING))])
+    assert isinstance(answer, Failure)
+    assert answer.reason.startswith(type(error).__name__)
 
 
 def test_the_search_ends_with_its_time() -> None:
