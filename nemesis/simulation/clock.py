@@ -10,6 +10,8 @@ from __future__ import annotations
 from typing import Protocol
 
 MS_PER_S = 1000
+EPOCH_MS = 1_600_000_000_000
+"""The true time when a simulated run begins, in milliseconds since 1970."""
 
 
 class Timekeeper(Protocol):

@@ -26,7 +26,7 @@ from nemesis.runtimes.base import (
 )
 from nemesis.runtimes.simulation.addresses import HARNESS_HOST, address_of, host_of, names
 from nemesis.runtimes.simulation.broker import SimulatedBroker
-from nemesis.simulation.clock import SimulatedWallClock
+from nemesis.simulation.clock import EPOCH_MS, SimulatedWallClock
 from nemesis.simulation.codec import ByReferenceCodec
 from nemesis.simulation.disk import SimulatedDisk
 from nemesis.simulation.loop import SimulationLoop
@@ -45,8 +45,6 @@ from workloads.kafka.connection import KafkaConnection
 from workloads.kafka.errors import KafkaError
 
 TARGET = "reference"
-EPOCH_MS = 1_600_000_000_000
-"""What the wall clocks say when a run begins."""
 SEED_STRIDE = 1_000
 POLL_INTERVAL_S = 0.05
 PROBE_TIMEOUT_S = 1.0

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from history.zookeeper_log import Transaction
+from nemesis.simulation.clock import EPOCH_MS
 from nemesis.simulation.zookeeper.channel import FROM_MEMBER, Channel, ask, dial
 from nemesis.simulation.zookeeper.leading import Leading
 from nemesis.simulation.zookeeper.log import CommittedLog, MemberDisk
 from nemesis.simulation.zookeeper.member import EnsembleSettings, Member, Place
 from nemesis.simulation.zookeeper.messages import AreYouThere, IAmHere
 
-EPOCH_MS = 1_600_000_000_000
 PEER_PORT_OFFSET = 707
 """From a member's client port to the one for its peers: 2181 and 2888 by custom."""
 
