@@ -41,12 +41,13 @@ from nemesis.commands.options import (
 )
 from nemesis.commands.replay import replay
 from nemesis.commands.shrink import shrink_run
-from nemesis.commands.speech import err, note, out, say_error, say_json, short
+from nemesis.commands.speech import err, note, out, say_error, say_json
 from nemesis.errors import EXIT_CRASH, EXIT_USAGE, HarnessError, NemesisError
 from nemesis.faults import FAULTS
 from nemesis.interrupts import Interrupted
 from nemesis.launch import launch
 from nemesis.mutants import MUTANTS
+from nemesis.paths import short
 from nemesis.preflight import RunOptions, engine_of, place, prepare, spark_master_of
 from nemesis.runtimes.base import FaultUnsupported, RuntimeFailure
 from nemesis.targets import TARGETS

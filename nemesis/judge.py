@@ -23,6 +23,7 @@ from history.errors import HistoryError
 from history.ingest import ingest
 from history.run_directory import RunDirectory
 from nemesis.errors import UsageError
+from nemesis.paths import short
 from nemesis.scenario import one_of
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def read_outcome(run: RunDirectory) -> Outcome:
         return msgspec.json.decode(run.results_file.read_bytes(), type=Outcome)
     except FileNotFoundError:
         raise UsageError(
-            f"{run.path} was never checked: `nemesis check {run.path}` does it"
+            f"{short(run.path)} was never checked: `nemesis check {short(run.path)}` does it"
         ) from None
     except (msgspec.MsgspecError, OSError) as error:
         raise HistoryError(f"{run.results_file} cannot be read: {error}") from None

@@ -18,6 +18,7 @@ from rich.console import Console
 from history.run_directory import RunDirectory
 from nemesis.errors import HarnessError
 from nemesis.interrupts import Interrupted, terminable
+from nemesis.paths import short
 from nemesis.preflight import Order
 from nemesis.progress import Progress
 from nemesis.record import FileRecord
@@ -59,11 +60,11 @@ def launch(order: Order, directory: RunDirectory, console: Console) -> None:
         if interrupted:
             raise Interrupted(
                 f"interrupted: the cluster is stopped, what was recorded is kept, "
-                f"`nemesis check {directory.path}` judges it"
+                f"`nemesis check {short(directory.path)}` judges it"
             )
     except KeyboardInterrupt:
         raise Interrupted(
-            f"interrupted: what happened until then is kept, `nemesis check {directory.path}` judges it"
+            f"interrupted: what happened until then is kept, `nemesis check {short(directory.path)}` judges it"
         ) from None
     except Interrupted:
         raise
@@ -74,7 +75,7 @@ def launch(order: Order, directory: RunDirectory, console: Console) -> None:
         _logger.exception("the run failed")
         raise HarnessError(
             f"the harness failed ({type(error).__name__}): the stack trace is in "
-            f"{directory.logs / LOG_FILE}"
+            f"{short(directory.logs / LOG_FILE)}"
         ) from error
     finally:
         root.removeHandler(handler)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from secrets import randbits
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -28,6 +28,7 @@ from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
 from nemesis.judge import ENGINES, checker_names
 from nemesis.mutants import MUTANTS
+from nemesis.paths import short
 from nemesis.runtimes.base import Capability, FaultUnsupported
 from nemesis.runtimes.local.runtime import LocalRuntime, LocalRuntimeConfig
 from nemesis.runtimes.simulation.runtime import SimulationRuntime
@@ -120,9 +121,9 @@ class Order:
     def replay(self, run: RunDirectory) -> str:
         """Return the command that repeats this run: a simulated one exactly, a real one with the same plan."""
         if self.is_simulated:
-            return shlex.join(["nemesis", "replay", str(_relative(run.path))])
+            return shlex.join(["nemesis", "replay", short(run.path)])
         parts = ["nemesis", "run", self.scenario_argument, "--seed", str(self.seed)]
-        parts += ["--plan", str(_relative(run.path / plans.FILE_NAME))]
+        parts += ["--plan", short(run.path / plans.FILE_NAME)]
         parts += ["--target", self.scenario.target, "--runtime", self.scenario.runtime]
         parts += ["--brokers", str(self.scenario.brokers)]
         parts += ["--time-limit", f"{self.scenario.time_limit_s:g}"]
@@ -142,7 +143,9 @@ def spark_master_of(url: str | None, engine: str) -> str | None:
     if url is None:
         return None
     if engine != "spark":
-        raise UsageError(f"--spark-master {url} needs --engine spark, not {engine}")
+        raise UsageError(
+            f"--spark-master {url} needs --engine spark; here it is {engine}, as for a simulation by default"
+        )
     if not SPARK_MASTER.fullmatch(url):
         raise UsageError(
             f"--spark-master is {url!r}: allowed are local, local[N], local[*], spark://HOST:PORT, yarn, k8s://URL"
@@ -288,9 +291,3 @@ def _no_recorder(process: str) -> Recorder:
 def _check_store(store: Path) -> None:
     if store.exists() and not store.is_dir():
         raise MissingRequirement(f"the store {store} is a file: choose a directory with --store")
-
-
-def _relative(path: Path) -> Path:
-    """Shorter for people when it lies below the working directory."""
-    here: Any = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path

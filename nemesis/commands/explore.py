@@ -21,12 +21,13 @@ from nemesis.commands.options import (
     TimeLimit,
     whole,
 )
-from nemesis.commands.speech import err, note, out, say_json, short
+from nemesis.commands.speech import err, note, out, say_json
 from nemesis.errors import EXIT_CRASH, UsageError
 from nemesis.explore.display import ExplorationProgress, summary
 from nemesis.explore.exploration import Exploration
 from nemesis.explore.tally import Tally
 from nemesis.interrupts import terminable
+from nemesis.paths import short
 from nemesis.preflight import RunOptions, prepare
 
 MAX_SEEDS = 1_000_000

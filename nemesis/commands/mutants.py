@@ -20,12 +20,13 @@ from history.run_directory import RunDirectory, write_atomically
 from nemesis import scenario
 from nemesis.commands.explore import Jobs, Seeds, repeat_options, require_range, workers
 from nemesis.commands.options import Json, MutantName, Store, TimeLimit, whole
-from nemesis.commands.speech import err, note, out, say_json, short
+from nemesis.commands.speech import err, note, out, say_json
 from nemesis.errors import EXIT_CRASH, MissingRequirement, NemesisError
 from nemesis.explore.display import ExplorationProgress
 from nemesis.explore.exploration import Exploration
 from nemesis.interrupts import terminable
 from nemesis.mutants import MUTANTS
+from nemesis.paths import short
 from nemesis.preflight import RunOptions, prepare
 from nemesis.runtimes.base import RuntimeFailure
 from nemesis.scoreboard import Score, in_words, markdown, rows, score

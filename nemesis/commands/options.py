@@ -7,23 +7,21 @@ from typing import Annotated
 
 import typer
 
-from nemesis.errors import UsageError
-
 
 def whole(text: str) -> int:
-    """Return the number; raises ``UsageError``."""
+    """Return the number; raises ``BadParameter``, to which the option's name is added."""
     try:
         return int(text)
     except ValueError:
-        raise UsageError(f"{text!r} is not a whole number") from None
+        raise typer.BadParameter(f"{text!r} is not a whole number") from None
 
 
 def number(text: str) -> float:
-    """Return the number; raises ``UsageError``."""
+    """Return the number; raises ``BadParameter``, to which the option's name is added."""
     try:
         return float(text)
     except ValueError:
-        raise UsageError(f"{text!r} is not a number") from None
+        raise typer.BadParameter(f"{text!r} is not a number") from None
 
 
 ScenarioName = Annotated[

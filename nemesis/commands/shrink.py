@@ -20,9 +20,10 @@ from history.run_directory import RunDirectory
 from nemesis import scenario
 from nemesis.commands.explore import require_range, workers
 from nemesis.commands.options import Json, RunPath, Store, number, whole
-from nemesis.commands.speech import err, note, out, say_json, short
+from nemesis.commands.speech import err, note, out, say_json
 from nemesis.errors import UsageError
 from nemesis.interrupts import terminable
+from nemesis.paths import short
 from nemesis.shrink import Budget, Shrunk, Size, shrink
 from nemesis.shrink.keep import compared, keep
 from nemesis.shrink.trials import Trials
@@ -60,7 +61,7 @@ def shrink_run(
     require_range("--runs", runs, 1, MAX_RUNS)
     if not 0 < seconds <= scenario.MAX_TIME_LIMIT_S:
         raise UsageError(
-            f"--seconds is {seconds:g}: allowed are up to {scenario.MAX_TIME_LIMIT_S:g}"
+            f"--seconds is {seconds:g}: allowed are more than 0, up to {scenario.MAX_TIME_LIMIT_S:g}"
         )
     if name is not None:
         scenario.one_of("property", name, CHECKERS)

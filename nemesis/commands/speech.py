@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
@@ -30,9 +29,3 @@ def say_error(sentence: str) -> None:
 def note(sentence: str) -> None:
     """Print a line for people on stderr, as it is."""
     err.print(sentence, highlight=False, markup=False, soft_wrap=True)
-
-
-def short(path: Path) -> str:
-    """Return the path, relative when it lies below the working directory."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
