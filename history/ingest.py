@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 BUCKET_ROWS: Final = 128 * 1024
 ROW_GROUP_ROWS: Final = 64 * 1024
+DRAFT: Final = ".history-"
+"""Followed by the number of the process that writes it."""
 
 TopicPartitionKey = tuple[str, int]
 """Topic ("" when unset) and partition (−1 when unset): sorts as ``history.schema`` orders rows."""
@@ -101,8 +104,8 @@ def ingest(run: RunDirectory, spark: SparkSession | None = None) -> IngestReport
     if not sources and not members:
         raise MissingHistoryError(f"{run.raw} holds no events: nothing was recorded")
     pieces = _pieces(sources, members)
-    work = run.path / f".history-{os.getpid()}"
-    shutil.rmtree(work, ignore_errors=True)
+    _remove_drafts(run)
+    work = run.path / f"{DRAFT}{os.getpid()}"
     (work / "parsed").mkdir(parents=True)
     try:
         parsed = run_all(spark, partial(_parse, work / "parsed"), pieces)
@@ -123,6 +126,15 @@ def ingest(run: RunDirectory, spark: SparkSession | None = None) -> IngestReport
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return IngestReport(manifest.events, tuple(problems), time.monotonic() - started)
+
+
+def _remove_drafts(run: RunDirectory) -> None:
+    """Remove what processes have left that were killed while they ingested; another may be at it right now."""
+    for draft in run.path.glob(f"{DRAFT}*"):
+        owner = draft.name.removeprefix(DRAFT)
+        is_own = owner == str(os.getpid())
+        if is_own or not (owner.isdigit() and psutil.pid_exists(int(owner))):
+            shutil.rmtree(draft, ignore_errors=True)
 
 
 def load(run: RunDirectory, spark: SparkSession | None = None) -> History:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -242,6 +245,19 @@ def test_the_order_does_not_depend_on_arrival(events: list[Event], random: objec
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     expected = ordered(table(events)).to_pylist()
     assert ordered(table(shuffled)).to_pylist() == expected
+
+
+def test_what_a_killed_process_left_is_removed_and_what_a_live_one_writes_is_not(
+    tmp_path: Path,
+) -> None:
+    run, _ = whole_run(tmp_path)
+    killed = subprocess.Popen([sys.executable, "-c", ""])
+    killed.wait()
+    for owner in (killed.pid, os.getppid()):
+        (run.path / f".history-{owner}" / "parsed").mkdir(parents=True)
+    ingest(run)
+    drafts = [path.name for path in run.path.glob(".history-*")]
+    assert drafts == [f".history-{os.getppid()}"]
 
 
 class TestDamagedHistory:
