@@ -51,8 +51,8 @@ class RunInfo(msgspec.Struct, kw_only=True, omit_defaults=False):
     command_line: list[str] = []
     replay: str = ""
     """The command that repeats the run."""
-    plan: list[Any] = []
-    """The fault plan as it is written in a plan file."""
+    plan: list[Any] | None = None
+    """The fault plan as it is written in a plan file. None: it is not told; an empty one is no fault."""
     checkers: list[str] = []
     versions: dict[str, str] = {}
     """Versions of nemesis, Python, Kafka, ZooKeeper, Java, the kernel, ..."""

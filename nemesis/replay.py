@@ -15,11 +15,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
 from checkers.model import Verdict
-from history.errors import DamagedHistoryError
+from history.errors import DamagedHistoryError, MissingHistoryError
 from history.events import Event
 from history.run_directory import RunDirectory
 from history.znodes import PROCESS as ZOOKEEPER
@@ -29,6 +30,10 @@ from nemesis.simulation.run import simulate
 from nemesis.simulation.stored import order_of
 from nemesis.simulation.trace_hash import first_difference
 from nemesis.versions import versions
+
+EVENTS_GONE: Final = (
+    "the hash differs; the stored events are gone, so where they differ cannot be told"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,17 +65,7 @@ def replay(run: RunDirectory) -> Replayed:
     difference: str | None = None
     compared = len(simulated.events)
     if simulated.trace_hash != stored_hash:
-        stored, repeated = stored_events(run), _as_read(simulated.events)
-        if stored_hash is None:
-            stored = [event for event in stored if event.process != ZOOKEEPER]
-            repeated = repeated[: len(stored)]
-        found = first_difference(stored, repeated)
-        if found is not None:
-            difference, compared = str(found), found.index
-        elif stored_hash is None:
-            compared = len(stored)
-        else:
-            difference = "the stored events are the same, but their hash is not that of run.json"
+        compared, difference = _compared(run, simulated.events, is_whole=stored_hash is not None)
     return Replayed(
         is_identical=difference is None,
         events=len(simulated.events),
@@ -81,6 +76,30 @@ def replay(run: RunDirectory) -> Replayed:
         verdict=simulated.outcome.verdict,
         changed_versions=_changed(run.read_info().versions, versions(is_simulated=True)),
     )
+
+
+def _compared(run: RunDirectory, events: list[Event], *, is_whole: bool) -> tuple[int, str | None]:
+    """Return how many events are the same from the start on, and the first difference.
+
+    ``is_whole``: the stored run has a hash, and it is another one. Raises ``MissingHistoryError`` when there is
+    neither a hash nor an event to compare with.
+    """
+    stored, repeated = stored_events(run), _as_read(events)
+    if not stored and is_whole:
+        return 0, EVENTS_GONE
+    if not stored:
+        raise MissingHistoryError(f"{run.raw} holds no events: there is nothing to compare with")
+    if not is_whole:
+        stored = [event for event in stored if event.process != ZOOKEEPER]
+        repeated = repeated[: len(stored)]
+    found = first_difference(stored, repeated)
+    if found is not None:
+        return found.index, str(found)
+    if is_whole:
+        return len(
+            repeated
+        ), "the stored events are the same, but their hash is not that of run.json"
+    return len(stored), None
 
 
 def stored_events(run: RunDirectory) -> list[Event]:

@@ -15,7 +15,7 @@ from history.run_directory import RunDirectory
 from nemesis.commands.options import Json, RunPath, Store
 from nemesis.commands.speech import note, out, say_json
 from nemesis.interrupts import terminable
-from nemesis.replay import Replayed, rerun_arguments
+from nemesis.replay import EVENTS_GONE, Replayed, rerun_arguments
 from nemesis.replay import replay as repeat
 from nemesis.scenario import SIMULATION
 
@@ -56,4 +56,7 @@ def _sentence(replayed: Replayed) -> str:
         )
     changed = replayed.changed_versions
     why = f"\nchanged since: {', '.join(changed)}" if changed else ""
-    return f"different after {replayed.compared} events: {replayed.difference}{why}"
+    same = f"after {replayed.compared} events" if replayed.compared else "from the first event on"
+    if replayed.difference == EVENTS_GONE:
+        return f"different: {EVENTS_GONE}{why}"
+    return f"different {same}: {replayed.difference}{why}"

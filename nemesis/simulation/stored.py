@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
+from checkers import CHECKERS
 from history.errors import DamagedHistoryError
 from history.run_directory import RunDirectory, RunInfo
 from history.znodes import PROCESS as ZOOKEEPER
 from nemesis.errors import UsageError
 from nemesis.faults import plan as plans
-from nemesis.scenario import SIMULATION, Scenario
+from nemesis.mutants import MUTANTS
+from nemesis.scenario import SIMULATION, Scenario, check, one_of
 from nemesis.simulation.memory_record import Entry
 from nemesis.simulation.order import SimulationOrder
+
+Decoded = TypeVar("Decoded")
 
 
 class SimulationInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,10 +61,17 @@ def order_of(run: RunDirectory) -> tuple[SimulationOrder, str | None]:
     if info.runtime != SIMULATION:
         raise UsageError(f"{run.path} is a run on the runtime {info.runtime}, not a simulated one")
     try:
-        special = msgspec.convert(info.simulation, SimulationInfo)
-        scenario = msgspec.convert(info.config, Scenario)
+        special = _decoded(info.simulation, SimulationInfo, "simulation")
+        scenario = _decoded(info.config, Scenario, "config")
+        check(scenario)
+        if info.plan is None:
+            raise UsageError("it has no plan")
         plan = plans.decode(info.plan)
-    except (msgspec.ValidationError, UsageError) as error:
+        if info.mutant is not None:
+            one_of("mutant", info.mutant, MUTANTS)
+        for name in info.checkers:
+            one_of("checker", name, CHECKERS)
+    except UsageError as error:
         raise DamagedHistoryError(f"{run.info_file} is damaged: {error}") from None
     order = SimulationOrder(
         scenario=scenario,
@@ -76,6 +87,15 @@ def order_of(run: RunDirectory) -> tuple[SimulationOrder, str | None]:
         real_codec=special.real_codec,
     )
     return order, special.trace_hash
+
+
+def _decoded(data: object, kind: type[Decoded], where: str) -> Decoded:
+    """Return what a part of ``run.json`` says; raises ``UsageError`` that names the place in the whole file."""
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        what, _, place = str(error).partition(" - at `$")
+        raise UsageError(f"{what} - at `$.{where}{place.removesuffix('`')}`") from None
 
 
 def write_events(run: RunDirectory, entries: Iterable[Entry]) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from history.errors import DamagedHistoryError
+from history.errors import DamagedHistoryError, MissingHistoryError
 from history.events import Event
 from history.run_directory import RunDirectory, RunInfo
+from nemesis import scenario
 from nemesis.errors import UsageError
-from nemesis.replay import rerun_arguments, stored_events
+from nemesis.replay import EVENTS_GONE, replay, rerun_arguments, stored_events
 from nemesis.scenario import SIMULATION
+from nemesis.simulation.order import SimulationOrder
+from nemesis.simulation.run import simulate, store
+from nemesis.simulation.stored import order_of
 
 
 def directory(tmp_path: Path, **info: object) -> RunDirectory:
@@ -62,3 +68,67 @@ def test_a_run_that_names_no_run_is_not_repeated(tmp_path: Path, stored: str) ->
     (run.path / "plan.yaml").write_text("[]")
     with pytest.raises(UsageError, match="does not say how the run is repeated"):
         rerun_arguments(run)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    """A simulated run without a fault and with few operations."""
+    chosen = scenario.override(
+        scenario.load("partition-controller"), runtime=SIMULATION, time_limit_s=15
+    )
+    begun = SimulationOrder(scenario=chosen, seed=1, plan=(), max_operations=2)
+    return store(simulate(begun), begun, tmp_path_factory.mktemp("whole"), ["nemesis"])
+
+
+def changed(run: RunDirectory, place: Path, **values: object) -> RunDirectory:
+    """A copy of the run whose ``run.json`` says something else; ``None`` leaves a value out."""
+    path = place / "run"
+    shutil.copytree(run.path, path)
+    info = {**json.loads(run.info_file.read_text()), **values}
+    info = {name: value for name, value in info.items() if value is not None}
+    (path / "run.json").write_text(json.dumps(info))
+    return RunDirectory.open(path)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"mutant": "gremlin"}, "unknown mutant 'gremlin': allowed are "),
+        ({"checkers": ["vibes"]}, "unknown checker 'vibes': allowed are "),
+        ({"plan": None}, "it has no plan"),
+        ({"plan": [{"at_s": 1, "fault": "flood"}]}, "entry 1 has unknown fault 'flood'"),
+        ({"config": {"brokers": "three"}}, r"`\$\.config\.brokers`"),
+        ({"simulation": {}}, r"`deviation_rate` - at `\$\.simulation`"),
+    ],
+)
+def test_a_damaged_order_is_refused_in_a_sentence_that_names_the_place(
+    whole: RunDirectory, tmp_path: Path, values: dict[str, object], words: str
+) -> None:
+    with pytest.raises(DamagedHistoryError, match=rf"run\.json is damaged: .*{words}"):
+        order_of(changed(whole, tmp_path, **values))
+
+
+def test_an_empty_plan_is_a_plan(whole: RunDirectory) -> None:
+    order, _ = order_of(whole)
+    assert order.plan == ()
+
+
+def test_without_its_events_a_run_that_differs_is_not_compared(
+    whole: RunDirectory, tmp_path: Path
+) -> None:
+    told = json.loads(whole.info_file.read_text())["simulation"]
+    run = changed(whole, tmp_path, simulation={**told, "trace_hash": "0" * 32})
+    shutil.rmtree(run.raw)
+    replayed = replay(run)
+    assert (replayed.is_identical, replayed.compared) == (False, 0)
+    assert replayed.difference == EVENTS_GONE
+
+
+def test_without_hash_and_events_there_is_nothing_to_compare_with(
+    whole: RunDirectory, tmp_path: Path
+) -> None:
+    told = json.loads(whole.info_file.read_text())["simulation"]
+    run = changed(whole, tmp_path, simulation={**told, "trace_hash": None})
+    shutil.rmtree(run.raw)
+    with pytest.raises(MissingHistoryError, match="nothing to compare with"):
+        replay(run)
