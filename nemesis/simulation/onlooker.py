@@ -16,7 +16,7 @@ SHOW_INTERVAL_S = 0.2
 
 
 class Onlooker:
-    """Called with every event; calls ``show`` a few times per real second."""
+    """Called with every event; calls ``show`` a few times per real second, and at the begin of every phase."""
 
     def __init__(self, show: Callable[[Status], None]) -> None:
         self._show = show
@@ -28,7 +28,8 @@ class Onlooker:
     def __call__(self, event: Event) -> None:
         self._learn(event)
         now_s = monotonic()
-        if now_s >= self._next_s:
+        # Later a phase would be shown with the time and the counts of events that came after.
+        if event.kind == Kind.PHASE or now_s >= self._next_s:
             self._next_s = now_s + SHOW_INTERVAL_S
             self._show(self._status)
 
@@ -40,10 +41,10 @@ class Onlooker:
         match event.kind:
             case Kind.OK | Kind.FAIL | Kind.INFO:
                 status.operations += 1
+            case Kind.INVOKE if self._started_ns is None:  # the workload has begun
+                self._started_ns = event.time
             case Kind.PHASE:
                 status.phase = event.detail or ""
-                if status.phase == "faults":
-                    self._started_ns = event.time
             case Kind.CONTROLLER_ELECTED:
                 status.controller = str(event.node)
                 status.controller_epoch = event.controller_epoch or 0

@@ -1,0 +1,44 @@
+"""What is shown of a simulated run, learnt from its events alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from history.events import Event, Kind
+from nemesis.progress import Status
+from nemesis.simulation.onlooker import Onlooker
+
+S = 1_000_000_000
+
+
+def event(at_s: float, kind: Kind, **columns: object) -> Event:
+    return Event(time=int(at_s * S), process="p", seq=0, kind=kind, **columns)  # type: ignore[arg-type]
+
+
+def shown(*events: Event) -> list[Status]:
+    seen: list[Status] = []
+    look = Onlooker(lambda status: seen.append(replace(status)))
+    for one in events:
+        look(one)
+    return seen
+
+
+def test_each_phase_is_shown_with_the_time_and_the_counts_of_its_moment() -> None:
+    """However fast the simulation is: all of this takes less than a real second."""
+    seen = shown(
+        event(0, Kind.PHASE, detail="start"),
+        event(3, Kind.PHASE, detail="warm-up"),
+        event(4, Kind.INVOKE),
+        event(5, Kind.OK),
+        event(10, Kind.PHASE, detail="faults"),
+        event(11, Kind.OK),
+        event(34, Kind.PHASE, detail="heal"),
+        event(35, Kind.OK),
+    )
+    first = {status.phase: status for status in reversed(seen)}
+    assert {name: (one.elapsed_s, one.operations) for name, one in first.items()} == {
+        "start": (0.0, 0),
+        "warm-up": (0.0, 0),
+        "faults": (6.0, 1),
+        "heal": (30.0, 2),
+    }
