@@ -27,8 +27,10 @@ from history.ingest import ingest
 from history.memory import history_of
 from history.run_directory import RunDirectory, RunInfo
 from nemesis.faults import plan as plans
+from nemesis.interrupts import unbroken
 from nemesis.judge import only
 from nemesis.mutants import MUTANTS
+from nemesis.paths import short
 from nemesis.progress import Status
 from nemesis.run import Run
 from nemesis.runtimes.simulation.runtime import SimulationRuntime, SimulationRuntimeConfig
@@ -172,7 +174,10 @@ def simulate_into(
 def store(
     simulated: Simulated, order: SimulationOrder, store: Path, command_line: Sequence[str]
 ) -> RunDirectory:
-    """Make a run directory of a finished run, its report included, and return it; raises OSError."""
+    """Make a run directory of a finished run, its report included, and return it; raises OSError.
+
+    Ctrl-C and SIGTERM wait for it.
+    """
     scenario = order.scenario
     info = RunInfo(
         scenario=scenario.name,
@@ -190,14 +195,15 @@ def store(
         config=msgspec.to_builtins(scenario),
         simulation=info_of(order),
     )
-    directory = RunDirectory.create(store, info)
-    plans.write(directory.path / plans.FILE_NAME, order.plan)
-    replay = shlex.join(["nemesis", "replay", str(directory.path)])
-    directory.write_info(msgspec.structs.replace(directory.read_info(), replay=replay))
-    write_events(directory, simulated.entries)
-    note_end(directory, simulated.trace_hash, simulated.phases)
-    ingest(directory)
-    reports.write(directory, simulated.outcome)
+    with unbroken():  # a run that is half there could neither be judged nor replayed
+        directory = RunDirectory.create(store, info)
+        plans.write(directory.path / plans.FILE_NAME, order.plan)
+        replay = shlex.join(["nemesis", "replay", short(directory.path)])
+        directory.write_info(msgspec.structs.replace(directory.read_info(), replay=replay))
+        write_events(directory, simulated.entries)
+        note_end(directory, simulated.trace_hash, simulated.phases)
+        ingest(directory)
+        reports.write(directory, simulated.outcome)
     return directory
 
 
