@@ -2,10 +2,11 @@
 
 The code under test is unmodified; what it touches of the world is simulated. Read ``loop`` first, then ``node``.
 
-* ``loop``        virtual time, turns of lives, seeded deviations; ``task`` what makes asyncio's sets deterministic
+* ``loop``        virtual time, turns of lives, seeded deviations; ``task`` what makes asyncio's sets deterministic;
+  ``disposal`` the end
 * ``node``        what kill, pause and resume mean for tasks in one thread
 * ``network``     ordered streams between hosts; ``links`` what can be held, delayed and reset; ``transport`` one end,
-  ``server`` a listener
+  ``server`` a listener; ``power`` what peers meet when there is none
 * ``disk``        files with a page cache, torn and lost writes; ``clock`` wall clocks that skew and drift
 * ``zookeeper``   an ensemble with sessions, watches and a transaction log
 * ``codec``       messages that cross by reference instead of being encoded

@@ -33,6 +33,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
+from nemesis.simulation.disposal import dispose
 from nemesis.simulation.node import LIFE, Life
 from nemesis.simulation.randomness import stream
 from nemesis.simulation.task import (
@@ -386,14 +387,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
                 self.bury(task.life)
         if self.network is not None:
             self.network.close()
-        hook, sys.unraisablehook = sys.unraisablehook, _say_nothing
-        try:
-            while self._graves:
-                _dispose(self._graves.pop())
-            if was_broken_off:
-                gc.collect()  # coroutines that only other coroutines held: their errors too are of no interest
-        finally:
-            sys.unraisablehook = hook
+        dispose(self._graves, was_broken_off=was_broken_off)
         super().close()
         self._heap.clear()
         self._runnable.clear()
@@ -443,17 +437,3 @@ def _refuse_options(options: dict[str, Any]) -> None:
     wanted = sorted(name for name, value in options.items() if value is not None)
     if wanted:
         raise NotImplementedError(f"the simulated network has no {', '.join(wanted)}")
-
-
-def _dispose(task: SimulationTask) -> None:
-    task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001 - asyncio sets it so, too
-    try:
-        task.home.run(task.get_coro().close)
-    except KeyboardInterrupt:
-        raise
-    except BaseException:  # noqa: BLE001, S110 - whatever a dead process would have thought of it
-        pass
-
-
-def _say_nothing(_unraisable: object) -> None:
-    """For the moment in which what is left of a run is taken down."""

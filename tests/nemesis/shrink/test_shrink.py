@@ -39,7 +39,7 @@ def order(mutant: str | None) -> SimulationOrder:
 
 @pytest.fixture(scope="module")
 def shrunk() -> Shrunk:
-    """With two runs: one lets nothing strike in place of skipped faults, one leaves out the fault that came too late."""
+    """With two runs: one bars faults in place of skipped ones, one leaves out the fault that came too late."""
     return shrink(order(MUTANT), budget=Budget(runs=2, seconds=250.0))
 
 
