@@ -6,8 +6,10 @@ task's time limit or takes too much memory is replaced; its task is ``Crashed``,
 
 Workers are spawned, not forked, so that each is a fresh interpreter with its own hash seed. Each is replaced
 quietly when it has grown beyond half of its memory limit: what a simulation leaves behind must not add up.
-Workers ignore Ctrl-C, which is the parent's to answer, and end when the parent's end of their pipe is gone. A
-worker's standard error goes to a file, whose end comes with the crash; its last line is part of the reason when the
+Workers never see Ctrl-C, which is the parent's to answer, and end when the parent's end of their pipe is gone. At the
+end they are asked with SIGTERM, which ``nemesis.interrupts.unbroken`` puts off, so that what is being written is whole.
+
+A worker's standard error goes to a file, whose end comes with the crash; its last line is part of the reason when the
 worker dies. A worker that hangs says there where it is before it is ended.
 
 Limits: memory is looked at once a second, so a worker may exceed it for that long. Results travel through a pipe
@@ -25,6 +27,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import monotonic
@@ -33,12 +36,16 @@ from typing import Final, Generic, Self, TypeVar
 
 import psutil
 
+from nemesis.interrupts import unheard_by_children
+
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 LOOK_INTERVAL_S: Final = 1.0
 MEMORY_LIMIT_BYTES: Final = 3 * 2**30
 JOIN_TIMEOUT_S: Final = 5.0
+WRITE_TIMEOUT_S: Final = 20.0
+"""To store a run takes a few seconds."""
 SAY_WHERE: Final = signal.SIGUSR1
 SAY_WHERE_TIMEOUT_S: Final = 0.5
 OUTPUT_KEPT: Final = 8_000
@@ -65,7 +72,7 @@ class Crashed(Generic[Task]):
 
 
 class Pool(Generic[Task, Result]):
-    """Use it as a context manager; leaving it ends every worker at once."""
+    """Use it as a context manager; leaving it ends every worker, those that write as soon as they have written."""
 
     def __init__(
         self,
@@ -93,7 +100,10 @@ class Pool(Generic[Task, Result]):
         trace: TracebackType | None,
     ) -> None:
         for worker in self._workers:
-            worker.end()
+            worker.dismiss()
+        deadline = monotonic() + WRITE_TIMEOUT_S
+        for worker in self._workers:
+            worker.end(patience_s=deadline - monotonic())
         self._workers.clear()
         self._logs.cleanup()
 
@@ -151,7 +161,9 @@ class _Worker(Generic[Task, Result]):
         self._process = _context.Process(
             target=_serve, args=(work, theirs, name), daemon=True, name="nemesis-worker"
         )
-        self._process.start()
+        resource_tracker.ensure_running()  # started with the first worker, it would unblock Ctrl-C
+        with unheard_by_children():
+            self._process.start()
         theirs.close()
         self._task: list[Task] = []
         self.deadline = 0.0
@@ -197,9 +209,16 @@ class _Worker(Generic[Task, Result]):
         except psutil.Error:
             return 0
 
-    def end(self) -> None:
-        """SIGKILL: a worker has nothing to tidy up."""
+    def dismiss(self) -> None:
+        """Ask it to end; it does at once, or when it has written what it is writing."""
         self.is_alive = False
+        self.pipe.close()
+        self._process.terminate()
+
+    def end(self, patience_s: float = 0.0) -> None:
+        """Let it end by itself for so long, then SIGKILL it: a worker has nothing to tidy up."""
+        self.is_alive = False
+        self._process.join(max(0.0, patience_s))
         self._process.kill()
         self._process.join(JOIN_TIMEOUT_S)
         self.pipe.close()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import shlex
+import shutil
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -197,13 +198,17 @@ def store(
     )
     with unbroken():  # a run that is half there could neither be judged nor replayed
         directory = RunDirectory.create(store, info)
-        plans.write(directory.path / plans.FILE_NAME, order.plan)
-        replay = shlex.join(["nemesis", "replay", short(directory.path)])
-        directory.write_info(msgspec.structs.replace(directory.read_info(), replay=replay))
-        write_events(directory, simulated.entries)
-        note_end(directory, simulated.trace_hash, simulated.phases)
-        ingest(directory)
-        reports.write(directory, simulated.outcome)
+        try:
+            plans.write(directory.path / plans.FILE_NAME, order.plan)
+            replay = shlex.join(["nemesis", "replay", short(directory.path)])
+            directory.write_info(msgspec.structs.replace(directory.read_info(), replay=replay))
+            write_events(directory, simulated.entries)
+            note_end(directory, simulated.trace_hash, simulated.phases)
+            ingest(directory)
+            reports.write(directory, simulated.outcome)
+        except BaseException:
+            shutil.rmtree(directory.path, ignore_errors=True)
+            raise
     return directory
 
 

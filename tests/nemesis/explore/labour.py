@@ -6,6 +6,9 @@ import os
 import signal
 import sys
 import threading
+from pathlib import Path
+
+from nemesis.interrupts import unbroken
 
 
 def labour(task: str) -> str:
@@ -27,6 +30,13 @@ def labour(task: str) -> str:
             return str(len(food))
         case ["unpicklable"]:
             return lambda: None  # type: ignore[return-value]
+        case ["write", file]:
+            with unbroken():
+                Path(file).write_text("begun")
+                threading.Event().wait(0.5)
+                Path(file).write_text("whole")
+                threading.Event().wait(0.5)
+            return "written"
         case ["pid"]:
             return str(os.getpid())
     return task.upper()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 
@@ -87,6 +89,33 @@ def test_leaving_the_pool_ends_a_worker_that_is_busy() -> None:
         at_work = [child for child in psutil.Process().children() if is_worker(child)]
         assert len(at_work) == 2
     assert not [child for child in at_work if child.is_running()]
+
+
+def test_what_a_worker_writes_is_whole_when_the_pool_is_left(tmp_path: Path) -> None:
+    file = tmp_path / "run"
+    with Pool(labour, jobs=2, limit_s=60.0) as pool:
+        done = pool.run(iter([f"write {file}", "a", "b", *["word"] * 100_000]))
+        while not file.exists():
+            next(done)
+        at_work = [child for child in psutil.Process().children() if is_worker(child)]
+    assert file.read_text() == "whole"
+    assert not [child for child in at_work if child.is_running()]
+
+
+def test_a_worker_does_not_hear_ctrl_c_even_before_it_works() -> None:
+    """A terminal sends it to every process. Here it comes while the first worker imports."""
+
+    def tasks() -> Iterator[str]:
+        yield "a"
+        while not (starting := [one for one in psutil.Process().children() if is_worker(one)]):
+            pass
+        for worker in starting:
+            worker.send_signal(signal.SIGINT)
+        yield "b"
+
+    with Pool(labour, jobs=2, limit_s=60.0) as pool:
+        done = {one.task: one for one in pool.run(tasks())}
+    assert done == {"a": Finished("a", "A"), "b": Finished("b", "B")}
 
 
 def is_worker(process: psutil.Process) -> bool:
