@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import yaml
@@ -32,6 +32,7 @@ MAX_SEED = 2**63 - 1
 MAX_WEIGHT = 100
 
 Seconds = Annotated[float, Meta(ge=0.0, le=600.0)]
+Latency = Literal["calm", "slow", "spiky"]
 PositiveSeconds = Annotated[float, Meta(gt=0.0, le=600.0)]
 Brokers = Annotated[int, Meta(ge=1, le=MAX_BROKERS)]
 
@@ -79,6 +80,8 @@ class SimulationSettings(_Strict, frozen=True, kw_only=True):
     """Broker properties that take the place of those of the same name."""
     options: dict[str, Any] = {}
     """Of the workload: they take the place of those of the same name."""
+    latency: Latency = "calm"
+    """How the network between the nodes is; ``nemesis.simulation.links`` has the numbers."""
 
 
 class Scenario(_Strict, frozen=True, kw_only=True):
@@ -124,8 +127,11 @@ class Scenario(_Strict, frozen=True, kw_only=True):
 
     @property
     def nodes(self) -> frozenset[str]:
-        """The names of the brokers."""
-        return frozenset(f"broker-{number}" for number in range(1, self.brokers + 1))
+        """The names of the brokers and of the ZooKeeper servers."""
+        counts = {"broker": self.brokers, "zookeeper": self.zookeepers}
+        return frozenset(
+            f"{role}-{number}" for role, count in counts.items() for number in range(1, count + 1)
+        )
 
     def plan_settings(self) -> PlanSettings:
         """Return how plans are drawn from a seed."""

@@ -3,6 +3,8 @@
 * ``base``        what a fault is: aim, apply, undo, verify (start here)
 * ``partition``, ``kill``, ``session``, ``stall``, ``pause``, ``restart``   the faults of every runtime
 * ``power_cut``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own
+* ``connections``   slow links and connections that are reset
+* ``zookeeper``   faults of single members of the ensemble; ``members`` whom they strike
 * ``grudge``      shapes of a partition, pure and seeded
 * ``targets``     symbolic targets, resolved when a fault strikes
 * ``plan``        what strikes when: derived from the seed, or read from a file; ``episodes`` the recipes it draws
@@ -18,6 +20,7 @@ from typing import Final
 
 from nemesis.faults.base import Fault
 from nemesis.faults.clock import ClockSkew
+from nemesis.faults.connections import ResetConnections, SlowLink
 from nemesis.faults.disk import DiskFailure, DiskFull
 from nemesis.faults.kill import Kill, KillController
 from nemesis.faults.partition import Partition
@@ -26,6 +29,7 @@ from nemesis.faults.power_cut import PowerCut
 from nemesis.faults.restart import Restart
 from nemesis.faults.session import ExpireSession
 from nemesis.faults.stall import StallFollower
+from nemesis.faults.zookeeper import KillZookeeper, PartitionZookeeper, PauseZookeeper
 from nemesis.runtimes.base import EVERYWHERE
 
 __all__ = ["DEFAULT_KINDS", "FAULTS", "Fault"]
@@ -45,6 +49,11 @@ FAULTS: Final[Mapping[str, type[Fault]]] = MappingProxyType(
             DiskFull,
             DiskFailure,
             ClockSkew,
+            KillZookeeper,
+            PauseZookeeper,
+            PartitionZookeeper,
+            SlowLink,
+            ResetConnections,
         )
     }
 )

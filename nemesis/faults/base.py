@@ -7,7 +7,8 @@ A fault says what, whom and how long. It is carried out in four steps, driven by
 3. ``undo``: take it back.
 4. ``verify``: see that it is taken back; asked again until it says yes or the run ends.
 
-Overlapping faults do not undo one another: ``LinkBook`` counts how many hold a link, and nodes
+Overlapping faults do not undo one another: ``LinkBook`` counts how many hold a link, ``DelayBook`` adds up by how much
+they slow it down, and nodes
 that a fault has touched are not chosen by another one unless it says so (``shares_target``).
 """
 
@@ -84,6 +85,27 @@ class LinkBook:
         return not (self._holds[Link(a, b)] > 0 or self._holds[Link(b, a)] > 0)
 
 
+class DelayBook:
+    """Slows links down on behalf of several faults, whose delays add up."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._delays_ms: Counter[Link] = Counter()
+
+    async def slow(self, links: frozenset[Link], delay_ms: int) -> None:
+        self._delays_ms.update(dict.fromkeys(links, delay_ms))
+        await self._tell(links)
+
+    async def quicken(self, links: frozenset[Link], delay_ms: int) -> None:
+        self._delays_ms.subtract(dict.fromkeys(links, delay_ms))
+        await self._tell(links)
+
+    async def _tell(self, links: frozenset[Link]) -> None:
+        for delay_ms in sorted({self._delays_ms[link] for link in links}):
+            same = frozenset(link for link in links if self._delays_ms[link] == delay_ms)
+            await self._runtime.delay(same, delay_ms=delay_ms)
+
+
 @dataclass(slots=True)
 class Place:
     """What faults act on: the runtime, ZooKeeper as the harness sees it, and who is touched already."""
@@ -91,6 +113,7 @@ class Place:
     runtime: Runtime
     view: ClusterView
     links: LinkBook
+    delays: DelayBook
     touched: Counter[str] = field(default_factory=Counter)
     """How many faults in force have chosen a node."""
     stopped: set[str] = field(default_factory=set)
@@ -98,7 +121,7 @@ class Place:
 
     @classmethod
     def of(cls, runtime: Runtime, view: ClusterView) -> Self:
-        return cls(runtime=runtime, view=view, links=LinkBook(runtime))
+        return cls(runtime=runtime, view=view, links=LinkBook(runtime), delays=DelayBook(runtime))
 
     def can_answer(self, node: str) -> bool:
         """Whether a probe of this node would be answered but for the links."""

@@ -15,6 +15,7 @@ other end restarts), nothing could be measured: the target is unresolved, and as
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from random import Random
 from typing import Any, ClassVar, Literal, Self
 
@@ -80,16 +81,17 @@ class Partition(Fault, frozen=True, kw_only=True):
 
     def check(self, nodes: frozenset[str]) -> None:
         targets.check(self.target, nodes)
+        brokers = sorted(node for node in nodes if node.startswith("broker-"))
         found = self.grudge(
-            min(nodes),
-            brokers=sorted(nodes),
+            brokers[0],
+            brokers=brokers,
             zookeepers=["zookeeper"],
             clients=["client"],
             rng=Random(0),
         )
         if not grudge.links(found):
             raise UsageError(
-                f"partition of shape {self.shape!r} cuts nothing in a cluster of {len(nodes)} brokers: "
+                f"partition of shape {self.shape!r} cuts nothing in a cluster of {len(brokers)} brokers: "
                 "choose another shape or raise --brokers"
             )
 
@@ -103,7 +105,7 @@ class Partition(Fault, frozen=True, kw_only=True):
             clients=runtime.clients,
             rng=rng,
         )
-        strike = PartitionStrike(self, place, victim, found)
+        strike = PartitionStrike(self.shape, place, victim, found)
         if not strike.pairs():
             raise TargetUnresolved(f"no probe can cross what {self.shape} around {victim} cuts")
         return strike
@@ -142,13 +144,13 @@ class Partition(Fault, frozen=True, kw_only=True):
 class PartitionStrike:
     """One partition that has found its victim."""
 
-    def __init__(self, fault: Partition, place: Place, victim: str, found: Grudge) -> None:
+    def __init__(self, shape: str, place: Place, victim: str, found: Grudge) -> None:
         self._place = place
         self._links = grudge.links(found)
         self._is_held = False
         self.targets = [victim]
         self.intent: dict[str, Any] = {
-            "shape": fault.shape,
+            "shape": shape,
             "grudge": {node: sorted(deaf) for node, deaf in found.items()},
         }
 
@@ -196,14 +198,21 @@ class PartitionStrike:
 
     def pairs(self) -> list[tuple[str, str]]:
         """What can be probed at this moment: both ends answer and no rule of another fault is in the way."""
-        pairs = sorted({_probe_pair(link) for link in self._links})
-        return [
-            (a, b)
-            for a, b in pairs
-            if self._place.can_answer(a)
-            and self._place.can_answer(b)
-            and (self._is_held or self._place.links.is_pair_open(a, b))
-        ]
+        return open_pairs(self._links, self._place, is_held=self._is_held)
+
+
+def open_pairs(
+    links: Iterable[Link], place: Place, *, is_held: bool = False
+) -> list[tuple[str, str]]:
+    """Return the pairs of nodes whose probes would be answered but for these links, when we hold them ourselves."""
+    pairs = sorted({_probe_pair(link) for link in links})
+    return [
+        (a, b)
+        for a, b in pairs
+        if place.can_answer(a)
+        and place.can_answer(b)
+        and (is_held or place.links.is_pair_open(a, b))
+    ]
 
 
 def _probe_pair(link: Link) -> tuple[str, str]:

@@ -29,6 +29,10 @@ class Capability(StrEnum):
     POWER_CUT = "power-cut"
     DISK = "disk"
     CLOCK = "clock"
+    ZOOKEEPER = "zookeeper"
+    """Members of an ensemble can be killed, paused, cut off, and looked at one by one."""
+    SLOW = "slow"
+    RESET = "reset"
 
 
 EVERYWHERE = frozenset(
@@ -41,7 +45,7 @@ EVERYWHERE = frozenset(
         Capability.STALL,
     }
 )
-"""What every runtime can do. The rest needs a node whose power, disk and clock are its own."""
+"""What every runtime can do. The rest needs nodes with power, disk, clock and network of their own, or an ensemble."""
 
 
 class FaultUnsupported(Exception):
@@ -72,6 +76,18 @@ class LinkCounters:
 
     forwarded_bytes: int
     held_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperMember:
+    """What a member of the ensemble says of itself, as ``srvr`` and ``cons`` of a real one do."""
+
+    mode: str
+    """``leader``, ``follower`` or ``standalone``."""
+    epoch: int
+    """Of the leader that it follows, or its own when it leads. A leader that was cut off believes in an older one."""
+    sessions: tuple[int, ...]
+    """Those that are connected to it, in order."""
 
 
 class Runtime(Protocol):
@@ -162,12 +178,21 @@ class Runtime(Protocol):
         ``{"offset_ms": ..., "drift": ...}``.
         """
 
+    async def zookeeper_members(self) -> dict[str, ZooKeeperMember]:
+        """Return what the members of the ensemble say that answer and serve clients; the others are left out."""
+
+    async def delay(self, links: frozenset[Link], *, delay_ms: int) -> None:
+        """Let what is sent on these directions from now on take so much longer; 0 ends it."""
+
+    async def reset(self, links: frozenset[Link]) -> int:
+        """Reset the connections between these nodes; returns how many there were."""
+
     async def collect(self) -> None:
         """Bring traces, logs and ZooKeeper's transaction log to the run's record, once the cluster is stopped."""
 
 
 class SharedMachine:
-    """The part of a runtime whose nodes share power, disk and clock with the harness: it refuses to touch them."""
+    """The part of a runtime whose nodes share a machine with the harness: it refuses to touch what belongs to both."""
 
     name: str
 
@@ -185,6 +210,15 @@ class SharedMachine:
 
     async def skew_clock(self, node: str, *, offset_ms: int, drift: float) -> dict[str, Any]:
         raise self._unsupported(f"set the clock of {node} off by {offset_ms} ms and {drift:g}")
+
+    async def zookeeper_members(self) -> dict[str, ZooKeeperMember]:
+        raise self._unsupported("tell the members of an ensemble apart")
+
+    async def delay(self, links: frozenset[Link], *, delay_ms: int) -> None:
+        raise self._unsupported(f"slow {len(links)} links down by {delay_ms} ms")
+
+    async def reset(self, links: frozenset[Link]) -> int:
+        raise self._unsupported(f"reset connections on {len(links)} links")
 
     def _unsupported(self, what: str) -> FaultUnsupported:
         return FaultUnsupported(f"the runtime {self.name} cannot {what}")

@@ -12,12 +12,13 @@ The meaning is that of the proxy of the local runtime (``nemesis.runtimes.local.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextvars import Context
 from dataclasses import dataclass, field
 from enum import Enum
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Protocol
 
 from nemesis.runtimes.base import Link, LinkCounters
 from nemesis.runtimes.frame_scanner import NO_KEYS, FrameScanner
@@ -69,6 +70,16 @@ class Latency:
             return latency_s if drawn >= spike_rate else latency_s + spike_s * drawn / spike_rate
 
         return sample
+
+
+LATENCIES: Final[Mapping[str, Latency]] = MappingProxyType(
+    {
+        "calm": Latency(),
+        "slow": Latency(lowest_s=2e-3, highest_s=20e-3, spike_rate=0.002, spike_s=50e-3),
+        "spiky": Latency(spike_rate=0.03, spike_s=100e-3),
+    }
+)
+"""Networks that a scenario can ask for: a rack, a pair of regions, a rack with queues that are full now and then."""
 
 
 @dataclass(slots=True, eq=False)

@@ -36,6 +36,7 @@ from nemesis.progress import Status
 from nemesis.run import Run
 from nemesis.runtimes.simulation.runtime import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.guard import real_world_forbidden
+from nemesis.simulation.links import LATENCIES
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.memory_record import Entry, MemoryRecord
 from nemesis.simulation.node_logs import NodeLogs, node_logs
@@ -223,6 +224,7 @@ def runtime_config(order: SimulationOrder) -> SimulationRuntimeConfig:
         zookeeper_tick_time_ms=scenario.zookeeper.tick_time_ms,
         seed=order.seed,
         target=scenario.target,
+        latency=LATENCIES[scenario.simulation.latency],
         real_codec=order.real_codec,
         strike_within_actions=STRIKE_WITHIN_ACTIONS if order.deviation_rate else 0,
     )

@@ -23,12 +23,14 @@ from nemesis.runtimes.base import (
     LinkCounters,
     NodeExited,
     RuntimeFailure,
+    ZooKeeperMember,
 )
 from nemesis.runtimes.simulation.addresses import HARNESS_HOST, address_of, host_of, names
 from nemesis.runtimes.simulation.broker import SimulatedBroker
 from nemesis.simulation.clock import EPOCH_MS, SimulatedWallClock
 from nemesis.simulation.codec import ByReferenceCodec
 from nemesis.simulation.disk import SimulatedDisk
+from nemesis.simulation.links import Latency
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
 from nemesis.simulation.network import Network
@@ -63,6 +65,7 @@ class SimulationRuntimeConfig:
     zookeeper_tick_time_ms: int = 500
     seed: int = 0
     target: str = TARGET
+    latency: Latency = field(default_factory=Latency)
     real_codec: bool = False
     """Whether messages are encoded, as on a real network; otherwise they cross by reference."""
     strike_within_actions: int = 0
@@ -105,7 +108,7 @@ class SimulationRuntime:
     ) -> None:
         self._config = config
         self._record = record
-        self._network = Network(loop, stream(config.seed, "network"))
+        self._network = Network(loop, stream(config.seed, "network"), config.latency)
         self._power = stream(config.seed, "power")
         self._moments = stream(config.seed, "moments")
         self._network.register(HARNESS_HOST, "harness")
@@ -265,6 +268,22 @@ class SimulationRuntime:
         clock.skew(offset_ms)
         clock.drift(drift)
         return {"offset_ms": clock.offset_ms, "drift": clock.rate}
+
+    async def zookeeper_members(self) -> dict[str, ZooKeeperMember]:
+        """Return what the members say that serve clients and are neither dead nor paused."""
+        return {
+            node: member
+            for node, member in self._ensemble.members().items()
+            if (life := self._nodes[node].life) is not None and not life.is_stopped
+        }
+
+    async def delay(self, links: frozenset[Link], *, delay_ms: int) -> None:
+        """Let what is sent on these directions from now on take so much longer; 0 ends it."""
+        self._network.delay(links, delay_ms / 1000)
+
+    async def reset(self, links: frozenset[Link]) -> int:
+        """Reset the connections between these nodes; returns how many there were."""
+        return self._network.reset(links)
 
     async def collect(self) -> None:
         """Put ZooKeeper's committed transactions into the record."""

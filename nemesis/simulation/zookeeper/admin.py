@@ -1,6 +1,8 @@
 """The harness's own way to the simulated ZooKeeper: to look, to watch, to end somebody's session.
 
-It speaks as a client from outside of the system, so it is past every link rule and belongs to no node. Sessions are
+It speaks as a client from outside of the system, so it is past every link rule and belongs to no node. A member that is
+paused, or cut off from its leader, would tell it nothing or what was true long ago: it leaves such a member and reads
+from another one. Sessions are
 ended as on a real ensemble (``nemesis.session_takeover``): attach to the session, close it; the owner's connection
 goes, and a member tells it that the session is over when it comes back.
 """
@@ -32,6 +34,9 @@ SESSION_TIMEOUT_MS: Final = 20_000
 CALL_TIMEOUT_S: Final = 20.0
 CONNECT_TIMEOUT_S: Final = 30.0
 ATTACH_TIMEOUT_S: Final = 3.0
+READ_TIMEOUT_S: Final = 1.0
+LAG_S: Final = 0.1
+"""What was committed that long ago is known to every member that hears its leader."""
 ATTEMPTS: Final = 20
 PAUSE_S: Final = 0.05
 _T = TypeVar("_T")
@@ -48,6 +53,7 @@ class SimulatedZooKeeperAdmin:
         source_host: str | None = None,
     ) -> None:
         """``source_host`` is an address that no link rule knows; None is the loop's own."""
+        self._ensemble = ensemble
         self._hosts = ensemble.connect_string
         self._source_host = source_host
         self._client = SimulatedZooKeeperClient(
@@ -135,17 +141,31 @@ class SimulatedZooKeeperAdmin:
         return not any(outcome.error for outcome in reply.outcomes)
 
     async def _patiently(self, read: Callable[[], Awaitable[_T]]) -> _T:
-        """Ask again whenever the connection is lost; raises ``HarnessError`` in the end."""
+        """Ask again whenever the connection is lost or the member lags; raises ``HarnessError`` in the end."""
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
                 while True:
                     self._changed.clear()
                     try:
-                        return await read()
+                        async with asyncio.timeout(READ_TIMEOUT_S):
+                            if not self._is_late():
+                                return await read()
                     except (ConnectionLossError, SessionExpiredError):
                         await self._changed.wait()
+                        continue
+                    except TimeoutError:
+                        pass  # nobody there
+                    self._client.leave()
+                    await self._changed.wait()
         except TimeoutError:
             raise HarnessError("the simulated ZooKeeper does not answer the harness") from None
+
+    def _is_late(self) -> bool:
+        """Whether the member that is read from does not know what others do."""
+        address = self._client.address
+        return address is not None and self._ensemble.has_news_for(
+            f"{address[0]}:{address[1]}", age_s=LAG_S
+        )
 
     def _on_state(self, state: SessionState) -> None:
         if state is SessionState.CONNECTED:

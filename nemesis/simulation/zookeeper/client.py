@@ -94,6 +94,7 @@ class SimulatedZooKeeperClient:
         self._last_zxid = 0
         self._closed = False
         self._channel: Channel | None = None
+        self._address: tuple[str, int] | None = None
         self._task: asyncio.Task[None] | None = None
         self._expiry: asyncio.Task[None] | None = None
         self._connected = asyncio.Event()
@@ -120,6 +121,17 @@ class SimulatedZooKeeperClient:
         """Connect; returns once the first session exists, however long that takes."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="zookeeper-client")
         await self._connected.wait()
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """The member that it is connected to."""
+        return None if self._channel is None else self._address
+
+    def leave(self) -> None:
+        """Give the present connection up; the next member is tried, and the session goes on there."""
+        if (channel := self._channel) is not None:
+            channel.abort()
+            self._lost(channel)
 
     async def close(self) -> None:
         """End the session: its ephemeral znodes go at once if ZooKeeper can be reached, else when it times out."""
@@ -265,6 +277,7 @@ class SimulatedZooKeeperClient:
             channel.close()
             await self._expire()
         else:
+            self._address = address
             self._attach(channel, answer)
             await self._disconnected.wait()
 
@@ -384,10 +397,9 @@ class SimulatedZooKeeperClient:
     def _break_silence(self) -> None:
         now = asyncio.get_running_loop().time()
         channel = self._channel
-        assert channel is not None
+        assert channel is not None, "pings end with the connection"
         if self._pinged_at is not None and self._heard_at <= self._pinged_at:
-            channel.abort()
-            self._lost(channel)
+            self.leave()
         elif now < self._sent_at + self._pause_s:
             self._set_timer()
         else:

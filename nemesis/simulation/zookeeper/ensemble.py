@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from history.zookeeper_log import Transaction
+from nemesis.runtimes.base import ZooKeeperMember
 from nemesis.simulation.clock import EPOCH_MS
 from nemesis.simulation.zookeeper.channel import FROM_MEMBER, Channel, ask, dial
 from nemesis.simulation.zookeeper.leading import Leading
@@ -35,6 +36,7 @@ class SimulatedEnsemble:
         self.settings = settings or EnsembleSettings(tick_time_ms=tick_time_ms)
         self._wall_clock = wall_clock or _virtual_wall_clock
         self._numbers = {node: number for number, node in enumerate(addresses, start=1)}
+        self._by_address = {addresses[node]: number for node, number in self._numbers.items()}
         self._places = {number: _place(addresses[node]) for node, number in self._numbers.items()}
         self._disks = {number: MemberDisk() for number in self._places}
         self._rngs = {number: Random(rng.getrandbits(64)) for number in self._places}
@@ -69,6 +71,21 @@ class SimulatedEnsemble:
             and member.role.is_serving
         ]
 
+    def members(self) -> dict[str, ZooKeeperMember]:
+        """Return what those say that serve clients, or believe so; one that was killed may be among them."""
+        return {
+            node: ZooKeeperMember(_mode(member), member.disk.current_epoch, member.service.sessions)
+            for node, number in self._numbers.items()
+            if (member := self._members.get(number)) is not None
+            and member.role is not None
+            and member.role.is_serving
+        }
+
+    def has_news_for(self, address: str, *, age_s: float) -> bool:
+        """Whether a member, named by the ``host:port`` for clients, lacks what was committed that long ago."""
+        member = self._members.get(self._by_address[address])
+        return member is not None and self._committed.has_news_for(member.applied, age_s)
+
     async def probe(self, node: str, *, source_host: str | None, timeout_s: float) -> bool:
         """Whether the member's process answers a call from this host in time, be it serving clients or not."""
         place = self._places[self._numbers[node]]
@@ -90,6 +107,12 @@ class SimulatedEnsemble:
 def _place(address: str) -> Place:
     host, _, port = address.rpartition(":")
     return Place(host, int(port), int(port) + PEER_PORT_OFFSET)
+
+
+def _mode(member: Member) -> str:
+    if not member.peers:
+        return "standalone"
+    return "leader" if isinstance(member.role, Leading) else "follower"
 
 
 def _virtual_wall_clock() -> int:

@@ -7,6 +7,7 @@ comparing positions compares (epoch, zxid) as ZooKeeper's election does.
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -71,13 +72,21 @@ class CommittedLog:
 
     def __init__(self) -> None:
         self.transactions: list[Transaction] = []
+        self._times: list[float] = []
 
     def observe(self, index: int, transaction: Transaction) -> None:
         """A member applies its ``index``-th transaction. Raises AssertionError when another one applied another."""
         if index == len(self.transactions):
             self.transactions.append(transaction)
+            self._times.append(asyncio.get_running_loop().time())
             return
         known = self.transactions[index]
         assert known.zxid == transaction.zxid, (
             f"the simulated ensemble disagrees with itself: number {index} is {known.zxid:#x} and {transaction.zxid:#x}"
         )
+
+    def has_news_for(self, applied: int, age_s: float) -> bool:
+        """Whether a member that has applied so many lacks one that is older than ``age_s``."""
+        if applied >= len(self._times):
+            return False
+        return asyncio.get_running_loop().time() - self._times[applied] > age_s

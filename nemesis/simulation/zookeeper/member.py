@@ -130,6 +130,11 @@ class Member:
             for channel in self._inbound:
                 channel.close()
 
+    @property
+    def applied(self) -> int:
+        """How many transactions its tree shows."""
+        return self._applied
+
     # Roles
 
     def look(self) -> None:

@@ -104,6 +104,11 @@ class ClientService:
         self._arriving: dict[int, tuple[_Connection, int, int]] = {}
         """Connections whose session is being opened or revalidated: the session and its time-out."""
 
+    @property
+    def sessions(self) -> tuple[int, ...]:
+        """The sessions that are connected here, in order."""
+        return tuple(sorted(self._by_session))
+
     def serve(self, quorum: Quorum | None) -> None:
         """Take a new way to the leader. The clients of the former one are sent away."""
         self._quorum = quorum

@@ -103,7 +103,7 @@ def conduct(plan: Sequence[PlannedFault], *, end_s: float = 0.3) -> list[dict[st
 
     async def run() -> None:
         runtime = cast("Runtime", RecordingRuntime())
-        place = Place(runtime=runtime, view=cast("Any", None), links=LinkBook(runtime))
+        place = Place.of(runtime, cast("Any", None))
         chief = Conductor(place, recorder, plan=plan, settings=SETTINGS, seed=1)
         start = asyncio.get_running_loop().time()
         await chief.conduct(start=start, end_s=end_s, undo_timeout_s=0.1)

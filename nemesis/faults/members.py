@@ -1,0 +1,80 @@
+"""Members of the ZooKeeper ensemble as targets.
+
+``leader``, ``follower``, ``one``, ``minority``, ``majority``, ``zookeeper-2``.
+
+Roles are asked for when the fault strikes. A member that does not serve clients at that moment is not chosen.
+
+Faults together leave a quorum alone: without one nothing happens in ZooKeeper, no session ends, no controller is
+elected, and a run that stays there tests nothing. ``majority`` breaks that rule on purpose, alone and for a short time
+(``MAX_OUTAGE_S``): long enough that every broker loses its connection and knows that it may be a zombie, short enough
+that the harness, which sees the cluster through ZooKeeper, does not give up, and that most of a run is left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from nemesis.errors import UsageError
+from nemesis.faults.base import Place, TargetUnresolved
+from nemesis.runtimes.base import ZooKeeperMember
+
+ALLOWED = "leader, follower, one, minority, majority, zookeeper-N"
+MAJORITY = "majority"
+MAX_OUTAGE_S = 4.0
+"""Twice the session time-out of our scenarios, a fifth of the patience of the harness."""
+_PLAIN = frozenset({"leader", "follower", "one", "minority", MAJORITY})
+_MEMBER = re.compile(r"zookeeper-\d+")
+
+
+def check(text: str, nodes: frozenset[str], *, duration_s: float) -> None:
+    """Raise ``UsageError`` when the text is no target, names a member that is not there, or strikes for too long."""
+    if text not in _PLAIN and not _MEMBER.fullmatch(text):
+        raise UsageError(f"unknown ZooKeeper target {text!r}: allowed are {ALLOWED}")
+    if _MEMBER.fullmatch(text) and text not in nodes:
+        members = ", ".join(sorted(node for node in nodes if _MEMBER.fullmatch(node)))
+        raise UsageError(f"unknown ZooKeeper target {text!r}: this cluster has {members}")
+    if text == MAJORITY and duration_s > MAX_OUTAGE_S:
+        raise UsageError(
+            f"a majority of ZooKeeper may be struck for {MAX_OUTAGE_S:g} s at most, not for {duration_s:g} s"
+        )
+
+
+async def resolve(text: str, place: Place, rng: Random) -> dict[str, ZooKeeperMember]:
+    """Return the members that the target stands for at this moment; raises ``TargetUnresolved``."""
+    members = await place.runtime.zookeeper_members()
+    free = {node: members[node] for node in sorted(members) if not place.touched[node]}
+    chosen = choose(text, free=free, ensemble=place.runtime.zookeepers, rng=rng)
+    return {node: free[node] for node in chosen}
+
+
+def choose(
+    text: str, *, free: Mapping[str, ZooKeeperMember], ensemble: Sequence[str], rng: Random
+) -> list[str]:
+    """Return the members that the target stands for, out of ``free``; raises ``TargetUnresolved``."""
+    minority = (len(ensemble) - 1) // 2
+    if text == MAJORITY:
+        if len(free) < len(ensemble):
+            raise TargetUnresolved("not all of ZooKeeper is unharmed")
+        return sorted(rng.sample(sorted(free), len(ensemble) // 2 + 1))
+    can_be_spared = len(free) - (len(ensemble) - minority)
+    wanted = minority if text == "minority" else 1
+    if wanted < 1 or can_be_spared < wanted:
+        raise TargetUnresolved("ZooKeeper would be left without a quorum of unharmed members")
+    candidates = _candidates(text, free)
+    if len(candidates) < wanted:
+        raise TargetUnresolved(f"no untouched ZooKeeper server was found that is {text}")
+    return sorted(rng.sample(candidates, wanted))
+
+
+def _candidates(text: str, free: Mapping[str, ZooKeeperMember]) -> list[str]:
+    nodes = sorted(free)
+    if text == "follower":
+        return [node for node in nodes if free[node].mode == "follower"]
+    if text == "leader":
+        leaders = [node for node in nodes if free[node].mode == "leader"]
+        return sorted(leaders, key=lambda node: free[node].epoch)[-1:]
+    if _MEMBER.fullmatch(text):
+        return [text] if text in free else []
+    return nodes

@@ -1,0 +1,195 @@
+"""``kill-zookeeper``, ``pause-zookeeper``, ``partition-zookeeper``: members of the ensemble, one by one.
+
+What the other faults cannot reach: elections in ZooKeeper, followers that lag, sessions that move to another member.
+Carried out as the faults of brokers of the same kind, but the proof of the heal asks more: every member that was struck
+serves clients again, under the present leader. With it the history is told how many sessions have moved meanwhile.
+
+Whom they strike, and why ZooKeeper keeps its quorum: see ``members``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from random import Random
+from typing import Any, ClassVar, Literal, Self, get_args
+
+from nemesis.errors import UsageError
+from nemesis.faults import grudge, members
+from nemesis.faults.base import DrawRange, Fault, Measured, Place, Strike, TargetUnresolved
+from nemesis.faults.cluster_view import ClusterSnapshot
+from nemesis.faults.grudge import Grudge
+from nemesis.faults.kill import KillStrike
+from nemesis.faults.partition import Direction, PartitionStrike
+from nemesis.faults.pause import PauseStrike
+from nemesis.faults.targets import node_of
+from nemesis.runtimes.base import Capability, ZooKeeperMember
+
+MembersShape = Literal["from-members", "from-brokers", "from-one-broker", "from-all"]
+MEMBERS_SHAPES: tuple[MembersShape, ...] = get_args(MembersShape)
+
+
+class KillZookeeper(Fault, frozen=True, kw_only=True):
+    """Kill members and start them again on their data after ``duration_s``."""
+
+    name: ClassVar[str] = "kill-zookeeper"
+    summary: ClassVar[str] = (
+        "kill members of the ZooKeeper ensemble with SIGKILL and start them again later (simulation)"
+    )
+    capability: ClassVar[Capability] = Capability.ZOOKEEPER
+
+    target: str = "leader"
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        target = rng.choice(["leader", "leader", "follower", "minority", members.MAJORITY])
+        return cls(target=target, duration_s=_duration_s(rng, durations, target))
+
+    def check(self, nodes: frozenset[str]) -> None:
+        members.check(self.target, nodes, duration_s=self.duration_s)
+
+    async def aim(self, place: Place, rng: Random) -> MemberStrike:
+        victims = await members.resolve(self.target, place, rng)
+        return MemberStrike(place, victims, KillStrike(place, sorted(victims)))
+
+
+class PauseZookeeper(KillZookeeper, frozen=True, kw_only=True):
+    """Stop members for ``duration_s``."""
+
+    name: ClassVar[str] = "pause-zookeeper"
+    summary: ClassVar[str] = (
+        "stop members of the ZooKeeper ensemble with SIGSTOP and let them go on later (simulation)"
+    )
+
+    async def aim(self, place: Place, rng: Random) -> MemberStrike:
+        victims = await members.resolve(self.target, place, rng)
+        return MemberStrike(place, victims, PauseStrike(place, sorted(victims)))
+
+
+class PartitionZookeeper(Fault, frozen=True, kw_only=True):
+    """Hold the bytes between one member and others for ``duration_s``. ``direction`` is seen from the member.
+
+    ``from-members`` leaves its clients with a member that falls behind and sends them away; ``from-brokers`` makes them
+    move; ``from-one-broker`` makes one of them move; ``from-all`` is both of the first two.
+    """
+
+    name: ClassVar[str] = "partition-zookeeper"
+    summary: ClassVar[str] = (
+        "hold the bytes between a member of the ZooKeeper ensemble and others: from-members, from-brokers, "
+        "from-one-broker, from-all (simulation)"
+    )
+    capability: ClassVar[Capability] = Capability.ZOOKEEPER
+
+    shape: MembersShape
+    target: str = "leader"
+    direction: Direction = "both"
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        return cls(
+            shape=rng.choice(MEMBERS_SHAPES),
+            target=rng.choice(["leader", "follower", "one"]),
+            direction=rng.choice(["both", "both", "deaf", "mute"]),
+            duration_s=durations.draw(rng),
+        )
+
+    def check(self, nodes: frozenset[str]) -> None:
+        members.check(self.target, nodes, duration_s=self.duration_s)
+        if self.target in ("minority", members.MAJORITY):
+            raise UsageError(f"{self.name} strikes one member, not a {self.target}")
+
+    async def aim(self, place: Place, rng: Random) -> MemberStrike:
+        snapshot = await place.view.snapshot()
+        victims = await members.resolve(self.target, place, rng)
+        ((victim, member),) = victims.items()
+        found = self.grudge(victim, self._others(victim, member, snapshot, place, rng))
+        strike = PartitionStrike(self.shape, place, victim, found)
+        if not strike.pairs():
+            raise TargetUnresolved(f"no probe can cross what {self.shape} around {victim} cuts")
+        return MemberStrike(place, victims, strike)
+
+    def grudge(self, victim: str, others: list[str]) -> Grudge:
+        """Return who no longer hears whom."""
+        if self.direction == "deaf":
+            return grudge.deaf(victim, others)
+        if self.direction == "mute":
+            return grudge.mute(victim, others)
+        return grudge.between([victim], others)
+
+    def _others(
+        self,
+        victim: str,
+        member: ZooKeeperMember,
+        snapshot: ClusterSnapshot,
+        place: Place,
+        rng: Random,
+    ) -> list[str]:
+        """From whom the member is cut; of brokers one that is connected to it, if there is any."""
+        brokers = place.runtime.brokers
+        peers = [node for node in place.runtime.zookeepers if node != victim]
+        if self.shape == "from-members":
+            return peers
+        if self.shape == "from-brokers":
+            return brokers
+        if self.shape == "from-all":
+            return brokers + peers
+        connected = [
+            node_of(broker.broker_id)
+            for broker in snapshot.brokers.values()
+            if broker.session in member.sessions
+        ]
+        return [rng.choice(sorted(connected) or brokers)]
+
+
+class MemberStrike:
+    """A strike on members of the ensemble, carried out by another one; sees what became of roles and sessions."""
+
+    def __init__(
+        self, place: Place, victims: Mapping[str, ZooKeeperMember], strike: Strike
+    ) -> None:
+        self._place = place
+        self._strike = strike
+        self._before: Mapping[str, ZooKeeperMember] = {}
+        self.targets = strike.targets
+        self.intent: dict[str, Any] = strike.intent | {
+            "modes": {node: member.mode for node, member in victims.items()}
+        }
+
+    async def apply(self) -> Measured:
+        self._before = await self._place.runtime.zookeeper_members()
+        return await self._strike.apply()
+
+    async def undo(self) -> None:
+        await self._strike.undo()
+
+    async def verify(self) -> Measured:
+        undone = await self._strike.verify()
+        now = await self._place.runtime.zookeeper_members()
+        epoch = max((member.epoch for member in now.values()), default=0)
+        is_back = all(node in now and now[node].epoch == epoch for node in self.targets)
+        return replace(
+            undone,
+            is_effective=undone.is_effective and is_back,
+            detail=undone.detail
+            | {
+                "modes": {node: now[node].mode for node in self.targets if node in now},
+                "moved_sessions": moved_sessions(self._before, now),
+            },
+        )
+
+
+def moved_sessions(
+    before: Mapping[str, ZooKeeperMember], now: Mapping[str, ZooKeeperMember]
+) -> int:
+    """Return how many sessions are at another member than before."""
+    former = {session: node for node, member in before.items() for session in member.sessions}
+    return sum(
+        former.get(session, node) != node
+        for node, member in now.items()
+        for session in member.sessions
+    )
+
+
+def _duration_s(rng: Random, durations: DrawRange, target: str) -> float:
+    drawn = durations.draw(rng)
+    return min(drawn, members.MAX_OUTAGE_S) if target == members.MAJORITY else drawn

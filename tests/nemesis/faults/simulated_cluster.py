@@ -1,0 +1,58 @@
+"""A simulated cluster of three brokers and three ZooKeeper servers, for faults to strike."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from random import Random
+from typing import Any
+
+from nemesis.faults.base import Fault, Place, Strike
+from nemesis.faults.cluster_view import ClusterView
+from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
+from nemesis.simulation.loop import Schedule, SimulationLoop
+from nemesis.simulation.memory_record import MemoryRecord
+
+BROKER_PROPERTIES = {"zookeeper.session.timeout.ms": 2000}
+
+
+def in_cluster(test: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
+    """Run a test on virtual time against a cluster that is up."""
+    loop = SimulationLoop(Schedule(1, 0.0))
+    config = SimulationRuntimeConfig(
+        broker_count=3, client_count=1, broker_properties=BROKER_PROPERTIES, seed=1
+    )
+    runtime = SimulationRuntime(config, loop, MemoryRecord(loop.clock_ns))
+
+    async def scene() -> None:
+        await runtime.start()
+        async with runtime.zookeeper_admin() as zookeeper:
+            view = ClusterView(zookeeper)
+            while len((await view.snapshot()).brokers) < len(runtime.brokers):
+                await asyncio.sleep(0.1)
+            await test(Place.of(runtime, view))
+        await runtime.stop()
+
+    try:
+        loop.run_until_complete(scene())
+    finally:
+        loop.close()
+
+
+async def struck(fault: Fault, place: Place, *, seed: int = 1) -> Strike:
+    """Aim and apply; the effect is measured, and not taken for healed."""
+    strike = await fault.aim(place, Random(seed))
+    place.touched.update(strike.targets)
+    applied = await strike.apply()
+    assert applied.is_effective, applied
+    return strike
+
+
+async def healed(strike: Strike, place: Place, *, within_s: float = 10.0) -> dict[str, Any]:
+    """Undo and ask until it is verified; return what was seen."""
+    await strike.undo()
+    place.touched.subtract(strike.targets)
+    async with asyncio.timeout(within_s):
+        while not (verified := await strike.verify()).is_effective:
+            await asyncio.sleep(0.25)
+    return verified.detail

@@ -1,0 +1,108 @@
+"""Links that are slow, and connections that are reset."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from nemesis.faults.base import DelayBook, DrawRange, Fault, Place
+from nemesis.faults.connections import ResetConnections, SlowLink
+from nemesis.faults.partition import Partition
+from nemesis.runtimes.base import EVERYWHERE, Link
+from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
+
+NODES = frozenset({"broker-1", "broker-2", "broker-3"})
+
+
+@pytest.mark.parametrize("peers", ["brokers", "clients", "zookeeper", "all"])
+def test_a_slow_link_is_measured_and_is_fast_again(peers: Any) -> None:
+    async def test(place: Place) -> None:
+        fault = SlowLink(target="broker-1", peers=peers, delay_ms=100)
+        strike = await struck(fault, place)
+        assert not (await strike.verify()).is_effective
+        detail = await healed(strike, place)
+        assert all(0 < took_ms < 100 for took_ms in detail["round_trips_ms"].values())
+
+    in_cluster(test)
+
+
+def test_delays_add_up_and_each_fault_takes_back_its_own() -> None:
+    async def test(place: Place) -> None:
+        one = await struck(SlowLink(target="broker-1", delay_ms=60), place)
+        other = await struck(SlowLink(target="broker-2", delay_ms=200), place)
+        loop = asyncio.get_running_loop()
+
+        async def took_s() -> float:
+            begin = loop.time()
+            assert await place.runtime.probe("broker-1", "broker-2", timeout_s=3.0)
+            return loop.time() - begin
+
+        assert await took_s() > 2 * 0.26
+        await other.undo()
+        assert 2 * 0.06 < await took_s() < 2 * 0.2
+        await healed(one, place)
+        assert await took_s() < 0.06
+
+    in_cluster(test)
+
+
+def test_the_book_tells_the_sum_of_each_link() -> None:
+    told: dict[Link, int] = {}
+
+    class Links:
+        async def delay(self, links: frozenset[Link], *, delay_ms: int) -> None:
+            told.update(dict.fromkeys(links, delay_ms))
+
+    async def test() -> None:
+        book = DelayBook(cast("Any", Links()))
+        a, b = Link("a", "b"), Link("b", "a")
+        await book.slow(frozenset({a, b}), 100)
+        await book.slow(frozenset({a}), 30)
+        assert told == {a: 130, b: 100}
+        await book.quicken(frozenset({a, b}), 100)
+        assert told == {a: 30, b: 0}
+        await book.quicken(frozenset({a}), 30)
+        assert told == {a: 0, b: 0}
+
+    asyncio.run(test())
+
+
+def test_connections_that_are_reset_are_made_again_and_no_session_ends() -> None:
+    async def test(place: Place) -> None:
+        sessions = await place.view.sessions()
+        strike = await struck(ResetConnections(target="broker-1", peers="zookeeper"), place)
+        await healed(strike, place)
+        await asyncio.sleep(3.0)
+        assert await place.view.sessions() == sessions
+
+    in_cluster(test)
+
+
+def test_where_no_connection_is_none_is_reset() -> None:
+    async def test(place: Place) -> None:
+        strike = await ResetConnections(target="broker-1", peers="clients").aim(place, Random(1))
+        applied = await strike.apply()
+        assert not applied.is_effective
+        assert applied.detail == {"connection_ends": 0}
+
+    in_cluster(test)
+
+
+def test_a_reset_may_strike_a_broker_that_is_cut_off_and_is_verified_when_it_is_not() -> None:
+    async def test(place: Place) -> None:
+        cut = await struck(Partition(shape="one-node", target="broker-1"), place)
+        reset = await struck(ResetConnections(target="broker-1", peers="all"), place)
+        await healed(cut, place)
+        await healed(reset, place)
+
+    in_cluster(test)
+
+
+@pytest.mark.parametrize("kind", [SlowLink, ResetConnections])
+def test_what_is_drawn_makes_sense_in_a_cluster(kind: type[Fault]) -> None:
+    for seed in range(200):
+        kind.draw(Random(seed), DrawRange(5.0, 7.0)).check(NODES)
+    assert kind.capability not in EVERYWHERE
