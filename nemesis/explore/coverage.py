@@ -4,7 +4,7 @@ nothing.
 A verdict of ``valid`` over a thousand seeds is worth as much as what happened in them. ``measure`` counts it from the
 events of one run; coverages of many runs are combined. What a run could have reached and did not is counted too, as
 zero, and told as *never*: the legal transitions of the controller's state machines, the ways to elect a leader, the
-refusals of stale control requests, the default kinds of faults.
+refusals of stale control requests, the scenario's kinds of faults.
 
 Limits: only what is traced is counted. A refusal that nobody expects (an unheard-of error) appears when it happens,
 and cannot be missed when it does not. Some of what could happen depends on the scenario: without topics being deleted
@@ -13,8 +13,9 @@ or unclean elections being allowed, theirs is never reached, and that is what is
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, TypeVar
@@ -22,7 +23,11 @@ from typing import Final, TypeVar
 import msgspec
 
 from history.events import NO_ERROR, Event, Kind
+from history.znodes import PROCESS as ZOOKEEPER
+from history.zookeeper_log import EPOCH_BITS
 from nemesis.faults import DEFAULT_KINDS
+from nemesis.faults import FAULTS as ALL_FAULTS
+from nemesis.runtimes.base import Capability
 from reference.controller import partition_state_machine, replica_state_machine
 
 CONTROLLER: Final = "controller"
@@ -38,6 +43,10 @@ CONTROL_REQUESTS: Final = "control requests"
 WRITES: Final = "controllers' writes"
 OPERATIONS: Final = "operations"
 FAULTS: Final = "faults"
+ENSEMBLE: Final = "ZooKeeper's members"
+NEW_LEADER: Final = "another leader"
+"""By the epoch in the zxids: a leader under whom nothing was written is not seen."""
+MOVED: Final = "sessions moved"
 
 Reached = tuple[str, str]
 """(group, what)"""
@@ -89,10 +98,11 @@ EXPECTED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ),
         WRITES: ("committed", "refused"),
         OPERATIONS: ("send ok", "send fail", "send info", "poll ok"),
-        FAULTS: tuple(f"{kind} measured" for kind in DEFAULT_KINDS),
+        ENSEMBLE: (),
+        FAULTS: (),
     }
 )
-"""What is counted, and what of it is to be missed when it does not happen."""
+"""What is counted, and what of it is to be missed when it does not happen, whatever the kinds of faults are."""
 
 
 class Coverage(msgspec.Struct, frozen=True):
@@ -145,11 +155,14 @@ def _sum(a: Reach, b: Reach) -> Reach:
     return Reach(a.events + b.events, a.runs + b.runs)
 
 
-def measure(events: Iterable[Event]) -> Coverage:
-    """Return what one run reached."""
+def measure(events: Iterable[Event], kinds: Sequence[str] = DEFAULT_KINDS) -> Coverage:
+    """Return what one run reached, of a scenario with these kinds of faults."""
     counts: dict[str, dict[str, int]] = {
         group: dict.fromkeys(names, 0) for group, names in EXPECTED.items()
     }
+    counts[FAULTS] = {f"{kind} measured": 0 for kind in kinds}
+    if any(ALL_FAULTS[kind].capability is Capability.ZOOKEEPER for kind in kinds):
+        counts[ENSEMBLE] = {NEW_LEADER: 0, MOVED: 0}
     for group, what in _reached(events):
         counts[group][what] = counts[group].get(what, 0) + 1
     reached = {
@@ -162,7 +175,12 @@ def measure(events: Iterable[Event]) -> Coverage:
 def _reached(events: Iterable[Event]) -> Iterator[Reached]:
     """Yield (group, what) for each thing that an event says was reached."""
     proposed: dict[tuple[str, str | None, int | None], str] = {}
+    epoch: int | None = None
     for event in events:
+        if event.process == ZOOKEEPER and event.zxid is not None:
+            if epoch is not None and event.zxid >> EPOCH_BITS > epoch:
+                yield ENSEMBLE, NEW_LEADER
+            epoch = event.zxid >> EPOCH_BITS
         if event.kind in _SAYS:
             yield from _SAYS[event.kind](event)
         elif event.kind == Kind.ISR_CHANGE_PROPOSED:
@@ -227,6 +245,13 @@ def _applied(event: Event) -> Iterator[Reached]:
     yield FAULTS, f"{event.fault} {effect}"
 
 
+def _healed(event: Event) -> Iterator[Reached]:
+    """How many sessions moved is told by the faults that make them move."""
+    detail = json.loads(event.detail or "{}")
+    for _ in range(detail.get("moved_sessions", 0)):
+        yield ENSEMBLE, MOVED
+
+
 def _skipped(event: Event) -> Iterator[Reached]:
     yield FAULTS, f"{event.fault} skipped"
 
@@ -254,6 +279,7 @@ _SAYS: Final[Mapping[str, Callable[[Event], Iterable[Reached]]]] = MappingProxyT
         Kind.FAIL.value: _operation,
         Kind.INFO.value: _operation,
         Kind.FAULT_APPLIED.value: _applied,
+        Kind.FAULT_HEALED.value: _healed,
         Kind.FAULT_SKIPPED.value: _skipped,
     }
 )

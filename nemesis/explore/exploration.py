@@ -86,6 +86,7 @@ class Exploration:
             command_line=self.command_line,
             satisfied=so_far.satisfied,
             keeps_doubtful=so_far.wants_doubtful,
+            kinds=self.scenario.faults.kinds,
         )
 
     def run(

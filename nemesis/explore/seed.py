@@ -32,6 +32,8 @@ class SeedTask:
     """Properties of which enough runs are kept already."""
     keeps_doubtful: bool = False
     """Whether to keep the run when nothing was broken but it is in doubt."""
+    kinds: tuple[str, ...] = ()
+    """The scenario's kinds of faults; the seed may have left some out."""
 
     @property
     def seed(self) -> int:
@@ -93,7 +95,7 @@ def run_seed(task: SeedTask) -> SeedReport:
         deviations=simulated.deviations,
         virtual_s=simulated.virtual_s,
         real_s=simulated.real_s,
-        coverage=measure(simulated.events),
+        coverage=measure(simulated.events, task.kinds),
         run=run,
         not_kept=not_kept,
     )

@@ -3,8 +3,8 @@
 Groce et al., "Swarm testing" (ISSTA 2012): a run that may do everything seldom does anything often, and what one
 feature does hides what another would show. So each seed leaves some kinds of faults out and draws the others with
 different weights; recipes of overlapping faults (``nemesis.faults.episodes``) follow the kinds they need, and have
-weights of their own. The load and how far the schedule strays from first-in-first-out differ too: a quarter of the
-seeds does not stray at all.
+weights of their own. The load, the network's latency and how far the schedule strays from first-in-first-out differ
+too: a quarter of the seeds does not stray at all.
 
 Everything is a pure function of scenario and seed, so a seed alone repeats its run. What was drawn is a scenario
 like any other: it is stored with the run, which repeats it without this module.
@@ -17,14 +17,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
 from nemesis.errors import UsageError
 from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
-from nemesis.scenario import MAX_WEIGHT, FaultSettings, Scenario
+from nemesis.scenario import MAX_WEIGHT, FaultSettings, Latency, Scenario
 from nemesis.simulation.randomness import stream
 
 KEEP_CHANCES: Final = (0.5, 0.75, 1.0)
@@ -34,6 +34,8 @@ CALM_SHARE: Final = 0.25
 """The share of seeds whose schedule is plain first-in-first-out."""
 DEVIATION_RATES: Final = (0.001, 0.2)
 """The others draw a rate between these, each order of magnitude equally likely."""
+STATED_LATENCY_SHARE: Final = 0.5
+"""The share of seeds whose network is the one that the scenario states; the others draw any."""
 CLIENT_FACTORS: Final = (0.25, 0.5, 1.0, 2.0)
 LOAD_FACTORS: Final = (0.5, 1.0, 1.5)
 PACES: Final[Mapping[str, str]] = {
@@ -58,11 +60,14 @@ class Variation:
 def vary(scenario: Scenario, seed: int) -> Variation:
     """Return the seed's variation of a scenario; raises ``UsageError`` when no fault fits into its time limit."""
     rng = stream(seed, "swarm")
+    latency = _latency(stream(seed, "swarm/latency"), scenario)
     for _ in range(ATTEMPTS):
         varied = msgspec.structs.replace(
             scenario,
             faults=_faults(rng, scenario.faults),
-            simulation=msgspec.structs.replace(scenario.simulation, options=_load(rng, scenario)),
+            simulation=msgspec.structs.replace(
+                scenario.simulation, options=_load(rng, scenario), latency=latency
+            ),
         )
         rate = _deviation_rate(rng)
         plan = plans.derive(
@@ -107,6 +112,12 @@ def _load(rng: Random, scenario: Scenario) -> dict[str, Any]:
         per_client = drawn[count_name] / count
         drawn[interval_name] = max(1, round(interval_ms * per_client / load_factor))
     return drawn
+
+
+def _latency(rng: Random, scenario: Scenario) -> Latency:
+    is_stated = rng.random() < STATED_LATENCY_SHARE
+    drawn: Latency = rng.choice(get_args(Latency))
+    return scenario.simulation.latency if is_stated else drawn
 
 
 def _deviation_rate(rng: Random) -> float:

@@ -8,7 +8,7 @@ import pytest
 
 from nemesis import scenario
 from nemesis.errors import UsageError
-from nemesis.faults import DEFAULT_KINDS
+from nemesis.faults import DEFAULT_KINDS, FAULTS
 
 
 @pytest.mark.parametrize("name", scenario.names())
@@ -29,6 +29,19 @@ def test_the_main_job_has_every_fault_and_outlasts_detection() -> None:
     # ZooKeeper expires in whole ticks; a follower leaves after one and a half times its lag.
     assert session_ms + 2 * main.zookeeper.tick_time_ms < shortest_ms
     assert 1.5 * lag_ms < shortest_ms
+
+
+def test_the_two_scenarios_of_ours_have_every_fault_between_them() -> None:
+    kinds = {kind for name in scenario.names() for kind in scenario.load(name).faults.kinds}
+    assert kinds == set(FAULTS)
+
+
+def test_machine_faults_run_on_the_cluster_of_the_main_job() -> None:
+    main = scenario.override(scenario.load("partition-controller"), runtime="simulation")
+    machines = scenario.load("machine-faults")
+    assert machines.broker_properties == main.broker_properties
+    assert machines.phases == main.phases
+    assert (machines.brokers, machines.zookeepers) == (main.brokers, main.zookeepers)
 
 
 def test_a_users_file_is_loaded_by_its_path(tmp_path: Path) -> None:
@@ -53,6 +66,7 @@ def test_a_users_file_is_loaded_by_its_path(tmp_path: Path) -> None:
         ("name: x\nfaults: {duration_s: [7, 5]}", "the first must not exceed the second"),
         ("name: x\nworkload: {name: chess}", "unknown workload 'chess': allowed are"),
         ("name: x\ncolour: red", "colour"),
+        ("name: x\nsimulation: {latency: lunar}", "lunar"),
         ("name: ../evil", "name"),
     ],
 )

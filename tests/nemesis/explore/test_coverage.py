@@ -85,6 +85,11 @@ def reached(*events: Event) -> dict[tuple[str, str], int]:
             {("faults", "kill without effect"): 1},
         ),
         (event("fault-skipped", "nemesis", fault="pause"), {("faults", "pause skipped"): 1}),
+        (
+            event("fault-healed", "nemesis", detail='{"moved_sessions": 2}'),
+            {("ZooKeeper's members", "sessions moved"): 2},
+        ),
+        (event("fault-healed", "nemesis", detail="{}"), {}),
         (event("append"), {}),
     ],
 )
@@ -130,6 +135,19 @@ def test_what_was_never_reached_is_told() -> None:
     met = hundred.combine(measure([event("controller-failover"), event("controller-resigned")]))
     assert "controller" not in met.never()
     assert not any(line.startswith("NEVER in 101 runs: controller:") for line in never(met))
+
+
+def test_the_kinds_of_the_scenario_are_expected_and_with_them_what_only_they_reach() -> None:
+    machines = measure([], ("clock-skew", "kill-zookeeper"))
+    assert machines.never()["faults"] == ["clock-skew measured", "kill-zookeeper measured"]
+    assert machines.never()["ZooKeeper's members"] == ["another leader", "sessions moved"]
+    assert "ZooKeeper's members" not in measure([], ("clock-skew",)).never()
+
+
+def test_leaders_of_the_ensemble_are_told_by_their_epoch_in_the_zxids() -> None:
+    zxids = [(1 << 32) + 1, (1 << 32) + 2, (3 << 32) + 1, (3 << 32) + 1, (4 << 32) + 9]
+    told = reached(*(event("znode", "zookeeper", zxid=zxid) for zxid in zxids))
+    assert told == {("ZooKeeper's members", "another leader"): 2}
 
 
 def test_the_legal_transitions_are_those_of_the_state_machines() -> None:

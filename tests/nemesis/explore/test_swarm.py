@@ -14,6 +14,7 @@ from nemesis import scenario
 from nemesis.errors import UsageError
 from nemesis.explore.swarm import vary
 from nemesis.scenario import Scenario, SimulationSettings
+from nemesis.simulation.links import LATENCIES
 
 SCENARIO = scenario.load("partition-controller")
 SEEDS = range(60)
@@ -68,6 +69,15 @@ def test_the_load_differs_and_is_on_average_what_the_scenario_states() -> None:
         assert mean == pytest.approx(stated[clients] / stated[interval], rel=0.1)
         assert max(rates) > 2 * min(rates)
         assert {drawn[clients] for drawn in options} == {1, 2, 4, 8}
+
+
+def test_half_of_the_networks_are_as_stated_and_the_others_any() -> None:
+    calm = [vary(SCENARIO, seed).scenario.simulation.latency for seed in range(300)]
+    assert Counter(calm)["calm"] == pytest.approx(200, abs=30)
+    assert set(calm) == {"calm", "slow", "spiky"} == set(LATENCIES)
+    stated = msgspec.structs.replace(SCENARIO, simulation=SimulationSettings(latency="slow"))
+    slow = [vary(stated, seed).scenario.simulation.latency for seed in range(300)]
+    assert Counter(slow)["slow"] == pytest.approx(200, abs=30)
 
 
 def test_a_load_that_is_not_stated_stays_so() -> None:
