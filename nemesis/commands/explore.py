@@ -62,7 +62,7 @@ def explore(
             "--real-codec-every",
             metavar="N",
             parser=whole,
-            help="Run every Nth seed with the real codec too, and compare; 0: never.",
+            help="Run the first seed and every Nth after it with the real codec too, and compare; 0: never.",
         ),
     ] = 50,
     store: Store = Path("store"),

@@ -32,14 +32,13 @@ from nemesis.runtimes.base import RuntimeFailure
 from nemesis.scoreboard import Score, in_words, markdown, rows, score
 from nemesis.shrink import Budget, Size, shrink
 from nemesis.shrink.keep import keep
+from nemesis.shrink.shrinker import INTERRUPT
 from nemesis.simulation.stored import order_of
 
 MAX_SEEDS: Final = 100_000
 MAX_SHRINK_RUNS: Final = 1_000_000
 EXIT_MISSED: Final = 1
 EXIT_UNKNOWN: Final = Verdict.UNKNOWN.exit_code
-INTERRUPT: Final = "an interrupt"
-"""What ``Shrunk.stopped_by`` says after Ctrl-C."""
 
 
 def mutants(
@@ -147,7 +146,8 @@ class _Shrinking:
             shrunk = shrink(order, name=name, budget=Budget(runs=self.runs), jobs=self.jobs)
             if shrunk.stopped_by == INTERRUPT:
                 raise KeyboardInterrupt
-            keep(shrunk, run, self.store, self.command_line)
+            if shrunk.is_smaller:
+                keep(shrunk, run, self.store, self.command_line)
         except (NemesisError, RuntimeFailure, HistoryError, OSError) as error:
             self.has_failed = True
             note(f"  it could not be shrunk: {error}")

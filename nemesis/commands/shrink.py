@@ -1,7 +1,7 @@
 """``nemesis shrink``: from a simulated run that broke a property to the smallest one that still breaks it.
 
-Exit codes: 0 the smaller run is in the store; 254 and 255 as everywhere. Ctrl-C ends the search, and what was found so
-far is stored.
+Exit codes: 0 the smaller run is in the store, or there is none; 254 and 255 as everywhere. Ctrl-C ends the search:
+what was found so far is stored, and the exit code is 255.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from nemesis import scenario
 from nemesis.commands.explore import require_range, workers
 from nemesis.commands.options import Json, RunPath, Store, number, whole
 from nemesis.commands.speech import err, note, out, say_json
-from nemesis.errors import UsageError
+from nemesis.errors import EXIT_CRASH, UsageError
 from nemesis.interrupts import terminable
 from nemesis.paths import short
 from nemesis.shrink import Budget, Shrunk, Size, shrink
 from nemesis.shrink.keep import compared, keep
+from nemesis.shrink.shrinker import INTERRUPT
 from nemesis.shrink.trials import Trials
 from nemesis.simulation.stored import order_of
 
@@ -72,17 +73,20 @@ def shrink_run(
         shrunk = shrink(
             order, name=name, budget=Budget(runs, seconds), jobs=jobs, show=progress.show
         )
-    run = keep(shrunk, origin, store, ["nemesis", *sys.argv[1:]])
+    run = keep(shrunk, origin, store, ["nemesis", *sys.argv[1:]]) if shrunk.is_smaller else None
     _say(shrunk, run, as_json=as_json)
+    if shrunk.stopped_by == INTERRUPT:
+        raise typer.Exit(EXIT_CRASH)
 
 
-def _say(shrunk: Shrunk, run: RunDirectory, *, as_json: bool) -> None:
-    replay = shlex.join(["nemesis", "replay", short(run.path)])
+def _say(shrunk: Shrunk, run: RunDirectory | None, *, as_json: bool) -> None:
+    """``run``: the smaller one in the store, None when there is none."""
+    replay = None if run is None else shlex.join(["nemesis", "replay", short(run.path)])
     finding = shrunk.evidence.finding
     if as_json:
         said = {
-            "run": str(run.path),
-            "report": str(run.report_file),
+            "run": None if run is None else str(run.path),
+            "report": None if run is None else str(run.report_file),
             "replay": replay,
             "property": finding.property,
             "key": finding.key,
@@ -97,14 +101,16 @@ def _say(shrunk: Shrunk, run: RunDirectory, *, as_json: bool) -> None:
         say_json(said)
         return
     out.print(f"{finding.property}: {finding.key}: {finding.sentence}")
-    out.print(
-        f"{compared(shrunk.before, shrunk.after)}; {shrunk.runs} runs in {shrunk.seconds:.0f} s"
-    )
+    tried = f"{shrunk.runs} runs in {shrunk.seconds:.0f} s"
+    out.print(f"{compared(shrunk.before, shrunk.after)}; {tried}")
     if shrunk.failures:
         out.print(f"{len(shrunk.failures)} of the runs failed; the first: {shrunk.failures[0]}")
     if shrunk.stopped_by is not None:
         out.print(f"the search ended after {shrunk.stopped_by}; a smaller run may exist")
-    out.print(f"shrunk; report: {short(run.report_file)}; replay: {replay}")
+    if run is None:
+        out.print("nothing smaller was found, so no run was stored")
+    else:
+        out.print(f"shrunk; report: {short(run.report_file)}; replay: {replay}")
 
 
 class ShrinkProgress:

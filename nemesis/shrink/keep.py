@@ -10,6 +10,7 @@ import msgspec
 
 import reports
 from history.run_directory import RunDirectory
+from nemesis.paths import short
 from nemesis.shrink.shrinker import Shrunk
 from nemesis.shrink.trials import Size
 from nemesis.simulation.run import store
@@ -21,7 +22,7 @@ def keep(
     """Make the run directory of the result below ``place``, with plan, history and report; raises OSError."""
     run = store(shrunk.simulated, shrunk.order, place, command_line)
     about = {
-        "run": str(origin.path),
+        "run": short(origin.path),
         "property": shrunk.evidence.finding.property,
         "key": shrunk.evidence.finding.key,
         "before": asdict(shrunk.before),
@@ -38,9 +39,16 @@ def keep(
 
 
 def compared(before: Size, after: Size) -> str:
-    """Return how much smaller it is: ``faults 7 to 2, operations 2,931 to 4, ...``."""
-    pairs = (
-        (name.replace("_", " "), getattr(before, name), getattr(after, name))
-        for name in ("faults", "operations", "seconds", "deviations")
-    )
-    return ", ".join(f"{name} {old:,g} to {new:,g}" for name, old, new in pairs)
+    """Return how much smaller it is: ``faults 7 to 2, operations 2,931 to 4, ...``, and why anything is larger."""
+    names = ("faults", "operations", "seconds", "deviations")
+    parts, fewer = [], ""
+    for name in names:
+        old, new = getattr(before, name), getattr(after, name)
+        part = f"{name} {old:,g} to {new:,g}"
+        if new > old:
+            # Only what counts more can have paid for it; plainer faults are not in the numbers.
+            part += f" (more, because {fewer or 'plainer faults'} weigh more)"
+        elif new < old and not fewer:
+            fewer = f"fewer {name}"
+        parts.append(part)
+    return ", ".join(parts)

@@ -1,8 +1,8 @@
 """The passes, in their order, until nothing gets smaller or the budget is spent.
 
 A fault weighs more than an operation, an operation more than a second, a second more than a deviation; so each pass may
-make what a later one counts larger, never what an earlier one counts. The time limit is lowered as soon as it can be,
-because every run after that costs less.
+make what a later one counts larger, never what an earlier one counts: sizes are compared from left to right. The time
+limit is lowered as soon as it can be, because every run after that costs less.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from nemesis.simulation.run import Simulated, simulate
 MAX_ROUNDS: Final = 4
 TRIAL_LIMIT_S: Final = 300.0
 """Of wall-clock time for one candidate."""
+INTERRUPT: Final = "an interrupt"
 
 PASSES: Final[tuple[tuple[str, Callable[[Trials], None]], ...]] = (
     ("no other faults", passes.no_other_faults),
@@ -65,7 +66,9 @@ class Shrunk:
     seconds: float
     """Wall-clock."""
     stopped_by: str | None
-    """The limit that ended the search; None: it was done."""
+    """What ended the search, a limit or ``INTERRUPT``; None: it was done."""
+    is_smaller: bool
+    """False: nothing could be left out or made plainer, and ``simulated`` is the run as it was."""
 
 
 def shrink(
@@ -89,13 +92,14 @@ def shrink(
     assert evidence is not None
     budget = budget or Budget()
     if jobs is None:
-        return _search(order, evidence, HereBench(), budget, show)
+        return _search(order, begun, evidence, HereBench(), budget, show)
     with Pool[Trial, Answer](attempt, jobs=jobs, limit_s=TRIAL_LIMIT_S) as pool:
-        return _search(order, evidence, PoolBench(pool, jobs), budget, show)
+        return _search(order, begun, evidence, PoolBench(pool, jobs), budget, show)
 
 
 def _search(
     order: SimulationOrder,
+    begun: Simulated,
     evidence: Evidence,
     bench: Bench,
     budget: Budget,
@@ -110,11 +114,13 @@ def _search(
     except BudgetSpent as spent:
         stopped_by = str(spent)
     except KeyboardInterrupt:
-        stopped_by = "an interrupt"
+        stopped_by = INTERRUPT
     smallest = replace(trials.order, checkers=order.checkers)
+    # That nothing takes the place of a skipped fault makes a run no smaller.
+    is_smaller = replace(smallest, redraws=order.redraws) != order
     return Shrunk(
-        order=smallest,
-        simulated=_replayed(smallest, trials.evidence),
+        order=smallest if is_smaller else order,
+        simulated=_replayed(smallest, trials.evidence) if is_smaller else begun,
         evidence=trials.evidence,
         before=before,
         after=trials.size,
@@ -122,6 +128,7 @@ def _search(
         failures=tuple(trials.failures),
         seconds=trials.elapsed_s,
         stopped_by=stopped_by,
+        is_smaller=is_smaller,
     )
 
 

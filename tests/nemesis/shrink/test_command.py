@@ -58,3 +58,22 @@ def test_it_says_what_it_kept_how_much_smaller_it_is_and_how_to_replay_it(
     assert said["replay"] == f"nemesis replay {said['run']}"
     assert Path(said["report"]).is_file()
     assert Path(said["run"]).is_relative_to(tmp_path / "shrunk")
+
+
+def test_when_nothing_gets_smaller_no_run_is_stored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C before anything was found."""
+    begun = order(MUTANT)
+    run = store(simulate(begun), begun, tmp_path, ["nemesis", "run"]).path
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nemesis.shrink.shrinker.minimise", interrupted)
+    options = ["--runs", "1", "--jobs", "1", "--store", str(tmp_path / "shrunk")]
+    assert call(["shrink", str(run), *options]) == 255
+    said = capsys.readouterr().out
+    assert "the search ended after an interrupt" in said
+    assert said.splitlines()[-1] == "nothing smaller was found, so no run was stored"
+    assert not (tmp_path / "shrunk").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -18,6 +19,8 @@ from nemesis.faults.session import ExpireSession
 from nemesis.replay import replay
 from nemesis.shrink import Budget, Shrunk, Signature, shrink
 from nemesis.shrink.keep import compared, keep
+from nemesis.shrink.shrinker import INTERRUPT
+from nemesis.shrink.trials import Size, Trials
 from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.run import simulate, store
 
@@ -82,6 +85,30 @@ def test_the_smaller_run_is_stored_with_its_plan_and_replays(
 def test_a_run_that_broke_nothing_is_refused() -> None:
     with pytest.raises(UsageError, match="nothing to shrink"):
         shrink(order(None))
+
+
+def test_a_run_of_which_nothing_can_be_left_out_is_told_as_it_is() -> None:
+    begun = order(MUTANT)
+
+    def interrupt(_trials: Trials) -> None:
+        raise KeyboardInterrupt
+
+    shrunk = shrink(begun, budget=Budget(runs=5), show=interrupt)
+    assert (shrunk.stopped_by, shrunk.is_smaller) == (INTERRUPT, False)
+    assert shrunk.order == begun
+    assert shrunk.simulated.outcome.verdict is Verdict.INVALID
+
+
+def test_what_grew_is_explained() -> None:
+    before = Size(faults=7, operations=3, seconds=60.0, deviations=0)
+    after = Size(faults=2, operations=12, seconds=15.0, deviations=0)
+    assert compared(before, after) == (
+        "faults 7 to 2, operations 3 to 12 (more, because fewer faults weigh more), "
+        "seconds 60 to 15, deviations 0 to 0"
+    )
+    assert "3 to 4 (more, because plainer faults weigh more)" in compared(
+        before, replace(before, operations=4)
+    )
 
 
 def _verdict(run: RunDirectory) -> Verdict:
