@@ -192,12 +192,13 @@ def prepare(options: RunOptions) -> Order:
 def _require_support(order: Order, *, kinds: Sequence[str]) -> None:
     """Raise ``FaultUnsupported`` for a fault of the plan, or one of these kinds, that the runtime cannot do."""
     capabilities = order.capabilities()
-    for name in [*(planned.fault.name for planned in order.plan), *kinds]:
-        if FAULTS[name].capability not in capabilities:
-            able = [other for other, fault in FAULTS.items() if fault.capability in capabilities]
-            raise FaultUnsupported(
-                f"the runtime {order.scenario.runtime} cannot do {name}: it can {', '.join(able)}"
-            )
+    wanted = {*(planned.fault.name for planned in order.plan), *kinds}
+    able = [name for name, fault in FAULTS.items() if fault.capability in capabilities]
+    unable = [name for name in FAULTS if name in wanted and name not in able]
+    if unable:
+        raise FaultUnsupported(
+            f"the runtime {order.scenario.runtime} cannot do {', '.join(unable)}: it can {', '.join(able)}"
+        )
 
 
 def place(order: Order, command_line: Sequence[str]) -> RunDirectory:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from nemesis.faults import DEFAULT_KINDS
 from nemesis.preflight import RunOptions, prepare
 from nemesis.runtimes.base import FaultUnsupported
 
@@ -21,7 +23,9 @@ def options(tmp_path: Path, *, faults: str | None = None, plan: Path | None = No
     )
 
 
-@pytest.mark.parametrize("fault", ["power-cut", "disk-full", "disk-failure", "clock-skew"])
+@pytest.mark.parametrize(
+    "fault", ["power-cut", "disk-full", "clock-skew", "kill-zookeeper", "slow-link"]
+)
 def test_a_kind_that_the_runtime_cannot_do_is_refused_even_if_the_seed_does_not_draw_it(
     tmp_path: Path, fault: str
 ) -> None:
@@ -37,3 +41,15 @@ def test_a_planned_fault_that_the_runtime_cannot_do_is_refused(tmp_path: Path) -
     plan.write_text("- {at_s: 5, fault: kill}\n- {at_s: 6, fault: power-cut, duration_s: 5}\n")
     with pytest.raises(FaultUnsupported, match="the runtime local cannot do power-cut"):
         prepare(options(tmp_path, plan=plan))
+
+
+def test_a_scenario_for_the_simulation_is_refused_elsewhere_with_all_that_is_missing(
+    tmp_path: Path,
+) -> None:
+    machines = replace(options(tmp_path), scenario="machine-faults")
+    with pytest.raises(FaultUnsupported) as refused:
+        prepare(machines)
+    words = str(refused.value)
+    assert words.startswith("the runtime local cannot do power-cut, disk-full, disk-failure, ")
+    assert words.endswith(": it can " + ", ".join(DEFAULT_KINDS))
+    assert prepare(replace(machines, runtime=None)).scenario.runtime == "simulation"
