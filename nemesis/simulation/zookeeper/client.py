@@ -23,6 +23,7 @@ from random import Random
 from typing import Any, Final
 
 from nemesis.simulation.zookeeper.channel import FROM_MEMBER, Channel, ask, dial
+from nemesis.simulation.zookeeper.client_watches import ClientWatches
 from nemesis.simulation.zookeeper.messages import (
     CloseSession,
     Code,
@@ -40,7 +41,6 @@ from nemesis.simulation.zookeeper.messages import (
     Reply,
     Request,
     SetDataOp,
-    WatchKind,
     Write,
     WriteOp,
 )
@@ -101,8 +101,7 @@ class SimulatedZooKeeperClient:
         self._disconnected = asyncio.Event()
         self._xid = 0
         self._pending: deque[_Pending] = deque()
-        self._data_watches: dict[str, list[Watch]] = {}
-        self._child_watches: dict[str, list[Watch]] = {}
+        self._watches = ClientWatches()
         self._timer: asyncio.TimerHandle | None = None
         self._sent_at = self._heard_at = 0.0
         self._pinged_at: float | None = None
@@ -313,7 +312,7 @@ class SimulatedZooKeeperClient:
         self._disconnected.set()
         if not self._closed:
             self._notify()
-            self._fire_all()
+            self._call_soon(self._watches.take_all())  # they are lost with the connection
 
     async def _expire(self) -> None:
         """Return when the listeners are done with the old session."""
@@ -344,7 +343,9 @@ class SimulatedZooKeeperClient:
             case Reply():
                 self._settle(message)
             case Fired(kind, path):
-                self._fire(kind, path)
+                fired = self._watches.take(kind, path)
+                if not self._closed:
+                    self._call_soon(fired)
             case Pong():
                 self._pinged_at = None
 
@@ -353,29 +354,10 @@ class SimulatedZooKeeperClient:
         if not self._pending or self._pending[0].xid != reply.xid:
             return  # of the request to close
         pending = self._pending.popleft()
-        if pending.watch is not None and (not reply.error or isinstance(pending.read, Exists)):
-            is_child = isinstance(pending.read, GetChildren)
-            watches = self._child_watches if is_child else self._data_watches
-            assert pending.read is not None
-            watches.setdefault(pending.read.path, []).append(pending.watch)
+        if pending.watch is not None and pending.read is not None:
+            self._watches.add(pending.read, pending.watch, reply)
         if not pending.future.done():
             pending.future.set_result(reply)
-
-    def _fire(self, kind: WatchKind, path: str) -> None:
-        watches: list[Watch] = []
-        if kind is not WatchKind.CHILD:
-            watches += self._data_watches.pop(path, [])
-        if kind in (WatchKind.DELETED, WatchKind.CHILD):
-            watches += self._child_watches.pop(path, [])
-        if not self._closed:
-            self._call_soon(watches)
-
-    def _fire_all(self) -> None:
-        """A watch is lost with its connection, which fires it."""
-        tables = self._child_watches, self._data_watches
-        watches = [watch for table in tables for some in table.values() for watch in some]
-        self._child_watches, self._data_watches = {}, {}
-        self._call_soon(watches)
 
     def _call_soon(self, watches: list[Watch]) -> None:
         # Queued behind the reply before it, whose waiter is only woken, too.
