@@ -66,6 +66,9 @@ def explore(
         ),
     ] = 50,
     store: Store = Path("store"),
+    is_verbose: Annotated[
+        bool, typer.Option("--verbose", help="Tell everything that was reached, with its counts.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Run many seeds in simulation, and tell which properties broke."""
@@ -104,7 +107,7 @@ def explore(
         tally = exploration.run(
             progress.show, is_enough=lambda so_far: stop_on_first and bool(so_far.found)
         )
-    _say(tally, exploration, as_json=as_json)
+    _say(tally, exploration, is_verbose=is_verbose, as_json=as_json)
     raise typer.Exit(tally.exit_code)
 
 
@@ -130,7 +133,7 @@ def workers(jobs: int | None) -> int:
     return jobs
 
 
-def _say(tally: Tally, exploration: Exploration, *, as_json: bool) -> None:
+def _say(tally: Tally, exploration: Exploration, *, is_verbose: bool, as_json: bool) -> None:
     if as_json:
         asked = {
             "scenario": exploration.scenario.name,
@@ -140,7 +143,7 @@ def _say(tally: Tally, exploration: Exploration, *, as_json: bool) -> None:
         }
         say_json({**asked, **tally.as_json()})
         return
-    for line in summary(tally, short):
+    for line in summary(tally, short, is_verbose=is_verbose):
         out.print(line)
     out.print(_last_line(tally))
 

@@ -132,23 +132,49 @@ class Coverage(msgspec.Struct, frozen=True):
         return {group: names for group, names in missed.items() if names}
 
     def lines(self) -> Iterator[str]:
-        """Yield what people read: a line for each group, and one below it for what of it was never reached."""
-        if not self.runs:
-            yield "nothing: no run came to its end"
-            return
-        never = self.never()
-        runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
-        yield f"(how often, and in how many of {runs})"
+        """Yield all of it for people: a line for each group, the parts of a total in brackets behind it."""
+        yield f"(how often, and in how many of {self.in_runs})"
         for group, counts in self.reached.items():
-            parts = [
-                f"{what} {reach.events} ({reach.runs})"
-                for what, reach in counts.items()
-                if reach.events
-            ]
-            if parts:
-                yield f"{group}: {', '.join(parts)}"
-            if group in never:
-                yield f"NEVER in {runs}: {group}: {', '.join(never[group])}"
+            reached = {what: reach for what, reach in counts.items() if reach.events}
+            if reached:
+                yield f"{group}: {', '.join(_with_parts(reached))}"
+
+    def table(self) -> Iterator[str]:
+        """Yield a short line for each group: how many of its kinds were reached, and how many events that were."""
+        width = max(map(len, self.reached), default=0)
+        for group, counts in self.reached.items():
+            totals = [reach for what, reach in counts.items() if _total_of(what, counts) is None]
+            kinds = sum(reach.events > 0 for reach in totals)
+            events = sum(reach.events for reach in totals)
+            if totals:
+                yield f"{group:<{width}}  {kinds:>2} of {len(totals):>2} kinds  {events:>11,} events"
+
+    def missed(self) -> Iterator[str]:
+        """Yield a line for each group of which something was never reached."""
+        for group, names in self.never().items():
+            yield f"NEVER in {self.in_runs}: {group}: {', '.join(names)}"
+
+    @property
+    def in_runs(self) -> str:
+        return "1 run" if self.runs == 1 else f"{self.runs:,} runs"
+
+
+def _with_parts(reached: Mapping[str, Reach]) -> Iterator[str]:
+    """Yield each total with its parts, which add up to it at most, behind it."""
+    for what, reach in reached.items():
+        if _total_of(what, reached) is not None:
+            continue
+        parts = ", ".join(
+            f"{part.removeprefix(what).strip()} {of.events} ({of.runs})"
+            for part, of in reached.items()
+            if _total_of(part, reached) == what
+        )
+        yield f"{what} {reach.events} ({reach.runs})" + (f" [{parts}]" if parts else "")
+
+
+def _total_of(what: str, names: Iterable[str]) -> str | None:
+    """Return the name of which this one is a part: ``send fail`` of ``send fail NOT_LEADER``."""
+    return next((name for name in names if what.startswith(f"{name} ")), None)
 
 
 def _sum(a: Reach, b: Reach) -> Reach:
@@ -230,7 +256,7 @@ def _control_request(event: Event) -> Iterator[Reached]:
 def _write(event: Event) -> Iterator[Reached]:
     yield WRITES, "refused" if _failed(event) else "committed"
     if _failed(event):
-        yield WRITES, f"{event.error}"
+        yield WRITES, f"refused {event.error}"
 
 
 def _operation(event: Event) -> Iterator[Reached]:

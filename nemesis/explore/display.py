@@ -70,10 +70,8 @@ class ExplorationProgress:
 
 def pace(tally: Tally) -> str:
     """Return speed and findings in one line."""
-    elapsed_s = max(tally.elapsed_s, 1e-9)
     parts = [
-        f"{tally.over / elapsed_s:.2f} seeds/s",
-        f"{tally.virtual_s / elapsed_s:.1f} simulated s per real s",
+        _speed(tally),
         ", ".join(f"{name} {len(found.seeds)}" for name, found in tally.found.items())
         or "no findings",
     ]
@@ -82,15 +80,30 @@ def pace(tally: Tally) -> str:
     return "; ".join(parts)
 
 
-def summary(tally: Tally, shorten: Callable[[Path], str] = str) -> Iterator[str]:
-    """Yield the lines of the final summary, all but the last line, which is the command's.
+def _speed(tally: Tally) -> str:
+    elapsed_s = max(tally.elapsed_s, 1e-9)
+    return (
+        f"{tally.over / elapsed_s:.2f} seeds/s; "
+        f"{tally.virtual_s / elapsed_s:.1f} simulated s per real s"
+    )
 
-    ``shorten`` says how paths are written.
+
+def summary(
+    tally: Tally, shorten: Callable[[Path], str] = str, *, is_verbose: bool = False
+) -> Iterator[str]:
+    """Yield the lines of the final summary, the most important last; the very last line is the command's.
+
+    ``shorten`` says how paths are written; ``is_verbose``: everything that was reached, with its counts.
     """
-    yield from _findings(tally, shorten)
-    yield from _listed("unknown", {seed: why[0] for seed, why in sorted(tally.doubts.items())})
-    for seed, run in sorted(tally.doubtful_runs.items()):
-        yield f"  seed {seed}: nemesis replay {shorten(Path(run))}"
+    yield from _reached(tally, is_verbose=is_verbose)
+    per_worker = tally.virtual_s / tally.simulating_s if tally.simulating_s else 0.0
+    yield (
+        f"{tally.done} of {tally.asked} seeds in {tally.elapsed_s:.0f} s: {_speed(tally)}, "
+        f"{per_worker:.1f} on each worker; {tally.events:,} events"
+    )
+    if tally.codecs_compared:
+        same = tally.codecs_compared - len(tally.mismatches)
+        yield f"codec: {same} of {tally.codecs_compared} seeds gave the same trace with the real one"
     yield from _listed("not kept", dict(sorted(tally.not_kept.items())))
     yield from _listed("crashed", {seed: c.reason for seed, c in sorted(tally.crashed.items())})
     for seed, crash in sorted(tally.crashed.items())[:CRASHES_SHOWN]:
@@ -98,19 +111,23 @@ def summary(tally: Tally, shorten: Callable[[Path], str] = str) -> Iterator[str]
         yield f"  repeat: {tally.repeats(seed)}{where}"
     if tally.done and tally.unseen:
         yield f"in no seed was anything observed by {', '.join(tally.unseen)}"
-    yield "reached:"
-    yield from (f"  {line}" for line in tally.coverage.lines())
-    if tally.codecs_compared:
-        same = tally.codecs_compared - len(tally.mismatches)
-        yield f"codec: {same} of {tally.codecs_compared} seeds gave the same trace with the real one"
+    yield from _listed("unknown", {seed: why[0] for seed, why in sorted(tally.doubts.items())})
+    for seed, run in sorted(tally.doubtful_runs.items()):
+        yield f"  seed {seed}: nemesis replay {shorten(Path(run))}"
     yield from _listed(
         "THE SIMULATOR IS NOT TO BE BELIEVED: with the real codec", dict(tally.mismatches)
     )
-    per_worker = tally.virtual_s / tally.simulating_s if tally.simulating_s else 0.0
-    yield (
-        f"{tally.done} of {tally.asked} seeds in {tally.elapsed_s:.0f} s: {pace(tally)}; "
-        f"{per_worker:.1f} simulated s per real s on each worker; {tally.events} events"
-    )
+    yield from _findings(tally, shorten)
+
+
+def _reached(tally: Tally, *, is_verbose: bool) -> Iterator[str]:
+    coverage = tally.coverage
+    if not coverage.runs:
+        yield "reached: nothing, no run came to its end"
+        return
+    yield f"reached in {coverage.in_runs}{':' if is_verbose else ' (--verbose: what, and how often):'}"
+    yield from (f"  {line}" for line in (coverage.lines() if is_verbose else coverage.table()))
+    yield from coverage.missed()
 
 
 def _findings(tally: Tally, shorten: Callable[[Path], str]) -> Iterator[str]:

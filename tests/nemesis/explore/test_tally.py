@@ -8,6 +8,7 @@ import pytest
 
 from checkers.model import Verdict
 from nemesis.explore.codecs import CodecReport
+from nemesis.explore.coverage import measure
 from nemesis.explore.crashes import Crash
 from nemesis.explore.display import summary
 from nemesis.explore.seed import SeedReport
@@ -110,6 +111,23 @@ def test_the_first_finding_comes_with_the_command_that_replays_it() -> None:
     assert "2: 1, 4" in lines
     assert "seed 1: orders-0: seed 1 broke it." in lines
     assert "nemesis replay store/x/4" in lines
+
+
+def test_people_read_findings_last_and_counts_only_when_they_ask() -> None:
+    reached = measure([])
+    broken = tally(
+        report(1, broken=("hw-bounded",), run="store/x/1", coverage=reached),
+        report(2, doubts=("why",), coverage=reached),
+    )
+    broken.elapsed_s = 1.0
+    short, long = list(summary(broken)), list(summary(broken, is_verbose=True))
+    parts = ("reached in 2 runs", "NEVER in 2 runs", "2 of 10 seeds", "unknown", "property")
+    begins = [next(n for n, line in enumerate(short) if line.startswith(what)) for what in parts]
+    assert begins == sorted(begins)
+    assert short[-1] == long[-1]
+    assert short[-1].strip() == "nemesis replay store/x/1"
+    assert not any("(how often" in line for line in short)
+    assert any("(how often" in line for line in long)
 
 
 def test_machines_are_told_everything() -> None:
