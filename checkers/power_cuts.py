@@ -1,41 +1,76 @@
 """When a broker's machine lost its power, and with it what the broker had written and not synced.
 
 Kafka does not sync what it acknowledges, so a replica may come back from a power cut with less than a leader counted
-on. That is excused for what was promised before the cut, and only for the broker that was struck.
+on. That is excused for what was promised before the broker's next life, and only for the broker that was struck. The
+moment of the cut itself would be too early: a Fetch request that was under way still moves its leader's high watermark.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
 from checkers.segment import Segment
-from history.events import Kind
+from history.events import Event, Kind
 
 POWER_CUT: Final = "power-cut"
 """The ``fault`` of its ``fault-applied`` event, whose ``targets`` are nodes ``broker-N``."""
 NEVER: Final = -1
 
-PowerCuts = dict[int, tuple[int, ...]]
-"""The times of the power cuts of each broker, in order."""
+Times = dict[int, tuple[int, ...]]
+"""By broker, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCuts:
+    """When brokers lost their power, and when they started."""
+
+    cuts: Times = field(default_factory=dict)
+    starts: Times = field(default_factory=dict)
+
+    def freed_at(self, broker: int, time: int) -> int:
+        """Return from when on a broker was bound again, as things stood at that time; ``NEVER`` if it always was."""
+        cut = max((cut for cut in self.cuts.get(broker, ()) if cut <= time), default=NEVER)
+        if cut == NEVER:
+            return NEVER
+        return min(
+            (start for start in self.starts.get(broker, ()) if cut < start <= time), default=time
+        )
 
 
 def power_cuts(segment: Segment) -> PowerCuts:
-    """Return those of a stretch; needs the columns ``fault`` and ``targets``."""
-    found: PowerCuts = {}
+    """Return those of a stretch; needs the columns ``fault``, ``targets`` and ``node``."""
     applied = segment.where(segment.is_kind(Kind.FAULT_APPLIED))
-    for _, event in applied.where(applied.is_word("fault", {POWER_CUT})).events("targets"):
-        for node in event.targets or ():
-            number = node.removeprefix("broker-")
-            if number.isdecimal():
-                found[int(number)] = (*found.get(int(number), ()), event.time)
-    return found
+    struck = [
+        event for _, event in applied.where(applied.is_word("fault", {POWER_CUT})).events("targets")
+    ]
+    started = segment.where(segment.is_kind(Kind.BROKER_STARTED))
+    starts = [
+        (event.node, event.time) for _, event in started.events("node") if event.node is not None
+    ]
+    return PowerCuts(_by_broker(_struck(struck)), _by_broker(starts))
 
 
 def join_power_cuts(a: PowerCuts, b: PowerCuts) -> PowerCuts:
     """Return those of two neighbouring stretches, ``a`` before ``b``."""
+    return PowerCuts(_join(a.cuts, b.cuts), _join(a.starts, b.starts))
+
+
+def _struck(events: list[Event]) -> Iterator[tuple[int, int]]:
+    for event in events:
+        for node in event.targets or ():
+            number = node.removeprefix("broker-")
+            if number.isdecimal():
+                yield int(number), event.time
+
+
+def _by_broker(pairs: Iterable[tuple[int, int]]) -> Times:
+    found: Times = {}
+    for broker, time in pairs:
+        found[broker] = (*found.get(broker, ()), time)
+    return found
+
+
+def _join(a: Times, b: Times) -> Times:
     return a | {broker: a.get(broker, ()) + times for broker, times in b.items()}
-
-
-def last_before(cuts: PowerCuts, broker: int, time: int) -> int:
-    """Return when the broker last lost its power before that time; ``NEVER`` if it did not."""
-    return max((cut for cut in cuts.get(broker, ()) if cut <= time), default=NEVER)

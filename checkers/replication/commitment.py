@@ -14,7 +14,7 @@ watermark does (that is how Kafka lost data before KIP-101).
 What a correct cluster does and is not convicted for: cutting at or above ``h``; cutting anything outside the ISR;
 a leader whose own high watermark fell after it had been demoted, answering an earlier produce; an unclean election
 that the configuration permits (the partition is then exempt); losing unsynced records in a power cut: what was set
-before the cut does not bind the broker that was struck.
+before the next start does not bind the broker that was struck.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 from checkers.findings import finding, tp_name
 from checkers.fold import Results, Scan, conclude
 from checkers.model import Finding, Verdict
-from checkers.power_cuts import PowerCuts, join_power_cuts, last_before, power_cuts
+from checkers.power_cuts import PowerCuts, join_power_cuts, power_cuts
 from checkers.replication.rows import TopicKey, high_watermark_rows, members, partitions
 from checkers.segment import Mask, Segment
 from checkers.unclean import UNCLEAN, Permission, permission
@@ -119,7 +119,7 @@ class Bonds:
     """What binds brokers: the high watermarks that counted them in, and what may have freed them of it."""
 
     steps: dict[TopicKey, Steps] = field(default_factory=dict)
-    power_cuts: PowerCuts = field(default_factory=dict)
+    power_cuts: PowerCuts = field(default_factory=PowerCuts)
 
 
 class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
@@ -215,10 +215,10 @@ def _cuts_below(part: Segment, cuts: Segment, steps: Steps, losses: PowerCuts) -
     for row, event in cuts.events("node", "log_end_offset"):
         if event.node is None or event.log_end_offset is None:
             continue
-        lost_at = last_before(losses, event.node, event.time)
-        binding = [step for step in steps.get(event.node, ()) if step.time > lost_at][:1]
+        freed_at = losses.freed_at(event.node, event.time)
+        binding = [step for step in steps.get(event.node, ()) if step.time > freed_at][:1]
         here = at[(member == event.node) & (moves.rows[at] < row)]
-        here = here[times[here] > lost_at]
+        here = here[times[here] > freed_at]
         if len(here):
             top = int(here[np.flatnonzero(marks[here] == marks[here].max())[-1]])
             if not binding or marks[top] >= binding[0].high_watermark:

@@ -74,7 +74,7 @@ def power_cut(time: int, *nodes: int) -> Event:
 
 
 class TestNoTruncationBelowHwAndPower:
-    """A broker that lost its power is not bound by what was set before, and by everything that is set later."""
+    """A broker that lost its power is not bound by what was set before its next start, but by all that is set later."""
 
     def test_less_comes_back_and_is_cut_further(self) -> None:
         mark = high_watermark(1, 1, 0, 5, [1, 2])
@@ -95,8 +95,27 @@ class TestNoTruncationBelowHwAndPower:
         events = [high_watermark(1, 1, 0, 5, [1, 2]), kill, loaded(3, 2, 4)]
         assert only(NoTruncationBelowHw(), events).finding_count == 1
 
-    def test_what_is_set_after_the_cut_binds_even_if_it_is_lower(self) -> None:
-        before = [high_watermark(1, 1, 0, 9, [1, 2]), power_cut(2, 2), loaded(3, 2, 4)]
+    def test_a_fetch_that_was_under_way_at_the_cut_binds_nobody(self) -> None:
+        mark = high_watermark(3, 1, 0, 5, [1, 2])
+        events = [power_cut(2, 2), mark, started(4, 2, unclean=False), loaded(5, 2, 4)]
+        assert only(NoTruncationBelowHw(), events).finding_count == 0
+        assert (
+            only(NoTruncationBelowHw(), [started(1, 2, unclean=False), *events]).finding_count == 0
+        )
+        assert (
+            only(
+                NoTruncationBelowHw(), [mark, started(4, 2, unclean=False), loaded(5, 2, 4)]
+            ).finding_count
+            == 1
+        )
+
+    def test_what_is_set_after_the_next_start_binds_even_if_it_is_lower(self) -> None:
+        before = [
+            high_watermark(1, 1, 0, 9, [1, 2]),
+            power_cut(2, 2),
+            started(3, 2, unclean=False),
+            loaded(3, 2, 4),
+        ]
         low, lower = high_watermark(4, 3, 1, 7, [2, 3]), high_watermark(5, 3, 1, 6, [2, 3])
         cut = truncate(6, 2, 6)
         result = only(NoTruncationBelowHw(), [*before, low, lower, cut])
