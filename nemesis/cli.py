@@ -113,9 +113,9 @@ def run(
     directory = place(order, ["nemesis", *sys.argv[1:]])
     note(f"run {short(directory.path)}: seed {order.seed}, {len(order.plan)} faults planned")
     launch(order, directory, err)
-    note("checking")
     again = f"nemesis check {short(directory.path)} --engine inline"
     try:
+        note("checking")
         outcome = judge.judge(
             directory,
             checkers=order.checkers,
