@@ -115,12 +115,13 @@ class Tally:
     def add_codecs(self, report: CodecReport) -> None:
         """Add what a seed came to that was run with both codecs."""
         self.codecs_compared += 1
-        if report.difference is not None:
+        if report.difference is not None and report.seed not in self.crashed:
             self.mismatches[report.seed] = report.difference
 
     def add_crash(self, seed: int, crash: Crash) -> None:
-        """Add a seed that took its worker down, or was ended."""
+        """Add a seed that took its worker down, or was ended. It has nothing that another codec could differ from."""
         self.crashed[seed] = crash
+        self.mismatches.pop(seed, None)
 
     @property
     def over(self) -> int:
@@ -155,7 +156,7 @@ class Tally:
         why = [] if self.done else ["no seed came to its end"]
         for what, seeds in (
             ("crashed", self.crashed),
-            ("differ with the real codec", self.mismatches),
+            ("not the same with the real codec", self.mismatches),
             ("in doubt", self.doubts),
         ):
             if seeds:

@@ -69,6 +69,18 @@ def test_a_crash_with_the_real_codec_takes_no_finding_away(exploration: Explorat
     assert tally.exit_code == 255
 
 
+@pytest.mark.parametrize("is_seed_first", [True, False])
+def test_a_seed_that_crashes_with_either_codec_is_no_difference(
+    exploration: Exploration, is_seed_first: bool
+) -> None:
+    tally = Tally(asked=3)
+    task = exploration.task(6, tally)
+    tasks = [task, CodecTask(task.order)]
+    for one in tasks if is_seed_first else reversed(tasks):
+        exploration.take(Crashed(one, "KeyError: 7"), tally)
+    assert (list(tally.crashed), tally.mismatches) == ([6], {})
+
+
 def simulated(*details: str | None) -> Simulated:
     kinds = [Kind.FAULT_APPLIED, Kind.LEADER_ELECTED]
     entries = tuple(
