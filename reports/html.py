@@ -7,7 +7,7 @@ the page forbids the browser every request, so that the page stays the same wher
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
@@ -81,6 +81,7 @@ def render(info: RunInfo, outcome: Outcome, history: History) -> str:
         events_by_kind=_facts(run, rows),
         epochs_left_out=epochs_left_out,
         points_per_line=most,
+        first_partition=_first_partition(run, found),
         numbers=[
             (result.property, *wording.quantity(name, value))
             for result in outcome.results
@@ -169,15 +170,25 @@ def _when(event: Mapping[str, Any], origin_ns: int) -> str:
 def _facts(run: series.RunSeries, rows: Segment) -> list[tuple[str, str]]:
     """A few counts that say what the run went through."""
     applied = sum(fault.start_s is not None for fault in run.faults)
-    truncations = int(rows.is_kind(Kind.TRUNCATE).sum())
     return [
         ("run time", f"{run.duration_s:,.1f} s"),
         ("faults applied", f"{applied:,}"),
         ("controllers elected", f"{sum(not one.resigned for one in run.reigns):,}"),
         ("leaders elected", f"{sum(len(one.leader_epochs) for one in run.partitions):,}"),
         ("partitions", f"{len(run.partitions):,}"),
-        ("truncations", f"{truncations:,}"),
+        ("truncations", f"{int(rows.is_kind(Kind.TRUNCATE).sum()):,}"),
+        ("logs loaded", f"{int(rows.is_kind(Kind.LOG_LOADED).sum()):,}"),
     ]
+
+
+def _first_partition(run: series.RunSeries, found: Sequence[Numbered]) -> str | None:
+    """The partition to show first: that of the first broken finding that names one, else the busiest."""
+    names = {one.name for one in run.partitions}
+    for one in found:
+        if one.finding.verdict is Verdict.INVALID and one.finding.key in names:
+            return one.finding.key
+    busiest = max(run.partitions, key=lambda one: one.activity, default=None)
+    return None if busiest is None else busiest.name
 
 
 @cache
@@ -191,6 +202,7 @@ def _environment() -> Environment:
     )
     environment.filters["promise"] = wording.promise
     environment.filters["columns"] = wording.columns
+    environment.filters["measured"] = wording.measured
     environment.filters["yaml"] = _yaml
     return environment
 

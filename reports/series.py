@@ -107,6 +107,12 @@ class PartitionSeries:
     log_ends: Mapping[int, Line]
     """By broker."""
 
+    @property
+    def activity(self) -> tuple[int, int]:
+        """How much happened, for comparison: elections and changes of the ISR, then records."""
+        points = sum(map(len, self.log_ends.values()))
+        return (len(self.leader_epochs) + len(self.isr), points)
+
 
 @dataclass(frozen=True, slots=True)
 class RunSeries:

@@ -5,6 +5,7 @@ Promises are for readers of reports; the exact definitions stand at the head of 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -78,6 +79,36 @@ def quantity(name: str, value: float) -> tuple[str, str]:
     if what and unit in {"ms", "s", "ns", "us", "bytes", "records"}:
         return what.replace("_", " "), f"{value:,.10g} {unit}"
     return name.replace("_", " "), f"{value:,.10g}"
+
+
+def measured(detail: str) -> str:
+    """Return in words what was measured of a fault: ``held bytes 10; probes after: 0 of 3``.
+
+    ``detail`` is the JSON object that the nemesis recorded; anything else is returned as it is.
+    """
+    try:
+        told = json.loads(detail)
+    except ValueError:
+        return detail
+    if not isinstance(told, dict):
+        return detail
+    return "; ".join(_measure(name, value, colon=": ") for name, value in told.items())
+
+
+def _measure(name: str, value: Any, *, colon: str) -> str:
+    """One measured thing: a yes or no is named or denied, several are counted."""
+    name = name.replace("_", " ")
+    if isinstance(value, bool):
+        return name if value else f"not {name}"
+    if isinstance(value, dict):
+        is_poll = all(isinstance(one, bool) for one in value.values())
+        if is_poll and (len(value) > 1 or name.startswith("probes")):
+            return f"{name}{colon}{sum(value.values())} of {len(value)}"
+        inner = (_measure(key, one, colon=" ") for key, one in value.items())
+        return f"{name}{colon}{', '.join(inner) or 'none'}"
+    if isinstance(value, list):
+        return f"{name}{colon}{', '.join(map(str, value)) or 'none'}"
+    return f"{name} {text(value)}"
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -33,6 +33,8 @@ Timed = tuple[int, Event]
 UNDERWAY_NS: Final = AFTER_NS
 """What was sent this shortly before the last event looked at may have arrived after it, and is not drawn."""
 
+UPDATE_METADATA: Final = "UpdateMetadata"
+
 _TURNS: Final = frozenset(
     {
         *(Kind.BROKER_STARTED, Kind.BROKER_REGISTERED, Kind.SESSION_STATE, Kind.SESSION_CLOSED),
@@ -120,11 +122,15 @@ def _departure(sent: Timed) -> Stop:
 
 def _request_item(event: Event, stops: Sequence[Stop], moments: Moments) -> Item:
     ends = (event.node, event.peer)
+    told = ("request", event.kind, event.api, event.controller_epoch, len(stops))
+    if event.api == UPDATE_METADATA and len(stops) > 1:
+        # Every broker gets one whenever anything changes, and none changes a log: a burst of them is one.
+        return Item(tuple(stops), Rank.DATA, event.controller_epoch, burst=told)
     return Item(
         stops=tuple(stops),
         rank=Rank.SUBJECT if moments.brokers.intersection(ends) else Rank.CONTROL,
         epoch=event.controller_epoch,
-        burst=("request", event.kind, event.api, *ends, event.controller_epoch, len(stops)),
+        burst=(*told, *ends),
     )
 
 

@@ -1,16 +1,17 @@
 """A scene to SVG: columns with life lines, a row per stop, arrows between stops.
 
-Rows are evenly spaced, so that what happens within a millisecond can be read; where time passes without anything worth
-a row, a gap says how much. Fonts, rules and the colours of text are the page's (``templates/diagram.css``); arrows are
-coloured by the epoch that they carry.
+Columns are as wide as their labels, so that none lies on another column. Rows are evenly spaced, so that what happens
+within a millisecond can be read; where time passes without anything worth a row, a gap says how much. Fonts, rules and
+the colours of text are the page's (``templates/diagram.css``); arrows are coloured by the epoch that they carry.
 """
 
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final
 
 from reports.diagram.gather import Moments
@@ -18,8 +19,12 @@ from reports.diagram.items import Identity, Item, Scene, Stop, Tone
 from reports.figures import colour
 
 LEFT_PX: Final = 92
-COLUMN_PX: Final = 200
-RIGHT_PX: Final = 60
+LEAST_COLUMN_PX: Final = 120
+CHARACTER_PX: Final = 7.0
+"""How wide a character of a label is, at most."""
+INDENT_PX: Final = 24
+"""From where a column begins to its life line; a label begins right of that."""
+LABEL_PX: Final = 9
 ROW_PX: Final = 21
 TOP_PX: Final = 46
 GAP_PX: Final = 16
@@ -28,7 +33,7 @@ GAP_NS: Final = 200_000_000
 LOOP_PX: Final = 22
 LIFT_PX: Final = 7
 BAR_PX: Final = 12
-STUB_PX: Final = 190
+STUB_PX: Final = 80
 NS: Final = 1e9
 TONES: Final = {
     Tone.PLAIN: "var(--ink)",
@@ -56,10 +61,23 @@ class Drawing:
         self._proof = proof
         self._origin = origin_ns
         self._gaps: list[tuple[float, int]] = []
+        widths = [self._width(column) for column in scene.columns]
+        self._left = dict(zip(scene.columns, accumulate(widths, initial=LEFT_PX), strict=False))
         self.rows = self._place()
         self._y = {(row.item, row.stop): row.y for row in self.rows}
-        self.width = LEFT_PX + COLUMN_PX * len(scene.columns) + RIGHT_PX
+        self.width = LEFT_PX + sum(widths) + INDENT_PX
         self.height = (self.rows[-1].y if self.rows else TOP_PX) + ROW_PX
+
+    def _width(self, column: str) -> int:
+        """So wide that no label reaches the next column's life line."""
+        labels = [
+            _label(item, index)
+            for item in self._scene.items
+            for index, stop in enumerate(item.stops)
+            if stop.column == column
+        ]
+        longest = max(map(len, [column, *labels]))
+        return max(LEAST_COLUMN_PX, math.ceil(longest * CHARACTER_PX) + LABEL_PX + INDENT_PX // 2)
 
     def _place(self) -> list[Row]:
         stops = [
@@ -72,9 +90,8 @@ class Drawing:
         y, before = TOP_PX + 0.0, None
         for time, item, stop in sorted(stops):
             lift = self._lift(item, stop)
-            y += ROW_PX + (
-                LIFT_PX if rows and lift < 0 < self._lift(rows[-1].item, rows[-1].stop) else 0
-            )
+            # Labels keep a row's distance, also where one is moved down and the next one up.
+            y += ROW_PX + (max(0, self._lift(rows[-1].item, rows[-1].stop) - lift) if rows else 0)
             if before is not None and time - before >= GAP_NS:
                 self._gaps.append((y - ROW_PX / 2 + GAP_PX / 2, time - before))
                 y += GAP_PX
@@ -108,7 +125,7 @@ class Drawing:
         return f'<svg xmlns="{_NAMESPACE}" class="diagram" role="img" {size} {box}>{inside}</svg>'
 
     def _x(self, column: str) -> float:
-        return LEFT_PX + COLUMN_PX * self._scene.columns.index(column) + 24
+        return self._left[column] + INDENT_PX
 
     def _stop_y(self, item: int, stop: int) -> float:
         if (item, stop) in self._y:
@@ -183,12 +200,17 @@ class Drawing:
         x, shade = self._x(stop.column), TONES[stop.tone]
         y = row.y + 4 + self._lift(row.item, row.stop)
         strong = " strong" if stop.event in self._proof else ""
-        times = f" ×{item.count}" if item.count > 1 and row.stop == len(item.stops) - 1 else ""
         yield f'<circle cx="{x:g}" cy="{row.y:g}" r="3.2" fill="{shade}"/>'
         yield (
-            f'<text class="said{strong}" x="{x + 9:g}" y="{y:g}" fill="{shade}">'
-            f"{html.escape(stop.text + times)}</text>"
+            f'<text class="said{strong}" x="{x + LABEL_PX:g}" y="{y:g}" fill="{shade}">'
+            f"{html.escape(_label(item, row.stop))}</text>"
         )
+
+
+def _label(item: Item, stop: int) -> str:
+    """What stands at a stop of the item; at its last one also how many like it there were."""
+    is_last = stop == len(item.stops) - 1
+    return item.stops[stop].text + (f" ×{item.count}" if item.count > 1 and is_last else "")
 
 
 def draw(scene: Scene, moments: Moments, origin_ns: int) -> str:

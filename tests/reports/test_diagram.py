@@ -6,6 +6,7 @@ import re
 from itertools import pairwise
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
 from checkers.model import Finding, Verdict
@@ -17,6 +18,7 @@ from reports.diagram.gather import Moments, ZxidClock, gather, session_owners
 from reports.diagram.items import CLIENTS, ZOOKEEPER, Item, Rank
 from reports.diagram.say import MAX_CHARACTERS, say
 from reports.diagram.select import MAX_ROWS, select
+from reports.diagram.svg import ROW_PX
 
 SECOND = 1_000_000_000
 MS = 1_000_000
@@ -246,7 +248,29 @@ def test_no_two_labels_of_a_column_lie_on_one_another() -> None:
     assert sum(map(len, places.values())) > 40
     for heights in places.values():
         ordered = sorted(heights)
-        assert min(b - a for a, b in pairwise(ordered)) >= 9
+        assert min(b - a for a, b in pairwise(ordered)) >= ROW_PX
+
+
+def test_no_label_reaches_the_next_column() -> None:
+    long = event(5.0, "broker-1", Kind.SESSION_STATE, detail="x" * 100)
+    svg = drawn([long, sent(5.1, 2), handled(5.2, 2)], long)
+    lines = sorted(float(line.attrib["x1"]) for line in of_class(svg, "life"))
+    for label in of_class(svg, "said"):
+        begin = float(label.attrib["x"])
+        end = begin + len(label.text or "") * 6.95  # the page's font, 11.5 px
+        assert all(end < line for line in lines if line > begin)
+        assert end < float(svg.attrib["width"])
+
+
+def test_a_run_of_metadata_updates_is_drawn_once_whoever_gets_them() -> None:
+    proof = handled(5.5, 3)
+    events = [sent(5.4, 3), proof]
+    for number in range(6):
+        peer, at_s = 2 + number % 2, 5 + number / 1_000
+        pair = (sent(at_s, peer), handled(at_s + 0.0005, peer))
+        events += [msgspec.structs.replace(one, api="UpdateMetadata") for one in pair]
+    (burst, last) = _selected(events, proof).items
+    assert (burst.count, last.count) == (6, 1)
 
 
 def test_names_from_the_history_are_escaped() -> None:

@@ -13,7 +13,9 @@ from plotly import graph_objects
 import reports
 from checkers.model import Finding, Outcome, Result, Verdict
 from history.errors import MissingHistoryError
+from history.reader import open_history
 from history.run_directory import RunDirectory
+from reports import series, wording
 from tests.reports import story
 from tests.reports.conftest import Reported
 from tests.reports.pages import Page
@@ -44,7 +46,7 @@ def outcome(*results: Result, problems: tuple[str, ...] = ()) -> Outcome:
 def rewritten(reported: Reported, tmp_path: Path, result: Outcome) -> Page:
     """The page of the story's history with another outcome."""
     run = RunDirectory(tmp_path / "run")
-    run.path.mkdir()
+    run.path.mkdir(parents=True)
     run.write_info(reported.run.read_info())
     run.history.symlink_to(reported.run.history)
     reports.write(run, result)
@@ -145,6 +147,44 @@ def test_names_every_fault(page: Page) -> None:
         said = f"{number} {name} {', '.join(targets)} {start:.3f} {stop:.3f} {stop - start:.3f}"
         assert any(row.startswith(said) for row in rows), said
     assert any("skipped no such follower" in row for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("detail", "words"),
+    [
+        (
+            '{"held_bytes": 10, "probes_after": {"a to b": false, "a to c": true}}',
+            "held bytes 10; probes after: 1 of 2",
+        ),
+        ('{"broker-1": {"dead": true, "pid": 7}}', "broker-1: dead, pid 7"),
+        ('{"restarted": {"broker-1": {"answered": false}}}', "restarted: broker-1 not answered"),
+        (
+            '{"was_outside_isr_of": [], "sessions": {"broker-1": 72}}',
+            "was outside isr of: none; sessions: broker-1 72",
+        ),
+        ("not JSON", "not JSON"),
+    ],
+)
+def test_what_was_measured_is_said_in_words(detail: str, words: str) -> None:
+    assert wording.measured(detail) == words
+
+
+def test_the_replicas_plot_opens_where_the_first_finding_is_else_at_the_busiest(
+    reported: Reported, page: Page, tmp_path: Path
+) -> None:
+    def opens_at(read: Page) -> str:
+        [chosen] = [one for one in read.all("option") if "selected" in one.attributes]
+        return chosen.words
+
+    last = page.all("option")[-1].words
+    broken = Finding(property="hw-grows", verdict=Verdict.INVALID, key=last, sentence="It fell.")
+    told = Result(property="hw-grows", verdict=Verdict.INVALID, checked=1, findings=(broken,))
+    assert opens_at(rewritten(reported, tmp_path / "broken", outcome(told))) == last
+    calm = Result(property="hw-grows", verdict=Verdict.VALID, checked=1)
+    run = series.extract(series.read(open_history(reported.run.history)))
+    elections = {one.name: len(one.leader_epochs) + len(one.isr) for one in run.partitions}
+    busiest = opens_at(rewritten(reported, tmp_path / "calm", outcome(calm)))
+    assert elections[busiest] == max(elections.values())
 
 
 def test_every_figure_is_one_that_plotly_knows(data: dict[str, Any]) -> None:
