@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from nemesis.runtimes.base import Link, LinkCounters
-from nemesis.simulation.loop import SimulationLoop
-from nemesis.simulation.network import Network
+from nemesis.simulation.links import LATENCIES
+from nemesis.simulation.loop import Schedule, SimulationLoop
+from nemesis.simulation.network import HARNESS, Network
 from nemesis.simulation.randomness import stream
 from tests.nemesis.simulation.two_nodes import BACK, PORT, THERE, A, B, World, two_nodes
 
@@ -321,3 +322,27 @@ def test_the_same_seed_gives_the_same_latencies() -> None:
         return arrivals
 
     assert latencies(1) == latencies(1) != latencies(2)
+
+
+def test_a_slow_network_is_slow_between_nodes_and_not_for_the_harness() -> None:
+    loop = SimulationLoop(Schedule(1, 0.0))
+    network = Network(loop, stream(1, "network"), LATENCIES["slow"])
+    for host, node in ((A, "a"), (B, "b"), ("10.0.0.9", HARNESS)):
+        network.register(host, node)
+    took_s: dict[str, float] = {}
+
+    async def main() -> None:
+        await asyncio.start_server(lambda _r, _w: None, B, PORT)
+        for host in (A, "10.0.0.9"):
+            began = loop.time()
+            _, writer = await asyncio.open_connection(B, PORT, local_addr=(host, 0))
+            took_s[host] = loop.time() - began
+            writer.close()
+
+    try:
+        loop.run_until_complete(main())
+    finally:
+        loop.close()
+    assert took_s[A] >= 4e-3
+    assert took_s["10.0.0.9"] <= 15e-3
+    assert took_s["10.0.0.9"] < took_s[A]
