@@ -189,7 +189,10 @@ def _incomplete(
 def _what_is_missing(tp: str, lead: Leadership, end: int, log: ReplicaLog | None) -> str | None:
     who = f"Broker {lead.node} became leader of {tp} in leader epoch {lead.epoch}"
     if lead.log.end < end:
-        return f"{who} with records only below {lead.log.end}, though all below {end} were committed in an earlier leader epoch."
+        return (
+            f"{who} with records only below {lead.log.end}, though all below {end} were committed in an earlier "
+            "leader epoch."
+        )
     if log is None:
         return None
     offset = lead.log.first_difference(log, lead.start, end)

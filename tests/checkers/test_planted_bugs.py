@@ -143,8 +143,8 @@ def test_truncating_to_the_high_watermark_loses_a_committed_record() -> None:
             Verdict.INVALID,
             [
                 (
-                    "Broker 2 became leader of t-0 in leader epoch 1 with records only below 0, though all below 1 were "
-                    "committed in an earlier leader epoch."
+                    "Broker 2 became leader of t-0 in leader epoch 1 with records only below 0, though all below 1 "
+                    "were committed in an earlier leader epoch."
                 )
             ],
         ),
