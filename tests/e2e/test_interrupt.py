@@ -57,6 +57,23 @@ def test_ctrl_c_stops_everything_and_says_how_to_judge_it(tmp_path: Path) -> Non
     assert (run / "report.html").stat().st_size > 0
 
 
+def test_ctrl_c_while_a_simulated_run_is_judged_says_how_to_judge_it(tmp_path: Path) -> None:
+    options = ("--runtime", "simulation", "--seed", "1", "--time-limit", "20")
+    harness = start_nemesis(tmp_path, "run", SCENARIO, *options)
+    assert harness.stderr is not None
+    while "checking" not in harness.stderr.readline():
+        assert harness.poll() is None
+    harness.send_signal(signal.SIGINT)
+    _, said = harness.communicate(timeout=60)
+    assert harness.returncode == EXIT_CRASH
+    run = latest(tmp_path).resolve()
+    again = f"`nemesis check {run.relative_to(tmp_path)} --engine inline` judges it"
+    assert said == f"nemesis: interrupted: what was recorded is kept, {again}\n"
+    checked = nemesis(tmp_path, "check", str(run), "--engine", "inline")
+    assert checked.returncode in VERDICTS, checked.stdout + checked.stderr
+    assert not list(run.glob(".history-*"))
+
+
 def test_after_sigkill_clean_ends_all_and_the_record_can_be_judged(tmp_path: Path) -> None:
     harness = start_and_wait_for_a_fault(tmp_path)
     names = journal_names(tmp_path)
