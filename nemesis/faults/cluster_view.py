@@ -102,15 +102,21 @@ class ClusterView:
     async def broker_loss(self, *, timeout_s: float) -> bool:
         """Wait until a broker that is registered now, or comes meanwhile, vanishes; return whether one did in time.
 
-        A broker that is absent already (it restarts) is no loss.
+        A broker that is absent already (it restarts) is no loss; one that has vanished and is back under a new session
+        by the time we look is.
         """
-        present: set[str] | None = None
+        registered: dict[int, Ephemeral] | None = None
 
         async def is_one_missing(watch: Watch) -> bool:
-            nonlocal present
-            before = present
-            present = set(await self.zookeeper.children("/brokers/ids", watch))
-            return before is not None and not before <= present
+            nonlocal registered
+            before = registered
+            present = await self.zookeeper.children("/brokers/ids", watch)
+            if before is not None and not {str(broker) for broker in before} <= set(present):
+                return True
+            registered = await self._brokers()
+            return before is not None and any(
+                registered.get(broker) != ephemeral for broker, ephemeral in before.items()
+            )
 
         return await self._watch(is_one_missing, timeout_s)
 

@@ -164,7 +164,15 @@ def test_a_broker_that_is_absent_already_or_comes_is_no_loss(tmp_path: Path) -> 
     async def vanish(client: KazooClient) -> None:
         await asyncio.to_thread(client.delete, "/brokers/ids/2")
 
+    async def vanish_and_be_back(client: KazooClient) -> None:
+        """Between the watch and the next look: the names are the same, the znode is not."""
+        bounce = client.transaction()
+        bounce.delete("/brokers/ids/2")
+        bounce.create("/brokers/ids/2", b"", ephemeral=True)
+        await asyncio.to_thread(bounce.commit)
+
     with zookeeper_server(tmp_path) as address:
+        assert is_loss_seen(address, vanish_and_be_back, timeout_s=10.0)
         assert not is_loss_seen(address, come, timeout_s=0.7)
         assert is_loss_seen(address, come_and_vanish, timeout_s=10.0)
         assert is_loss_seen(address, vanish, timeout_s=10.0)
