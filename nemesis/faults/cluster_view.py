@@ -105,18 +105,16 @@ class ClusterView:
         A broker that is absent already (it restarts) is no loss; one that has vanished and is back under a new session
         by the time we look is.
         """
-        registered: dict[int, Ephemeral] | None = None
+        registered = await self._brokers()
 
         async def is_one_missing(watch: Watch) -> bool:
             nonlocal registered
             before = registered
             present = await self.zookeeper.children("/brokers/ids", watch)
-            if before is not None and not {str(broker) for broker in before} <= set(present):
+            if not {str(broker) for broker in before} <= set(present):
                 return True
             registered = await self._brokers()
-            return before is not None and any(
-                registered.get(broker) != ephemeral for broker, ephemeral in before.items()
-            )
+            return any(registered.get(broker) != owned for broker, owned in before.items())
 
         return await self._watch(is_one_missing, timeout_s)
 
