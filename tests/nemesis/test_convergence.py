@@ -23,6 +23,7 @@ from nemesis.convergence import (
 )
 from nemesis.errors import HarnessError
 from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
+from workloads.kafka import codec as wire_format
 from workloads.kafka.client import ClusterMetadata, PartitionMetadata, TopicMetadata
 
 TP = ("orders", 0)
@@ -75,6 +76,7 @@ class NoBrokers:
 
     brokers: tuple[str, ...] = ()
     clients = ("client-1",)
+    codec = wire_format
 
     def client_host(self, client: str) -> str:
         del client
