@@ -84,6 +84,7 @@ class RealDisk:
         finally:
             os.close(handle)
         self.close(path)
+        self.close(temporary)  # whoever had a file of that name open has it no longer
         Path(temporary).replace(path)
         _fsync_parent(path)
 

@@ -72,6 +72,16 @@ def test_a_replacement_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     assert path.read_bytes() == b"old"
 
 
+def test_a_replacement_takes_the_temporary_name_from_whoever_had_it(tmp_path: Path) -> None:
+    disk = RealDisk()
+    path, temporary = str(tmp_path / "a"), str(tmp_path / "a.tmp")
+    disk.append(temporary, b"old")
+    disk.replace(path, b"new")
+    with pytest.raises(FileNotFoundError):
+        disk.truncate(temporary, 0)
+    assert disk.read(path, 0, 10) == b"new"
+
+
 def test_renames_and_removes_directories_with_open_files(tmp_path: Path) -> None:
     disk = RealDisk()
     old, new = str(tmp_path / "old"), str(tmp_path / "new")
