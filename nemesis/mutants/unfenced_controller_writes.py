@@ -39,12 +39,12 @@ def _across_sessions(_correct: Any) -> Callable[[Any, Callable[[], Awaitable[Any
     return retry_request_until_connected
 
 
-async def _connected_in_any_session(zk_client: Any) -> None:
+async def _connected_in_any_session(session: Any) -> None:
     while True:
         try:
-            return await zk_client.wait_until_connected()  # type: ignore[no-any-return]
+            return await session.wait_until_connected()  # type: ignore[no-any-return]
         except SessionExpiredError:
-            await zk_client.next_session_change()
+            await session.next_session_change()
 
 
 def _without_waiting(_correct: Any) -> Callable[[Any], Awaitable[None]]:
@@ -57,15 +57,17 @@ def _without_waiting(_correct: Any) -> Callable[[Any], Awaitable[None]]:
     return before_initializing_session
 
 
-_CLIENT = "reference.zk.kafka_zk_client"
-
 MUTANT = Mutant(
     name="unfenced-controller-writes",
     property="stale-controller-fenced",
     story="a deposed controller's writes to ZooKeeper are neither fenced nor bound to its session (KAFKA-6082)",
     replacements=(
-        Replacement(_CLIENT, "KafkaZkClient.fenced", _unfenced),
-        Replacement(_CLIENT, "KafkaZkClient.retry_request_until_connected", _across_sessions),
+        Replacement("reference.zk.fenced_writes", "FencedWrites.fenced", _unfenced),
+        Replacement(
+            "reference.zk.zookeeper_session",
+            "ZooKeeperSession.retry_request_until_connected",
+            _across_sessions,
+        ),
         Replacement(
             "reference.controller.kafka_controller",
             "KafkaController.before_initializing_session",

@@ -51,7 +51,7 @@ class ClusterChanges:
 
     async def process_broker_change(self) -> None:
         context = self._context
-        current = await self._zk_client.get_all_brokers_and_epochs()
+        current = await self._zk_client.brokers.get_all_brokers_and_epochs()
         brokers = {broker.id: broker for broker in current}
         epochs = {broker.id: epoch for broker, epoch in current.items()}
         live = context.live_broker_epochs
@@ -117,14 +117,14 @@ class ClusterChanges:
 
     async def process_topic_change(self) -> None:
         context = self._context
-        topics = await self._zk_client.get_all_topics()
+        topics = await self._zk_client.topics.get_all_topics()
         known = set(context.all_topics)
         new = [topic for topic in topics if topic not in known]
         for topic in sorted(known.difference(topics)):
             context.remove_topic(topic)
         context.all_topics = topics
         partitions: list[TopicPartition] = []
-        for assignment in await self._zk_client.get_replica_assignments(new):
+        for assignment in await self._zk_client.topics.get_replica_assignments(new):
             partitions += context.add_topic(assignment)
         if partitions:
             await self._on_new_partition_creation(partitions)

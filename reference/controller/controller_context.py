@@ -13,7 +13,7 @@ from enum import Enum
 from uuid import UUID
 
 from reference.model import NO_LEADER, BrokerEndPoint, TopicPartition
-from reference.zk.kafka_zk_client import ControllerFence
+from reference.zk.fenced_writes import ControllerFence
 from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicAssignment
 
 NO_ASSIGNMENT = ReplicaAssignment(())

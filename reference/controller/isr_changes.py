@@ -22,7 +22,8 @@ from reference.controller.controller_context import ControllerContext
 from reference.controller.controller_events import AlterPartitionReceived
 from reference.model import LeaderAndIsr, TopicPartition
 from reference.zk.errors import BadVersionError
-from reference.zk.kafka_zk_client import CommittedState, KafkaZkClient
+from reference.zk.kafka_zk_client import KafkaZkClient
+from reference.zk.partition_states import CommittedState
 
 _logger = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ class IsrChanges:
         answers: dict[TopicPartition, AlterPartitionAnswer] = {}
         written: list[TopicPartition] = []
         conflicts: list[TopicPartition] = []
-        results = await self._zk_client.update_leader_and_isr(changes, context.fence)
+        results = await self._zk_client.states.update_leader_and_isr(changes, context.fence)
         for topic_partition, result in results.items():
             if isinstance(result, CommittedState):
                 context.leadership[topic_partition] = result.state
@@ -88,7 +89,7 @@ class IsrChanges:
             else:
                 _logger.error("%s keeps its ISR: %s", topic_partition, result)
                 answers[topic_partition] = ErrorCode.unknown_server_error
-        context.leadership |= await self._zk_client.get_topic_partition_states(conflicts)
+        context.leadership |= await self._zk_client.states.get_topic_partition_states(conflicts)
         if written:
             self._request_batch.send_update_metadata(
                 context.live_or_shutting_down_broker_ids, written

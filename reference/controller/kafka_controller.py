@@ -51,13 +51,10 @@ from reference.model import BrokerEndPoint
 from reference.ports import SessionState, WallClock
 from reference.trace import Kind, Tracer
 from reference.zk import zk_data
+from reference.zk.controller_election import ControllerZnode, ElectionWon
 from reference.zk.errors import ControllerMovedError, SessionExpiredError
-from reference.zk.kafka_zk_client import (
-    ControllerFence,
-    ControllerZnode,
-    ElectionWon,
-    KafkaZkClient,
-)
+from reference.zk.fenced_writes import ControllerFence
+from reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
 
@@ -125,7 +122,7 @@ class KafkaController:
         self._isr_changes = IsrChanges(
             self.context, zk_client=zk_client, request_batch=self._request_batch
         )
-        zk_client.register_state_change_handler(self._on_session_state)
+        zk_client.session.register_state_change_handler(self._on_session_state)
 
     @property
     def is_active(self) -> bool:
@@ -137,7 +134,7 @@ class KafkaController:
 
         A session that expires meanwhile leaves it to the next one.
         """
-        self._zk_client.register_znode_change_handler(
+        self._zk_client.session.register_znode_change_handler(
             zk_data.CONTROLLER, lambda: self._put(Reelect())
         )
         self.event_manager.start()
@@ -227,18 +224,20 @@ class KafkaController:
                 await self._cluster_changes.process_replicas_failed(event)
 
     async def _process_startup(self) -> None:
-        await self._zk_client.make_sure_persistent_paths_exist()
+        await self._zk_client.brokers.make_sure_persistent_paths_exist()
         await self._register_broker()
         await self._elect()
 
     async def _register_broker(self) -> None:
-        stat = await self._zk_client.register_broker(self._broker_end_point, self._wall_clock())
+        stat = await self._zk_client.brokers.register_broker(
+            self._broker_end_point, self._wall_clock()
+        )
         self.broker_epoch = stat.czxid
         self.registered.set()
         self._tracer.event(
             Kind.BROKER_REGISTERED,
             broker_epoch=stat.czxid,
-            session=self._zk_client.session_id,
+            session=self._zk_client.session.session_id,
             zxid=stat.czxid,
         )
 
@@ -248,14 +247,14 @@ class KafkaController:
     # Taking and leaving office
 
     async def _elect(self) -> None:
-        controller = await self._zk_client.get_controller()
+        controller = await self._zk_client.election.get_controller()
         if controller is not None:
             self.active_controller_id = controller.broker_id
             await self._resume_own_office(controller)
             return
         self.active_controller_id = NO_CONTROLLER
         try:
-            won = await self._zk_client.register_controller_and_increment_controller_epoch(
+            won = await self._zk_client.election.register_controller_and_increment_controller_epoch(
                 self.broker_id, self._wall_clock()
             )
         except ControllerMovedError as error:
@@ -268,12 +267,12 @@ class KafkaController:
         """``/controller`` names somebody. If that is this broker and nobody acts, act or wait."""
         if controller.broker_id != self.broker_id or self.context.fence is not None:
             return
-        if controller.session_id != self._zk_client.session_id:
+        if controller.session_id != self._zk_client.session.session_id:
             _logger.info(
                 "/controller belongs to a session of ours that is dead; waiting for its end"
             )
             return
-        found = await self._zk_client.get_controller_epoch()
+        found = await self._zk_client.election.get_controller_epoch()
         if found is not None:
             epoch, stat = found
             await self._take_office(ElectionWon(ControllerFence(epoch, stat.version), stat.mzxid))
@@ -285,7 +284,7 @@ class KafkaController:
             Kind.CONTROLLER_ELECTED,
             controller_epoch=won.fence.controller_epoch,
             zk_version=won.fence.zk_version,
-            session=self._zk_client.session_id,
+            session=self._zk_client.session.session_id,
             zxid=won.zxid,
         )
         _logger.info("elected controller, epoch %d", won.fence.controller_epoch)
@@ -293,10 +292,10 @@ class KafkaController:
 
     async def _on_controller_failover(self) -> None:
         """In Kafka's order; UpdateMetadata goes before the state machines (KAFKA-4443)."""
-        self._zk_client.register_znode_child_change_handler(
+        self._zk_client.session.register_znode_child_change_handler(
             zk_data.BROKER_IDS, lambda: self._put(BrokerChange())
         )
-        self._zk_client.register_znode_child_change_handler(
+        self._zk_client.session.register_znode_child_change_handler(
             zk_data.TOPICS, lambda: self._put(TopicChange())
         )
         await self._initialize_controller_context()
@@ -307,20 +306,20 @@ class KafkaController:
 
     async def _initialize_controller_context(self) -> None:
         context = self.context
-        context.set_live_brokers(await self._zk_client.get_all_brokers_and_epochs())
-        context.all_topics = await self._zk_client.get_all_topics()
-        for assignment in await self._zk_client.get_replica_assignments(context.all_topics):
+        context.set_live_brokers(await self._zk_client.brokers.get_all_brokers_and_epochs())
+        context.all_topics = await self._zk_client.topics.get_all_topics()
+        for assignment in await self._zk_client.topics.get_replica_assignments(context.all_topics):
             context.add_topic(assignment)
-        context.leadership = await self._zk_client.get_topic_partition_states(
+        context.leadership = await self._zk_client.states.get_topic_partition_states(
             list(context.assignments)
         )
         self._channel_manager.startup(context.live_brokers.values())
 
     async def _maybe_resign(self) -> None:
         """Read ``/controller`` and resign if it is no longer ours; re-arms its watch."""
-        controller = await self._zk_client.get_controller()
+        controller = await self._zk_client.election.get_controller()
         self.active_controller_id = NO_CONTROLLER if controller is None else controller.broker_id
-        ours = ControllerZnode(self.broker_id, self._zk_client.session_id)
+        ours = ControllerZnode(self.broker_id, self._zk_client.session.session_id)
         if self.context.fence is not None and controller != ours:
             await self._resign(f"/controller names broker {self.active_controller_id}")
 
@@ -330,10 +329,10 @@ class KafkaController:
         await self._resign(reason)
         if fence is None:
             return
-        controller = await self._zk_client.get_controller()
-        if controller == ControllerZnode(self.broker_id, self._zk_client.session_id):
+        controller = await self._zk_client.election.get_controller()
+        if controller == ControllerZnode(self.broker_id, self._zk_client.session.session_id):
             try:
-                await self._zk_client.delete_controller(fence)
+                await self._zk_client.election.delete_controller(fence)
             except ControllerMovedError as error:
                 _logger.info("%s", error)
         await self._maybe_resign()
@@ -341,8 +340,8 @@ class KafkaController:
     async def _resign(self, reason: str) -> None:
         """Stop acting: nothing is sent or written in this term any more. Harmless without the office."""
         fence = self.context.fence
-        self._zk_client.unregister_znode_child_change_handler(zk_data.BROKER_IDS)
-        self._zk_client.unregister_znode_child_change_handler(zk_data.TOPICS)
+        self._zk_client.session.unregister_znode_child_change_handler(zk_data.BROKER_IDS)
+        self._zk_client.session.unregister_znode_child_change_handler(zk_data.TOPICS)
         self.context.reset()
         self._request_batch.clear()
         await self._channel_manager.shutdown()

@@ -23,7 +23,9 @@ from reference.controller.trace_columns import identity
 from reference.model import LeaderAndIsr, TopicPartition
 from reference.trace import Kind, Tracer
 from reference.zk.errors import BadVersionError, NodeExistsError, ZooKeeperError
-from reference.zk.kafka_zk_client import CommittedState, ControllerFence, KafkaZkClient, StateResult
+from reference.zk.fenced_writes import ControllerFence
+from reference.zk.kafka_zk_client import KafkaZkClient
+from reference.zk.partition_states import CommittedState, StateResult
 from reference.zk.zk_data import LeaderIsrAndControllerEpoch
 
 _logger = logging.getLogger(__name__)
@@ -131,7 +133,7 @@ class PartitionStateMachine:
                 outcomes[topic_partition] = StateChangeError("no replica is alive")
             else:
                 initial[topic_partition] = state
-        results = await self._zk_client.create_topic_partition_states(initial, self._fence())
+        results = await self._zk_client.states.create_topic_partition_states(initial, self._fence())
         for topic_partition, result in results.items():
             if isinstance(result, CommittedState):
                 isr = result.state.leader_and_isr.isr
@@ -160,7 +162,7 @@ class PartitionStateMachine:
         fence = self._fence()
         outcomes: dict[TopicPartition, Outcome] = {}
         elected: dict[TopicPartition, ElectionResult] = {}
-        states = await self._zk_client.get_topic_partition_states(partitions)
+        states = await self._zk_client.states.get_topic_partition_states(partitions)
         for topic_partition in partitions:
             state = states.get(topic_partition)
             if state is None:
@@ -178,7 +180,7 @@ class PartitionStateMachine:
                 else:
                     elected[topic_partition] = result
         updates = {tp: r.leader_and_isr for tp, r in elected.items() if r.leader_and_isr}
-        results = await self._zk_client.update_leader_and_isr(updates, fence)
+        results = await self._zk_client.states.update_leader_and_isr(updates, fence)
         outcomes |= self._settle(results, elected)
         return outcomes
 

@@ -28,7 +28,9 @@ from reference.controller.trace_columns import identity
 from reference.model import TopicPartition
 from reference.trace import Kind, Tracer
 from reference.zk.errors import BadVersionError
-from reference.zk.kafka_zk_client import CommittedState, ControllerFence, KafkaZkClient
+from reference.zk.fenced_writes import ControllerFence
+from reference.zk.kafka_zk_client import KafkaZkClient
+from reference.zk.partition_states import CommittedState
 from reference.zk.zk_data import LeaderIsrAndControllerEpoch
 
 _logger = logging.getLogger(__name__)
@@ -155,7 +157,7 @@ class ReplicaStateMachine:
             states = {
                 tp: state
                 for tp, state in (
-                    await self._zk_client.get_topic_partition_states(remaining)
+                    await self._zk_client.states.get_topic_partition_states(remaining)
                 ).items()
                 if state.controller_epoch <= fence.controller_epoch
             }
@@ -170,7 +172,7 @@ class ReplicaStateMachine:
                 tp: election.remove_from_isr(state.leader_and_isr, replica_id)
                 for tp, state in members.items()
             }
-            results = await self._zk_client.update_leader_and_isr(updates, fence)
+            results = await self._zk_client.states.update_leader_and_isr(updates, fence)
             remaining = []
             for topic_partition, result in results.items():
                 if isinstance(result, CommittedState):

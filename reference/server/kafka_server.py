@@ -107,7 +107,7 @@ class KafkaServer:
         self._tracer.event(Kind.BROKER_STARTED, detail=self._settings_told())
         self._started.push_async_callback(self._zookeeper.close)
         await self._zookeeper.start()
-        cluster_id = await self._zk_client.retry_across_sessions(self._find_cluster)
+        cluster_id = await self._zk_client.session.retry_across_sessions(self._find_cluster)
         self._started.push_async_callback(self.controller.shutdown)
         self.log_manager.load_logs()
         self._started.callback(self.log_manager.close)
@@ -148,8 +148,8 @@ class KafkaServer:
         )
 
     async def _find_cluster(self) -> str:
-        await self._zk_client.make_sure_persistent_paths_exist()
-        return await self._zk_client.get_or_create_cluster_id(self._generate_cluster_id)
+        await self._zk_client.brokers.make_sure_persistent_paths_exist()
+        return await self._zk_client.brokers.get_or_create_cluster_id(self._generate_cluster_id)
 
     def _broker_epoch(self) -> int:
         return self.controller.broker_epoch

@@ -114,7 +114,7 @@ class ZkAdminManager:
                 )
             assignment = TopicAssignment(spec.name, random_topic_id(self._rng), self._assign(spec))
             if not validate_only:
-                await self._zk_client.create_topic(assignment, {})
+                await self._zk_client.topics.create_topic(assignment, {})
         except _InvalidTopicError as error:
             return CreatedTopic(spec.name, error.code, str(error))
         except NodeExistsError:
@@ -131,7 +131,7 @@ class ZkAdminManager:
         )
 
     async def _refuse_bad_name(self, spec: TopicSpec) -> None:
-        existing = await self._zk_client.get_all_topics()
+        existing = await self._zk_client.topics.get_all_topics()
         if spec.name in existing:
             raise NodeExistsError(spec.name)
         problem = topic_name_problem(spec.name, existing)

@@ -128,7 +128,7 @@ class Node:
 
     async def state(self, topic: str, partition: int) -> LeaderIsrAndControllerEpoch:
         topic_partition = TopicPartition(topic, partition)
-        states = await self.zk_client.get_topic_partition_states([topic_partition])
+        states = await self.zk_client.states.get_topic_partition_states([topic_partition])
         return states[topic_partition]
 
     def elected(self, topic: str, partition: int) -> list[tuple[str, int, int, list[int]]]:
@@ -161,7 +161,7 @@ async def create_topic(node: Node, topic: str, *replicas: tuple[int, ...]) -> No
     assignment = TopicAssignment(
         topic, TOPIC_ID, {p: ReplicaAssignment(r) for p, r in enumerate(replicas)}
     )
-    await node.zk_client.create_topic(assignment, {})
+    await node.zk_client.topics.create_topic(assignment, {})
 
 
 async def until(condition: Callable[[], bool], timeout_s: float = 15) -> None:

@@ -23,7 +23,8 @@ from reference.controller.partition_state_machine import PartitionStateMachine
 from reference.controller.replica_state_machine import ReplicaStateMachine
 from reference.model import BrokerEndPoint, LeaderAndIsr, TopicPartition
 from reference.trace import Kind
-from reference.zk.kafka_zk_client import ControllerFence, KafkaZkClient
+from reference.zk.fenced_writes import ControllerFence
+from reference.zk.kafka_zk_client import KafkaZkClient
 from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicAssignment
 from tests.reference.controller.cluster import TOPIC_ID, ListTracer
 

@@ -29,7 +29,7 @@ def run(address: str, test: Test) -> None:
         zk_client = KafkaZkClient(zookeeper, tracer=NullTracer())
         await zookeeper.start()
         try:
-            await zk_client.make_sure_persistent_paths_exist()
+            await zk_client.brokers.make_sure_persistent_paths_exist()
             cache = MetadataCache(1)
             cache.update(1, 1, BROKERS, [])
             manager = ZkAdminManager(

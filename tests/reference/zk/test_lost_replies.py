@@ -20,7 +20,9 @@ from reference.zk.errors import (
     ControllerMovedError,
     NodeExistsError,
 )
-from reference.zk.kafka_zk_client import CommittedState, ControllerFence, KafkaZkClient
+from reference.zk.fenced_writes import ControllerFence
+from reference.zk.kafka_zk_client import KafkaZkClient
+from reference.zk.partition_states import CommittedState
 from reference.zk.zk_data import ReplicaAssignment, TopicAssignment
 
 TP = TopicPartition("t", 0)
@@ -47,7 +49,7 @@ async def losing(address: str) -> AsyncIterator[tuple[LosingZooKeeperClient, Kaf
     zk_client = KafkaZkClient(zookeeper, tracer=NullTracer())
     await zookeeper.start()
     try:
-        await zk_client.make_sure_persistent_paths_exist()
+        await zk_client.brokers.make_sure_persistent_paths_exist()
         yield zookeeper, zk_client
         assert not zookeeper.lose_at, "no reply was lost"
     finally:
@@ -59,18 +61,19 @@ def run(test: Coroutine[Any, Any, None]) -> None:
 
 
 async def office(zk_client: KafkaZkClient) -> ControllerFence:
-    won = await zk_client.register_controller_and_increment_controller_epoch(1, 0)
-    await zk_client.create_topic(TopicAssignment("t", UUID(int=1), {0: ReplicaAssignment((1, 2))}), {})  # fmt: skip
+    won = await zk_client.election.register_controller_and_increment_controller_epoch(1, 0)
+    topic = TopicAssignment("t", UUID(int=1), {0: ReplicaAssignment((1, 2))})
+    await zk_client.topics.create_topic(topic, {})
     return won.fence
 
 
 def test_an_election_that_was_won_unheard_is_won(zookeeper_address: str) -> None:
     async def test() -> None:
         async with losing(zookeeper_address) as (zookeeper, zk_client):
-            assert await zk_client.get_controller_epoch() is None
+            assert await zk_client.election.get_controller_epoch() is None
             await zookeeper.create(zk_data.CONTROLLER_EPOCH, b"0")
             zookeeper.lose_at = zk_data.CONTROLLER_EPOCH
-            won = await zk_client.register_controller_and_increment_controller_epoch(1, 0)
+            won = await zk_client.election.register_controller_and_increment_controller_epoch(1, 0)
             _, stat = await zookeeper.get(zk_data.CONTROLLER_EPOCH)
             assert won.fence == ControllerFence(1, 1)
             assert won.zxid == stat.mzxid
@@ -83,9 +86,9 @@ def test_an_election_lost_to_an_earlier_session_of_the_same_broker_is_lost(
 ) -> None:
     async def test() -> None:
         async with losing(zookeeper_address) as (_, old), losing(zookeeper_address) as (_, new):
-            await old.register_controller_and_increment_controller_epoch(1, 0)
+            await old.election.register_controller_and_increment_controller_epoch(1, 0)
             with pytest.raises(ControllerMovedError):
-                await new.register_controller_and_increment_controller_epoch(1, 0)
+                await new.election.register_controller_and_increment_controller_epoch(1, 0)
 
     run(test())
 
@@ -95,7 +98,7 @@ def test_a_created_state_is_adopted(zookeeper_address: str) -> None:
         async with losing(zookeeper_address) as (zookeeper, zk_client):
             fence = await office(zk_client)
             zookeeper.lose_at = zk_data.state_path(TP)
-            results = await zk_client.create_topic_partition_states({TP: STATE}, fence)
+            results = await zk_client.states.create_topic_partition_states({TP: STATE}, fence)
             _, stat = await zookeeper.get(zk_data.state_path(TP))
             assert isinstance(results[TP], CommittedState)
             assert results[TP].zxid == stat.mzxid
@@ -108,9 +111,9 @@ def test_somebody_elses_state_is_not_adopted(zookeeper_address: str) -> None:
     async def test() -> None:
         async with losing(zookeeper_address) as (_, zk_client):
             fence = await office(zk_client)
-            await zk_client.create_topic_partition_states({TP: STATE}, fence)
+            await zk_client.states.create_topic_partition_states({TP: STATE}, fence)
             other = LeaderAndIsr(leader=2, leader_epoch=0, isr=(2,))
-            results = await zk_client.create_topic_partition_states({TP: other}, fence)
+            results = await zk_client.states.create_topic_partition_states({TP: other}, fence)
             assert isinstance(results[TP], NodeExistsError)
 
     run(test())
@@ -120,13 +123,13 @@ def test_an_update_that_was_applied_unheard_is_committed_once(zookeeper_address:
     async def test() -> None:
         async with losing(zookeeper_address) as (zookeeper, zk_client):
             fence = await office(zk_client)
-            await zk_client.create_topic_partition_states({TP: STATE}, fence)
+            await zk_client.states.create_topic_partition_states({TP: STATE}, fence)
             zookeeper.lose_at = zk_data.state_path(TP)
-            results = await zk_client.update_leader_and_isr({TP: STATE}, fence)
+            results = await zk_client.states.update_leader_and_isr({TP: STATE}, fence)
             assert isinstance(results[TP], CommittedState)
             assert results[TP].state.leader_and_isr.partition_epoch == 1
             # Without a lost reply the same conflict is a conflict, even with the same content.
-            results = await zk_client.update_leader_and_isr({TP: STATE}, fence)
+            results = await zk_client.states.update_leader_and_isr({TP: STATE}, fence)
             assert isinstance(results[TP], BadVersionError)
 
     run(test())
@@ -136,13 +139,13 @@ def test_a_write_under_an_old_epoch_changes_nothing(zookeeper_address: str) -> N
     async def test() -> None:
         async with losing(zookeeper_address) as (zookeeper, zk_client):
             fence = await office(zk_client)
-            await zk_client.create_topic_partition_states({TP: STATE}, fence)
+            await zk_client.states.create_topic_partition_states({TP: STATE}, fence)
             await zookeeper.set_data(zk_data.CONTROLLER_EPOCH, b"2")
             before = await zookeeper.get(zk_data.state_path(TP))
             with pytest.raises(ControllerMovedError):
-                await zk_client.update_leader_and_isr({TP: STATE}, fence)
+                await zk_client.states.update_leader_and_isr({TP: STATE}, fence)
             with pytest.raises(ControllerMovedError):
-                await zk_client.delete_controller(fence)
+                await zk_client.election.delete_controller(fence)
             assert await zookeeper.get(zk_data.state_path(TP)) == before
             assert await zookeeper.exists(zk_data.CONTROLLER) is not None
 
@@ -153,7 +156,7 @@ def test_a_registration_that_was_applied_unheard_is_ones_own(zookeeper_address: 
     async def test() -> None:
         async with losing(zookeeper_address) as (zookeeper, zk_client):
             zookeeper.lose_at = zk_data.broker_path(1)
-            stat = await zk_client.register_broker(BrokerEndPoint(1, "h", 1), 0)
+            stat = await zk_client.brokers.register_broker(BrokerEndPoint(1, "h", 1), 0)
             assert stat.ephemeral_owner == zookeeper.session_id
             assert await zookeeper.exists(zk_data.broker_path(1)) == stat
 
@@ -165,9 +168,10 @@ def test_a_topic_that_was_created_unheard_is_ones_own(zookeeper_address: str) ->
         async with losing(zookeeper_address) as (zookeeper, zk_client):
             topic = TopicAssignment("t", UUID(int=1), {0: ReplicaAssignment((1,))})
             zookeeper.lose_at = zk_data.topic_path("t")
-            await zk_client.create_topic(topic, {})
-            assert await zk_client.get_replica_assignments(["t"]) == [topic]
+            await zk_client.topics.create_topic(topic, {})
+            assert await zk_client.topics.get_replica_assignments(["t"]) == [topic]
+            other = TopicAssignment("t", UUID(int=2), topic.partitions)
             with pytest.raises(NodeExistsError):
-                await zk_client.create_topic(TopicAssignment("t", UUID(int=2), topic.partitions), {})  # fmt: skip
+                await zk_client.topics.create_topic(other, {})
 
     run(test())

@@ -1,0 +1,60 @@
+"""Topics: ``/brokers/topics/T`` with the assignment, ``/config/topics/T`` with the configuration.
+
+Source: kafka.zk.KafkaZkClient of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from reference.zk import zk_data
+from reference.zk.errors import NodeExistsError, NoNodeError, ZnodeFormatError
+from reference.zk.pipelining import pipelined
+from reference.zk.zk_data import TopicAssignment
+from reference.zk.zookeeper_session import ZooKeeperSession
+
+_logger = logging.getLogger(__name__)
+
+
+class TopicZnodes:
+    """See the module."""
+
+    def __init__(self, session: ZooKeeperSession) -> None:
+        self._session = session
+
+    async def get_all_topics(self) -> list[str]:
+        """Names, sorted; arms the child change handler of ``/brokers/topics``."""
+        return sorted(await self._session.get_children(zk_data.TOPICS))
+
+    async def get_replica_assignments(self, topics: Sequence[str]) -> list[TopicAssignment]:
+        """Assignments of those topics that exist and can be read (a znode of another format is logged)."""
+
+        async def read(topic: str) -> TopicAssignment | None:
+            try:
+                data, _ = await self._session.get(zk_data.topic_path(topic))
+                return zk_data.decode_topic(topic, data)
+            except NoNodeError:
+                return None
+            except ZnodeFormatError as error:
+                _logger.error("topic %s is ignored: %s", topic, error)
+                return None
+
+        return [found for found in await pipelined(topics, read) if found is not None]
+
+    async def topic_exists(self, topic: str) -> bool:
+        return await self._session.exists(zk_data.topic_path(topic)) is not None
+
+    async def create_topic(self, assignment: TopicAssignment, config: Mapping[str, str]) -> None:
+        """Write the topic's configuration, then its assignment; raises ``NodeExistsError`` if it exists."""
+        await self._session.create_or_set(
+            zk_data.topic_config_path(assignment.topic), zk_data.encode_topic_config(config)
+        )
+        data = zk_data.encode_topic(assignment)
+        try:
+            await self._session.create(zk_data.topic_path(assignment.topic), data)
+        except NodeExistsError:
+            # The id was drawn for this call: whoever reads it back wrote it.
+            existing = await self.get_replica_assignments([assignment.topic])
+            if not existing or existing[0].topic_id != assignment.topic_id:
+                raise
