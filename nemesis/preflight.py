@@ -16,12 +16,10 @@ from random import Random
 from secrets import randbits
 from typing import Final
 
-import msgspec
-
 from checkers.engine import Engine
 from history.recorder import Recorder
-from history.run_directory import RunDirectory, RunInfo
-from nemesis import doctor, scenario
+from history.run_directory import RunDirectory
+from nemesis import doctor, placing, scenario
 from nemesis.errors import MissingRequirement, UsageError
 from nemesis.faults import FAULTS
 from nemesis.faults import plan as plans
@@ -36,7 +34,6 @@ from nemesis.scenario import SIMULATION, Scenario
 from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.run import runtime_config
 from nemesis.simulation.stored import info_of
-from nemesis.versions import versions
 from workloads import WORKLOADS, WorkloadContext
 from workloads.base import WorkloadError
 
@@ -121,7 +118,7 @@ class Order:
     def replay(self, run: RunDirectory) -> str:
         """Return the command that repeats this run: a simulated one exactly, a real one with the same plan."""
         if self.is_simulated:
-            return shlex.join(["nemesis", "replay", short(run.path)])
+            return placing.replay_command(run)
         parts = ["nemesis", "run", self.scenario_argument, "--seed", str(self.seed)]
         parts += ["--plan", short(run.path / plans.FILE_NAME)]
         parts += ["--target", self.scenario.target, "--runtime", self.scenario.runtime]
@@ -203,32 +200,18 @@ def _require_support(order: Order, *, kinds: Sequence[str]) -> None:
 
 def place(order: Order, command_line: Sequence[str]) -> RunDirectory:
     """Make the run's directory with ``run.json`` and ``plan.yaml``; raises ``MissingRequirement``."""
-    chosen = order.scenario
-    info = RunInfo(
-        scenario=chosen.name,
-        seed=order.seed,
-        target=chosen.target,
-        runtime=chosen.runtime,
-        mutant=order.mutant,
-        brokers=chosen.brokers,
-        zookeepers=chosen.zookeepers,
-        time_limit_s=chosen.time_limit_s,
-        command_line=list(command_line),
-        plan=plans.encode(order.plan),
-        checkers=order.checkers or [],
-        versions=versions(is_simulated=order.is_simulated),
-        config=msgspec.to_builtins(chosen),
-        simulation=info_of(order.simulation()) if order.is_simulated else {},
-    )
     try:
-        run = RunDirectory.create(order.store, info)
-        plans.write(run.path / plans.FILE_NAME, order.plan)
-        run.write_info(msgspec.structs.replace(run.read_info(), replay=order.replay(run)))
+        return placing.place(
+            order,
+            order.store,
+            command_line,
+            simulation=info_of(order.simulation()) if order.is_simulated else {},
+            replay=order.replay,
+        )
     except OSError as error:
         raise MissingRequirement(
             f"the store {order.store} cannot be written: {error.strerror}"
         ) from None
-    return run
 
 
 def _fault_names(text: str | None) -> tuple[str, ...] | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import math
-import shlex
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -26,12 +25,11 @@ from checkers.model import Outcome
 from history.events import Event, Kind
 from history.ingest import ingest
 from history.memory import history_of
-from history.run_directory import RunDirectory, RunInfo
-from nemesis.faults import plan as plans
+from history.run_directory import RunDirectory
 from nemesis.interrupts import unbroken
 from nemesis.judge import only
 from nemesis.mutants import MUTANTS
-from nemesis.paths import short
+from nemesis.placing import place
 from nemesis.progress import Status
 from nemesis.run import Run
 from nemesis.runtimes.simulation.runtime import SimulationRuntime, SimulationRuntimeConfig
@@ -44,7 +42,6 @@ from nemesis.simulation.onlooker import Onlooker
 from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.stored import info_of, note_end, write_events, write_logs
 from nemesis.simulation.trace_hash import TraceHash
-from nemesis.versions import versions
 
 __all__ = [
     "Simulated",
@@ -180,29 +177,9 @@ def store(
 
     Ctrl-C and SIGTERM wait for it.
     """
-    scenario = order.scenario
-    info = RunInfo(
-        scenario=scenario.name,
-        seed=order.seed,
-        target=scenario.target,
-        runtime=scenario.runtime,
-        mutant=order.mutant,
-        brokers=scenario.brokers,
-        zookeepers=scenario.zookeepers,
-        time_limit_s=scenario.time_limit_s,
-        command_line=list(command_line),
-        plan=plans.encode(order.plan),
-        checkers=list(order.checkers or ()),
-        versions=versions(is_simulated=True),
-        config=msgspec.to_builtins(scenario),
-        simulation=info_of(order),
-    )
     with unbroken():  # a run that is half there could neither be judged nor replayed
-        directory = RunDirectory.create(store, info)
+        directory = place(order, store, command_line, simulation=info_of(order))
         try:
-            plans.write(directory.path / plans.FILE_NAME, order.plan)
-            replay = shlex.join(["nemesis", "replay", short(directory.path)])
-            directory.write_info(msgspec.structs.replace(directory.read_info(), replay=replay))
             write_events(directory, simulated.entries)
             note_end(directory, simulated.trace_hash, simulated.phases)
             ingest(directory)
