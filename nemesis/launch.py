@@ -25,6 +25,7 @@ from nemesis.record import FileRecord
 from nemesis.run import Run
 from nemesis.runtimes.base import RuntimeFailure
 from nemesis.simulation.run import simulate_into
+from nemesis.wall_clock_limit import StillAtWork
 from nemesis.warm_spark import warm_spark
 
 LOG_FILE = "harness.log"
@@ -34,7 +35,8 @@ _logger = logging.getLogger("nemesis")
 def launch(order: Order, directory: RunDirectory, console: Console) -> None:
     """Run it to its end, in real time or in virtual; blocks.
 
-    Raises ``Interrupted`` after Ctrl-C, ``RuntimeFailure`` or ``HarnessError`` when the harness failed. The
+    Raises ``Interrupted`` after Ctrl-C, ``RuntimeFailure`` or ``HarnessError`` when the harness failed, or when a
+    simulation takes too much real time. The
     cluster is stopped in any case.
     """
     handler = logging.FileHandler(directory.logs / LOG_FILE, encoding="utf-8")
@@ -68,6 +70,12 @@ def launch(order: Order, directory: RunDirectory, console: Console) -> None:
         ) from None
     except Interrupted:
         raise
+    except StillAtWork as error:
+        _logger.exception("the run was ended")
+        raise HarnessError(
+            f"{error}: where it was is in {short(directory.logs / LOG_FILE)}, what happened until then is kept, "
+            f"`nemesis check {short(directory.path)}` judges it"
+        ) from error
     except (RuntimeFailure, HarnessError):
         _logger.exception("the run failed")
         raise

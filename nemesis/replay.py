@@ -30,6 +30,7 @@ from nemesis.simulation.run import simulate
 from nemesis.simulation.stored import order_of
 from nemesis.simulation.trace_hash import first_difference
 from nemesis.versions import versions
+from nemesis.wall_clock_limit import limit_s, limited
 
 EVENTS_GONE: Final = (
     "the hash differs; the stored events are gone, so where they differ cannot be told"
@@ -58,10 +59,12 @@ class Replayed:
 def replay(run: RunDirectory) -> Replayed:
     """Repeat a simulated run and compare; blocks.
 
-    Raises ``HistoryError`` for a directory that cannot be read, ``UsageError`` for a run that was not simulated.
+    Raises ``HistoryError`` for a directory that cannot be read, ``UsageError`` for a run that was not simulated,
+    ``StillAtWork`` when it takes too much real time.
     """
     order, stored_hash = order_of(run)
-    simulated = simulate(order)
+    with limited(limit_s(order.scenario)):
+        simulated = simulate(order)
     difference: str | None = None
     compared = len(simulated.events)
     if simulated.trace_hash != stored_hash:

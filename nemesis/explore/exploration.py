@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Final
 
 from nemesis.explore.codecs import CodecReport, CodecTask, compare_codecs
 from nemesis.explore.crashes import Crash, kept
@@ -21,10 +20,7 @@ from nemesis.explore.swarm import vary
 from nemesis.explore.tally import Tally
 from nemesis.scenario import Scenario
 from nemesis.simulation.order import SimulationOrder
-
-LEAST_LIMIT_S: Final = 300.0
-LIMIT_FACTOR: Final = 5.0
-"""A seed may take so many times its simulated time before it counts as hung; it should take a small part of it."""
+from nemesis.wall_clock_limit import limit_s
 
 Task = SeedTask | CodecTask
 Report = SeedReport | CodecReport
@@ -55,10 +51,7 @@ class Exploration:
     @property
     def limit_s(self) -> float:
         """Wall-clock seconds after which a seed is given up."""
-        phases = self.scenario.phases
-        simulated_s = self.scenario.time_limit_s + phases.quiet_s + phases.final_reads_s
-        runs = 2 if self.real_codec_every else 1
-        return max(LEAST_LIMIT_S, LIMIT_FACTOR * runs * (simulated_s + phases.convergence_s))
+        return limit_s(self.scenario, runs=2 if self.real_codec_every else 1)
 
     def repeats(self, seed: int) -> str:
         """Return the command that runs this seed alone."""

@@ -42,6 +42,7 @@ from nemesis.simulation.onlooker import Onlooker
 from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.stored import info_of, note_end, write_events, write_logs
 from nemesis.simulation.trace_hash import TraceHash
+from nemesis.wall_clock_limit import limit_s, limited
 
 __all__ = [
     "Simulated",
@@ -158,11 +159,14 @@ def simulate(order: SimulationOrder) -> Simulated:
 def simulate_into(
     directory: RunDirectory, order: SimulationOrder, show: Callable[[Status], None]
 ) -> None:
-    """Run an order and leave its events in the directory, whatever happens; blocks. Raises as ``simulate`` does."""
+    """Run an order and leave its events in the directory, whatever happens; blocks.
+
+    Raises as ``simulate`` does, and ``StillAtWork`` when it takes too much real time."""
     simulation = Simulation(order, show)
     found: str | None = None
     try:
-        simulation.execute(logging.INFO)
+        with limited(limit_s(order.scenario)):
+            simulation.execute(logging.INFO)
         found = trace_hash(simulation.record.entries)
     finally:
         write_events(directory, simulation.record.entries)
