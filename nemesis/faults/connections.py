@@ -20,7 +20,7 @@ from msgspec import Meta
 
 from nemesis.faults import grudge, targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
-from nemesis.faults.partition import CROSSES_TIMEOUT_S, PROBED_PAIRS, open_pairs
+from nemesis.faults.partition import CROSSES_TIMEOUT_S, PROBED_PAIRS, open_pairs, probes_cross
 from nemesis.runtimes.base import Capability, Link
 
 Peers = Literal["brokers", "clients", "zookeeper", "all"]
@@ -184,9 +184,4 @@ class ResetStrike:
         """What was reset stays so."""
 
     async def verify(self) -> Measured:
-        pairs = open_pairs(self._links, self._place)[:PROBED_PAIRS]
-        crossed = await self._place.probe_all(pairs, timeout_s=CROSSES_TIMEOUT_S)
-        return Measured(
-            is_effective=bool(crossed) and all(crossed.values()),
-            detail={"probes": {f"{a} to {b}": is_open for (a, b), is_open in crossed.items()}},
-        )
+        return await probes_cross(open_pairs(self._links, self._place), self._place)

@@ -11,11 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
+from typing import Literal
 
 from nemesis.runtimes.base import Link
 
 Grudge = Mapping[str, frozenset[str]]
 """Node → the nodes that it no longer hears; nobody is left out of hearing itself."""
+
+Direction = Literal["both", "deaf", "mute"]
+"""Seen from the victim: it hears nothing, it is not heard, or both."""
 
 Shape = Callable[[Sequence[str], str, Random], Grudge]
 
@@ -75,6 +79,15 @@ def deaf(victim: str, others: Iterable[str]) -> Grudge:
 def mute(victim: str, others: Iterable[str]) -> Grudge:
     """None of the others hears the victim; it hears them."""
     return dict.fromkeys(sorted(others), frozenset([victim]))
+
+
+def towards(others: Sequence[str], victim: str, direction: Direction) -> Grudge:
+    """The victim is cut from the others in this direction."""
+    if direction == "deaf":
+        return deaf(victim, others)
+    if direction == "mute":
+        return mute(victim, others)
+    return between([victim], others)
 
 
 def links(grudge: Grudge) -> frozenset[Link]:

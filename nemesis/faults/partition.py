@@ -22,13 +22,12 @@ from typing import Any, ClassVar, Literal, Self
 from nemesis.errors import UsageError
 from nemesis.faults import grudge, targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
-from nemesis.faults.grudge import Grudge
+from nemesis.faults.grudge import Direction, Grudge
 from nemesis.runtimes.base import Capability, Link
 
 ShapeName = Literal[
     "halves", "majority-ring", "bridge", "one-way", "one-node", "from-zookeeper", "from-clients"
 ]
-Direction = Literal["both", "deaf", "mute"]
 
 PROBED_PAIRS = 4
 """Enough to see that the rules are there; every pair more is a connection more."""
@@ -105,10 +104,7 @@ class Partition(Fault, frozen=True, kw_only=True):
             clients=runtime.clients,
             rng=rng,
         )
-        strike = PartitionStrike(self.shape, place, victim, found)
-        if not strike.pairs():
-            raise TargetUnresolved(f"no probe can cross what {self.shape} around {victim} cuts")
-        return strike
+        return PartitionStrike.aimed(self.shape, place, victim, found)
 
     def grudge(
         self,
@@ -121,24 +117,20 @@ class Partition(Fault, frozen=True, kw_only=True):
     ) -> Grudge:
         """Return who no longer hears whom. Pure: the same ``rng`` state gives the same grudge."""
         if self.shape in ("from-zookeeper", "from-clients"):
-            return self._directed(victim, zookeepers if self.shape == "from-zookeeper" else clients)
+            others = zookeepers if self.shape == "from-zookeeper" else clients
+            return grudge.towards(others, victim, self.direction)
         others = [broker for broker in brokers if broker != victim]
         if self.shape == "one-way":
-            direction = self.direction if self.direction != "both" else rng.choice(["deaf", "mute"])
+            direction: Direction = self.direction
+            if direction == "both":
+                direction = rng.choice(["deaf", "mute"])
             far = others + zookeepers if self.zookeeper == "majority" else others
-            return grudge.deaf(victim, far) if direction == "deaf" else grudge.mute(victim, far)
+            return grudge.towards(far, victim, direction)
         found = grudge.SHAPES[self.shape](brokers, victim, rng)
         if self.zookeeper == "majority" and self.shape in ("halves", "one-node"):
             small = frozenset(brokers) - found[victim]
             found = _merge(found, grudge.between(small, zookeepers))
         return found
-
-    def _directed(self, victim: str, others: list[str]) -> Grudge:
-        if self.direction == "deaf":
-            return grudge.deaf(victim, others)
-        if self.direction == "mute":
-            return grudge.mute(victim, others)
-        return grudge.between([victim], others)
 
 
 class PartitionStrike:
@@ -153,6 +145,14 @@ class PartitionStrike:
             "shape": shape,
             "grudge": {node: sorted(deaf) for node, deaf in found.items()},
         }
+
+    @classmethod
+    def aimed(cls, shape: str, place: Place, victim: str, found: Grudge) -> Self:
+        """Raises ``TargetUnresolved`` while nothing of it could be measured."""
+        strike = cls(shape, place, victim, found)
+        if not strike.pairs():
+            raise TargetUnresolved(f"no probe can cross what {shape} around {victim} cuts")
+        return strike
 
     async def apply(self) -> Measured:
         place = self._place
@@ -177,12 +177,7 @@ class PartitionStrike:
             await self._place.links.release(self._links)
 
     async def verify(self) -> Measured:
-        pairs = self.pairs()[:PROBED_PAIRS]
-        crossed = await self._place.probe_all(pairs, timeout_s=CROSSES_TIMEOUT_S)
-        return Measured(
-            is_effective=bool(crossed) and all(crossed.values()),
-            detail={"probes": _readable(crossed)},
-        )
+        return await probes_cross(self.pairs(), self._place)
 
     async def _probe_before(self) -> dict[tuple[str, str], bool]:
         """Probe until anything crosses, a few times at most."""
@@ -213,6 +208,15 @@ def open_pairs(
         and place.can_answer(b)
         and (is_held or place.links.is_pair_open(a, b))
     ]
+
+
+async def probes_cross(pairs: list[tuple[str, str]], place: Place) -> Measured:
+    """Probe some of the pairs: the proof that nothing is in the way any more."""
+    crossed = await place.probe_all(pairs[:PROBED_PAIRS], timeout_s=CROSSES_TIMEOUT_S)
+    return Measured(
+        is_effective=bool(crossed) and all(crossed.values()),
+        detail={"probes": _readable(crossed)},
+    )
 
 
 def _probe_pair(link: Link) -> tuple[str, str]:

@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 from nemesis.errors import UsageError
 from nemesis.faults import grudge, members
-from nemesis.faults.base import DrawRange, Fault, Measured, Place, Strike, TargetUnresolved
+from nemesis.faults.base import DrawRange, Fault, Measured, Place, Strike
 from nemesis.faults.cluster_view import ClusterSnapshot
-from nemesis.faults.grudge import Grudge
+from nemesis.faults.grudge import Direction
 from nemesis.faults.kill import KillStrike
-from nemesis.faults.partition import Direction, PartitionStrike
+from nemesis.faults.partition import PartitionStrike
 from nemesis.faults.pause import PauseStrike
 from nemesis.faults.targets import node_of
 from nemesis.runtimes.base import Capability, ZooKeeperMember
@@ -102,19 +102,10 @@ class PartitionZookeeper(Fault, frozen=True, kw_only=True):
         snapshot = await place.view.snapshot()
         victims = await members.resolve(self.target, place, rng)
         ((victim, member),) = victims.items()
-        found = self.grudge(victim, self._others(victim, member, snapshot, place, rng))
-        strike = PartitionStrike(self.shape, place, victim, found)
-        if not strike.pairs():
-            raise TargetUnresolved(f"no probe can cross what {self.shape} around {victim} cuts")
+        others = self._others(victim, member, snapshot, place, rng)
+        found = grudge.towards(others, victim, self.direction)
+        strike = PartitionStrike.aimed(self.shape, place, victim, found)
         return MemberStrike(place, victims, strike)
-
-    def grudge(self, victim: str, others: list[str]) -> Grudge:
-        """Return who no longer hears whom."""
-        if self.direction == "deaf":
-            return grudge.deaf(victim, others)
-        if self.direction == "mute":
-            return grudge.mute(victim, others)
-        return grudge.between([victim], others)
 
     def _others(
         self,
