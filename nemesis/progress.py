@@ -9,15 +9,11 @@ on stdout stay clean.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from time import monotonic
-from types import TracebackType
-from typing import Self
 
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 
-PLAIN_INTERVAL_S = 10.0
+from nemesis.live_display import LiveDisplay
 
 
 @dataclass(slots=True)
@@ -33,40 +29,18 @@ class Status:
     faults: list[str] = field(default_factory=list)
 
 
-class Progress:
-    """A context manager; ``show`` may be called at any rate."""
+class Progress(LiveDisplay):
+    """Shows the status of a run."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
-        self._live: Live | None = None
+        super().__init__(console)
         self._last_phase = ""
-        self._last_plain = 0.0
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live = Live(console=self._console, refresh_per_second=4, transient=True)
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
 
     def show(self, status: Status) -> None:
-        """Show the status, or leave it when nothing new is worth a plain line."""
-        if self._live is not None:
-            self._live.update(_table(status))
-            return
-        now = monotonic()
-        if status.phase != self._last_phase or now - self._last_plain > PLAIN_INTERVAL_S:
-            self._last_phase, self._last_plain = status.phase, now
-            self._console.print(line(status), highlight=False, markup=False, soft_wrap=True)
+        """Show how far it is; a new phase is news."""
+        is_news = status.phase != self._last_phase
+        self._last_phase = status.phase
+        self.update(_table(status), line(status), is_news=is_news)
 
 
 def line(status: Status) -> str:

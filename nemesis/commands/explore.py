@@ -2,53 +2,40 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nemesis import scenario
 from nemesis.commands.options import (
     Checkers,
     FaultNames,
+    FirstSeed,
+    Jobs,
     Json,
     MutantName,
     ScenarioName,
+    Seeds,
     Store,
     TimeLimit,
     whole,
 )
+from nemesis.commands.searching import Search, exploration_of
 from nemesis.commands.speech import err, note, out, say_json
-from nemesis.errors import EXIT_CRASH, UsageError
+from nemesis.errors import EXIT_CRASH
 from nemesis.explore.display import ExplorationProgress, summary
 from nemesis.explore.exploration import Exploration
 from nemesis.explore.tally import Tally
 from nemesis.interrupts import terminable
 from nemesis.paths import short
-from nemesis.preflight import RunOptions, prepare
-
-MAX_SEEDS = 1_000_000
-MAX_JOBS = 256
-
-Seeds = Annotated[
-    int, typer.Option("--seeds", metavar="N", parser=whole, help="How many, one run each.")
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", metavar="J", parser=whole, help="Workers. Default: one per core."),
-]
 
 
 def explore(
     scenario_name: ScenarioName,
     seeds: Seeds = 100,
     jobs: Jobs = None,
-    first_seed: Annotated[
-        int, typer.Option("--first-seed", metavar="K", parser=whole, help="Where to begin.")
-    ] = 1,
+    first_seed: FirstSeed = 1,
     mutant: MutantName = None,
     faults: FaultNames = None,
     time_limit: TimeLimit = None,
@@ -72,65 +59,31 @@ def explore(
     as_json: Json = False,
 ) -> None:
     """Run many seeds in simulation, and tell which properties broke."""
-    require_range("--seeds", seeds, 1, MAX_SEEDS)
-    require_range("--first-seed", first_seed, 0, scenario.MAX_SEED - seeds)
-    require_range("--real-codec-every", real_codec_every, 0, MAX_SEEDS)
-    jobs = workers(jobs)
-    order = prepare(
-        RunOptions(
+    exploration = exploration_of(
+        Search(
             scenario=scenario_name,
+            seeds=seeds,
+            first_seed=first_seed,
+            jobs=jobs,
             store=store,
-            runtime=scenario.SIMULATION,
-            seed=first_seed,
             time_limit_s=time_limit,
             faults=faults,
             mutant=mutant,
             checkers=checkers,
-            engine="inline",
+            real_codec_every=real_codec_every,
         )
     )
-    exploration = Exploration(
-        scenario=order.scenario,
-        first_seed=first_seed,
-        seeds=seeds,
-        jobs=jobs,
-        store=store.absolute(),
-        command_line=("nemesis", *sys.argv[1:]),
-        mutant=mutant,
-        checkers=None if order.checkers is None else tuple(order.checkers),
-        options=repeat_options(faults, time_limit),
-        real_codec_every=real_codec_every,
-    )
     last_seed = first_seed + seeds - 1
-    note(f"exploring {order.scenario.name}: seeds {first_seed} to {last_seed}, {jobs} at a time")
+    note(
+        f"exploring {exploration.scenario.name}: seeds {first_seed} to {last_seed}, "
+        f"{exploration.jobs} at a time"
+    )
     with terminable(), ExplorationProgress(err) as progress:
         tally = exploration.run(
             progress.show, is_enough=lambda so_far: stop_on_first and bool(so_far.found)
         )
     _say(tally, exploration, is_verbose=is_verbose, as_json=as_json)
     raise typer.Exit(tally.exit_code)
-
-
-def require_range(option: str, value: int, low: int, high: int) -> None:
-    """Raise ``UsageError`` when the value of an option is out of range."""
-    if not low <= value <= high:
-        raise UsageError(f"{option} is {value}: allowed are {low} to {high}")
-
-
-def repeat_options(faults: str | None, time_limit: float | None) -> tuple[str, ...]:
-    """Return the options that change the scenario, as they have to be given again."""
-    return (
-        *(() if faults is None else ("--faults", faults)),
-        *(() if time_limit is None else ("--time-limit", f"{time_limit:g}")),
-    )
-
-
-def workers(jobs: int | None) -> int:
-    """Return the number of workers; raises ``UsageError``."""
-    if jobs is None:
-        return len(os.sched_getaffinity(0))
-    require_range("--jobs", jobs, 1, MAX_JOBS)
-    return jobs
 
 
 def _say(tally: Tally, exploration: Exploration, *, is_verbose: bool, as_json: bool) -> None:

@@ -7,7 +7,6 @@ finding; 2 when the reference is in doubt; 254 and 255 as everywhere.
 from __future__ import annotations
 
 import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -17,17 +16,24 @@ import typer
 from checkers.model import Verdict
 from history.errors import HistoryError
 from history.run_directory import RunDirectory, write_atomically
-from nemesis import scenario
-from nemesis.commands.explore import Jobs, Seeds, repeat_options, require_range, workers
-from nemesis.commands.options import Json, MutantName, Store, TimeLimit, whole
+from nemesis.commands.options import (
+    FirstSeed,
+    Jobs,
+    Json,
+    MutantName,
+    Seeds,
+    Store,
+    TimeLimit,
+    require_range,
+    whole,
+)
+from nemesis.commands.searching import Search, exploration_of
 from nemesis.commands.speech import err, note, out, say_json
 from nemesis.errors import EXIT_CRASH, MissingRequirement, NemesisError
 from nemesis.explore.display import ExplorationProgress
-from nemesis.explore.exploration import Exploration
 from nemesis.interrupts import terminable
 from nemesis.mutants import MUTANTS
 from nemesis.paths import short
-from nemesis.preflight import RunOptions, prepare
 from nemesis.runtimes.base import RuntimeFailure
 from nemesis.scoreboard import Score, in_words, markdown, rows, score
 from nemesis.shrink import Budget, Size, shrink
@@ -35,7 +41,6 @@ from nemesis.shrink.keep import keep
 from nemesis.shrink.shrinker import INTERRUPT
 from nemesis.simulation.stored import order_of
 
-MAX_SEEDS: Final = 100_000
 MAX_SHRINK_RUNS: Final = 1_000_000
 EXIT_MISSED: Final = 1
 EXIT_UNKNOWN: Final = Verdict.UNKNOWN.exit_code
@@ -44,9 +49,7 @@ EXIT_UNKNOWN: Final = Verdict.UNKNOWN.exit_code
 def mutants(
     seeds: Seeds = 200,
     jobs: Jobs = None,
-    first_seed: Annotated[
-        int, typer.Option("--first-seed", metavar="K", parser=whole, help="Where to begin.")
-    ] = 1,
+    first_seed: FirstSeed = 1,
     mutant: MutantName = None,
     scenario_name: Annotated[
         str, typer.Option("--scenario", metavar="SCENARIO", help="Where the bugs are searched.")
@@ -69,16 +72,14 @@ def mutants(
     as_json: Json = False,
 ) -> None:
     """Search every planted bug, and the correct reference, and write the scoreboard."""
-    require_range("--seeds", seeds, 1, MAX_SEEDS)
-    require_range("--first-seed", first_seed, 0, scenario.MAX_SEED - seeds)
     require_range("--shrink-runs", shrink_runs, 0, MAX_SHRINK_RUNS)
-    jobs = workers(jobs)
-    order = prepare(
-        RunOptions(
+    exploration = exploration_of(
+        Search(
             scenario=scenario_name,
+            seeds=seeds,
+            first_seed=first_seed,
+            jobs=jobs,
             store=store,
-            runtime=scenario.SIMULATION,
-            seed=first_seed,
             time_limit_s=time_limit,
             mutant=mutant,
         )
@@ -87,18 +88,8 @@ def mutants(
         raise MissingRequirement(
             f"the scoreboard cannot be written to {page}: there is no directory {page.parent}"
         )
-    command_line = ("nemesis", *sys.argv[1:])
-    exploration = Exploration(
-        scenario=order.scenario,
-        first_seed=first_seed,
-        seeds=seeds,
-        jobs=jobs,
-        store=store.absolute(),
-        command_line=command_line,
-        options=repeat_options(None, time_limit),
-    )
-
-    shrinking = _Shrinking(shrink_runs, jobs, store, command_line)
+    command_line = exploration.command_line
+    shrinking = _Shrinking(shrink_runs, exploration.jobs, store, command_line)
     scores: list[Score] = []
     with terminable():
         for chosen in [*MUTANTS.values(), None] if mutant is None else [MUTANTS[mutant]]:

@@ -1,11 +1,16 @@
-"""Options that several commands have: one spelling everywhere."""
+"""Options that several commands have: one spelling and one range everywhere."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+
+from nemesis.errors import UsageError
+
+MAX_JOBS: Final = 256
 
 
 def whole(text: str) -> int:
@@ -22,6 +27,20 @@ def number(text: str) -> float:
         return float(text)
     except ValueError:
         raise typer.BadParameter(f"{text!r} is not a number") from None
+
+
+def require_range(option: str, value: int, low: int, high: int) -> None:
+    """Raise ``UsageError`` when the value of an option is out of range."""
+    if not low <= value <= high:
+        raise UsageError(f"{option} is {value}: allowed are {low} to {high}")
+
+
+def workers(jobs: int | None) -> int:
+    """Return the number of workers; raises ``UsageError``."""
+    if jobs is None:
+        return len(os.sched_getaffinity(0))
+    require_range("--jobs", jobs, 1, MAX_JOBS)
+    return jobs
 
 
 ScenarioName = Annotated[
@@ -49,3 +68,13 @@ FaultNames = Annotated[
     str | None, typer.Option("--faults", metavar="A,B", help="Only these kinds.")
 ]
 MutantName = Annotated[str | None, typer.Option("--mutant", metavar="NAME", help="Plant this bug.")]
+Seeds = Annotated[
+    int, typer.Option("--seeds", metavar="N", parser=whole, help="How many, one run each.")
+]
+FirstSeed = Annotated[
+    int, typer.Option("--first-seed", metavar="K", parser=whole, help="Where to begin.")
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="J", parser=whole, help="Workers. Default: one per core."),
+]

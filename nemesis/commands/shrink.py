@@ -10,19 +10,29 @@ import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from time import monotonic
-from typing import Annotated, Final, Self
+from typing import Annotated, Final
 
 import typer
+from rich.spinner import Spinner
+from rich.text import Text
 
 from checkers import CHECKERS
 from history.run_directory import RunDirectory
 from nemesis import scenario
-from nemesis.commands.explore import require_range, workers
-from nemesis.commands.options import Json, RunPath, Store, number, whole
-from nemesis.commands.speech import err, note, out, say_json
+from nemesis.commands.options import (
+    Jobs,
+    Json,
+    RunPath,
+    Store,
+    number,
+    require_range,
+    whole,
+    workers,
+)
+from nemesis.commands.speech import err, out, say_json
 from nemesis.errors import EXIT_CRASH, UsageError
 from nemesis.interrupts import terminable
+from nemesis.live_display import LiveDisplay
 from nemesis.paths import short
 from nemesis.shrink import Budget, Shrunk, Size, shrink
 from nemesis.shrink.keep import compared, keep
@@ -31,7 +41,6 @@ from nemesis.shrink.trials import Trials
 from nemesis.simulation.stored import order_of
 
 MAX_RUNS: Final = 1_000_000
-PLAIN_INTERVAL_S: Final = 10.0
 
 
 def shrink_run(
@@ -51,10 +60,7 @@ def shrink_run(
         float,
         typer.Option("--seconds", metavar="S", parser=number, help="Search at most so long."),
     ] = Budget().seconds,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", metavar="J", parser=whole, help="Workers. Default: one per core."),
-    ] = None,
+    jobs: Jobs = None,
     store: Store = Path("store"),
     as_json: Json = False,
 ) -> None:
@@ -113,29 +119,17 @@ def _say(shrunk: Shrunk, run: RunDirectory | None, *, as_json: bool) -> None:
         out.print(f"shrunk; report: {short(run.report_file)}; replay: {replay}")
 
 
-class ShrinkProgress:
-    """A context manager; ``show`` may be called at any rate. On a terminal one line that changes, else plain ones."""
+class ShrinkProgress(LiveDisplay):
+    """Shows what is tried and how small it is."""
 
     def __init__(self) -> None:
-        self._status = err.status("the run itself, once more") if err.is_terminal else None
-        self._last_plain = monotonic()
+        self._spinner = Spinner("dots", "the run itself, once more")
+        super().__init__(err, self._spinner)
         self._before: Size | None = None
-
-    def __enter__(self) -> Self:
-        if self._status is not None:
-            self._status.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._status is not None:
-            self._status.stop()
 
     def show(self, trials: Trials) -> None:
         """Show how far it is."""
         self._before = self._before or trials.size
         line = f"{trials.step}: {compared(self._before, trials.size)}; {trials.runs} runs"
-        if self._status is not None:
-            self._status.update(line)
-        elif monotonic() - self._last_plain > PLAIN_INTERVAL_S:
-            self._last_plain = monotonic()
-            note(line)
+        self._spinner.update(text=Text(line))
+        self.update(self._spinner, line)

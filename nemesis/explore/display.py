@@ -4,68 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import monotonic
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from nemesis.explore.tally import FoundProperty, Tally
+from nemesis.live_display import LiveDisplay
 
-PLAIN_INTERVAL_S: Final = 10.0
 SEEDS_SHOWN: Final = 12
 RUNS_SHOWN: Final = 10
 CRASHES_SHOWN: Final = 3
 
 
-class ExplorationProgress:
-    """A context manager; ``show`` may be called at any rate. On a terminal one line that changes, else a plain one."""
+class ExplorationProgress(LiveDisplay):
+    """Shows how many seeds are over."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
-        self._bar: Progress | None = None
-        self._seeds: TaskID | None = None
-        self._last_plain = monotonic()
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._bar = Progress(
-                TextColumn("{task.completed}/{task.total} seeds"),
-                BarColumn(bar_width=20),
-                TextColumn("{task.description}"),
-                TimeRemainingColumn(),
-                console=self._console,
-                transient=True,
-            )
-            self._seeds = self._bar.add_task("", total=None)
-            self._bar.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
+        self._bar = Progress(
+            TextColumn("{task.completed}/{task.total} seeds"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.description}"),
+            TimeRemainingColumn(),
+            console=console,
+        )
+        self._seeds = self._bar.add_task("", total=None)
+        super().__init__(console, self._bar)
 
     def show(self, tally: Tally) -> None:
         """Show how far it is."""
-        if self._bar is not None and self._seeds is not None:
-            self._bar.update(
-                self._seeds, completed=tally.over, total=tally.asked, description=pace(tally)
-            )
-        elif monotonic() - self._last_plain > PLAIN_INTERVAL_S:
-            self._last_plain = monotonic()
-            self._console.print(
-                f"{tally.over}/{tally.asked} seeds; {pace(tally)}",
-                highlight=False,
-                markup=False,
-                soft_wrap=True,
-            )
+        now = pace(tally)
+        self._bar.update(self._seeds, completed=tally.over, total=tally.asked, description=now)
+        self.update(self._bar, f"{tally.over}/{tally.asked} seeds; {now}")
 
 
 def pace(tally: Tally) -> str:
