@@ -1,0 +1,152 @@
+"""The compose file of a run: written from ``compose/compose.yaml``, read by the runtime, usable by a person.
+
+The template is a compose file itself: its variables (``${NETWORK:-10.199.0}``) have defaults, and this module fills
+them in as compose would, and makes one service and one volume for each broker from those of the one in the template.
+The written file is the single source of what the run's cluster is; ``docker compose up`` in the run's directory brings
+the same cluster up by hand.
+
+Source: the Compose Specification (interpolation; ``$$`` is a plain dollar sign). Of variables only ``${NAME}`` and
+``${NAME:-default}`` are known here.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from ipaddress import IPv4Network
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+import yaml
+
+from nemesis.errors import UsageError
+
+TEMPLATE: Final = Path(__file__).parents[3] / "compose" / "compose.yaml"
+FILE_NAME: Final = "compose.yaml"
+
+NODE_DIRECTORY: Final = PurePosixPath("/var/lib/nemesis")
+"""Where a node keeps what must outlive its container: a volume."""
+
+DATA_DIRECTORY: Final = NODE_DIRECTORY / "data"
+"""A broker's logs; a ZooKeeper member's transaction logs are in ``version-2`` of it."""
+
+TRACE_FILE: Final = NODE_DIRECTORY / "trace.jsonl"
+CONFIGURATION_FILE: Final = PurePosixPath("/run/nemesis/configuration")
+PYTHON: Final = "python3"
+
+ZOOKEEPERS: Final = ("zookeeper-1", "zookeeper-2", "zookeeper-3")
+"""The ensemble, as the template has it."""
+
+Compose = dict[str, Any]
+"""A compose file as data: ``services``, ``volumes`` and ``networks``."""
+
+_VARIABLE: Final = re.compile(r"\$(?:\$|\{(?P<name>[A-Z_]+)(?::-(?P<default>[^}]*))?\})")
+
+
+def read_template(path: Path = TEMPLATE) -> Compose:
+    """Return it as data; raises ``UsageError`` when it is missing or no YAML."""
+    return _parse(path)
+
+
+def effective(
+    template: Compose,
+    *,
+    run_id: str,
+    subnet: IPv4Network,
+    image: str,
+    hosts: Mapping[str, str],
+    brokers: Mapping[str, Mapping[str, object]],
+    broker_command: Sequence[str] | None = None,
+    tick_time_ms: int = 500,
+) -> Compose:
+    """Return the whole cluster of a run, nothing left open.
+
+    ``subnet`` is a /24. ``hosts`` has the brokers' addresses, ``brokers`` their whole properties, both by node.
+    ``broker_command`` is what a broker's container executes when it is not what the template says.
+    """
+    variables = {
+        "RUN": run_id,
+        "IMAGE": image,
+        "NETWORK": str(subnet[0]).rpartition(".")[0],
+        "TICK_TIME_MS": str(tick_time_ms),
+    }
+    services, volumes = dict(template["services"]), dict(template["volumes"])
+    broker_service, broker_volume = services.pop("broker"), volumes.pop("broker-1")
+    services, volumes = fill_in(services, variables), fill_in(volumes, variables)
+    for node, properties in brokers.items():
+        own = {"BROKER": node.removeprefix("broker-"), "BROKER_HOST": hosts[node], **variables}
+        service = fill_in(broker_service, own)
+        service["environment"]["NODE_CONFIGURATION"] = json.dumps(properties, indent=2) + "\n"
+        if broker_command is not None:
+            service["command"] = list(broker_command)
+        services[node], volumes[node] = service, fill_in(broker_volume, own)
+    networks = fill_in(template["networks"], variables)
+    return {"services": services, "volumes": volumes, "networks": networks}
+
+
+def fill_in(value: Any, variables: Mapping[str, str]) -> Any:
+    """Return a deep copy in which the variables of every string have their values, or their defaults."""
+
+    def value_of(found: re.Match[str]) -> str:
+        name, default = found["name"], found["default"]
+        if name is None:
+            return "$"
+        if name not in variables and default is None:
+            raise UsageError(f"the compose file's variable {name} has no value and no default")
+        return variables.get(name, default or "")
+
+    return _mapped(value, lambda text: _VARIABLE.sub(value_of, text))
+
+
+def write(compose: Compose, path: Path) -> None:
+    """Write it for compose, which takes a plain dollar sign doubled; raises OSError."""
+    escaped = _mapped(compose, lambda text: text.replace("$", "$$"))
+    text = yaml.dump(escaped, Dumper=_Dumper, sort_keys=False, width=1000, allow_unicode=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def read(path: Path) -> Compose:
+    """Return what ``write`` wrote, dollar signs and all; raises ``UsageError``."""
+    return _mapped(_parse(path), lambda text: text.replace("$$", "$"))  # type: ignore[no-any-return]
+
+
+def _parse(path: Path) -> Compose:
+    try:
+        parsed = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"the compose file {path} cannot be read: {error.strerror}") from None
+    except yaml.YAMLError as error:
+        raise UsageError(f"the compose file {path} is not YAML: {error}") from None
+    if not isinstance(parsed, dict) or not {"services", "volumes", "networks"} <= parsed.keys():
+        raise UsageError(f"the compose file {path} lacks services, volumes or networks")
+    return parsed
+
+
+def _mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a deep copy with every string value changed; keys stay."""
+    match value:
+        case str():
+            return change(value)
+        case Mapping():
+            return {key: _mapped(item, change) for key, item in value.items()}
+        case list():
+            return [_mapped(item, change) for item in value]
+        case _:
+            return copy.copy(value)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Several lines as a block, no anchors: for a reader."""
+
+    def ignore_aliases(self, _data: Any) -> bool:
+        return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _represent_text)
