@@ -6,6 +6,7 @@ Each returns the spoiled history, or ``None`` when this history offers no place 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -125,7 +126,7 @@ def tears_a_batch(events: list[Event], choose: Choose) -> list[Event] | None:
 
 def elects_a_leader_without_records(events: list[Event], choose: Choose) -> list[Event] | None:
     late = {"leader_epoch": 99, "log_end_offset": 0, "log_start_offset": 0, "high_watermark": 0}
-    about = {"topic": "t", "topic_id": "id", "partition": 0}
+    about: dict[str, Any] = {"topic": "t", "topic_id": "id", "partition": 0}
     return [*events, broker(_end(events), 2, "become-leader", incarnation=99, **late, **about)]
 
 
@@ -134,7 +135,7 @@ def elects_a_leader_with_other_records(events: list[Event], choose: Choose) -> l
     mark = max(event.high_watermark or 0 for event in events if event.kind == "high-watermark")
     now = _end(events)
     lead = {"leader_epoch": 99, "log_end_offset": mark, "log_start_offset": 0}
-    about = {"topic": "t", "topic_id": "id", "partition": 0}
+    about: dict[str, Any] = {"topic": "t", "topic_id": "id", "partition": 0}
     other = append(now, 4, 98, 0, last=mark - 1, crc=3)
     return [*events, other, broker(now + 1, 4, "become-leader", **lead, **about)]
 

@@ -16,7 +16,7 @@ from history.events import Event
 from history.memory import MemoryRowGroup
 from history.schema import ordered, table
 
-TP = {"topic": "t", "topic_id": "id", "partition": 0}
+TP: dict[str, Any] = {"topic": "t", "topic_id": "id", "partition": 0}
 
 
 def judge(

@@ -140,12 +140,21 @@ class HonestCluster:
         boss = self.brokers[self.controller]
         order = Order(self.epoch, boss.node, leader, leader_epoch, members, epoch)
         self.committed = order
-        state = {"leader": leader, "leader_epoch": leader_epoch, "isr": list(members), **TP}
+        state: dict[str, Any] = {
+            "leader": leader,
+            "leader_epoch": leader_epoch,
+            "isr": list(members),
+            **TP,
+        }
         op = "create" if before is None else "setData"
         self._znode(boss.session, "/controller_epoch", zk_op="check", zk_version=self.epoch)
         self._znode(boss.session, STATE, same=1, zk_op=op, controller_epoch=self.epoch, **state)
         if before is None or leader_epoch != before.leader_epoch:
-            about = {"replicas": list(NODES), "live": sorted(self.live), "detail": detail}
+            about: dict[str, Any] = {
+                "replicas": list(NODES),
+                "live": sorted(self.live),
+                "detail": detail,
+            }
             about |= {"zxid": self.zxid, "controller_epoch": self.epoch}
             self._trace(boss, "leader-elected", **state, **about)
         self._send(order)

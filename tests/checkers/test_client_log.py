@@ -24,13 +24,15 @@ from tests.checkers.histories import (
     started,
 )
 
+Said = Event | list[Event]
 
-def result(name: str, *events: Event | list[Event]) -> Result:
+
+def result(name: str, *events: Said) -> Result:
     flat = [event for item in events for event in (item if isinstance(item, list) else [item])]
     return only(ClientLog(), flat, name)
 
 
-def sentences(name: str, *events: Event | list[Event]) -> list[str]:
+def sentences(name: str, *events: Said) -> list[str]:
     return [item.sentence for item in result(name, *events).findings]
 
 
@@ -96,7 +98,7 @@ class TestLostWrite:
 
     def test_an_unclean_election_allows_it(self) -> None:
         unclean = broker(2, 9, "leader-elected", leader=2, leader_epoch=1, detail="unclean", **TP)
-        events = [send(3, 7, offset=0), unclean, final(20, {0: 5})]
+        events: list[Said] = [send(3, 7, offset=0), unclean, final(20, {0: 5})]
         one = result("lost-write", *events)
         assert (one.verdict, one.finding_count) == (Verdict.VALID, 1)
         allowed = result("lost-write", started(1, 1, unclean=True), *events)
@@ -135,13 +137,25 @@ class TestUnseen:
 
     def test_a_new_leader_whose_high_watermark_lags_proves_nothing(self) -> None:
         # Its log holds offset 0 already, but it may not serve it before its followers confirm.
-        events = [send(1, 7, offset=0), become_leader(10, 2, 1, 1), final(20, {}, node=2)]
+        events: list[Said] = [
+            send(1, 7, offset=0),
+            become_leader(10, 2, 1, 1),
+            final(20, {}, node=2),
+        ]
         assert result("unseen", *events).verdict == Verdict.UNKNOWN
-        caught_up = [send(1, 7, offset=0), become_leader(10, 2, 1, 0), final(20, {}, node=2)]
+        caught_up: list[Said] = [
+            send(1, 7, offset=0),
+            become_leader(10, 2, 1, 0),
+            final(20, {}, node=2),
+        ]
         assert result("unseen", *caught_up).verdict == Verdict.INVALID
 
     def test_a_deposed_leader_that_answers_the_final_read_proves_nothing(self) -> None:
-        events = [become_leader(1, 1, 0, 0), become_leader(2, 2, 1, 0), send(3, 7, offset=0)]
+        events: list[Said] = [
+            become_leader(1, 1, 0, 0),
+            become_leader(2, 2, 1, 0),
+            send(3, 7, offset=0),
+        ]
         assert result("unseen", *events, final(20, {}, node=1)).verdict == Verdict.UNKNOWN
         assert result("unseen", *events, final(20, {}, node=2)).verdict == Verdict.INVALID
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -100,9 +102,7 @@ _steps = st.lists(
 
 @settings(deadline=None)
 @given(_steps, st.lists(st.integers(0, 40)))
-def test_hw_bounded_agrees_with_a_plain_walk(
-    steps: list[tuple[object, ...]], cuts: list[int]
-) -> None:
+def test_hw_bounded_agrees_with_a_plain_walk(steps: list[tuple[Any, ...]], cuts: list[int]) -> None:
     """Brute force: walk the events in time order and keep every log end offset in a dict."""
     events = [broker(0, node, "broker-started") for node in (1, 2, 3)]
     ends = {1: 0, 2: 0, 3: 0}

@@ -251,5 +251,5 @@ def test_acks_0_and_acks_1_arrive(cluster: Cluster) -> None:
         producer.produce("weak", key=acks, value=acks, partition=0)
         assert producer.flush(DEADLINE_S) == 0
 
-    expected = [("0", "0", {}), ("1", "1", {})]
+    expected: list[Message] = [("0", "0", {}), ("1", "1", {})]
     assert confluent_consume(cluster, "weak", len(expected)) == expected

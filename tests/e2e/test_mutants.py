@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.mutants import MUTANTS
+from nemesis.mutants import MUTANTS, Mutant
 from tests.e2e.command import SCENARIO, events, latest, nemesis
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -24,7 +24,9 @@ def test_every_planted_bug_has_a_pinned_plan() -> None:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=lambda mutant: mutant.name)
-def test_a_planted_bug_is_found_by_the_property_named_for_it(mutant, tmp_path: Path) -> None:
+def test_a_planted_bug_is_found_by_the_property_named_for_it(
+    mutant: Mutant, tmp_path: Path
+) -> None:
     plan = PLANS / f"{mutant.name}.yaml"
     said = []
     for seed in range(TRIES):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.mutants import MUTANTS
+from nemesis.mutants import MUTANTS, Mutant
 from tests.e2e.command import SCENARIO, latest, nemesis
 
 pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(1200)]
@@ -29,7 +29,7 @@ def test_the_reference_is_valid(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=lambda mutant: mutant.name)
-def test_a_planted_bug_is_found_within_five_seeds(mutant, tmp_path: Path) -> None:
+def test_a_planted_bug_is_found_within_five_seeds(mutant: Mutant, tmp_path: Path) -> None:
     said = []
     for seed in range(1, SEEDS_TO_DETECT + 1):
         ran = nemesis(tmp_path, "run", SCENARIO, "--seed", str(seed), "--mutant", mutant.name)

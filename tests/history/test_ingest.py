@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -46,7 +47,7 @@ def whole_run(tmp_path: Path) -> tuple[RunDirectory, Path]:
 
 def test_rows_come_partition_major_and_zookeeper_first(tmp_path: Path) -> None:
     run = new_run(tmp_path, brokers=2)
-    orders = {"topic": "orders", "partition": 0}
+    orders: dict[str, Any] = {"topic": "orders", "partition": 0}
     record(
         run,
         "broker-1",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis import cli
+from nemesis import cli, doctor
 from nemesis.errors import EXIT_CRASH
 from nemesis.interrupts import unbroken, unheard_by_children
 
@@ -49,7 +49,7 @@ def test_ctrl_c_in_a_command_is_one_sentence(
     def interrupted(_store: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli.doctor, "examine", interrupted)
+    monkeypatch.setattr(doctor, "examine", interrupted)
     assert cli.call(["doctor"]) == EXIT_CRASH
     assert capsys.readouterr().err.strip() == "nemesis: interrupted"
 

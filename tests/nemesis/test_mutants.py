@@ -13,18 +13,18 @@ from nemesis.mutants.base import Mutant, MutantError, Replacement
 
 
 @pytest.mark.parametrize("mutant", mutants.MUTANTS.values(), ids=lambda mutant: mutant.name)
-def test_everything_that_a_mutant_replaces_exists(mutant):
+def test_everything_that_a_mutant_replaces_exists(mutant: Mutant) -> None:
     for replacement in mutant.replacements:
         _, _, correct = replacement.resolve()
         assert replacement.make(correct) is not correct
 
 
 @pytest.mark.parametrize("mutant", mutants.MUTANTS.values(), ids=lambda mutant: mutant.name)
-def test_the_property_that_must_catch_it_is_checked(mutant):
+def test_the_property_that_must_catch_it_is_checked(mutant: Mutant) -> None:
     assert mutant.property in CHECKERS
 
 
-def test_a_mutant_whose_place_is_gone_plants_nothing():
+def test_a_mutant_whose_place_is_gone_plants_nothing() -> None:
     class Place:
         kept = "correct"
 
@@ -46,19 +46,19 @@ def test_a_mutant_whose_place_is_gone_plants_nothing():
     assert Place.kept == "correct"
 
 
-def test_an_unknown_mutant_is_named_with_the_known_ones():
+def test_an_unknown_mutant_is_named_with_the_known_ones() -> None:
     with pytest.raises(MutantError, match=r"'hm'.*truncate-to-hw"):
         mutants.apply("hm")
 
 
-def test_planting_changes_the_process_that_asks_for_it_and_no_other():
+def test_planting_changes_the_process_that_asks_for_it_and_no_other() -> None:
     ask = (
         "from reference.controller import election; from reference.model import LeaderAndIsr;"
         "print(election.new_leader_and_isr(LeaderAndIsr(1, 4, (1, 2)), 2, (2,)).leader_epoch)"
     )
     plant = "from nemesis import mutants; mutants.apply('leader-epoch-not-raised');"
 
-    def output(program):
+    def output(program: str) -> str:
         return subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True
         ).stdout.strip()

@@ -6,9 +6,10 @@ broker 2 holds while broker 2 is stalled: ``hw-bounded`` must find it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import msgspec
 
@@ -96,12 +97,14 @@ def events(*, records_per_s: int = 5, partitions: int = 2) -> Iterator[Event]:
     yield event(37.5, "broker-3", Kind.CONTROLLER_RESIGNED, controller_epoch=3)
     for topic in ("orders", EVIL):
         for partition in range(partitions):
-            tp = {"topic": topic, "topic_id": f"id-{topic}", "partition": partition}
+            tp: dict[str, Any] = {"topic": topic, "topic_id": f"id-{topic}", "partition": partition}
             yield from _partition(event, rng, tp, records_per_s)
     yield event(56.0, "harness", Kind.CONVERGENCE, detail="leaders", error="NONE", offset=1_830)
 
 
-def _partition(event, rng, tp, records_per_s):  # type: ignore[no-untyped-def]
+def _partition(
+    event: Callable[..., Event], rng: Random, tp: dict[str, Any], records_per_s: int
+) -> Iterator[Event]:
     """Two leaders one after the other; broker 2 stalls, leaves the ISR late, and comes back."""
     process = f"producer-{tp['topic']}-{tp['partition']}"
     for seconds, leader, epoch, isr in ((0.8, 1, 0, REPLICAS), (17.9, 3, 1, [2, 3])):

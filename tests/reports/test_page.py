@@ -13,6 +13,7 @@ from plotly import graph_objects
 import reports
 from checkers.model import Finding, Outcome, Result, Verdict
 from history.errors import MissingHistoryError
+from history.ingest import ingest
 from history.reader import open_history
 from history.run_directory import RunDirectory
 from reports import series, wording
@@ -241,7 +242,7 @@ def test_a_run_without_traces_says_so_instead_of_drawing(tmp_path: Path) -> None
     run.raw_file("harness").write_bytes(
         b'{"time":1,"process":"harness","kind":"phase","detail":"warm-up"}\n'
     )
-    story.ingest(run)
+    ingest(run)
     held = Result(property="unseen", verdict=Verdict.VALID, checked=1)
     reports.write(run, outcome(held))
     page = Page.of(run.report_file.read_text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 
 import msgspec
 import pytest
@@ -11,35 +12,35 @@ from kio.schema.errors import ErrorCode
 from history.events import Event
 from history.recorder import Recorder
 from workloads.base import WorkloadContext, WorkloadError
-from workloads.kafka.errors import BrokerError, ConnectionFailed, RequestTimedOut
+from workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError, RequestTimedOut
 from workloads.operations import OperationLog
 from workloads.produce_consume import ProduceConsume
 
 
 class Lines:
-    def __init__(self):
-        self.lines = []
+    def __init__(self) -> None:
+        self.lines: list[bytes] = []
         self.clock = 0
 
-    def recorder(self):
+    def recorder(self) -> Recorder:
         return Recorder(self.lines.append, process="producer-0", clock=self.tick)
 
-    def tick(self):
+    def tick(self) -> int:
         self.clock += 1
         return self.clock
 
-    def events(self):
+    def events(self) -> list[Event]:
         return [msgspec.json.decode(line, type=Event) for line in self.lines]
 
 
-def outcome_of(error):
+def outcome_of(error: KafkaError) -> list[tuple[str, int | None, int | None, str | None]]:
     lines = Lines()
     with OperationLog().operation(lines.recorder(), {"f": "send", "value": 7}):
         raise error
     return [(event.kind, event.op, event.value, event.error) for event in lines.events()]
 
 
-def test_a_successful_operation_is_ok_with_its_result():
+def test_a_successful_operation_is_ok_with_its_result() -> None:
     lines, log = Lines(), OperationLog()
     with log.operation(lines.recorder(), {"f": "send", "value": 7}) as operation:
         operation.ok(offset=3)
@@ -62,14 +63,14 @@ def test_a_successful_operation_is_ok_with_its_result():
         (RequestTimedOut(), "info"),
     ],
 )
-def test_only_certain_failures_are_fail(error, kind):
+def test_only_certain_failures_are_fail(error: KafkaError, kind: str) -> None:
     assert outcome_of(error) == [("invoke", 1, 7, None), (kind, 1, 7, error.name)]
 
 
-def test_a_cancelled_operation_is_info_and_the_cancellation_goes_on():
+def test_a_cancelled_operation_is_info_and_the_cancellation_goes_on() -> None:
     lines = Lines()
 
-    def cancelled():
+    def cancelled() -> None:
         with OperationLog().operation(lines.recorder(), {"f": "send"}):
             raise asyncio.CancelledError
 
@@ -87,7 +88,10 @@ def test_a_cancelled_operation_is_info_and_the_cancellation_goes_on():
         ({"prducers": 3}, "prducers"),
     ],
 )
-def test_a_wrong_option_is_named(options, named):
-    context = WorkloadContext([("127.0.0.1", 1)], ["127.0.0.1"], lambda _: None, None)
+def test_a_wrong_option_is_named(options: dict[str, object], named: str) -> None:
+    lines = Lines()
+    context = WorkloadContext(
+        [("127.0.0.1", 1)], ["127.0.0.1"], lambda _: lines.recorder(), Random(1)
+    )
     with pytest.raises(WorkloadError, match=named):
         ProduceConsume(context, options)

@@ -9,18 +9,22 @@ from hypothesis import strategies as st
 from workloads.kafka.errors import BadRecordBatch
 from workloads.kafka.record_batch import Record, build, read
 
+Records = list[tuple[bytes | None, bytes | None]]
+
 _bytes = st.none() | st.binary(max_size=300)
 _records = st.lists(st.tuples(_bytes, _bytes), min_size=1, max_size=20)
 
 
 @given(_records, st.integers(0, 2**40))
-def test_read_gives_back_what_build_was_given(records, timestamp_ms):
+def test_read_gives_back_what_build_was_given(records: Records, timestamp_ms: int) -> None:
     batch = build(records, timestamp_ms)
     assert list(read(batch)) == [Record(i, k, v) for i, (k, v) in enumerate(records)]
 
 
 @given(_records, st.data())
-def test_one_flipped_bit_after_the_crc_field_is_noticed(records, data):
+def test_one_flipped_bit_after_the_crc_field_is_noticed(
+    records: Records, data: st.DataObject
+) -> None:
     batch = bytearray(build(records, 0))
     position = data.draw(st.integers(21, len(batch) - 1))
     batch[position] ^= 1 << data.draw(st.integers(0, 7))
@@ -29,18 +33,18 @@ def test_one_flipped_bit_after_the_crc_field_is_noticed(records, data):
 
 
 @given(_records, st.data())
-def test_a_batch_cut_off_at_the_end_is_left_out(records, data):
+def test_a_batch_cut_off_at_the_end_is_left_out(records: Records, data: st.DataObject) -> None:
     batch = build(records, 0)
     cut = data.draw(st.integers(0, len(batch) - 1))
     assert list(read(batch + batch[:cut])) == list(read(batch))
 
 
-def test_the_base_offset_that_the_broker_wrote_counts():
+def test_the_base_offset_that_the_broker_wrote_counts() -> None:
     batch = (41).to_bytes(8, "big") + build([(None, b"a"), (b"k", None)], 0)[8:]
     assert list(read(batch)) == [Record(41, None, b"a"), Record(42, b"k", None)]
 
 
-def test_an_old_format_is_refused():
+def test_an_old_format_is_refused() -> None:
     batch = bytearray(build([(None, b"a")], 0))
     batch[16] = 1
     with pytest.raises(BadRecordBatch, match="magic 1"):

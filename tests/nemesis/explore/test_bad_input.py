@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(
     ],
 )
 def test_a_run_that_cannot_be_repeated_is_refused(
-    capsys: pytest.CaptureFixture[str], info: dict[str, str], words: list[str]
+    capsys: pytest.CaptureFixture[str], info: dict[str, Any], words: list[str]
 ) -> None:
     run = RunDirectory.create(Path("store"), RunInfo(scenario=SCENARIO, seed=1, **info))
     said = refused(capsys, "replay", str(run.path))

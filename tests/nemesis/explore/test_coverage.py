@@ -99,7 +99,7 @@ def test_an_event_counts_as_what_it_says(said: Event, expected: dict[tuple[str, 
 
 
 def test_a_committed_isr_is_what_its_leader_had_proposed() -> None:
-    where = {"topic": "t", "partition": 0}
+    where: dict[str, Any] = {"topic": "t", "partition": 0}
     found = reached(
         event("isr-change-proposed", detail="shrink", **where),
         event("isr-change-proposed", "broker-2", detail="expand", **where),

@@ -11,7 +11,7 @@ from checkers.model import Outcome, Verdict
 from history.events import Event, Kind
 from nemesis import scenario
 from nemesis.explore.codecs import CodecTask, difference
-from nemesis.explore.exploration import Exploration
+from nemesis.explore.exploration import Exploration, Task
 from nemesis.explore.pool import Crashed
 from nemesis.explore.tally import Tally
 from nemesis.simulation.memory_record import Entry
@@ -75,7 +75,7 @@ def test_a_seed_that_crashes_with_either_codec_is_no_difference(
 ) -> None:
     tally = Tally(asked=3)
     task = exploration.task(6, tally)
-    tasks = [task, CodecTask(task.order)]
+    tasks: list[Task] = [task, CodecTask(task.order)]
     for one in tasks if is_seed_first else reversed(tasks):
         exploration.take(Crashed(one, "KeyError: 7"), tally)
     assert (list(tally.crashed), tally.mismatches) == ([6], {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -61,7 +62,10 @@ def test_a_verdict_of_a_seed_is_never_ignored() -> None:
 
 
 def test_a_property_must_observe_something_in_one_seed_not_in_each() -> None:
-    blind = {"checked": {"hw-bounded": 10, "single-controller": 0}, "verdict": Verdict.UNKNOWN}
+    blind: dict[str, Any] = {
+        "checked": {"hw-bounded": 10, "single-controller": 0},
+        "verdict": Verdict.UNKNOWN,
+    }
     assert tally(report(1, **blind), report(2)).verdict is Verdict.VALID
     nowhere = tally(report(1, **blind), report(2, **blind))
     assert nowhere.verdict is Verdict.UNKNOWN

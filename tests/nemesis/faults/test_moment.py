@@ -147,7 +147,8 @@ def is_loss_seen(address: str, act: Act, *, timeout_s: float) -> bool:
 
 
 async def _after_the_watch_is_set(view: ClusterView, client: KazooClient, act: Act) -> None:
-    while not view.zookeeper._client._child_watchers.get("/brokers/ids"):
+    asked: Any = view.zookeeper  # the real one, whose client knows what it watches
+    while not asked._client._child_watchers.get("/brokers/ids"):
         await asyncio.sleep(0.01)
     await act(client)
 

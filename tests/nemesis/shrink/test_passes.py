@@ -101,7 +101,7 @@ def test_no_plan_is_tried_that_a_run_would_refuse() -> None:
 
 
 def test_only_the_operations_that_are_needed_are_left() -> None:
-    wanted = {OPERATIONS[3], OPERATIONS[80]}
+    wanted = frozenset({OPERATIONS[3], OPERATIONS[80]})
     search, _ = trials(LONG, lambda one: one.operations is None or wanted <= one.operations)
     passes.fewer_operations(search)
     assert search.order.operations == wanted
@@ -128,7 +128,7 @@ def test_deviations_are_switched_off_or_end_early() -> None:
 
 
 def test_a_search_comes_to_the_same_end_with_any_number_of_workers() -> None:
-    wanted = {OPERATIONS[3], OPERATIONS[80]}
+    wanted = frozenset({OPERATIONS[3], OPERATIONS[80]})
 
     def counts(one: SimulationOrder) -> bool:
         has_operations = one.operations is None or wanted <= one.operations
@@ -159,7 +159,7 @@ def test_the_search_ends_with_its_runs() -> None:
 
 @pytest.mark.parametrize("runs", [1, 7, 20, 43])
 def test_the_budget_does_not_depend_on_the_number_of_workers(runs: int) -> None:
-    wanted = {OPERATIONS[3], OPERATIONS[80]}
+    wanted = frozenset({OPERATIONS[3], OPERATIONS[80]})
 
     def counts(one: SimulationOrder) -> bool:
         has_operations = one.operations is None or wanted <= one.operations

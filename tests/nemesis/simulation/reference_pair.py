@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
@@ -82,29 +83,22 @@ async def ask_twice(events: Events) -> None:
 
 
 async def trouble(events: Events, network: Network, server: Node) -> None:
-    def strike(what: str, *done: object) -> None:
+    async def strike(after_s: float, what: str, *acts: Callable[[], object]) -> None:
+        await asyncio.sleep(after_s)
+        for act in acts:
+            act()
         events.note(f"nemesis: {what}")
 
-    await asyncio.sleep(2)
-    strike("hold requests", network.hold([THERE]))
-    await asyncio.sleep(2)
-    strike("release", network.release([THERE]))
-    await asyncio.sleep(1)
-    strike("hold replies", network.hold([BACK]))
-    await asyncio.sleep(0.7)
-    strike("release", network.release([BACK]))
-    await asyncio.sleep(1)
-    strike("pause", server.pause())
-    await asyncio.sleep(2)
-    strike("resume", server.resume())
-    await asyncio.sleep(1)
-    strike("delay", network.delay([BACK], 0.2))
-    await asyncio.sleep(1)
-    strike("reset", network.delay([BACK], 0.0), network.reset([THERE]))
-    await asyncio.sleep(1)
-    strike("kill", server.kill())
-    await asyncio.sleep(1)
-    strike("start", server.start(lambda: serve(events)))
+    await strike(2, "hold requests", lambda: network.hold([THERE]))
+    await strike(2, "release", lambda: network.release([THERE]))
+    await strike(1, "hold replies", lambda: network.hold([BACK]))
+    await strike(0.7, "release", lambda: network.release([BACK]))
+    await strike(1, "pause", server.pause)
+    await strike(2, "resume", server.resume)
+    await strike(1, "delay", lambda: network.delay([BACK], 0.2))
+    await strike(1, "reset", lambda: network.delay([BACK], 0.0), lambda: network.reset([THERE]))
+    await strike(1, "kill", server.kill)
+    await strike(1, "start", lambda: server.start(lambda: serve(events)))
     await asyncio.sleep(2)
 
 

@@ -11,6 +11,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import msgspec
 import pytest
@@ -28,7 +29,7 @@ from nemesis.simulation.stored import info_of, order_of
 TIME_LIMIT_S = 30.0
 
 
-def order(seed: int, **changes: object) -> SimulationOrder:
+def order(seed: int, **changes: Any) -> SimulationOrder:
     chosen = scenario.override(
         scenario.load("partition-controller"), runtime="simulation", time_limit_s=TIME_LIMIT_S
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
 
@@ -63,12 +64,16 @@ def test_brokers_and_clients_read_frames_from_single_bytes() -> None:
         loop.close()
 
 
+def keep(heard: list[object], _channel: Channel, message: object) -> None:
+    heard.append(message)
+
+
 def test_members_read_frames_from_any_pieces() -> None:
     sent = [Connect(7, 2000, 9), AreYouThere(), Ping(), Connect(8, 3000, 1)]
     stream = b"".join(map(encode, sent))
     for size in range(1, len(stream) + 1):
         heard: list[object] = []
-        channel = Channel(FROM_CLIENT, lambda _, message, heard=heard: heard.append(message), print)
+        channel = Channel(FROM_CLIENT, partial(keep, heard), print)
         for begin in range(0, len(stream), size):
             channel.data_received(stream[begin : begin + size])
         assert heard == sent

@@ -105,7 +105,7 @@ def test_the_tables_are_kafkas() -> None:
         (partition_state_machine.VALID_PREVIOUS_STATES, PARTITION_TRANSITIONS),
         (replica_state_machine.VALID_PREVIOUS_STATES, REPLICA_TRANSITIONS),
     ):
-        pairs = {(s.value, target.value) for target, states in table.items() for s in states}  # type: ignore[attr-defined]
+        pairs = {(s.value, target.value) for target, states in table.items() for s in states}
         assert pairs == expected
 
 

@@ -172,8 +172,7 @@ def test_a_read_outside_the_log_is_out_of_range(tmp_path: Path, offset: int) -> 
 
 
 def test_every_offset_is_found_in_a_log_with_an_index(tmp_path: Path) -> None:
-    config = {"segment_bytes": 30_000}
-    log = open_log(tmp_path, **config)
+    log = open_log(tmp_path, segment_bytes=30_000)
     batches: list[tuple[int, int]] = []
     for i in range(60):
         info = log.append_as_leader(batch(1 + i % 3, payload=b"x" * (137 * (i % 17))), 0)
@@ -190,7 +189,7 @@ def test_every_offset_is_found_in_a_log_with_an_index(tmp_path: Path) -> None:
                 index.write_bytes(index.read_bytes()[:-3])
             if index_is == "damaged":
                 index.unlink()
-        log = open_log(tmp_path, **config)
+        log = open_log(tmp_path, segment_bytes=30_000)
 
 
 def test_every_offset_is_found_after_a_truncation_within_the_index(tmp_path: Path) -> None:

@@ -100,9 +100,10 @@ def test_a_created_state_is_adopted(zookeeper_address: str) -> None:
             zookeeper.lose_at = zk_data.state_path(TP)
             results = await zk_client.states.create_topic_partition_states({TP: STATE}, fence)
             _, stat = await zookeeper.get(zk_data.state_path(TP))
-            assert isinstance(results[TP], CommittedState)
-            assert results[TP].zxid == stat.mzxid
-            assert results[TP].state.leader_and_isr == STATE
+            committed = results[TP]
+            assert isinstance(committed, CommittedState)
+            assert committed.zxid == stat.mzxid
+            assert committed.state.leader_and_isr == STATE
 
     run(test())
 
@@ -126,8 +127,9 @@ def test_an_update_that_was_applied_unheard_is_committed_once(zookeeper_address:
             await zk_client.states.create_topic_partition_states({TP: STATE}, fence)
             zookeeper.lose_at = zk_data.state_path(TP)
             results = await zk_client.states.update_leader_and_isr({TP: STATE}, fence)
-            assert isinstance(results[TP], CommittedState)
-            assert results[TP].state.leader_and_isr.partition_epoch == 1
+            committed = results[TP]
+            assert isinstance(committed, CommittedState)
+            assert committed.state.leader_and_isr.partition_epoch == 1
             # Without a lost reply the same conflict is a conflict, even with the same content.
             results = await zk_client.states.update_leader_and_isr({TP: STATE}, fence)
             assert isinstance(results[TP], BadVersionError)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -95,7 +96,7 @@ def test_a_watch_arrives_before_any_reply_that_shows_the_change(zookeeper_addres
             await writer.create("/a", b"0")
             for number in range(1, 200):
                 seen: list[str] = []
-                await reader.get("/a", lambda seen=seen: seen.append("watch"))
+                await reader.get("/a", partial(seen.append, "watch"))
                 write = asyncio.create_task(writer.set_data("/a", str(number).encode()))
                 while not seen:
                     data, _ = await reader.get("/a")

@@ -122,9 +122,11 @@ class Pair:
                     case Do.READ:
                         return await reader.read(step.size)
                     case Do.DRAIN:
-                        return await writer.drain()
+                        await writer.drain()
+                        return None
                     case _ if writer.is_closing():
-                        return await writer.wait_closed()
+                        await writer.wait_closed()
+                        return None
                     case _:
                         return "open"
         except TimeoutError:

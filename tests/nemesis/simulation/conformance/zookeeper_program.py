@@ -128,7 +128,7 @@ class Player:
     log: list[list[tuple[Any, ...]]] = field(default_factory=lambda: [[] for _ in range(CLIENTS)])
     owners: dict[int, str] = field(default_factory=dict)
 
-    async def play(self, program: Sequence[Step]) -> list[list[tuple[Any, ...]]]:
+    async def play(self, program: Sequence[Step]) -> tuple[Any, ...]:
         """Return the logs, made comparable."""
         side = self.side
         for index, client in enumerate(side.clients):
@@ -293,7 +293,7 @@ class _returned:  # noqa: N801
             self._back.set()
 
 
-def comparable(log: list[list[tuple[Any, ...]]], owners: dict[int, str]) -> Any:
+def comparable(log: list[list[tuple[Any, ...]]], owners: dict[int, str]) -> tuple[Any, ...]:
     """Put ranks in the place of zxids and clients in the place of sessions."""
     zxids: set[int] = set()
 
@@ -315,4 +315,4 @@ def comparable(log: list[list[tuple[Any, ...]]], owners: dict[int, str]) -> Any:
             return tuple(translate(item) for item in value)
         return value
 
-    return translate(log)
+    return tuple(translate(entries) for entries in log)

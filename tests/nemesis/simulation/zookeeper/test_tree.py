@@ -109,15 +109,13 @@ def test_a_copy_changes_on_its_own() -> None:
 
 def test_the_number_of_a_sequential_znode_counts_the_children_that_ever_were() -> None:
     tree = Tree()
-    for zxid, op in enumerate(
-        [
-            CreateOp("/a", b""),
-            CreateOp("/a/x", b""),
-            DeleteOp("/a/x"),
-            CreateOp("/a/n-", b"", sequential=True),
-        ],
-        start=1,
-    ):
+    ops: tuple[WriteOp, ...] = (
+        CreateOp("/a", b""),
+        CreateOp("/a/x", b""),
+        DeleteOp("/a/x"),
+        CreateOp("/a/n-", b"", sequential=True),
+    )
+    for zxid, op in enumerate(ops, start=1):
         tree.attempt(1, [op], zxid)
     assert tree.children("/a") == ["n-0000000001"]
 
