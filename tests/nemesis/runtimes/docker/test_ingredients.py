@@ -1,0 +1,128 @@
+"""What goes into the image: all that a broker imports, nothing else, and a digest that changes with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nemesis.errors import MissingRequirement
+from nemesis.runtimes.docker import packages
+from nemesis.runtimes.docker.ingredients import PROJECT, Ingredients, imported_files, imports
+
+
+@pytest.fixture(scope="module")
+def ingredients() -> Ingredients:
+    return Ingredients.here()
+
+
+def test_brokers_and_planted_bugs_start_from_the_code_alone(
+    ingredients: Ingredients, tmp_path: Path
+) -> None:
+    ingredients.lay_out(tmp_path / "context", tmp_path_with_a_file(tmp_path))
+    program = (
+        "import reference.__main__, nemesis.mutants\n"
+        "for name in nemesis.mutants.MUTANTS: nemesis.mutants.apply(name)\n"
+        "import sys; print(sorted({m.partition('.')[0] for m in sys.modules}))\n"
+        "print(reference.__file__)"
+    )
+    installed = next(p for p in sys.path if p.endswith("site-packages"))
+    code = tmp_path / "context" / "code"
+    said = subprocess.run(
+        [sys.executable, "-S", "-c", program],
+        env={**os.environ, "PYTHONPATH": f"{code}:{installed}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    imported, place = said.splitlines()
+    assert place.startswith(str(code))
+    for package in ("checkers", "workloads", "pyspark", "pyarrow"):
+        assert f"'{package}'" not in imported
+    for package in packages.THIRD_PARTY:
+        assert f"'{package}'" in imported
+
+
+def tmp_path_with_a_file(tmp_path: Path) -> Path:
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    (folder / "package.py").write_text("")
+    return folder
+
+
+def test_the_context_holds_what_the_dockerfile_copies(
+    ingredients: Ingredients, tmp_path: Path
+) -> None:
+    context = tmp_path / "context"
+    ingredients.lay_out(context, tmp_path_with_a_file(tmp_path))
+    lines = (context / "Dockerfile").read_text().splitlines()
+    copied = [line.split()[1] for line in lines if line.startswith("COPY ")]
+    assert sorted(copied) == ["code", "node", "packages", "zookeeper"]
+    assert all((context / name).exists() for name in copied)
+    assert os.access(context / "node", os.X_OK)
+    jars = [jar.name for jar in (context / "zookeeper").glob("*.jar")]
+    assert any(jar.startswith("zookeeper-3") for jar in jars)
+
+
+def test_every_ingredient_changes_the_digest(ingredients: Ingredients, tmp_path: Path) -> None:
+    changed = tmp_path / "changed.py"
+    changed.write_text("CHANGED = True\n")
+    place = "code/reference/trace.py"
+    others = [
+        ingredients.digest("another-base"),
+        replace(ingredients, packages=("kio==9",)).digest("base"),
+        replace(ingredients, code={**ingredients.code, place: changed}).digest("base"),
+        replace(ingredients, code={**ingredients.code, "code/new.py": changed}).digest("base"),
+        replace(ingredients, jars={}).digest("base"),
+    ]
+    assert ingredients.digest("base") == Ingredients.here().digest("base")
+    assert len({ingredients.digest("base"), *others}) == len(others) + 1
+
+
+def test_a_checker_is_no_ingredient(ingredients: Ingredients) -> None:
+    folders = {file.relative_to(PROJECT).parts[0] for file in ingredients.code.values()}
+    assert folders == {"history", "reference", "nemesis"}
+    assert "code/history/reader.py" not in ingredients.code
+
+
+def test_imports_are_followed_wherever_they_are_written(tmp_path: Path) -> None:
+    files = {
+        "nemesis/__init__.py": "",
+        "nemesis/start.py": "def main():\n    from history import events\n    import os, kio\n",
+        "history/__init__.py": "from history.words import Word\n",
+        "history/words.py": "Word = str\n",
+        "history/events.py": "import nemesis.start\n",
+        "history/unused.py": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert sorted(imports(tmp_path / "nemesis" / "start.py")) == ["history.events"]
+    found = [str(file) for file in imported_files(tmp_path, ("nemesis.start",))]
+    assert found == sorted(set(files) - {"history/unused.py"})
+
+
+def test_packages_are_pinned_with_all_that_they_require() -> None:
+    pinned = packages.pinned(packages.THIRD_PARTY)
+    names = [requirement.partition("==")[0] for requirement in pinned]
+    assert names == ["crc32c", "kazoo", "kio", "msgspec", "typing-extensions"]
+
+
+def test_a_package_that_is_not_installed_is_named() -> None:
+    with pytest.raises(MissingRequirement, match="no-such-package is not installed"):
+        packages.pinned(("no-such-package",))
+
+
+def test_packages_that_cannot_be_had_are_named_and_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(MissingRequirement, match=r"packages .* \(kio==0.0.0\) could not be had: "):
+        packages.unpacked(("kio==0.0.0",), "3.11")
+    assert list(packages.cache_directory().iterdir()) == []
