@@ -7,9 +7,12 @@ once; then it is preferred to another try to reach one.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import signal
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from docker import DockerClient
@@ -23,6 +26,8 @@ from nemesis.runtimes.docker.packages import last_line
 SCRIPT: Final = COMPOSE / "base-image.sh"
 REPOSITORY: Final = "nemesis-base"
 SCRIPT_TIMEOUT_S: Final = 900.0
+CLEANING_TIMEOUT_S: Final = 30.0
+TIMED_OUT: Final = 124
 
 
 def default_base() -> str:
@@ -75,15 +80,35 @@ def python_version(client: DockerClient, base: str) -> str:
 
 def _make(tag: str, progress: Callable[[str], None], *, why: str) -> str:
     progress(f"{default_base()} cannot be fetched: making a base of the distribution's packages")
-    try:
-        made = subprocess.run(
-            [SCRIPT, tag], capture_output=True, text=True, timeout=SCRIPT_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise MissingRequirement(f"{SCRIPT} failed: {error}") from None
-    if made.returncode != 0:
+    code, said = _run(SCRIPT, tag)
+    if code != 0:
         raise MissingRequirement(
             f"there is no base for the cluster's image: {default_base()} cannot be fetched ({why}), "
-            f"and none can be made of the distribution's packages ({last_line(made.stderr)})"
+            f"and none can be made of the distribution's packages ({last_line(said)})"
         )
     return tag
+
+
+def _run(script: Path, tag: str) -> tuple[int, str]:
+    """Return the script's exit code and its errors; broken off, it gets the time to clean up."""
+    try:
+        process = subprocess.Popen(
+            [script, tag],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise MissingRequirement(f"{script} cannot be run: {error.strerror}") from None
+    with process:
+        try:
+            _, said = process.communicate(timeout=SCRIPT_TIMEOUT_S)
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(CLEANING_TIMEOUT_S)
+            if isinstance(error, subprocess.TimeoutExpired):
+                return TIMED_OUT, f"it was not made in {SCRIPT_TIMEOUT_S:.0f} s"
+            raise
+    return process.returncode, said

@@ -40,6 +40,9 @@ KEPT: Final = 4
 
 BUILD_TIMEOUT_S: Final = 900
 
+BUILDERS_OWN: Final = ("Step ", " ---> ", "Removing intermediate container")
+"""How lines begin that the engine adds to what the steps of a build say."""
+
 
 def ensure_image(client: DockerClient, *, progress: Callable[[str], None]) -> str:
     """Return the tag of the image, built when it is not there yet; blocks, for minutes the very first time.
@@ -90,8 +93,9 @@ def remove_fragments(client: DockerClient) -> int:
 def reason(error: Exception) -> str:
     """Return in one line what the engine says, and of a build what its failed step said last."""
     if isinstance(error, BuildError):
-        said = "".join(str(part.get("stream", "")) for part in error.build_log)
-        return f"{' '.join(str(error.msg).split())} ({last_line(said)})"
+        said = "".join(str(part.get("stream", "")) for part in error.build_log).splitlines()
+        of_the_step = "\n".join(line for line in said if not line.startswith(BUILDERS_OWN))
+        return f"{' '.join(str(error.msg).split())} ({last_line(of_the_step)})"
     if isinstance(error, APIError) and error.explanation:
         return " ".join(str(error.explanation).split())
     return " ".join(str(error).split()) or type(error).__name__
