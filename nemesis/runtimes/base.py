@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
+from nemesis.runtimes.impairment import Impairment, PacketCounters
 from nemesis.zookeeper_admin import ZooKeeperAdmin
 from workloads.kafka.codec import Codec
 
@@ -33,6 +34,9 @@ class Capability(StrEnum):
     """Members of an ensemble can be killed, paused, cut off, and looked at one by one."""
     SLOW = "slow"
     RESET = "reset"
+    PACKETS = "packets"
+    """Packets can be lost, doubled, reordered and delayed by unequal times."""
+    BANDWIDTH = "bandwidth"
 
 
 EVERYWHERE = frozenset(
@@ -187,14 +191,51 @@ class Runtime(Protocol):
     async def reset(self, links: frozenset[Link]) -> int:
         """Reset the connections between these nodes; returns how many there were."""
 
+    async def impair(self, links: frozenset[Link], impairment: Impairment) -> None:
+        """Treat the packets on these directions so from now on, in place of what was before.
+
+        ``Impairment()`` ends it. Delays add to those of ``delay``.
+        """
+
+    async def packet_counters(self, links: frozenset[Link]) -> dict[Link, PacketCounters]: ...
+
+    async def throttle(self, node: str, *, rate_kbit_s: int) -> None:
+        """Let no more than this leave the node; 0 ends it."""
+
+    async def rate_kbit_s(self, node: str, *, expected_kbit_s: int) -> int:
+        """Measure how fast data leaves the node, in kbit/s, by sending some; most exact near what is expected."""
+
     async def collect(self) -> None:
         """Bring traces, logs and ZooKeeper's transaction log to the run's record, once the cluster is stopped."""
 
 
-class SharedMachine:
-    """The part of a runtime whose nodes share a machine with the harness: it refuses to touch what belongs to both."""
+class Unable:
+    """Refuses what a runtime cannot do."""
 
     name: str
+
+    def _unsupported(self, what: str) -> FaultUnsupported:
+        return FaultUnsupported(f"the runtime {self.name} cannot {what}")
+
+
+class WholeStreams(Unable):
+    """The part of a runtime whose links carry bytes in their order, and know no packets."""
+
+    async def impair(self, links: frozenset[Link], impairment: Impairment) -> None:
+        raise self._unsupported(f"treat the packets of {len(links)} links as {impairment}")
+
+    async def packet_counters(self, links: frozenset[Link]) -> dict[Link, PacketCounters]:
+        raise self._unsupported(f"count the packets of {len(links)} links")
+
+    async def throttle(self, node: str, *, rate_kbit_s: int) -> None:
+        raise self._unsupported(f"limit the bandwidth of {node} to {rate_kbit_s} kbit/s")
+
+    async def rate_kbit_s(self, node: str, *, expected_kbit_s: int) -> int:
+        raise self._unsupported(f"measure whether {node} sends {expected_kbit_s} kbit/s")
+
+
+class SharedMachine(Unable):
+    """The part of a runtime whose nodes share a machine with the harness: it refuses to touch what belongs to both."""
 
     async def power_cut(self, node: str) -> dict[str, Any]:
         raise self._unsupported(f"cut the power of {node}")
@@ -220,9 +261,6 @@ class SharedMachine:
     async def reset(self, links: frozenset[Link]) -> int:
         raise self._unsupported(f"reset connections on {len(links)} links")
 
-    def _unsupported(self, what: str) -> FaultUnsupported:
-        return FaultUnsupported(f"the runtime {self.name} cannot {what}")
-
 
 class RuntimeFailure(Exception):
     """The runtime itself broke (a process did not start, a proxy died): the harness fails, the verdict does not."""
@@ -230,3 +268,10 @@ class RuntimeFailure(Exception):
 
 class NodeExited(RuntimeFailure):
     """A node that was started has exited by itself. During a run that is for the history to tell, not the end of it."""
+
+
+class FaultLost(RuntimeFailure):
+    """What carried out a fault in force has failed, so it is not known what the fault was.
+
+    The run goes on and is ``unknown``: the fault's heal is recorded as not verified, with this sentence.
+    """

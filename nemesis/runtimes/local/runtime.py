@@ -22,6 +22,7 @@ from nemesis.runtimes.base import (
     LinkCounters,
     RuntimeFailure,
     SharedMachine,
+    WholeStreams,
 )
 from nemesis.runtimes.local.addresses import AddressPlan, Lease, take_lease
 from nemesis.runtimes.local.broker_process import broker_place, broker_process
@@ -57,7 +58,7 @@ class LocalRuntimeConfig:
     """For ZooKeeper, and again for the brokers, to answer."""
 
 
-class LocalRuntime(SharedMachine):
+class LocalRuntime(SharedMachine, WholeStreams):
     """Implements ``nemesis.runtimes.base.Runtime``. Used by one task at a time for each node."""
 
     name = "local"

@@ -23,6 +23,7 @@ from nemesis.runtimes.base import (
     LinkCounters,
     NodeExited,
     RuntimeFailure,
+    WholeStreams,
     ZooKeeperMember,
 )
 from nemesis.runtimes.simulation.addresses import HARNESS_HOST, address_of, host_of, names
@@ -97,11 +98,11 @@ class SimulationRuntimeConfig:
         return TARGETS[self.target].broker_properties(place, self.broker_properties)
 
 
-class SimulationRuntime:
+class SimulationRuntime(WholeStreams):
     """Implements ``nemesis.runtimes.base.Runtime`` on a simulation's loop."""
 
     name = "simulation"
-    capabilities = frozenset(Capability)
+    capabilities = frozenset(Capability) - {Capability.PACKETS, Capability.BANDWIDTH}
 
     def __init__(
         self, config: SimulationRuntimeConfig, loop: SimulationLoop, record: MemoryRecord
