@@ -5,6 +5,7 @@ were not mostly skipped. It never convicts the cluster: what it finds makes the 
 Smallest break: a ``fault-applied`` whose effect is ``none``.
 
 * begun (``fault-invoke``) and neither applied nor skipped: nobody knows what it did.
+* failed by itself, because what carried it out did: nobody knows what it was from then on.
 * applied without measured effect: what it should have shown was not tested.
 * more than a fifth skipped of one kind: the plan was not carried out.
 * not verifiably healed though the run went on to its quiet time: what follows was judged under a fault. A run that
@@ -13,6 +14,7 @@ Smallest break: a ``fault-applied`` whose effect is ``none``.
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 
 from checkers.findings import finding
@@ -23,6 +25,8 @@ from history.events import Event, Kind
 
 MAX_SKIPPED_SHARE = 0.2
 MEASURED = "measured"
+LOST = "lost"
+"""In the detail of a fault that failed by itself: why."""
 VERIFIED = "verified"
 AFTER_HEAL = frozenset({"quiet", "final-reads", "convergence", "end"})
 """Phases that begin only when all faults should be healed."""
@@ -62,6 +66,9 @@ class FaultEffect(Rare):
                 return []
             return [self._unknown(invoked, "was begun, but whether it struck is not recorded")]
         found = []
+        for row, event in (applied, healed or applied):
+            if (reason := _lost(event)) is not None:
+                return [self._unknown((row, event), f"failed by itself: {reason}")]
         if applied[1].effect != MEASURED:
             found.append(self._unknown(applied, "was applied without a measured effect"))
         if healed is not None and healed[1].effect != VERIFIED:
@@ -94,6 +101,15 @@ class FaultEffect(Rare):
         row, event = proved_by
         sentence = f"{_name(event)} {what}."
         return finding(self.name, _name(event), sentence, row, verdict=Verdict.UNKNOWN)
+
+
+def _lost(event: Event) -> str | None:
+    """Return why a fault failed by itself, if it did."""
+    try:
+        detail = json.loads(event.detail or "{}")
+    except ValueError:
+        return None
+    return detail.get(LOST) if isinstance(detail, dict) else None
 
 
 def _name(event: Event) -> str:

@@ -4,6 +4,7 @@
 * ``partition``, ``kill``, ``session``, ``stall``, ``pause``, ``restart``   the faults of every runtime
 * ``power_cut``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own
 * ``connections``   slow links and connections that are reset
+* ``packets``, ``bandwidth``   networks that lose, delay, double and reorder packets, or are narrow
 * ``zookeeper``   faults of single members of the ensemble; ``members`` whom they strike
 * ``grudge``      shapes of a partition, pure and seeded
 * ``targets``     symbolic targets, resolved when a fault strikes
@@ -18,11 +19,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from nemesis.faults.bandwidth import Bandwidth
 from nemesis.faults.base import Fault
 from nemesis.faults.clock import ClockSkew
 from nemesis.faults.connections import ResetConnections, SlowLink
 from nemesis.faults.disk import DiskFailure, DiskFull
 from nemesis.faults.kill import Kill, KillController
+from nemesis.faults.packets import (
+    PacketDelay,
+    PacketDuplication,
+    PacketLoss,
+    PacketReordering,
+)
 from nemesis.faults.partition import Partition
 from nemesis.faults.pause import Pause
 from nemesis.faults.power_cut import PowerCut
@@ -54,6 +62,11 @@ FAULTS: Final[Mapping[str, type[Fault]]] = MappingProxyType(
             PartitionZookeeper,
             SlowLink,
             ResetConnections,
+            PacketLoss,
+            PacketDelay,
+            PacketDuplication,
+            PacketReordering,
+            Bandwidth,
         )
     }
 )

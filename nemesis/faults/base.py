@@ -8,15 +8,15 @@ A fault says what, whom and how long. It is carried out in four steps, driven by
 4. ``verify``: see that it is taken back; asked again until it says yes or the run ends.
 
 Overlapping faults do not undo one another: ``LinkBook`` counts how many hold a link, ``DelayBook`` adds up by how much
-they slow it down, and nodes
-that a fault has touched are not chosen by another one unless it says so (``shares_target``).
+they slow it down, ``ImpairmentBook`` what they do to its packets, and nodes that a fault has touched are not chosen by
+another one unless it says so (``shares_target``).
 """
 
 from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
@@ -27,6 +27,7 @@ from msgspec import Meta
 
 from nemesis.faults.cluster_view import ClusterView
 from nemesis.runtimes.base import Capability, Link, Runtime
+from nemesis.runtimes.impairment import Impairment
 
 MAX_DURATION_S = 3600.0
 RESTART_S = 3.0
@@ -106,6 +107,31 @@ class DelayBook:
             await self._runtime.delay(same, delay_ms=delay_ms)
 
 
+class ImpairmentBook:
+    """Treats the packets of links badly on behalf of several faults, each of which adds to it."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._causes: defaultdict[Link, list[Impairment]] = defaultdict(list)
+
+    async def add(self, links: frozenset[Link], impairment: Impairment) -> None:
+        for link in links:
+            self._causes[link].append(impairment)
+        await self._tell(links)
+
+    async def remove(self, links: frozenset[Link], impairment: Impairment) -> None:
+        for link in links:
+            self._causes[link].remove(impairment)
+        await self._tell(links)
+
+    async def _tell(self, links: frozenset[Link]) -> None:
+        alike: defaultdict[Impairment, set[Link]] = defaultdict(set)
+        for link in links:
+            alike[Impairment.of(self._causes[link])].add(link)
+        for impairment, same in alike.items():
+            await self._runtime.impair(frozenset(same), impairment)
+
+
 @dataclass(slots=True)
 class Place:
     """What faults act on: the runtime, ZooKeeper as the harness sees it, and who is touched already."""
@@ -114,6 +140,7 @@ class Place:
     view: ClusterView
     links: LinkBook
     delays: DelayBook
+    impairments: ImpairmentBook
     touched: Counter[str] = field(default_factory=Counter)
     """How many faults in force have chosen a node."""
     stopped: set[str] = field(default_factory=set)
@@ -121,7 +148,13 @@ class Place:
 
     @classmethod
     def of(cls, runtime: Runtime, view: ClusterView) -> Self:
-        return cls(runtime=runtime, view=view, links=LinkBook(runtime), delays=DelayBook(runtime))
+        return cls(
+            runtime=runtime,
+            view=view,
+            links=LinkBook(runtime),
+            delays=DelayBook(runtime),
+            impairments=ImpairmentBook(runtime),
+        )
 
     def can_answer(self, node: str) -> bool:
         """Whether a probe of this node would be answered but for the links."""

@@ -21,11 +21,13 @@ from history.recorder import Recorder
 from nemesis.faults import FAULTS
 from nemesis.faults.base import Fault, Measured, Place, Strike, TargetUnresolved
 from nemesis.faults.plan import PlannedFault, PlanSettings, redraw
-from nemesis.runtimes.base import NodeExited
+from nemesis.runtimes.base import FaultLost, NodeExited, RuntimeFailure
 
 RESOLVE_TIMEOUT_S = 5.0
 RESOLVE_INTERVAL_S = 0.03
 VERIFY_INTERVAL_S = 0.25
+LOST = "lost"
+"""Under this name the history says why a fault failed by itself."""
 
 
 class Conductor:
@@ -134,7 +136,7 @@ class Conductor:
         self._in_force[fault_id] = f"{fault.name} {','.join(strike.targets)}"
         loop = asyncio.get_running_loop()
         begin = loop.time()
-        applied = await strike.apply()
+        applied = await _apply(strike)
         self._recorder.record(
             Kind.FAULT_APPLIED,
             **about,
@@ -142,20 +144,18 @@ class Conductor:
             detail=_json(applied.detail),
         )
         await self._pause_until(begin + fault.duration_s)
-        lost: NodeExited | None = None
+        lost: RuntimeFailure | None = None
         try:
             await strike.undo()
-        except (
-            NodeExited
-        ) as error:  # a broker that cannot start is a result, not the end of the run
-            lost = error
+        except (NodeExited, FaultLost) as error:
+            lost = error  # a broker that cannot start is a result, not the end of the run
         self.healed_at = loop.time()
         self._place.touched.subtract(strike.targets)
         del self._in_force[fault_id]
         healed = (
             await self._verify(strike, undo_timeout_s)
             if lost is None
-            else Measured(is_effective=False, detail={"exited": str(lost)})
+            else Measured(is_effective=False, detail={_how(lost): str(lost)})
         )
         self._recorder.record(
             Kind.FAULT_HEALED,
@@ -182,6 +182,18 @@ class Conductor:
         except TimeoutError:
             return True
         return False
+
+
+async def _apply(strike: Strike) -> Measured:
+    """Return what was measured; a fault that failed by itself has no effect that anybody knows."""
+    try:
+        return await strike.apply()
+    except FaultLost as error:
+        return Measured(is_effective=False, detail={LOST: str(error)})
+
+
+def _how(lost: RuntimeFailure) -> str:
+    return "exited" if isinstance(lost, NodeExited) else LOST
 
 
 def _json(detail: dict[str, Any]) -> str:

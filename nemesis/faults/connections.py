@@ -40,7 +40,7 @@ class SlowLink(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "slow-link"
     summary: ClassVar[str] = (
-        "everything between a broker and others takes longer; nothing is lost (simulation)"
+        "everything between a broker and others takes longer; nothing is lost (simulation, docker)"
     )
     capability: ClassVar[Capability] = Capability.SLOW
 
@@ -72,7 +72,9 @@ class ResetConnections(Fault, frozen=True, kw_only=True):
     """Reset the connections between the target and ``peers``, once."""
 
     name: ClassVar[str] = "reset-connections"
-    summary: ClassVar[str] = "the connections between a broker and others are reset (simulation)"
+    summary: ClassVar[str] = (
+        "the connections between a broker and others are reset (simulation, docker)"
+    )
     capability: ClassVar[Capability] = Capability.RESET
     shares_target: ClassVar[bool] = True
 
@@ -122,8 +124,8 @@ class SlowLinkStrike:
         self.intent: dict[str, Any] = {"delay_ms": delay_ms, "links": len(links)}
 
     async def apply(self) -> Measured:
-        await self._place.delays.slow(self.links, self._delay_ms)
         self._is_slow = True
+        await self._place.delays.slow(self.links, self._delay_ms)
         times_ms = await self._round_trips_ms()
         return Measured(
             is_effective=bool(times_ms) and min(times_ms.values()) >= self._least_ms,

@@ -117,6 +117,13 @@ class TestFaultEffect:
                 [*STRUCK[:2], nemesis(3, "fault-healed", 0, effect="none")],
                 "was undone, but nobody could see that it was gone",
             ),
+            (
+                [
+                    *STRUCK[:2],
+                    nemesis(3, "fault-healed", 0, effect="none", detail='{"lost": "it died"}'),
+                ],
+                "failed by itself: it died",
+            ),
             (STRUCK[:1], "was begun, but whether it struck is not recorded"),
         ],
     )

@@ -24,7 +24,7 @@ from nemesis.faults.base import (
 )
 from nemesis.faults.conductor import Conductor
 from nemesis.faults.plan import PlannedFault, PlanSettings
-from nemesis.runtimes.base import EVERYWHERE, Capability, Link, NodeExited, Runtime
+from nemesis.runtimes.base import EVERYWHERE, Capability, FaultLost, Link, NodeExited, Runtime
 
 SETTINGS = PlanSettings(
     kinds=("power-cut", "clock-skew"),
@@ -61,6 +61,8 @@ class Touch(Fault, frozen=True, kw_only=True):
     is_broken: bool = False
     is_lost: bool = False
     """Its node exits at the restart."""
+    fails_in: str = ""
+    """The step in which what carries it out fails."""
     is_blind: bool = False
     """Aims at nodes that another fault has touched, as one that waits for a moment may."""
 
@@ -84,9 +86,15 @@ class TouchStrike:
     async def apply(self) -> Measured:
         if self._fault.is_broken:
             raise HarnessError("the place broke")
+        self._fail_in("apply")
         return Measured(self._fault.is_effective, {"seen": 1})
 
+    def _fail_in(self, step: str) -> None:
+        if self._fault.fails_in == step:
+            raise FaultLost("the helper died")
+
     async def undo(self) -> None:
+        self._fail_in("undo")
         if self._fault.is_lost:
             raise NodeExited("broker-1 exited with code 1")
 
@@ -189,6 +197,16 @@ def test_a_broker_that_exits_at_its_restart_does_not_end_the_run() -> None:
     assert healed["broker-1"]["effect"] == "none"
     assert "exited with code 1" in healed["broker-1"]["detail"]
     assert healed["broker-2"]["effect"] == "verified"
+
+
+@pytest.mark.parametrize(("step", "event"), [("apply", "fault-applied"), ("undo", "fault-healed")])
+def test_a_fault_that_fails_by_itself_does_not_end_the_run_and_says_why(
+    step: str, event: str
+) -> None:
+    events = conduct([PlannedFault(0.0, Touch(node="broker-1", fails_in=step))])
+    [told] = [e for e in events if e["kind"] == event]
+    assert (told["effect"], json.loads(told["detail"])) == ("none", {"lost": "the helper died"})
+    assert events[-1]["kind"] == "fault-healed"
 
 
 def test_a_harness_failure_comes_out_as_itself() -> None:

@@ -1,0 +1,233 @@
+"""Faults of single packets between the target and some peers, in both directions.
+
+* ``packet-loss``         some are lost; TCP sends them again, later and later
+* ``packet-delay``        all are late, by unequal times: ``delay_ms`` give or take up to ``jitter_ms``; the order stays
+* ``packet-duplication``  some arrive twice
+* ``packet-reordering``   some are kept back for ``hold_ms`` and overtaken
+
+Streams of bytes stay whole: what suffers is every bound that counts on the time of a round trip.
+
+Effect: the runtime has counted packets to which it happened; probes are sent back to back meanwhile, so that there are
+packets. Undone: probes cross, and it happens to none of their packets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from dataclasses import asdict
+from math import log10
+from random import Random
+from typing import Annotated, Any, ClassVar, Self, get_args
+
+from msgspec import Meta
+
+from nemesis.errors import UsageError
+from nemesis.faults import targets
+from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
+from nemesis.faults.connections import Peers, links_of
+from nemesis.faults.partition import CROSSES_TIMEOUT_S, PROBED_PAIRS, open_pairs
+from nemesis.runtimes.base import Capability, Link
+from nemesis.runtimes.impairment import Impairment, PacketCounters
+
+EFFECT_TIMEOUT_S = 4.0
+TRIPS = 4
+"""Of a probe: the connection there and back, the request, the reply."""
+MIN_INTERVAL_S = 0.02
+"""Between two rounds of probes: those that find nobody must not spin."""
+TARGETS = ("controller", "controller", "leader", "follower", "one")
+
+Ratio = Annotated[float, Meta(ge=0.01, le=0.9)]
+Milliseconds = Annotated[int, Meta(ge=0, le=2_000)]
+PositiveMilliseconds = Annotated[int, Meta(ge=1, le=2_000)]
+
+
+class PacketFault(Fault, frozen=True, kw_only=True):
+    """The base of these faults. ``counted`` is what ``PacketCounters`` calls a packet to which it happened."""
+
+    capability: ClassVar[Capability] = Capability.PACKETS
+    counted: ClassVar[str]
+
+    target: str = "one"
+    peers: Peers = "brokers"
+
+    @property
+    @abstractmethod
+    def impairment(self) -> Impairment:
+        """What happens to the packets."""
+
+    def check(self, nodes: frozenset[str]) -> None:
+        targets.check(self.target, nodes)
+
+    async def aim(self, place: Place, rng: Random) -> PacketStrike:
+        victim = (await targets.resolve(self.target, place, rng))[0]
+        links = links_of(victim, self.peers, place)
+        if not open_pairs(links, place):
+            raise TargetUnresolved(f"no probe can cross between {victim} and its peers")
+        return PacketStrike(place, victim, links, self.impairment, self.counted)
+
+
+class PacketLoss(PacketFault, frozen=True, kw_only=True):
+    """Lose this part of the packets for ``duration_s``."""
+
+    name: ClassVar[str] = "packet-loss"
+    summary: ClassVar[str] = "some packets between a broker and others are lost (docker)"
+    counted: ClassVar[str] = "lost"
+
+    loss: Ratio = 0.1
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        return cls(**_whom(rng, durations), loss=_ratio(rng, 0.02, 0.4))
+
+    @property
+    def impairment(self) -> Impairment:
+        return Impairment(loss=self.loss)
+
+
+class PacketDelay(PacketFault, frozen=True, kw_only=True):
+    """Delay every packet by ``delay_ms`` give or take up to ``jitter_ms`` for ``duration_s``."""
+
+    name: ClassVar[str] = "packet-delay"
+    summary: ClassVar[str] = (
+        "packets between a broker and others are late by unequal times (docker)"
+    )
+    counted: ClassVar[str] = "delayed"
+
+    delay_ms: PositiveMilliseconds = 100
+    jitter_ms: Milliseconds = 50
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        delay_ms = round(10 ** rng.uniform(1.3, 2.5))
+        jitter_ms = rng.randint(delay_ms // 4, delay_ms)
+        return cls(**_whom(rng, durations), delay_ms=delay_ms, jitter_ms=jitter_ms)
+
+    @property
+    def impairment(self) -> Impairment:
+        return Impairment(delay_ms=self.delay_ms, jitter_ms=self.jitter_ms)
+
+    def check(self, nodes: frozenset[str]) -> None:
+        super().check(nodes)
+        if self.jitter_ms > self.delay_ms:
+            raise UsageError(
+                f"packet-delay has jitter_ms {self.jitter_ms}: allowed is at most its delay_ms, {self.delay_ms}"
+            )
+
+
+class PacketDuplication(PacketFault, frozen=True, kw_only=True):
+    """Let this part of the packets arrive twice for ``duration_s``."""
+
+    name: ClassVar[str] = "packet-duplication"
+    summary: ClassVar[str] = "some packets between a broker and others arrive twice (docker)"
+    counted: ClassVar[str] = "duplicated"
+
+    duplication: Ratio = 0.2
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        return cls(**_whom(rng, durations), duplication=_ratio(rng, 0.05, 0.5))
+
+    @property
+    def impairment(self) -> Impairment:
+        return Impairment(duplication=self.duplication)
+
+
+class PacketReordering(PacketFault, frozen=True, kw_only=True):
+    """Keep this part of the packets back for ``hold_ms``, so that others overtake them, for ``duration_s``."""
+
+    name: ClassVar[str] = "packet-reordering"
+    summary: ClassVar[str] = "some packets between a broker and others are overtaken (docker)"
+    counted: ClassVar[str] = "reordered"
+
+    reordering: Ratio = 0.2
+    hold_ms: PositiveMilliseconds = 20
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        whom, reordering = _whom(rng, durations), _ratio(rng, 0.05, 0.5)
+        return cls(**whom, reordering=reordering, hold_ms=rng.randint(5, 60))
+
+    @property
+    def impairment(self) -> Impairment:
+        return Impairment(reordering=self.reordering, hold_ms=self.hold_ms)
+
+
+class PacketStrike:
+    """One of these faults that has found its victim."""
+
+    def __init__(
+        self,
+        place: Place,
+        victim: str,
+        links: frozenset[Link],
+        impairment: Impairment,
+        counted: str,
+    ) -> None:
+        self._place = place
+        self._impairment = impairment
+        self._counted = counted
+        self._is_applied = False
+        self.links = links
+        self.targets = [victim]
+        self.intent: dict[str, Any] = {
+            "links": len(links),
+            **{name: value for name, value in asdict(impairment).items() if value},
+        }
+
+    async def apply(self) -> Measured:
+        before = await self._counters()
+        self._is_applied = True
+        await self._place.impairments.add(self.links, self._impairment)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + EFFECT_TIMEOUT_S
+        seen = PacketCounters()
+        while not self._hits(seen) and loop.time() < deadline:
+            await self._probe()
+            await asyncio.sleep(MIN_INTERVAL_S)
+            seen = (await self._counters()).since(before)
+        return Measured(is_effective=self._hits(seen) > 0, detail=self._detail(seen))
+
+    async def undo(self) -> None:
+        if self._is_applied:
+            self._is_applied = False
+            await self._place.impairments.remove(self.links, self._impairment)
+
+    async def verify(self) -> Measured:
+        before = await self._counters()
+        crossed = await self._probe()
+        seen = (await self._counters()).since(before)
+        return Measured(
+            is_effective=bool(crossed) and all(crossed.values()) and not self._hits(seen),
+            detail={**self._detail(seen), "probes": crossed},
+        )
+
+    async def _probe(self) -> dict[str, bool]:
+        pairs = open_pairs(self.links, self._place)[:PROBED_PAIRS]
+        slow_s = TRIPS * (self._impairment.delay_ms + self._impairment.hold_ms) / 1000
+        crossed = await self._place.probe_all(pairs, timeout_s=CROSSES_TIMEOUT_S + slow_s)
+        return {f"{a} to {b}": has_crossed for (a, b), has_crossed in crossed.items()}
+
+    async def _counters(self) -> PacketCounters:
+        return PacketCounters.of((await self._place.runtime.packet_counters(self.links)).values())
+
+    def _hits(self, seen: PacketCounters) -> int:
+        hits: int = asdict(seen)[self._counted]
+        return hits
+
+    def _detail(self, seen: PacketCounters) -> dict[str, Any]:
+        """Return how many packets there were, and to how many it happened."""
+        return {"packets": seen.forwarded + seen.lost, f"{self._counted}_packets": self._hits(seen)}
+
+
+def _whom(rng: Random, durations: DrawRange) -> dict[str, Any]:
+    return {
+        "target": rng.choice(TARGETS),
+        "peers": rng.choice(get_args(Peers)),
+        "duration_s": durations.draw(rng),
+    }
+
+
+def _ratio(rng: Random, low: float, high: float) -> float:
+    """Small ratios are as likely as large ones."""
+    return round(10 ** rng.uniform(log10(low), log10(high)), 3)
