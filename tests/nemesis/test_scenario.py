@@ -65,7 +65,10 @@ def test_a_users_file_is_loaded_by_its_path(tmp_path: Path) -> None:
         ("name: x\ntime_limit_s: 20\nphases: {warm_up_s: 30}", "too short"),
         ("name: x\ntarget: oracle", "unknown target 'oracle': allowed are reference"),
         ("name: x\nruntime: moon", "unknown runtime 'moon': allowed are local"),
-        ("name: x\nfaults: {kinds: [flood]}", "unknown fault 'flood': allowed are bandwidth, clock-skew"),
+        (
+            "name: x\nfaults: {kinds: [flood]}",
+            "unknown fault 'flood': allowed are bandwidth, clock-skew",
+        ),
         ("name: x\nfaults: {duration_s: [7, 5]}", "the first must not exceed the second"),
         ("name: x\nworkload: {name: chess}", "unknown workload 'chess': allowed are"),
         ("name: x\ncolour: red", "colour"),
