@@ -54,6 +54,8 @@ FORBIDDEN_EVENTS = (
     "http.",
 )
 """Beginnings of the names of audit events."""
+HARMLESS_EVENT = "object.__setattr__"
+"""Nearly every event: an object is given another class, as each message is when it is complete."""
 
 IMPORT_MACHINERY = ("<frozen importlib", "<frozen zipimport")
 READERS_OF_SOURCE = (linecache.__file__, traceback.__file__)
@@ -97,7 +99,7 @@ def _refuse(call: str, node: str) -> NoReturn:
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    if not _Guard.depth or not event.startswith(FORBIDDEN_EVENTS):
+    if event == HARMLESS_EVENT or not _Guard.depth or not event.startswith(FORBIDDEN_EVENTS):
         return
     life = LIFE.get()
     if life is None or _is_allowed(sys._getframe(1)):  # noqa: SLF001

@@ -90,7 +90,7 @@ def encode_request(message: Any, *, correlation_id: int, client_id: str) -> byte
     }
     if "client_id" in header.__dataclass_fields__:
         values["client_id"] = client_id
-    return _encode(maker(header)(values), message)
+    return _encode(maker(header)(**values), message)
 
 
 def decode_response(frame: bytes, response: type[Any]) -> tuple[int, Any]:
@@ -102,7 +102,7 @@ def decode_response(frame: bytes, response: type[Any]) -> tuple[int, Any]:
 
 def encode_response(message: Any, *, correlation_id: int) -> bytes:
     """The whole frame of a response."""
-    header = maker(message.__header_schema__)({"correlation_id": correlation_id})
+    header = maker(message.__header_schema__)(correlation_id=correlation_id)
     return _encode(header, message)
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -31,14 +31,19 @@ from reference.log.errors import KafkaStorageError, LogError, RecordError
 from reference.log.log import Log
 from reference.model import BrokerEndPoint, EpochEndOffset, TopicPartition
 from reference.network.errors import NetworkError
-from reference.protocol.schema import build, maker
+from reference.protocol.schema import maker
 from reference.server.connection import Connection
 
 _logger = logging.getLogger(__name__)
 
+# Plain numbers: kio's own check of each would take longer than all the rest, and writing checks them too.
 _FETCH_PARTITION = maker(FetchPartition)
+_FETCH_TOPIC = maker(FetchTopic)
+_FETCH_REQUEST = maker(FetchRequest)
+_REPLICA_STATE = maker(ReplicaState)
 
-_FetchKey = tuple[UUID | None, int]
+_FetchKey = tuple[int, int]
+"""Topic id and partition. The id as a number, because UUIDs are hashed and compared in Python."""
 
 
 @dataclass(slots=True, eq=False)
@@ -49,6 +54,12 @@ class PartitionFetchState:
     topic_id: UUID | None
     leader_epoch: int
     delayed_until: float = 0.0
+    asked: FetchPartition | None = None
+    """What was asked last; asked again for as long as the log stays as it is."""
+    key: _FetchKey = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.key = (_number(self.topic_id), self.partition.topic_partition.partition)
 
 
 class ReplicaFetcherThread:
@@ -71,6 +82,11 @@ class ReplicaFetcherThread:
         self._on_storage_error = on_storage_error
         self._max_wait = timedelta(milliseconds=config.replica_fetch_wait_max_ms)
         self._states: dict[TopicPartition, PartitionFetchState] = {}
+        self._topics: dict[int, FetchTopic] = {}
+        """Those of the last request."""
+        self._replica_state: ReplicaState = _REPLICA_STATE(
+            replica_id=config.broker_id, replica_epoch=-1
+        )
         self._changed = asyncio.Event()
 
     @property
@@ -132,11 +148,7 @@ class ReplicaFetcherThread:
 
     def _due(self) -> dict[_FetchKey, PartitionFetchState]:
         now = asyncio.get_running_loop().time()
-        return {
-            (state.topic_id, topic_partition.partition): state
-            for topic_partition, state in self._states.items()
-            if state.delayed_until <= now
-        }
+        return {state.key: state for state in self._states.values() if state.delayed_until <= now}
 
     async def _fetch(self, sent: dict[_FetchKey, PartitionFetchState]) -> None:
         try:
@@ -156,42 +168,60 @@ class ReplicaFetcherThread:
             self._delay(sent.values())
 
     def build_fetch(self, sent: dict[_FetchKey, PartitionFetchState]) -> FetchRequest:
-        """The request for these partitions as their logs are now."""
-        by_topic: dict[UUID | None, list[FetchPartition]] = {}
-        for (topic_id, partition), state in sent.items():
-            log = state.partition.log
-            if log is None:
-                continue
-            # Plain numbers: kio's own check of each would take longer than all the rest, and writing checks them too.
-            by_topic.setdefault(topic_id, []).append(
-                _FETCH_PARTITION(
-                    {
-                        "partition": partition,
-                        "current_leader_epoch": state.leader_epoch,
-                        "fetch_offset": log.log_end_offset,
-                        "last_fetched_epoch": log.epoch_at_end,
-                        "log_start_offset": log.log_start_offset,
-                        "partition_max_bytes": self._config.replica_fetch_max_bytes,
-                    }
-                )
+        """The request for these partitions as their logs are now.
+
+        Most logs are as they were at the last fetch. What is the same then is not made anew.
+        """
+        by_topic: dict[int, list[PartitionFetchState]] = {}
+        for (topic, _), state in sent.items():
+            by_topic.setdefault(topic, []).append(state)
+        self._topics = {topic: self._topic(topic, states) for topic, states in by_topic.items()}
+        broker_epoch = self._broker_epoch()
+        if self._replica_state.replica_epoch != broker_epoch:
+            self._replica_state = _REPLICA_STATE(
+                replica_id=self._config.broker_id, replica_epoch=broker_epoch
             )
-        request: FetchRequest = build(
-            FetchRequest,
-            replica_state=build(
-                ReplicaState,
-                replica_id=self._config.broker_id,
-                replica_epoch=self._broker_epoch(),
-            ),
+        request: FetchRequest = _FETCH_REQUEST(
+            replica_state=self._replica_state,
             max_wait=self._max_wait,
             min_bytes=1,
             max_bytes=self._config.replica_fetch_response_max_bytes,
-            topics=tuple(
-                build(FetchTopic, topic_id=topic_id, partitions=tuple(partitions))
-                for topic_id, partitions in by_topic.items()
-            ),
+            topics=tuple(self._topics.values()),
             forgotten_topics_data=(),
         )
         return request
+
+    def _topic(self, topic: int, states: list[PartitionFetchState]) -> FetchTopic:
+        partitions = tuple(
+            self._partition(state, state.partition.log)
+            for state in states
+            if state.partition.log is not None
+        )
+        last = self._topics.get(topic)
+        if last is not None and last.partitions == partitions:
+            return last
+        made: FetchTopic = _FETCH_TOPIC(topic_id=states[0].topic_id, partitions=partitions)
+        return made
+
+    def _partition(self, state: PartitionFetchState, log: Log) -> FetchPartition:
+        last = state.asked
+        if (
+            last is not None
+            and last.fetch_offset == log.log_end_offset
+            and last.last_fetched_epoch == log.epoch_at_end
+            and last.log_start_offset == log.log_start_offset
+        ):
+            return last
+        made: FetchPartition = _FETCH_PARTITION(
+            partition=state.partition.topic_partition.partition,
+            current_leader_epoch=state.leader_epoch,
+            fetch_offset=log.log_end_offset,
+            last_fetched_epoch=log.epoch_at_end,
+            log_start_offset=log.log_start_offset,
+            partition_max_bytes=self._config.replica_fetch_max_bytes,
+        )
+        state.asked = made
+        return made
 
     def handle_response(
         self, sent: dict[_FetchKey, PartitionFetchState], response: FetchResponse
@@ -199,9 +229,9 @@ class ReplicaFetcherThread:
         """Apply an answer to those partitions whose state is still the one that was sent."""
         unanswered = dict(sent)
         for topic in response.responses:
+            number = _number(topic.topic_id)
             for data in topic.partitions:
-                key = (topic.topic_id, int(data.partition_index))
-                state = unanswered.pop(key, None)
+                state = unanswered.pop((number, data.partition_index), None)
                 if state is not None and self._is_current(state):
                     self._handle_partition(state, data)
         if unanswered:
@@ -240,7 +270,7 @@ class ReplicaFetcherThread:
             partition.truncate_to(self.truncation_offset(partition.log, end))
             return
         records: Any = data.records
-        partition.append_as_follower(bytes(records or b""), int(data.high_watermark))
+        partition.append_as_follower(bytes(records) if records else b"", data.high_watermark)
         if records:
             # To the end of the line: an answer may be full before its last partitions.
             self._states[partition.topic_partition] = self._states.pop(partition.topic_partition)
@@ -252,3 +282,7 @@ class ReplicaFetcherThread:
         until = asyncio.get_running_loop().time() + self._config.replica_fetch_backoff_ms / 1000
         for state in states:
             state.delayed_until = until
+
+
+def _number(topic_id: UUID | None) -> int:
+    return 0 if topic_id is None else topic_id.int

@@ -34,7 +34,7 @@ EXPECTED = FetchPartition(**VALUES)  # type: ignore[arg-type]
 
 
 def test_a_made_entity_is_one_of_its_class() -> None:
-    made = maker(FetchPartition)(VALUES)
+    made = maker(FetchPartition)(**VALUES)
 
     assert type(made) is FetchPartition
     assert made == EXPECTED
@@ -47,17 +47,17 @@ def test_a_made_entity_is_one_of_its_class() -> None:
 
 def test_a_made_entity_is_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        maker(FetchPartition)(VALUES).partition = 2
+        maker(FetchPartition)(**VALUES).partition = 2
 
 
 def test_a_made_entity_has_the_defaults_of_its_class() -> None:
-    assert maker(EpochEndOffset)({}) == EpochEndOffset()
+    assert maker(EpochEndOffset)() == EpochEndOffset()
 
 
 @pytest.mark.parametrize("values", [{}, {**VALUES, "unheard_of": 1}])
 def test_a_maker_wants_the_fields_of_its_class(values: dict[str, int]) -> None:
     with pytest.raises(TypeError):
-        maker(FetchPartition)(values)
+        maker(FetchPartition)(**values)
 
 
 def test_a_builder_drops_what_its_version_cannot_say() -> None:
