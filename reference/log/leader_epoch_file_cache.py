@@ -41,15 +41,12 @@ class LeaderEpochFileCache:
             raise KafkaStorageError(f"malformed checkpoint file {path}: {error}") from error
         if self._entries != _lineage((), self._entries):
             raise KafkaStorageError(f"epochs or offsets do not grow in {path}")
+        self.latest_epoch = self._latest_epoch()
+        """None while no epoch was ever assigned. An attribute, as it is asked for with every fetch."""
 
     @property
     def entries(self) -> tuple[EpochEntry, ...]:
         return tuple(self._entries)
-
-    @property
-    def latest_epoch(self) -> int | None:
-        """None while no epoch was ever assigned."""
-        return self._entries[-1].epoch if self._entries else None
 
     @property
     def latest(self) -> EpochEntry | None:
@@ -111,6 +108,10 @@ class LeaderEpochFileCache:
         if entries != self._entries:
             write_checkpoint(self._disk, self._path, entries)
             self._entries = entries
+            self.latest_epoch = self._latest_epoch()
+
+    def _latest_epoch(self) -> int | None:
+        return self._entries[-1].epoch if self._entries else None
 
 
 def _epoch(entry: EpochEntry) -> int:

@@ -115,24 +115,15 @@ class Log:
                 disk, f"{directory}/{LEADER_EPOCH_CHECKPOINT}"
             )
             self._segments = self._load_segments()
-        self._high_watermark = self._clamped(high_watermark)
+        # Plain attributes, which only this class sets: every fetch asks for them of every partition.
+        self.log_start_offset = self._segments[0].base_offset
+        self.log_end_offset = self._segments[-1].next_offset
+        self.high_watermark = self._clamped(high_watermark)
 
     @property
     def topic_id(self) -> UUID | None:
         """The topic's id as partition.metadata has it; None before it was assigned."""
         return self._topic_id
-
-    @property
-    def log_start_offset(self) -> int:
-        return self._segments[0].base_offset
-
-    @property
-    def log_end_offset(self) -> int:
-        return self._segments[-1].next_offset
-
-    @property
-    def high_watermark(self) -> int:
-        return self._high_watermark
 
     @property
     def latest_epoch(self) -> int | None:
@@ -163,8 +154,9 @@ class Log:
 
     def update_high_watermark(self, offset: int) -> int:
         """Set the high watermark to the offset, or to the nearest one the log can have; return what it is now."""
-        self._high_watermark = self._clamped(offset)
-        return self._high_watermark
+        if offset != self.high_watermark:
+            self.high_watermark = self._clamped(offset)
+        return self.high_watermark
 
     def maybe_assign_epoch_start_offset(self, epoch: int, offset: int) -> bool:
         """Note that the epoch starts at the offset, as a new leader does before it has data (KAFKA-7415).
@@ -185,11 +177,12 @@ class Log:
             raise RecordBatchListTooLargeError(
                 f"{len(records)} bytes exceed a segment of {self._config.segment_bytes} bytes"
             )
-        for header in iter_batches(records):
+        produced = list(iter_batches(records))
+        for header in produced:
             self._check_produced(header)
             verify_crc(records, header)
-        assigned = assign(records, self.log_end_offset, leader_epoch)
-        return self._append(assigned, list(iter_batches(assigned)))
+        assigned, headers = assign(records, produced, self.log_end_offset, leader_epoch)
+        return self._append(assigned, headers)
 
     def append_as_follower(self, records: bytes) -> LogAppendInfo:
         """Append the leader's batches as they are; a last one that was cut short is left out.
@@ -241,7 +234,6 @@ class Log:
             truncated = offset < self.log_end_offset
             if truncated:
                 self._truncate_segments(offset)
-                self._high_watermark = self._clamped(self._high_watermark)
             self.leader_epoch_cache.truncate_from_end(self.log_end_offset if truncated else offset)
         return truncated
 
@@ -305,6 +297,7 @@ class Log:
                     self.leader_epoch_cache.assign(latest, header.base_offset)
             segment.append(records, headers)
         last_offset = headers[-1].last_offset
+        self.log_end_offset = last_offset + 1
         self._unflushed_messages += last_offset + 1 - first_offset
         if self._unflushed_messages >= self._config.flush_interval_messages:
             self.flush()
@@ -336,10 +329,14 @@ class Log:
         return segment
 
     def _truncate_segments(self, offset: int) -> None:
-        while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
-            self._segments[-1].remove()
-            del self._segments[-1]
-        self._segments[-1].truncate_to(offset)
+        try:
+            while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
+                self._segments[-1].remove()
+                del self._segments[-1]
+            self._segments[-1].truncate_to(offset)
+        finally:
+            self.log_end_offset = self._segments[-1].next_offset
+            self.high_watermark = self._clamped(self.high_watermark)
 
     def _segment_of(self, offset: int) -> LogSegment:
         """The one with the largest base offset that is not above the offset; most reads want the last one."""

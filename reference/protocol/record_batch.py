@@ -24,7 +24,7 @@ Limits: messages of magic 0 and 1 are refused, records are never decoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import ClassVar, Final, NamedTuple
 
@@ -94,6 +94,10 @@ class RecordBatchHeader(NamedTuple):
     def last_offset(self) -> int:
         return self.base_offset + self.last_offset_delta
 
+    def assigned(self, base_offset: int, leader_epoch: int) -> RecordBatchHeader:
+        """The header that a leader makes of it."""
+        return RecordBatchHeader(base_offset, self.batch_length, leader_epoch, *self[3:])
+
     @property
     def is_control(self) -> bool:
         return self.attributes & _CONTROL_FLAG != 0
@@ -104,7 +108,8 @@ def read_header(data: bytes | memoryview, at: int, position: int) -> RecordBatch
 
     Raises ``struct.error`` when fewer than 61 bytes are left.
     """
-    return RecordBatchHeader._make((*_HEADER.unpack_from(data, at), position))
+    # What ``_make`` does, without a call in between: headers are read for every append and fetch.
+    return tuple.__new__(RecordBatchHeader, (*_HEADER.unpack_from(data, at), position))
 
 
 def iter_batches(data: bytes | memoryview) -> Iterator[RecordBatchHeader]:
@@ -124,13 +129,14 @@ def iter_batches(data: bytes | memoryview) -> Iterator[RecordBatchHeader]:
         if magic != CURRENT_MAGIC or end - position < HEADER_SIZE:
             raise CorruptRecordError(f"no header of a record batch at {position}")
         header = read_header(data, position, position)
-        if not is_plausible(header) or header.size_in_bytes > end - position:
+        size = header.batch_length + LOG_OVERHEAD
+        if not is_plausible(header) or size > end - position:
             raise CorruptRecordError(
-                f"record batch at {position} of {end} bytes says it has {header.size_in_bytes} bytes"
+                f"record batch at {position} of {end} bytes says it has {size} bytes"
                 f" and {header.last_offset_delta + 1} offsets"
             )
         yield header
-        position += header.size_in_bytes
+        position += size
 
 
 def is_plausible(header: RecordBatchHeader) -> bool:
@@ -169,17 +175,22 @@ def complete_size(data: bytes | memoryview) -> int:
     return position
 
 
-def assign(records: bytes, base_offset: int, leader_epoch: int) -> bytes:
+def assign(
+    records: bytes, headers: Iterable[RecordBatchHeader], base_offset: int, leader_epoch: int
+) -> tuple[bytes, list[RecordBatchHeader]]:
     """Return the batches with consecutive offsets from ``base_offset`` on and this partition leader epoch.
 
-    Raises as ``iter_batches`` does. The records themselves are copied once and not looked at.
+    ``headers`` are those of ``records``, in order; the new ones are returned too. The records themselves are copied
+    once and not looked at.
     """
     view = memoryview(records)
     parts: list[bytes | memoryview] = []
+    assigned: list[RecordBatchHeader] = []
     offset = base_offset
-    for header in iter_batches(view):
+    for header in headers:
         start = header.position
         parts.append(_OFFSET_LENGTH_EPOCH.pack(offset, header.batch_length, leader_epoch))
         parts.append(view[start + _MAGIC_POSITION : start + header.size_in_bytes])
+        assigned.append(header.assigned(offset, leader_epoch))
         offset += header.last_offset_delta + 1
-    return b"".join(parts)
+    return b"".join(parts), assigned

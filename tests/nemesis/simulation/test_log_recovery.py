@@ -23,8 +23,8 @@ from reference.log.errors import KafkaStorageError
 from reference.log.log import Log, LogConfig
 from reference.log.log_manager import LogManager
 from reference.model import TopicPartition
-from reference.protocol.record_batch import assign, crc_matches, iter_batches
-from tests.reference.log.batches import batch
+from reference.protocol.record_batch import crc_matches, iter_batches
+from tests.reference.log.batches import assigned, batch
 
 MANY = 2**31
 PARTITIONS = [TopicPartition("t", 0), TopicPartition("t", 1)]
@@ -140,10 +140,10 @@ class LogsOnABadDisk(RuleBasedStateMachine):
     def append(self, partition: TopicPartition, data: bytes, raised_by: int) -> None:
         log, expected = self.both(partition)
         expected.epoch += raised_by
-        assigned = assign(data, expected.end, expected.epoch)
-        expected.try_append(assigned)
+        as_led = assigned(data, expected.end, expected.epoch)
+        expected.try_append(as_led)
         log.append_as_leader(data, expected.epoch)
-        expected.append(assigned)
+        expected.append(as_led)
 
     @rule(partition=partitions, data=produced)
     def append_in_the_same_epoch(self, partition: TopicPartition, data: bytes) -> None:
@@ -312,10 +312,10 @@ def scripted_life(log: Log, expected: Expected) -> None:
     for term in range(4):
         log.maybe_assign_epoch_start_offset(2 * term, log.log_end_offset)
         for i in range(4):
-            assigned = assign(batch(2, payload=bytes(10 * term)), expected.end, 2 * term + i // 2)
-            expected.try_append(assigned)
-            log.append_as_follower(assigned)
-            expected.append(assigned)
+            as_led = assigned(batch(2, payload=bytes(10 * term)), expected.end, 2 * term + i // 2)
+            expected.try_append(as_led)
+            log.append_as_follower(as_led)
+            expected.append(as_led)
             if i == 1:
                 log.flush()
                 expected.synced = expected.end

@@ -6,6 +6,8 @@ import struct
 
 from crc32c import crc32c
 
+from reference.protocol.record_batch import assign, iter_batches
+
 
 def batch(
     count: int = 1,
@@ -34,3 +36,8 @@ def batch(
         + payload
     )
     return struct.pack(">qiibI", base_offset, 9 + len(body), leader_epoch, 2, crc32c(body)) + body
+
+
+def assigned(data: bytes, base_offset: int, leader_epoch: int) -> bytes:
+    """Return the batches as a leader writes them."""
+    return assign(data, iter_batches(data), base_offset, leader_epoch)[0]

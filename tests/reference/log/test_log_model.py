@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from reference.adapters.disk import RealDisk
 from reference.log.log import Log, LogAppendInfo, LogConfig
 from reference.model import OffsetAndEpoch, TopicPartition
-from reference.protocol.record_batch import assign, iter_batches
-from tests.reference.log.batches import batch
+from reference.protocol.record_batch import iter_batches
+from tests.reference.log.batches import assigned, batch
 
 MANY = 2**31
 
@@ -93,7 +93,7 @@ class LogAgainstAList(RuleBasedStateMachine):
     @rule(parts=batches)
     def append_as_leader(self, parts: list[bytes]) -> None:
         data = b"".join(parts)
-        expected = assign(data, self.end, self.epoch)
+        expected = assigned(data, self.end, self.epoch)
         self.store(expected, self.log.append_as_leader(data, self.epoch))
 
     @rule(parts=batches, raised_by=st.lists(st.integers(0, 2), min_size=3, max_size=3))
@@ -101,7 +101,7 @@ class LogAgainstAList(RuleBasedStateMachine):
         data, offset = b"", self.end
         for part, raised in zip(parts, raised_by, strict=False):
             self.epoch += raised
-            data += assign(part, offset, self.epoch)
+            data += assigned(part, offset, self.epoch)
             offset += next(iter_batches(part)).last_offset_delta + 1
         self.store(data, self.log.append_as_follower(data))
 

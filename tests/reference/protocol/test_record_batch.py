@@ -20,7 +20,7 @@ from reference.protocol.record_batch import (
     iter_batches,
     verify_crc,
 )
-from tests.reference.log.batches import batch
+from tests.reference.log.batches import assigned, batch
 
 
 def written_by_kio(*values: bytes, offset: int, epoch: int) -> bytes:
@@ -75,18 +75,18 @@ def test_reads_the_header_that_another_implementation_wrote() -> None:
 
 def test_assign_gives_consecutive_offsets_and_keeps_every_crc_right() -> None:
     data = batch(3, payload=b"one") + batch(1, payload=b"two") + batch(5, payload=b"three")
-    assigned = assign(data, 100, 8)
-    headers = list(iter_batches(assigned))
+    led, headers = assign(data, iter_batches(data), 100, 8)
+    assert headers == list(iter_batches(led))
     assert [(h.base_offset, h.last_offset) for h in headers] == [(100, 102), (103, 103), (104, 108)]
     assert [h.partition_leader_epoch for h in headers] == [8, 8, 8]
     assert [h.crc for h in headers] == [h.crc for h in iter_batches(data)]
     for header in headers:
-        verify_crc(assigned, header)
+        verify_crc(led, header)
 
 
 def test_assigned_records_are_read_by_another_implementation() -> None:
     data = written_by_kio(b"a", b"b", offset=0, epoch=0)
-    foreign = read_batch(assign(data, 9, 4), 0)[0]
+    foreign = read_batch(assigned(data, 9, 4), 0)[0]
     assert (foreign.base_offset, foreign.partition_leader_epoch) == (9, 4)
     assert [record.value for record in foreign.records] == [b"a", b"b"]
 
