@@ -45,6 +45,10 @@ class Recorder:
 
     def record(self, kind: Kind, /, **columns: Any) -> Event:
         """Write one event and return it. ``columns`` are fields of ``Event``; a wrong name is a TypeError."""
+        return self.write(kind, columns)
+
+    def write(self, kind: Kind, columns: dict[str, Any]) -> Event:
+        """``record`` for whoever has the columns in a dictionary to give away: it is written to."""
         # One dictionary from end to end: an event is written for every step, so a microsecond here is one per step.
         columns["time"] = self._clock()
         columns["kind"] = kind._value_

@@ -26,7 +26,7 @@ class RecorderTracer:
         self._recorder = recorder
 
     def event(self, kind: Kind, /, **columns: Any) -> None:
-        self._recorder.record(kind, **columns)
+        self._recorder.write(kind, columns)
 
 
 class NullTracer:

@@ -19,7 +19,10 @@ class OperationLog:
         self._begun = 0
 
     def operation(self, recorder: Recorder, columns: dict[str, Any]) -> Operation:
-        """Return the context in which one operation is carried out; ``columns`` go into all its events."""
+        """Return the context in which one operation is carried out.
+
+        ``columns`` go into all its events; the dictionary is the operation's from now on.
+        """
         return Operation(self, recorder, columns)
 
     def begin(self) -> int:
@@ -39,7 +42,8 @@ class Operation:
     def __init__(self, log: OperationLog, recorder: Recorder, columns: dict[str, Any]) -> None:
         self._log = log
         self._recorder = recorder
-        self._columns = {**columns, "op": log.begin()}
+        self._columns = columns
+        columns["op"] = log.begin()
         self._result: dict[str, Any] | None = None
 
     @property
@@ -50,7 +54,7 @@ class Operation:
         self._result = columns
 
     def __enter__(self) -> Self:
-        self._recorder.record(Kind.INVOKE, **self._columns)
+        self._recorder.write(Kind.INVOKE, self._columns.copy())
         return self
 
     def __exit__(
@@ -58,7 +62,7 @@ class Operation:
     ) -> bool:
         self._log.end()
         if self._result is not None:
-            self._recorder.record(Kind.OK, **{**self._columns, **self._result})
+            self._recorder.write(Kind.OK, self._columns | self._result)
             return False
         if isinstance(error, KafkaError):
             # A poll has no effect to be unsure of; Jepsen still calls an unanswered one unknown.
@@ -97,5 +101,10 @@ class Avoid:
     def add(self, tp: tuple[str, int]) -> None:
         self._until[tp] = asyncio.get_running_loop().time() + self._duration_s
 
-    def contains(self, tp: tuple[str, int]) -> bool:
-        return asyncio.get_running_loop().time() < self._until.get(tp, 0.0)
+    def others(self, partitions: list[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Those of the partitions that did not fail a moment ago."""
+        if not self._until:
+            return partitions
+        now = asyncio.get_running_loop().time()
+        self._until = {tp: until for tp, until in self._until.items() if now < until}
+        return [tp for tp in partitions if tp not in self._until]

@@ -7,8 +7,9 @@ before the run is over; ``store`` of ``nemesis.simulation.run`` makes files of i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from history.events import Event, Kind
 from history.recorder import Clock, Recorder
@@ -18,8 +19,7 @@ from history.zookeeper_log import Transaction
 from nemesis.simulation.node import Life
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """An event and the file of a run's directory in which it belongs."""
 
     file: str
@@ -82,13 +82,15 @@ class LifeTracer:
     """Implements ``reference.trace.Tracer`` for one life: the dead tell nothing."""
 
     def __init__(self, recorder: Recorder, life: Life) -> None:
-        self._record = recorder.record
+        self._write = recorder.write
         self._life = life
 
     def event(self, kind: Kind, /, **columns: Any) -> None:
-        self._life.act()
-        if not self._life.is_dead:
-            self._record(kind, **columns)
+        life = self._life
+        if life.actions_left is not None:
+            life.act()
+        if not life.is_dead:
+            self._write(kind, columns)
 
 
 class _MemoryRecorder(Recorder):
