@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
+from functools import lru_cache
 from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
 from typing import Annotated, Any
 
@@ -142,7 +143,7 @@ class ProduceConsume:
             while True:
                 await pace.wait()
                 turn += 1
-                choices = [tp for tp in self._partitions if not avoid.contains(tp)]
+                choices = avoid.others(self._partitions)
                 if not choices:
                     continue
                 tp = choices[turn % len(choices)]
@@ -181,7 +182,7 @@ class ProduceConsume:
                 await pace.wait()
                 turn += 1
                 mine = self._partitions[index % len(self._partitions) :: self._options.consumers]
-                choices = [tp for tp in mine if not avoid.contains(tp)]
+                choices = avoid.others(mine)
                 if not choices:
                     continue
                 tp = choices[turn % len(choices)]
@@ -340,11 +341,15 @@ class ProduceConsume:
         return {
             "topic": tp[0],
             "partition": tp[1],
-            "topic_id": None if metadata is None else str(metadata.topic_id),
+            "topic_id": None if metadata is None else _text_of(metadata.topic_id),
         }
 
     def _columns(self, client: KafkaClient, tp: TopicPartition, **columns: Any) -> dict[str, Any]:
-        return {**self._subject(client, tp), **columns}
+        return self._subject(client, tp) | columns
+
+
+_text_of = lru_cache(maxsize=1024)(str)
+"""A topic id as histories spell it. Each event has one, and a UUID takes its time to spell."""
 
 
 def _value(payload: bytes | None) -> int:

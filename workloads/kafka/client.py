@@ -14,8 +14,9 @@ import asyncio
 import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from random import Random  # noqa: TID251 - the type only
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from kio.schema.create_topics.v7 import request as create_topics
@@ -43,16 +44,14 @@ _NO_SESSION_EPOCH = i32(-1)
 _LATEST_TIMESTAMP = i64(-1)
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionMetadata:
+class PartitionMetadata(NamedTuple):
     leader: int
     leader_epoch: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TopicMetadata:
+class TopicMetadata(NamedTuple):
     topic_id: UUID
     partitions: dict[int, PartitionMetadata]
 
@@ -75,19 +74,18 @@ class ClusterMetadata:
         return partition_metadata.leader
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(NamedTuple):
     offset: int
     node: int
 
 
-@dataclass(frozen=True, slots=True)
-class Polled:
+class Polled(NamedTuple):
     records: list[Record]
     high_watermark: int
     node: int
 
 
+@lru_cache(maxsize=1024)
 def _milliseconds(value: int) -> i32Timedelta:
     return cast("i32Timedelta", datetime.timedelta(milliseconds=value))
 
@@ -307,8 +305,8 @@ def _cluster_metadata(response: MetadataResponse) -> ClusterMetadata:
                 int(p.partition_index): PartitionMetadata(
                     leader=int(p.leader_id),
                     leader_epoch=int(p.leader_epoch),
-                    replicas=tuple(int(r) for r in p.replica_nodes),
-                    isr=tuple(int(r) for r in p.isr_nodes),
+                    replicas=tuple(map(int, p.replica_nodes)),
+                    isr=tuple(map(int, p.isr_nodes)),
                 )
                 for p in topic.partitions
             },

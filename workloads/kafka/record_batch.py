@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from crc32c import crc32c
 
@@ -25,8 +25,7 @@ _CONTROL_FLAG = 0x20
 _MAGIC = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     offset: int
     key: bytes | None
     value: bytes | None
@@ -41,6 +40,9 @@ def _write_varint(out: bytearray, number: int) -> None:
 
 
 def _read_varint(data: bytes, position: int) -> tuple[int, int]:
+    byte = data[position]
+    if byte < 0x80:  # nearly all: lengths of small records
+        return (byte >> 1) ^ -(byte & 1), position + 1
     shift = result = 0
     while True:
         byte = data[position]
