@@ -1,7 +1,7 @@
 """What a broker wants of the world outside its process, as protocols.
 
-Clock and timers are the asyncio loop's (``loop.time()``), streams are ``asyncio.open_connection`` and
-``asyncio.start_server``, randomness is a ``random.Random`` and the wall clock a callable, all given as
+Clock and timers are the asyncio loop's (``loop.time()``), connections are its ``create_connection`` and
+``create_server``, randomness is a ``random.Random`` and the wall clock a callable, all given as
 arguments. The rest is here. Real ones live in ``reference.adapters``; simulated ones with the harness.
 """
 

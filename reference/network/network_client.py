@@ -10,7 +10,7 @@ import asyncio
 from typing import Any
 
 from reference.network.errors import NetworkError, RequestTimedOutError
-from reference.network.frames import read_frame
+from reference.network.frames import FrameProtocol
 from reference.protocol import codec as wire_format
 from reference.protocol.codec import Codec
 from reference.protocol.errors import ProtocolError
@@ -34,7 +34,7 @@ class BrokerConnection:
         self._codec = codec
         self._lock = asyncio.Lock()
         self._address: tuple[str, int] | None = None
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._caller: Caller | None = None
         self._correlation_id = 0
         self._written = False
 
@@ -46,9 +46,9 @@ class BrokerConnection:
         """
         async with self._lock:
             self._written = False
+            deadline = asyncio.get_running_loop().time() + timeout_s
             try:
-                async with asyncio.timeout(timeout_s):
-                    return await self._exchange((host, port), request)
+                return await self._exchange((host, port), request, deadline)
             except TimeoutError:
                 self._drop()
                 raise RequestTimedOutError(
@@ -68,16 +68,14 @@ class BrokerConnection:
         """Close the connection; it opens anew with the next request."""
         self._drop()
 
-    async def _exchange(self, address: tuple[str, int], request: Any) -> Any:
-        reader, writer = await self._connected(address)
+    async def _exchange(self, address: tuple[str, int], request: Any, deadline: float) -> Any:
+        caller = self._connected_to(address) or await self._connect(address, deadline)
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         frame = self._codec.encode_request(
             request, correlation_id=self._correlation_id, client_id=self._client_id
         )
         self._written = True
-        writer.write(frame)
-        await writer.drain()
-        answer = await read_frame(reader, max_bytes=self._max_response_bytes)
+        answer = await caller.ask(frame, deadline=deadline)
         correlation_id, response = self._codec.decode_response(
             answer, response_class(type(request))
         )
@@ -87,18 +85,65 @@ class BrokerConnection:
             )
         return response
 
-    async def _connected(
-        self, address: tuple[str, int]
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    def _connected_to(self, address: tuple[str, int]) -> Caller | None:
         # A peer that closed an idle connection is noticed here, while nothing has been sent yet.
-        if self._streams and (address != self._address or self._streams[0].at_eof()):
+        if self._caller is not None and (address != self._address or self._caller.at_end()):
             self._drop()
-        if self._streams is None:
-            self._streams = await asyncio.open_connection(*address, local_addr=self._source_address)
-            self._address = address
-        return self._streams
+        return self._caller
+
+    async def _connect(self, address: tuple[str, int], deadline: float) -> Caller:
+        async with asyncio.timeout_at(deadline):
+            _, self._caller = await asyncio.get_running_loop().create_connection(
+                lambda: Caller(max_bytes=self._max_response_bytes),
+                *address,
+                local_addr=self._source_address,
+            )
+        self._address = address
+        return self._caller
 
     def _drop(self) -> None:
-        if self._streams is not None:
-            self._streams[1].transport.abort()
-            self._streams = None
+        if self._caller is not None:
+            self._caller.transport.abort()
+            self._caller = None
+
+
+class Caller(FrameProtocol):
+    """The end of a connection that asks: a frame out, then a frame in."""
+
+    def __init__(self, *, max_bytes: int) -> None:
+        super().__init__(max_bytes=max_bytes)
+        self._answer: asyncio.Future[bytes] | None = None
+
+    async def ask(self, frame: bytes, *, deadline: float) -> bytes:
+        """Send a frame and return the next one that comes. One at a time; after an error there is no other.
+
+        Raises ``TimeoutError`` at the deadline (in the loop's time) and what ``next_frame`` does. How much of the frame
+        was taken is not waited for: nothing else is sent before the answer.
+        """
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[bytes] = loop.create_future()
+        self._answer = answer
+        time_is_up = loop.call_at(deadline, _fail, answer, TimeoutError())
+        self.transport.write(frame)
+        self.progressed()
+        try:
+            return await answer
+        finally:
+            time_is_up.cancel()
+
+    def progressed(self) -> None:
+        answer = self._answer
+        if answer is None or answer.done():
+            return
+        try:
+            frame = self.next_frame()
+        except (OSError, EOFError, ProtocolError) as error:
+            answer.set_exception(error)
+        else:
+            if frame is not None:
+                answer.set_result(frame)
+
+
+def _fail(answer: asyncio.Future[bytes], error: Exception) -> None:
+    if not answer.done():
+        answer.set_exception(error)

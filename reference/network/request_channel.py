@@ -3,8 +3,8 @@
 There are two of each: data-plane requests go to ``num.io.threads`` handlers, the controller's requests
 to one handler that serves them first come, first served (Kafka's ``control.plane.listener.name``), so
 that a LeaderAndIsr never waits behind produces. A handler is free again when its request is answered,
-except for requests that wait by their nature (``RequestHandler.waits``): those are completed by a task
-of their own, as Kafka's purgatory does.
+except for requests that wait by their nature (``RequestHandler.waits``): those are answered when they
+are complete, as those in Kafka's purgatory are.
 """
 
 from __future__ import annotations
@@ -12,30 +12,46 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
-from typing import Any, NamedTuple, Protocol
+from functools import partial
+from types import CoroutineType
+from typing import Any, Final, NamedTuple, Protocol
 
 from reference.protocol.codec import Request
 from reference.protocol.versions import CONTROL_APIS
 
 logger = logging.getLogger(__name__)
 
+Later = asyncio.Future[Any] | Coroutine[Any, Any, Any]
+"""An answer that is yet to come."""
+_LATER: Final = (asyncio.Future, CoroutineType)
+
 
 class CloseConnectionError(Exception):
     """The request cannot be answered in the protocol: its connection is closed, as Kafka does for acks=0."""
 
 
+class Connection(Protocol):
+    """Where a request came from; exactly one of these is called for it, unless the broker stops first."""
+
+    def answer(self, request: Request, response: Any) -> None:
+        """Send a kio message; None: the request gets no answer. Raises nothing."""
+
+    def refuse(self, reason: str) -> None:
+        """Close the connection instead. Raises nothing."""
+
+
 class PendingRequest(NamedTuple):
-    """A request in the channel; ``response`` gets a kio message, None for no answer, or an error."""
+    """A request in the channel, and who wants its answer."""
 
     request: Request
-    response: asyncio.Future[Any]
+    connection: Connection
 
 
 class RequestHandler(Protocol):
     """KafkaApis."""
 
-    async def handle(self, request: Request) -> Any:
-        """The kio response, or None when the request gets none."""
+    def handle(self, request: Request) -> Any | Later:
+        """The kio response, or None when the request gets none; or what it will be."""
 
     def waits(self, request: Request) -> bool:
         """True when answering may take as long as others (replicas, the controller, new records) take."""
@@ -49,14 +65,18 @@ class RequestChannel:
         self._control_plane: asyncio.Queue[PendingRequest] = asyncio.Queue(queued_max_requests)
         self._num_io_threads = num_io_threads
         self._handlers: list[asyncio.Task[None]] = []
-        self._waiting: set[asyncio.Task[None]] = set()
+        self._waiting: dict[asyncio.Future[Any], None] = {}
 
-    async def send(self, request: Request) -> Any:
-        """Queue a request (waiting for room) and return what its handler answered."""
-        pending = PendingRequest(request, asyncio.get_running_loop().create_future())
-        is_control = request.api_key in CONTROL_APIS
-        await (self._control_plane if is_control else self._data_plane).put(pending)
-        return await pending.response
+    def send_request(self, request: Request, connection: Connection) -> None:
+        """Queue a request, or let it wait for room; its connection sends no other one before the answer."""
+        pending = PendingRequest(request, connection)
+        queue = self._control_plane if request.api_key in CONTROL_APIS else self._data_plane
+        if queue.full():
+            waiting = asyncio.create_task(queue.put(pending), name="full-request-queue")
+            self._waiting[waiting] = None
+            waiting.add_done_callback(self._waiting.pop)
+        else:
+            queue.put_nowait(pending)
 
     def start(
         self, handler: RequestHandler, *, control_plane_opens: asyncio.Event | None = None
@@ -68,10 +88,10 @@ class RequestChannel:
 
     async def shutdown(self) -> None:
         """End all handlers and everything that waits; unanswered requests stay unanswered."""
-        tasks = [*self._handlers, *self._waiting]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        futures = [*self._handlers, *self._waiting]
+        for future in futures:
+            future.cancel()
+        await asyncio.gather(*futures, return_exceptions=True)
         self._handlers.clear()
 
     def _start_handler(self, name: str, serving: Coroutine[Any, Any, None]) -> None:
@@ -88,35 +108,36 @@ class RequestChannel:
     async def _serve(self, queue: asyncio.Queue[PendingRequest], handler: RequestHandler) -> None:
         while True:
             pending = await queue.get()
-            answering = _answer(pending, handler)
-            if handler.waits(pending.request):
-                self._keep(answering)
-            else:
-                await answering
+            try:
+                answer = handler.handle(pending.request)
+            except Exception as error:  # noqa: BLE001 - told by _refuse
+                _refuse(pending, error)
+                continue
+            if not isinstance(answer, _LATER):
+                pending.connection.answer(pending.request, answer)
+                continue
+            completion = self._answer_later(pending, answer)
+            if not handler.waits(pending.request):
+                await asyncio.wait((completion,))
 
-    def _keep(self, answering: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(answering, name="delayed-operation")
-        self._waiting.add(task)
-        task.add_done_callback(self._waiting.discard)
+    def _answer_later(self, pending: PendingRequest, answer: Later) -> asyncio.Future[Any]:
+        completion = asyncio.ensure_future(answer)
+        self._waiting[completion] = None
+        completion.add_done_callback(partial(self._complete, pending))
+        return completion
+
+    def _complete(self, pending: PendingRequest, completion: asyncio.Future[Any]) -> None:
+        del self._waiting[completion]
+        if completion.cancelled():
+            pending.connection.refuse("the broker stops")
+        elif (error := completion.exception()) is not None:
+            _refuse(pending, error)
+        else:
+            pending.connection.answer(pending.request, completion.result())
 
 
-async def _answer(pending: PendingRequest, handler: RequestHandler) -> None:
-    try:
-        response = await handler.handle(pending.request)
-    except CloseConnectionError as error:
-        _fail(pending, error)
-    except asyncio.CancelledError:
-        pending.response.cancel()
-        raise
-    except Exception as error:
+def _refuse(pending: PendingRequest, error: BaseException) -> None:
+    if not isinstance(error, CloseConnectionError):
         # A bug of ours; one request must not end the handler, and no answer is better than a wrong one.
-        logger.exception("request %s failed", pending.request)
-        _fail(pending, CloseConnectionError(str(error)))
-    else:
-        if not pending.response.done():
-            pending.response.set_result(response)
-
-
-def _fail(pending: PendingRequest, error: Exception) -> None:
-    if not pending.response.done():
-        pending.response.set_exception(error)
+        logger.error("request %s failed", pending.request, exc_info=error)
+    pending.connection.refuse(str(error))

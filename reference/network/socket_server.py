@@ -1,29 +1,30 @@
 """Accepts connections and moves frames between them and the request channel.
 
-One task per connection reads a frame, decodes it, sends it through the ``RequestChannel`` and writes
-the answer before it reads the next one: a connection has one request in flight (Kafka mutes the
-channel), which keeps a client's requests in order. Whatever is wrong with a frame closes that
-connection and touches nothing else. An ApiVersions request of a version that is not offered is answered
-in version 0 with UNSUPPORTED_VERSION and the offered ranges (KIP-511).
+A connection decodes a frame, puts the request into the ``RequestChannel`` and writes the answer before it reads the
+next one: it has one request in flight (Kafka mutes the channel), which keeps a client's requests in order. Nor does it
+read on while the client does not take its answers. Whatever is wrong with a frame closes that connection and
+touches nothing else. An ApiVersions request of a version that is not offered is answered in version 0 with
+UNSUPPORTED_VERSION and the offered ranges (KIP-511).
 
-Limit: a client that disconnects is noticed when its pending answer is written, so at the latest after
-the time its request allowed the broker to wait.
+As in Kafka there is no thread per connection: it is a protocol, which the event loop calls when bytes have come and
+the handlers when an answer is there.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any
 
 from kio.schema.api_versions.v0.response import ApiVersion
 from kio.schema.api_versions.v0.response import ApiVersionsResponse as ApiVersionsResponseV0
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16
 
-from reference.network.frames import read_frame
-from reference.network.request_channel import CloseConnectionError, RequestChannel
+from reference.network.frames import FrameProtocol
+from reference.network.request_channel import RequestChannel
 from reference.protocol import codec as wire_format
-from reference.protocol.codec import Codec
+from reference.protocol.codec import Codec, Request
 from reference.protocol.errors import ProtocolError, UnsupportedVersionError
 from reference.protocol.versions import OFFERED, ApiKey, is_offered
 
@@ -40,57 +41,122 @@ class SocketServer:
         self._codec = codec
         self._max_request_bytes = max_request_bytes
         self._server: asyncio.Server | None = None
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections: dict[ServerConnection, None] = {}
 
     async def startup(self, host: str, port: int) -> int:
         """Listen; returns the port (for port 0 the one that was given). Raises OSError when it is taken."""
-        self._server = await asyncio.start_server(self._accept, host, port)
+        self._server = await asyncio.get_running_loop().create_server(self._accept, host, port)
         return int(self._server.sockets[0].getsockname()[1])
 
     async def shutdown(self) -> None:
         """Stop listening and close every connection."""
         if self._server is not None:
             self._server.close()
-        connections = list(self._connections)
-        for task in connections:
-            task.cancel()
-        await asyncio.gather(*connections, return_exceptions=True)
+        for connection in list(self._connections):
+            connection.close()
+        await asyncio.sleep(0)  # they close their sockets one iteration later
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._serve(reader, writer), name="connection")
-        self._connections.add(task)
-        task.add_done_callback(self._connections.discard)
+    def _accept(self) -> ServerConnection:
+        return ServerConnection(
+            self._channel,
+            self._codec,
+            max_request_bytes=self._max_request_bytes,
+            connections=self._connections,
+        )
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+
+class ServerConnection(FrameProtocol):
+    """A client's connection, one request after the other. While it is open it is among ``connections``."""
+
+    def __init__(
+        self,
+        channel: RequestChannel,
+        codec: Codec,
+        *,
+        max_request_bytes: int,
+        connections: dict[ServerConnection, None],
+    ) -> None:
+        super().__init__(max_bytes=max_request_bytes)
+        self._channel = channel
+        self._codec = codec
+        self._connections = connections
+        self._is_muted = False
+        """A request is in flight, or the connection is closed."""
+        self._is_full = False
+        """The client has yet to take what was written for it."""
+
+    def progressed(self) -> None:
+        """Take the next request if the one before is answered."""
         try:
-            while True:
-                frame = await read_frame(reader, max_bytes=self._max_request_bytes)
-                answer = await self._answer(frame)
-                if answer is not None:
-                    writer.write(answer)
-                    await writer.drain()
-        except (ProtocolError, CloseConnectionError) as error:
-            logger.warning("closing connection of %s: %s", writer.get_extra_info("peername"), error)
+            while not self._is_muted and not self._is_full:
+                frame = self.next_frame()
+                if frame is None:
+                    return
+                self._receive(frame)
+        except ProtocolError as error:
+            self.refuse(str(error))
         except (OSError, EOFError):
-            pass  # The peer has gone.
+            self.close()  # the peer has gone
         except Exception:
-            logger.exception("connection of %s", writer.get_extra_info("peername"))
-        finally:
-            writer.close()
+            logger.exception("connection of %s", self._peer())
+            self.close()
 
-    async def _answer(self, frame: bytes) -> bytes | None:
+    def answer(self, request: Request, response: Any) -> None:
+        """Send a kio message (None: nothing), and go on to the next request."""
+        if self.transport.is_closing():
+            return
+        try:
+            if response is not None:
+                self._write(response, request.correlation_id)
+        except Exception:
+            logger.exception("answer to %s", request)
+            self.close()
+        else:
+            self._is_muted = False
+            self.progressed()
+
+    def refuse(self, reason: str) -> None:
+        """Close the connection because of what was sent over it."""
+        if not self.transport.is_closing():
+            logger.warning("closing connection of %s: %s", self._peer(), reason)
+            self.close()
+
+    def close(self) -> None:
+        """Write what is to be written, and nothing more."""
+        self._is_muted = True
+        self.transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._connections[self] = None
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        self._is_muted = True
+        del self._connections[self]
+
+    def pause_writing(self) -> None:
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+        self.progressed()
+
+    def _receive(self, frame: bytes) -> None:
         try:
             request = self._codec.decode_request(frame, is_offered=is_offered)
         except UnsupportedVersionError as error:
             if error.api_key != ApiKey.API_VERSIONS:
                 raise
-            return self._codec.encode_response(
-                unsupported_api_versions(), correlation_id=error.correlation_id
-            )
-        response = await self._channel.send(request)
-        if response is None:
-            return None
-        return self._codec.encode_response(response, correlation_id=request.correlation_id)
+            self._write(unsupported_api_versions(), error.correlation_id)
+        else:
+            self._is_muted = True
+            self._channel.send_request(request, self)
+
+    def _write(self, response: Any, correlation_id: int) -> None:
+        self.transport.write(self._codec.encode_response(response, correlation_id=correlation_id))
+
+    def _peer(self) -> Any:
+        return self.transport.get_extra_info("peername")
 
 
 def unsupported_api_versions() -> ApiVersionsResponseV0:

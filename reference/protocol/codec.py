@@ -11,9 +11,8 @@ The functions of this module are the ``Codec`` that a broker uses unless it is g
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from struct import Struct
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kio.index import load_request_schema
 
@@ -30,8 +29,7 @@ SIZE_BYTES = _SIZE.size
 _request_class = cached(load_request_schema)  # kio resolves the name by import each time
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A decoded request: what its header says, and the kio message."""
 
     api_key: int
@@ -53,9 +51,9 @@ class Codec(Protocol):
         """The correlation id and the message; raises ``ProtocolError``."""
 
 
-def decode_size(prefix: bytes, *, max_bytes: int) -> int:
-    """The size of the frame that follows; raises ``ProtocolError`` when it is absurd."""
-    (size,) = _SIZE.unpack(prefix)
+def decode_size(start: bytes | bytearray, *, max_bytes: int) -> int:
+    """The size that stands at the start of a frame; raises ``ProtocolError`` when it is absurd."""
+    (size,) = _SIZE.unpack_from(start)
     if not 0 < size <= max_bytes:
         raise ProtocolError(f"a frame claims {size} bytes; allowed are 1 to {max_bytes}")
     return int(size)

@@ -34,9 +34,6 @@ class VersionRange:
     lowest: int
     highest: int
 
-    def __contains__(self, version: int) -> bool:
-        return self.lowest <= version <= self.highest
-
 
 OFFERED = MappingProxyType(
     {
@@ -59,7 +56,13 @@ CONTROL_APIS = frozenset({ApiKey.LEADER_AND_ISR, ApiKey.STOP_REPLICA, ApiKey.UPD
 """What the controller sends to brokers: served apart from, and never behind, the data plane."""
 
 
+_OFFERED_VERSIONS = frozenset(
+    (int(api_key), version)
+    for api_key, versions in OFFERED.items()
+    for version in range(versions.lowest, versions.highest + 1)
+)
+
+
 def is_offered(api_key: int, api_version: int) -> bool:
     """True when the broker answers that version of that API."""
-    versions = OFFERED.get(api_key)  # type: ignore[call-overload]
-    return versions is not None and api_version in versions
+    return (api_key, api_version) in _OFFERED_VERSIONS

@@ -1,15 +1,16 @@
 """What a broker answers to each request: the table from API key to handler.
 
 The handlers are in ``reference.server.apis``, by group. Those that wait for others (new records, replicas, the
-controller) are coroutines and named in ``_WAITING``: RequestChannel lets them finish outside the handler tasks.
+controller) return what is yet to come and are named in ``_WAITING``: RequestChannel lets them finish outside the
+handler tasks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from inspect import isawaitable
+from collections.abc import Callable
 from typing import Any, Final
 
+from reference.network.request_channel import Later
 from reference.protocol.codec import Request
 from reference.protocol.versions import ApiKey
 from reference.server.apis.control import ControlApis
@@ -35,7 +36,7 @@ class KafkaApis:
         control: ControlApis,
         controller: ControllerApis,
     ) -> None:
-        self._handlers: dict[int, Callable[[Any], Any | Awaitable[Any]]] = {
+        self._handlers: dict[int, Callable[[Any], Any | Later]] = {
             ApiKey.PRODUCE: data.handle_produce,
             ApiKey.FETCH: data.handle_fetch,
             ApiKey.LIST_OFFSETS: offsets.handle_list_offsets,
@@ -54,10 +55,9 @@ class KafkaApis:
         """True when answering may take as long as others take."""
         return request.api_key in _WAITING
 
-    async def handle(self, request: Request) -> Any:
-        """The kio response, or None for a request that gets none (Produce with acks=0).
+    def handle(self, request: Request) -> Any | Later:
+        """The kio response, or None for a request that gets none (Produce with acks=0); or what it will be.
 
-        Raises ``CloseConnectionError`` when the only answer is to close the connection.
+        Raises ``CloseConnectionError``, at once or later, when the only answer is to close the connection.
         """
-        answer = self._handlers[request.api_key](request.message)
-        return await answer if isawaitable(answer) else answer
+        return self._handlers[request.api_key](request.message)

@@ -1,4 +1,4 @@
-"""One connection to one broker: frames written and read, one request in flight.
+"""One connection to one broker: requests encoded, their answers decoded, one request in flight.
 
 A connection that failed or timed out is closed and never used again, so that a late answer can never be taken for
 the answer to another request.
@@ -7,7 +7,6 @@ the answer to another request.
 from __future__ import annotations
 
 import asyncio
-import struct
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -18,14 +17,15 @@ from kio.static.constants import EntityType
 from workloads.kafka import codec as wire_format
 from workloads.kafka.codec import Codec
 from workloads.kafka.errors import ConnectionFailed, RequestTimedOut
+from workloads.kafka.frames import Exchange
 
 _MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 
 
 @cache
-def _response_class(api_key: int, version: int, name: str) -> Any:
+def _response_class(api_key: int, version: int, request_name: str) -> Any:
     module: ModuleType = load_payload_module(api_key, version, EntityType.response)
-    return getattr(module, name)
+    return getattr(module, request_name.removesuffix("Request") + "Response")
 
 
 class KafkaConnection:
@@ -44,8 +44,7 @@ class KafkaConnection:
         self._client_id = client_id
         self._source_host = source_host
         self._codec = codec
-        self._reader: asyncio.StreamReader | None = None
-        self._writer: asyncio.StreamWriter | None = None
+        self._stream: Exchange | None = None
         self._correlation_id = 0
 
     async def request(self, request: Any, *, timeout_s: float) -> Any:
@@ -54,11 +53,11 @@ class KafkaConnection:
         Raises ``ConnectionFailed`` (definite when nothing was sent) and ``RequestTimedOut``; either closes the
         connection.
         """
+        deadline = asyncio.get_running_loop().time() + timeout_s
         try:
-            async with asyncio.timeout(timeout_s):
-                return await self._exchange(request)
+            return await self._exchange(request, deadline)
         except TimeoutError:
-            never_sent = self._writer is None
+            never_sent = self._stream is None
             self.close()
             if never_sent:
                 raise ConnectionFailed("CONNECT_TIMED_OUT", definite=True) from None
@@ -71,38 +70,35 @@ class KafkaConnection:
             self.close()
             raise
 
-    async def _exchange(self, request: Any) -> Any:
-        if self._writer is None:
-            try:
-                self._reader, self._writer = await asyncio.open_connection(
-                    *self.address, local_addr=(self._source_host, 0)
-                )
-            except OSError as error:
-                raise ConnectionFailed("CONNECTION_REFUSED", definite=True) from error
-        assert self._reader is not None
+    async def _exchange(self, request: Any, deadline: float) -> Any:
+        if self._stream is None:
+            async with asyncio.timeout_at(deadline):
+                self._stream = await self._connect()
         self._correlation_id += 1
-        self._writer.write(
-            self._codec.encode_request(
-                request, correlation_id=self._correlation_id, client_id=self._client_id
-            )
+        frame = self._codec.encode_request(
+            request, correlation_id=self._correlation_id, client_id=self._client_id
         )
-        await self._writer.drain()
-        (size,) = struct.unpack(">i", await self._reader.readexactly(4))
-        if not 0 <= size <= _MAX_RESPONSE_BYTES:
-            raise ConnectionFailed("RESPONSE_TOO_LARGE", definite=False)
-        frame = await self._reader.readexactly(size)
+        answer = await self._stream.ask(frame, deadline=deadline)
         response_class = _response_class(
-            request.__api_key__,
-            request.__version__,
-            type(request).__name__.removesuffix("Request") + "Response",
+            request.__api_key__, request.__version__, type(request).__name__
         )
-        correlation_id, response = self._codec.decode_response(frame, response_class)
+        correlation_id, response = self._codec.decode_response(answer, response_class)
         if correlation_id != self._correlation_id:
             raise ConnectionFailed("CORRELATION_ID_MISMATCH", definite=False)
         return response
 
+    async def _connect(self) -> Exchange:
+        try:
+            _, stream = await asyncio.get_running_loop().create_connection(
+                lambda: Exchange(max_answer_bytes=_MAX_RESPONSE_BYTES),
+                *self.address,
+                local_addr=(self._source_host, 0),
+            )
+        except OSError as error:
+            raise ConnectionFailed("CONNECTION_REFUSED", definite=True) from error
+        return stream
+
     def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-            self._reader = None
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None

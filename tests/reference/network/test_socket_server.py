@@ -27,7 +27,8 @@ from kio.static.primitive import i32, i32Timedelta
 from reference.network.errors import NetworkError, RequestTimedOutError
 from reference.network.network_client import BrokerConnection
 from reference.network.request_channel import CloseConnectionError, RequestChannel
-from reference.network.socket_server import SocketServer
+from reference.network.socket_server import ServerConnection, SocketServer
+from reference.protocol import codec as wire_format
 from reference.protocol.codec import SIZE_BYTES, Request, decode_response
 from reference.protocol.versions import OFFERED, ApiKey
 
@@ -41,20 +42,32 @@ class Handler:
     def __init__(self) -> None:
         self.release = asyncio.Event()
         self.handled: list[str] = []
+        self.waiting = 0
 
     def waits(self, request: Request) -> bool:
         return request.api_key == ApiKey.METADATA
 
-    async def handle(self, request: Request) -> Any:
+    def handle(self, request: Request) -> Any:
         if request.api_key == ApiKey.UPDATE_METADATA:
             return UpdateMetadataResponse(error_code=ErrorCode.none)
         if request.api_key == ApiKey.METADATA:
-            await self.release.wait()
-            return METADATA
-        key = request.message.key
+            return self._answer_at_release()
+        key: str = request.message.key
         self.handled.append(key)
+        key, _, later = key.partition(" ")
+        return self._answer_later(key) if later or key == "hold" else self._answer(key)
+
+    async def _answer_at_release(self) -> MetadataResponse:
+        self.waiting += 1
+        await self.release.wait()
+        return METADATA
+
+    async def _answer_later(self, key: str) -> FindCoordinatorResponse | None:
         if key == "hold":
             await self.release.wait()
+        return self._answer(key)
+
+    def _answer(self, key: str) -> FindCoordinatorResponse | None:
         if key == "close":
             raise CloseConnectionError("asked for")
         if key == "bug":
@@ -175,7 +188,103 @@ def test_a_control_request_does_not_wait_behind_data_requests() -> None:
     run(scenario)
 
 
-@pytest.mark.parametrize("key", ["close", "bug"])
+def test_requests_for_which_the_queue_has_no_room_are_handled_in_the_order_of_their_arrival() -> (
+    None
+):
+    async def scenario() -> None:
+        async with serving(threads=1, queued_max_requests=1) as cluster:
+            keys = ["hold", *(str(index) for index in range(8))]
+            asking = []
+            for key in keys:
+                connection = cluster.connection()
+                await cluster.send(connection, UPDATE_METADATA)  # to be connected
+                asking.append(asyncio.create_task(cluster.send(connection, ask(key))))
+                await asyncio.sleep(0)
+            while not cluster.handler.handled:
+                await asyncio.sleep(0)
+            cluster.handler.release.set()
+            await asyncio.gather(*asking)
+            assert cluster.handler.handled == keys
+
+    run(scenario)
+
+
+class Receiving(asyncio.Transport):
+    """Takes what a connection writes, which may well become too much for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written: list[bytes] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return False
+
+    def resume_reading(self) -> None:
+        """It was never paused."""
+
+
+def test_a_client_that_does_not_take_its_answers_is_not_served_on() -> None:
+    async def scenario() -> None:
+        channel = RequestChannel(queued_max_requests=10, num_io_threads=1)
+        channel.start(Handler())
+        connection = ServerConnection(
+            channel, wire_format, max_request_bytes=MAX_BYTES, connections={}
+        )
+        transport = Receiving()
+        connection.connection_made(transport)
+
+        async def settle() -> None:
+            for _ in range(5):
+                await asyncio.sleep(0)
+
+        request = wire_format.encode_request(ask("a"), correlation_id=1, client_id="c")
+        connection.pause_writing()
+        connection.data_received(request * 2)
+        await settle()
+        assert transport.written == []
+        connection.resume_writing()
+        await settle()
+        assert len(transport.written) == 2
+        await channel.shutdown()
+
+    run(scenario)
+
+
+def test_a_client_that_has_gone_takes_nobody_with_it() -> None:
+    async def scenario() -> None:
+        async with serving(threads=1) as cluster:
+            leaving = cluster.connection()
+            asking = asyncio.create_task(cluster.send(leaving, ask("hold")))
+            while not cluster.handler.handled:
+                await asyncio.sleep(0)
+            asking.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asking
+            cluster.handler.release.set()
+            assert (await cluster.send(cluster.connection(), ask("ab"))).node_id == 2
+            assert (await cluster.send(leaving, ask("abc"))).node_id == 3, "it connects anew"
+
+    run(scenario)
+
+
+def test_a_shutdown_ends_what_waits() -> None:
+    async def scenario() -> None:
+        async with serving() as cluster:
+            request = MetadataRequest(topics=None, include_topic_authorized_operations=False)
+            waiting = asyncio.create_task(cluster.send(cluster.connection(), request))
+            while not cluster.handler.waiting:
+                await asyncio.sleep(0)
+        with pytest.raises(NetworkError) as raised:
+            await waiting
+        assert not raised.value.definite
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("key", ["close", "bug", "close later", "bug later"])
 def test_a_request_that_cannot_be_answered_closes_its_connection_only(key: str) -> None:
     async def scenario() -> None:
         async with serving() as cluster:

@@ -1,0 +1,91 @@
+"""A client's end of a connection: one frame out, then one frame in.
+
+A protocol rather than a pair of streams: an exchange costs one future and one timer. Bytes are kept as they come;
+nothing is reserved for an answer on the word of its size, and one that claims too much is an error at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from workloads.kafka.errors import ConnectionFailed
+
+_SIZE_BYTES: Final = 4
+
+
+class Exchange(asyncio.Protocol):
+    """Not usable after an error."""
+
+    def __init__(self, *, max_answer_bytes: int) -> None:
+        self._max_answer_bytes = max_answer_bytes
+        self._transport: asyncio.Transport | None = None
+        self._unread = bytearray()
+        self._answer: asyncio.Future[bytes] | None = None
+        self._loss: Exception | None = None
+
+    async def ask(self, frame: bytes, *, deadline: float) -> bytes:
+        """Send a frame and return the next one that comes, without its size.
+
+        Raises ``TimeoutError`` at the deadline (in the loop's time), ``OSError`` or ``EOFError`` when the connection
+        ends, and ``ConnectionFailed`` for an answer that is too large.
+        """
+        assert self._transport is not None
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[bytes] = loop.create_future()
+        self._answer = answer
+        time_is_up = loop.call_at(deadline, self._fail, TimeoutError())
+        self._transport.write(frame)
+        self._transport.resume_reading()
+        self._progress()
+        try:
+            return await answer
+        finally:
+            self._answer = None
+            time_is_up.cancel()
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._unread += data
+        if self._answer is None and self._transport is not None:
+            self._transport.pause_reading()  # nobody has asked for this
+        self._progress()
+
+    def eof_received(self) -> bool:
+        self._loss = EOFError("the broker has ended the connection")
+        self._progress()
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._loss = exc or EOFError("the connection is closed")
+        self._progress()
+
+    def _progress(self) -> None:
+        """Tell whoever waits for the answer when it has come, or cannot come any more."""
+        answer, unread = self._answer, self._unread
+        if answer is None or answer.done():
+            return
+        if len(unread) >= _SIZE_BYTES:
+            size = int.from_bytes(unread[:_SIZE_BYTES], signed=True)
+            if not 0 <= size <= self._max_answer_bytes:
+                self._fail(ConnectionFailed("RESPONSE_TOO_LARGE", definite=False))
+                return
+            end = _SIZE_BYTES + size
+            if len(unread) >= end:
+                answer.set_result(bytes(memoryview(unread)[_SIZE_BYTES:end]))
+                del unread[:end]
+                return
+        if self._loss is not None:
+            self._fail(self._loss)
+
+    def _fail(self, error: Exception) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)
