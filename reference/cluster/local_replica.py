@@ -2,10 +2,14 @@
 
 A follower's log is its leader's: batches are appended as they come, cut back where the leader's differs, and the
 high watermark is the leader's bounded by one's own end. ``Partition`` adds what a leader does.
+
+Whatever changes what a fetch may see (the log's end, the high watermark, the leader epoch, the role, whether there is a
+log) is announced by ``on_progress``, after it was traced. Who waits relies on hearing of each change.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -29,7 +33,9 @@ class LocalReplica:
         broker_id: int,
         tracer: Tracer,
         log_manager: LogManager,
+        on_progress: Callable[[TopicPartition], None],
     ) -> None:
+        """``on_progress`` re-examines what waits for this partition."""
         self.topic_partition = topic_partition
         self.topic_id: UUID | None = None
         self.log: Log | None = None
@@ -38,6 +44,7 @@ class LocalReplica:
         self._local_id = broker_id
         self._tracer = tracer
         self._log_manager = log_manager
+        self._on_progress = on_progress
         self._identity = _identity(topic_partition, None)
 
     @property
@@ -62,9 +69,11 @@ class LocalReplica:
     def append_as_follower(self, records: bytes, leader_high_watermark: int) -> None:
         """Append the leader's batches, then follow its high watermark as far as the log reaches (it may fall)."""
         log = self._follower_log()
+        high_watermark = log.high_watermark
         if records:
             self._trace_append("follower", log.append_as_follower(records))
-        log.update_high_watermark(leader_high_watermark)
+        if log.update_high_watermark(leader_high_watermark) != high_watermark or records:
+            self._on_progress(self.topic_partition)
 
     def truncate_to(self, offset: int) -> None:
         """Remove what the leader does not have, before its high watermark is looked at (KAFKA-14704)."""
@@ -77,6 +86,7 @@ class LocalReplica:
             high_watermark=log.high_watermark,
             leader_epoch=self.leader_epoch,
         )
+        self._on_progress(self.topic_partition)
 
     def _follower_log(self) -> Log:
         if self.log is None or self.is_leader:

@@ -75,7 +75,11 @@ class Partition(LocalReplica):
     ) -> None:
         """``is_alive`` asks the metadata cache; ``on_progress`` re-examines what waits for this partition."""
         super().__init__(
-            topic_partition, broker_id=config.broker_id, tracer=tracer, log_manager=log_manager
+            topic_partition,
+            broker_id=config.broker_id,
+            tracer=tracer,
+            log_manager=log_manager,
+            on_progress=on_progress,
         )
         self.leader_epoch_start_offset: int | None = None
         self.partition_epoch = -1
@@ -89,16 +93,16 @@ class Partition(LocalReplica):
         self._is_alive = is_alive
         self._broker_epoch = broker_epoch
         self._clock = clock
-        self._on_progress = on_progress
 
     @property
     def leader_log(self) -> Log:
         """The log, if this broker leads; raises NOT_LEADER_OR_FOLLOWER otherwise."""
-        if self.log is None or not self.is_leader:
+        log = self.log
+        if log is None or self.leader_id != self._local_id:
             raise ReplicaError(
                 ErrorCode.not_leader_or_follower, f"{self.topic_partition} is not led here"
             )
-        return self.log
+        return log
 
     @property
     def effective_min_isr(self) -> int:
@@ -228,21 +232,16 @@ class Partition(LocalReplica):
 
         −1 while one of them has not fetched in this epoch.
         """
-        end_offset = self.leader_log.log_end_offset
+        candidate = end_offset = self.leader_log.log_end_offset
         now = self._clock()
         maximal_isr = self.state.maximal_isr
-        return min(
-            (
-                replica.log_end_offset
-                for replica in self.remote_replicas.values()
-                if replica.broker_id in maximal_isr
-                or (
-                    replica.is_caught_up(end_offset, now, self._max_lag)
-                    and self._is_alive(replica.broker_id)
-                )
-            ),
-            default=end_offset,
-        )
+        for broker, replica in self.remote_replicas.items():
+            if replica.log_end_offset < candidate and (
+                broker in maximal_isr
+                or (replica.is_caught_up(end_offset, now, self._max_lag) and self._is_alive(broker))
+            ):
+                candidate = replica.log_end_offset
+        return candidate
 
     # Leading: followers' fetches and the ISR
 
@@ -250,7 +249,7 @@ class Partition(LocalReplica):
         self, replica: Replica, *, fetch_offset: int, log_start_offset: int, broker_epoch: int
     ) -> None:
         """Take in a follower's fetch that succeeded: its end offset, then the ISR, then the high watermark."""
-        previous_end_offset = replica.log_end_offset
+        previous_end_offset, previous_epoch = replica.log_end_offset, replica.broker_epoch
         replica.update_fetch_state(
             fetch_offset=fetch_offset,
             log_start_offset=log_start_offset,
@@ -259,7 +258,9 @@ class Partition(LocalReplica):
             broker_epoch=broker_epoch,
         )
         self._maybe_expand_isr(replica)
-        if fetch_offset != previous_end_offset and self.maybe_increment_leader_hw():
+        is_raised = fetch_offset != previous_end_offset and self.maybe_increment_leader_hw()
+        # A fetch that waits for an earlier life of the follower is refused from now on.
+        if is_raised or replica.broker_epoch != previous_epoch:
             self._on_progress(self.topic_partition)
 
     def maybe_shrink_isr(self) -> None:

@@ -8,8 +8,6 @@ the answer holds no records but the point where the two logs part (KIP-595's tru
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kio.schema.errors import ErrorCode
 
 from reference.cluster.errors import ReplicaError
@@ -24,6 +22,7 @@ from reference.model import (
     FetchIsolation,
     FetchParams,
     FetchPartitionRequest,
+    FetchPartitionResult,
     ListOffsetsResult,
 )
 
@@ -33,28 +32,19 @@ EARLIEST_TIMESTAMP = -2
 EARLIEST_LOCAL_TIMESTAMP = -4
 
 
-class LogReadInfo(NamedTuple):
-    """What one read found; the offsets are those before the read had any effect."""
-
-    records: bytes
-    high_watermark: int
-    log_start_offset: int
-    diverging_epoch: EpochEndOffset | None = None
-
-
-def local_log(partition: Partition, current_leader_epoch: int, *, leader_only: bool) -> Log:
+def _local_log(partition: Partition, current_leader_epoch: int, *, leader_only: bool) -> Log:
     """The replica's log, once the sender's leader epoch is checked (−1: it did not say). Raises ReplicaError."""
-    if current_leader_epoch != UNDEFINED_EPOCH:
-        if current_leader_epoch < partition.leader_epoch:
+    leader_epoch = partition.leader_epoch
+    if current_leader_epoch not in (UNDEFINED_EPOCH, leader_epoch):
+        if current_leader_epoch < leader_epoch:
             raise ReplicaError(
                 ErrorCode.fenced_leader_epoch,
-                f"{partition.topic_partition} is at leader epoch {partition.leader_epoch}",
+                f"{partition.topic_partition} is at leader epoch {leader_epoch}",
             )
-        if current_leader_epoch > partition.leader_epoch:
-            raise ReplicaError(
-                ErrorCode.unknown_leader_epoch,
-                f"{partition.topic_partition} is only at leader epoch {partition.leader_epoch}",
-            )
+        raise ReplicaError(
+            ErrorCode.unknown_leader_epoch,
+            f"{partition.topic_partition} is only at leader epoch {leader_epoch}",
+        )
     if leader_only:
         return partition.leader_log
     if partition.log is None:
@@ -62,11 +52,6 @@ def local_log(partition: Partition, current_leader_epoch: int, *, leader_only: b
             ErrorCode.not_leader_or_follower, f"{partition.topic_partition} has no log here"
         )
     return partition.log
-
-
-def readable_until(log: Log, isolation: FetchIsolation) -> int:
-    """The offset up to which (exclusive) such a reader may see the log."""
-    return log.log_end_offset if isolation is FetchIsolation.LOG_END else log.high_watermark
 
 
 def fetch_records(
@@ -77,33 +62,33 @@ def fetch_records(
     max_bytes: int,
     min_one_message: bool,
     update_fetch_state: bool,
-) -> LogReadInfo:
+) -> FetchPartitionResult:
     """Read for a fetch; a follower's, if it succeeds and ``update_fetch_state``, also counts as its progress.
 
+    The offsets of the result are those before the read had any effect.
     Raises ReplicaError, or OffsetOutOfRangeError; then nothing is believed of the follower (KAFKA-8400).
     """
-    log = local_log(
-        partition,
-        request.current_leader_epoch,
-        leader_only=params.replica_id != DEBUGGING_REPLICA_ID,
+    replica_id = params.replica_id
+    log = _local_log(
+        partition, request.current_leader_epoch, leader_only=replica_id != DEBUGGING_REPLICA_ID
     )
-    replica = _follower(partition, params, request) if params.is_from_follower else None
-    info = _read(log, params.isolation, request, max_bytes, min_one_message=min_one_message)
-    if replica is not None and update_fetch_state and info.diverging_epoch is None:
+    replica = _follower(partition, params, request) if replica_id >= 0 else None
+    result = _read(log, params.isolation, request, max_bytes, min_one_message=min_one_message)
+    if replica is not None and update_fetch_state and result.diverging_epoch is None:
         partition.update_follower_fetch_state(
             replica,
             fetch_offset=request.fetch_offset,
             log_start_offset=request.log_start_offset,
             broker_epoch=params.replica_epoch,
         )
-    return info
+    return result
 
 
 def last_offset_for_leader_epoch(
     partition: Partition, current_leader_epoch: int, leader_epoch: int
 ) -> EpochEndOffset:
     """Where the epoch, or the largest smaller one, ends on this leader; −1/−1 if unknown. Raises ReplicaError."""
-    log = local_log(partition, current_leader_epoch, leader_only=True)
+    log = _local_log(partition, current_leader_epoch, leader_only=True)
     return _end_of_epoch(log, leader_epoch)
 
 
@@ -115,7 +100,9 @@ def list_offset(
     Raises ReplicaError; OFFSET_NOT_AVAILABLE while the high watermark of a new leader is still behind the start of its
     epoch, since a consumer might then see its end fall (KIP-207).
     """
-    log = local_log(partition, current_leader_epoch, leader_only=replica_id != DEBUGGING_REPLICA_ID)
+    log = _local_log(
+        partition, current_leader_epoch, leader_only=replica_id != DEBUGGING_REPLICA_ID
+    )
     is_consumer = replica_id == -1
     end_offset = log.high_watermark if is_consumer else log.log_end_offset
     start = partition.leader_epoch_start_offset
@@ -163,27 +150,35 @@ def _read(
     max_bytes: int,
     *,
     min_one_message: bool,
-) -> LogReadInfo:
+) -> FetchPartitionResult:
     high_watermark, log_start_offset = log.high_watermark, log.log_start_offset
+    log_end_offset = log.log_end_offset
+    topic_partition, fetch_offset = request.topic_partition, request.fetch_offset
     last_fetched_epoch = request.last_fetched_epoch
-    is_in_log = log_start_offset <= request.fetch_offset <= log.log_end_offset
+    is_in_log = log_start_offset <= fetch_offset <= log_end_offset
+    records, diverging = b"", None
     if last_fetched_epoch != UNDEFINED_EPOCH and not (
         is_in_log and last_fetched_epoch == log.epoch_at_end
     ):
-        end = _end_of_epoch(log, last_fetched_epoch)
-        if end.end_offset == UNDEFINED_OFFSET or request.fetch_offset < log_start_offset:
-            raise OffsetOutOfRangeError(
-                f"{log.topic_partition} cannot tell where epoch {last_fetched_epoch} ends"
-            )
-        if end.leader_epoch < last_fetched_epoch or end.end_offset < request.fetch_offset:
-            return LogReadInfo(b"", high_watermark, log_start_offset, end)
-    upper_bound_offset = readable_until(log, isolation)
-    if is_in_log and request.fetch_offset >= upper_bound_offset:
-        return LogReadInfo(b"", high_watermark, log_start_offset)  # nearly always, when idle
-    records = log.read(
-        request.fetch_offset, max_bytes, upper_bound_offset, min_one_message=min_one_message
+        diverging = _divergence(log, last_fetched_epoch, fetch_offset)
+    end = log_end_offset if isolation is FetchIsolation.LOG_END else high_watermark
+    # Nearly always, when idle, there is nothing between the offset and the end.
+    if diverging is None and not (is_in_log and fetch_offset >= end):
+        records = log.read(fetch_offset, max_bytes, end, min_one_message=min_one_message)
+    return FetchPartitionResult(
+        topic_partition, ErrorCode.none, high_watermark, log_start_offset, records, diverging
     )
-    return LogReadInfo(records, high_watermark, log_start_offset)
+
+
+def _divergence(log: Log, last_fetched_epoch: int, fetch_offset: int) -> EpochEndOffset | None:
+    """Where the log of one who has records of the epoch up to the offset parts from ours; None if it does not."""
+    end = _end_of_epoch(log, last_fetched_epoch)
+    if end.end_offset == UNDEFINED_OFFSET or fetch_offset < log.log_start_offset:
+        raise OffsetOutOfRangeError(
+            f"{log.topic_partition} cannot tell where epoch {last_fetched_epoch} ends"
+        )
+    is_parted = end.leader_epoch < last_fetched_epoch or end.end_offset < fetch_offset
+    return end if is_parted else None
 
 
 def _end_of_epoch(log: Log, leader_epoch: int) -> EpochEndOffset:

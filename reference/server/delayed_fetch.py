@@ -2,23 +2,18 @@
 
 That is: enough bytes below what the reader may see, or anything that the sender must hear of at once (a
 partition that moved, a newer epoch, a log cut below the fetch offset).
+
+What was found at first is kept, and only a partition that made progress is read again: whatever changes what a fetch
+may see of a partition is announced (``LocalReplica``), so the rest is as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.partition import Partition
-from reference.cluster.partition_reads import (
-    DEBUGGING_REPLICA_ID,
-    fetch_records,
-    local_log,
-    readable_until,
-)
-from reference.log.errors import LogError
 from reference.model import (
     FetchParams,
     FetchPartitionRequest,
@@ -26,57 +21,64 @@ from reference.model import (
     TopicPartition,
 )
 
+FetchRequests = Mapping[TopicPartition, FetchPartitionRequest]
+FetchResults = dict[TopicPartition, FetchPartitionResult]
+"""By the requests' keys, in their order."""
 
-def is_worth_sending(results: Sequence[FetchPartitionResult], params: FetchParams) -> bool:
+
+class FetchReader(Protocol):
+    """Reads that no longer count as a follower's progress; ``ReplicaData`` does them."""
+
+    def read_again(
+        self, params: FetchParams, request: FetchPartitionRequest
+    ) -> FetchPartitionResult:
+        """Read one partition as if it were asked for alone."""
+
+    def read_all_again(self, params: FetchParams, requests: FetchRequests) -> FetchResults:
+        """Read all of them, which share ``max_bytes``."""
+
+
+def is_worth_sending(results: Iterable[FetchPartitionResult], params: FetchParams) -> bool:
     """Whether an answer is sent at once instead of waiting for more."""
-    size = sum(len(result.records) for result in results)
-    return size >= params.min_bytes or any(
-        result.error is not ErrorCode.none or result.diverging_epoch is not None
-        for result in results
-    )
+    size = 0
+    for result in results:
+        if _is_urgent(result):
+            return True
+        size += len(result.records)
+    return size >= params.min_bytes
 
 
 class DelayedFetch:
-    """Waits on behalf of one fetch request; what it found is read anew when the answer is built."""
+    """Waits on behalf of one fetch request; holds what each partition has for it if it were asked for alone."""
 
     def __init__(
         self,
         params: FetchParams,
-        requests: Sequence[FetchPartitionRequest],
+        requests: FetchRequests,
+        results: FetchResults,
         *,
-        partition_of: Callable[[TopicPartition], Partition],
+        reader: FetchReader,
     ) -> None:
-        """``partition_of`` raises ReplicaError for a partition that is no longer hosted."""
+        """``results`` are those of the first read, and not worth sending."""
         self._params = params
         self._requests = requests
-        self._partition_of = partition_of
+        self._results = results
+        self._reader = reader
+        self._size = sum(len(result.records) for result in results.values())
 
-    def try_complete(self) -> bool:
-        try:
-            size = sum(map(self._available_bytes, self._requests))
-        except (ReplicaError, LogError):
-            return True
-        return size >= self._params.min_bytes
+    def try_complete(self, key: TopicPartition) -> bool:
+        result = self._reader.read_again(self._params, self._requests[key])
+        self._size += len(result.records) - len(self._results[key].records)
+        self._results[key] = result
+        return self._size >= self._params.min_bytes or _is_urgent(result)
 
-    def _available_bytes(self, request: FetchPartitionRequest) -> int:
-        partition = self._partition_of(request.topic_partition)
-        log = local_log(
-            partition,
-            request.current_leader_epoch,
-            leader_only=self._params.replica_id != DEBUGGING_REPLICA_ID,
-        )
-        end_offset = readable_until(log, self._params.isolation)
-        if log.log_start_offset <= request.fetch_offset <= log.log_end_offset and (
-            request.fetch_offset >= end_offset
-        ):
-            return 0  # the common case, without touching the disk
-        info = fetch_records(
-            partition,
-            self._params,
-            request,
-            max_bytes=request.max_bytes,
-            min_one_message=True,
-            update_fetch_state=False,
-        )
-        # A point of divergence is as urgent as any amount of data.
-        return len(info.records) if info.diverging_epoch is None else self._params.min_bytes
+    def results(self) -> FetchResults:
+        """What reading all of them would find now. Records of one partition leave less room for the next."""
+        found = [result for result in self._results.values() if result.records]
+        if len(found) > 1 or self._size > self._params.max_bytes:
+            return self._reader.read_all_again(self._params, self._requests)
+        return self._results
+
+
+def _is_urgent(result: FetchPartitionResult) -> bool:
+    return result.error is not ErrorCode.none or result.diverging_epoch is not None

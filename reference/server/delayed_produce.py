@@ -34,13 +34,17 @@ class DelayedProduce:
         self._partition_of = partition_of
         self._settled: dict[TopicPartition, ProducePartitionResult] = {}
 
-    def try_complete(self) -> bool:
-        for topic_partition, info in list(self._pending.items()):
-            result = self._settle(topic_partition, info)
-            if result is not None:
-                del self._pending[topic_partition]
-                self._settled[topic_partition] = result
+    @property
+    def is_complete(self) -> bool:
         return not self._pending
+
+    def try_complete(self, key: TopicPartition) -> bool:
+        info = self._pending.get(key)
+        result = None if info is None else self._settle(key, info)
+        if result is not None:
+            del self._pending[key]
+            self._settled[key] = result
+        return self.is_complete
 
     def results(self) -> dict[TopicPartition, ProducePartitionResult]:
         """One per partition; REQUEST_TIMED_OUT where the outcome is still open: the records may yet be committed."""

@@ -1,14 +1,17 @@
 """What clients and followers ask of a broker's replicas: append, fetch, offsets, ends of epochs.
 
 Every refusal becomes an error code of its own partition; a request never fails as a whole. A log that fails
-while appending takes its replica offline, since what it then holds is unknown.
+while appending takes its replica offline, since what it then holds is unknown. Append and fetch hand their results to
+``respond`` and return what it makes of them: at once if nothing has to be waited for, as a future otherwise.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from kio.schema.errors import ErrorCode
 
@@ -33,7 +36,12 @@ from reference.model import (
     ProducePartitionResult,
     TopicPartition,
 )
-from reference.server.delayed_fetch import DelayedFetch, is_worth_sending
+from reference.server.delayed_fetch import (
+    DelayedFetch,
+    FetchRequests,
+    FetchResults,
+    is_worth_sending,
+)
 from reference.server.delayed_operations import DelayedOperationPurgatory
 from reference.server.delayed_produce import DelayedProduce, acknowledge
 from reference.server.metadata_cache import MetadataCache
@@ -42,6 +50,9 @@ from reference.trace import Tracer
 _logger = logging.getLogger(__name__)
 
 _VALID_ACKS = (-1, 0, 1)
+
+ProduceResults = dict[TopicPartition, ProducePartitionResult]
+Response = TypeVar("Response")
 
 
 class ReplicaData(ABC):
@@ -86,13 +97,19 @@ class ReplicaData(ABC):
         self._delayed_produces.check_and_complete(topic_partition)
         self._delayed_fetches.check_and_complete(topic_partition)
 
-    async def append_records(
-        self, *, timeout_ms: int, acks: int, entries: Mapping[TopicPartition, bytes]
-    ) -> dict[TopicPartition, ProducePartitionResult]:
+    def append_records(
+        self,
+        *,
+        timeout_ms: int,
+        acks: int,
+        entries: Mapping[TopicPartition, bytes],
+        respond: Callable[[ProduceResults], Response],
+    ) -> Response | asyncio.Future[Response]:
         """Append to the leaders here; with acks −1, wait until the ISR has it or ``timeout_ms`` has passed."""
         if acks not in _VALID_ACKS:
-            return dict.fromkeys(entries, ProducePartitionResult(ErrorCode.invalid_required_acks))
-        results: dict[TopicPartition, ProducePartitionResult] = {}
+            refusal = ProducePartitionResult(ErrorCode.invalid_required_acks)
+            return respond(dict.fromkeys(entries, refusal))
+        results: ProduceResults = {}
         appended: dict[TopicPartition, LogAppendInfo] = {}
         for topic_partition, records in entries.items():
             outcome = self._append(topic_partition, records, acks)
@@ -101,13 +118,20 @@ class ReplicaData(ABC):
             else:
                 appended[topic_partition] = outcome
         if acks != -1:
-            return results | {
-                topic_partition: acknowledge(self.partition(topic_partition), info, acks)
-                for topic_partition, info in appended.items()
-            }
+            for topic_partition, info in appended.items():
+                results[topic_partition] = acknowledge(self.partition(topic_partition), info, acks)
+            return respond(results)
         delayed = DelayedProduce(appended, acks=acks, partition_of=self.partition)
-        await self._delayed_produces.wait(delayed, appended, timeout_s=timeout_ms / 1000)
-        return results | delayed.results()
+        for topic_partition in appended:
+            delayed.try_complete(topic_partition)
+        if delayed.is_complete:
+            return respond(results | delayed.results())
+        return self._delayed_produces.watch(
+            delayed,
+            appended,
+            timeout_s=timeout_ms / 1000,
+            respond=lambda settled: respond(results | settled),
+        )
 
     def _append(
         self, topic_partition: TopicPartition, records: bytes, acks: int
@@ -123,31 +147,59 @@ class ReplicaData(ABC):
         except (LogError, RecordError) as error:
             return ProducePartitionResult(error.error_code, error_message=str(error))
 
-    async def fetch(
-        self, params: FetchParams, requests: Sequence[FetchPartitionRequest]
-    ) -> list[FetchPartitionResult]:
+    def fetch(
+        self,
+        params: FetchParams,
+        requests: FetchRequests,
+        respond: Callable[[FetchResults], Response],
+    ) -> Response | asyncio.Future[Response]:
         """Read, waiting up to ``max_wait_ms`` for ``min_bytes``; one result per request, in order."""
         results = self._read_all(params, requests, update_fetch_state=True)
-        if params.max_wait_ms <= 0 or not requests or is_worth_sending(results, params):
-            return results
-        await self._delayed_fetches.wait(
-            DelayedFetch(params, requests, partition_of=self.partition),
-            [request.topic_partition for request in requests],
-            timeout_s=params.max_wait_ms / 1000,
+        if params.max_wait_ms <= 0 or not requests or is_worth_sending(results.values(), params):
+            return respond(results)
+        delayed = DelayedFetch(params, requests, results, reader=self)
+        is_complete = False
+        for key in self._outdated(params, results):
+            is_complete |= delayed.try_complete(key)
+        if is_complete:
+            return respond(delayed.results())
+        return self._delayed_fetches.watch(
+            delayed, requests, timeout_s=params.max_wait_ms / 1000, respond=respond
         )
+
+    def _outdated(self, params: FetchParams, results: FetchResults) -> list[TopicPartition]:
+        """What the first read of a request that waits does not say as a later one would."""
+        if any(result.records for result in results.values()):
+            return list(results)  # some had less room for what others took
+        if not params.is_from_follower:
+            return []
+        return [  # its own progress moved the high watermark
+            key
+            for key, result in results.items()
+            if self._partitions[key].leader_log.high_watermark != result.high_watermark
+        ]
+
+    def read_again(
+        self, params: FetchParams, request: FetchPartitionRequest
+    ) -> FetchPartitionResult:
+        return self._read(
+            params,
+            request,
+            max_bytes=request.max_bytes,
+            min_one_message=True,
+            update_fetch_state=False,
+        )
+
+    def read_all_again(self, params: FetchParams, requests: FetchRequests) -> FetchResults:
         return self._read_all(params, requests, update_fetch_state=False)
 
     def _read_all(
-        self,
-        params: FetchParams,
-        requests: Sequence[FetchPartitionRequest],
-        *,
-        update_fetch_state: bool,
-    ) -> list[FetchPartitionResult]:
-        results = []
+        self, params: FetchParams, requests: FetchRequests, *, update_fetch_state: bool
+    ) -> FetchResults:
+        results: FetchResults = {}
         remaining = params.max_bytes
         is_empty = True
-        for request in requests:
+        for key, request in requests.items():
             result = self._read(
                 params,
                 request,
@@ -155,9 +207,10 @@ class ReplicaData(ABC):
                 min_one_message=is_empty,
                 update_fetch_state=update_fetch_state,
             )
-            results.append(result)
-            remaining -= len(result.records)
-            is_empty = is_empty and not result.records
+            results[key] = result
+            if result.records:
+                remaining -= len(result.records)
+                is_empty = False
         return results
 
     def _read(
@@ -174,7 +227,7 @@ class ReplicaData(ABC):
             partition = self.partition(topic_partition)
             if request.topic_id is not None and request.topic_id != partition.topic_id:
                 return FetchPartitionResult(topic_partition, ErrorCode.inconsistent_topic_id)
-            info = fetch_records(
+            return fetch_records(
                 partition,
                 params,
                 request,
@@ -186,14 +239,6 @@ class ReplicaData(ABC):
             return self._refused_fetch(topic_partition, error.code)
         except LogError as error:
             return FetchPartitionResult(topic_partition, error.error_code)
-        return FetchPartitionResult(
-            topic_partition,
-            ErrorCode.none,
-            info.high_watermark,
-            info.log_start_offset,
-            info.records,
-            info.diverging_epoch,
-        )
 
     def _refused_fetch(
         self, topic_partition: TopicPartition, code: ErrorCode

@@ -7,7 +7,8 @@ session cache is full.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -34,6 +35,7 @@ from reference.protocol.schema import (
     item_class,
 )
 from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
+from reference.server.delayed_fetch import FetchResults
 from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
 
@@ -49,6 +51,7 @@ _TRANSACTIONAL_BIT: Final = 0x10
 _CONSUMER: Final = -1
 _DEBUGGING_CONSUMER: Final = -2
 _READ_COMMITTED: Final = 1
+_NOBODY: Final = frozenset({-1})
 _NOT_LEADER: Final = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
 
 
@@ -59,7 +62,7 @@ class DataApis:
         self._replica_manager = replica_manager
         self._metadata_cache = metadata_cache
 
-    async def handle_produce(self, message: Any) -> Any:
+    def handle_produce(self, message: Any) -> Any | Awaitable[Any]:
         """The response, or None for acks=0; an error of acks=0 closes the connection, as Kafka does."""
         refused: dict[TopicPartition, ProducePartitionResult] = {}
         entries: dict[TopicPartition, bytes] = {}
@@ -71,11 +74,18 @@ class DataApis:
                     entries[topic_partition] = partition.records
                 else:
                     refused[topic_partition] = ProducePartitionResult(error)
-        results = dict(refused)
-        if entries:
-            results |= await self._replica_manager.append_records(
-                timeout_ms=milliseconds(message.timeout), acks=message.acks, entries=entries
-            )
+        if not entries:
+            return self._answer_produce(message, refused)
+        return self._replica_manager.append_records(
+            timeout_ms=milliseconds(message.timeout),
+            acks=message.acks,
+            entries=entries,
+            respond=lambda results: self._answer_produce(message, refused | results),
+        )
+
+    def _answer_produce(
+        self, message: Any, results: dict[TopicPartition, ProducePartitionResult]
+    ) -> Any:
         if message.acks == 0:
             errors = {tp: r.error for tp, r in results.items() if r.error is not ErrorCode.none}
             if errors:
@@ -118,118 +128,100 @@ class DataApis:
                     "record_errors": (),
                     "error_message": result.error_message,
                 }
-                info = self._metadata_cache.partition_info(topic_partition)
-                if info is not None and result.error in _NOT_LEADER:
-                    leaders.add(info.leader)
-                    values |= _current_leader(partition_class, info.leader, info.leader_epoch)
+                if result.error in _NOT_LEADER:
+                    info = self._metadata_cache.partition_info(topic_partition)
+                    if info is not None:
+                        leaders.add(info.leader)
+                        values |= _current_leader(partition_class, info.leader, info.leader_epoch)
                 partitions.append(build(partition_class, **values))
             topics.append({"name": topic.name, "partition_responses": tuple(partitions)})
         return build(
             response,
             responses=build_items(response, "responses", topics),
             throttle_time=NO_THROTTLE,
-            node_endpoints=self._node_endpoints(response, leaders),
+            **self._node_endpoints(response, leaders),
         )
 
-    async def handle_fetch(self, message: Any) -> Any:
+    def handle_fetch(self, message: Any) -> Any | Awaitable[Any]:
         """The response, once ``min_bytes`` are there, an error occurred or ``max_wait`` has passed."""
-        response = response_of(message)
         if getattr(message, "session_id", 0) != 0:
             # We hand out no sessions, so this one is of another broker or of an earlier life.
             return build(
-                response,
+                response_of(message),
                 throttle_time=NO_THROTTLE,
                 error_code=ErrorCode.fetch_session_id_not_found,
                 responses=(),
             )
-        asked = self._asked_partitions(message)
-        known = [item.request for item in asked if item.error is None]
-        results: dict[TopicPartition, FetchPartitionResult] = {}
-        if known:
-            fetched = await self._replica_manager.fetch(_fetch_params(message), known)
-            results = {result.topic_partition: result for result in fetched}
-        return self._fetch_response(response, message, asked, results)
+        asked = self._asked(message)
+        if not asked.requests:
+            return self._fetch_response(message, asked.partitions, asked.refused)
+        return self._replica_manager.fetch(
+            _fetch_params(message),
+            asked.requests,
+            lambda results: self._fetch_response(
+                message, asked.partitions, results | asked.refused
+            ),
+        )
 
-    def _asked_partitions(self, message: Any) -> list[_Asked]:
-        asked = []
-        for index, topic in enumerate(message.topics):
+    def _asked(self, message: Any) -> _Asked:
+        asked = _Asked([], {}, {})
+        contains = self._metadata_cache.contains
+        for topic in message.topics:
             topic_id: UUID | None = getattr(topic, "topic_id", None)
-            names_topic = hasattr(topic, "topic")
-            name = topic.topic if names_topic else self._topic_name(topic_id)
+            name = topic.topic if hasattr(topic, "topic") else self._topic_name(topic_id)
             read_fields = _fetch_fields(item_class(type(topic), "partitions"))
-            for partition in topic.partitions:
-                topic_partition = TopicPartition(name or "", partition.partition)
-                error = None
-                if name is None:
-                    error = ErrorCode.unknown_topic_id
-                elif not self._metadata_cache.contains(topic_partition):
-                    error = ErrorCode.unknown_topic_or_partition
-                request = FetchPartitionRequest(topic_partition, topic_id, *read_fields(partition))
-                asked.append(_Asked(index, request, error))
+            keys = [
+                TopicPartition(name or "", partition.partition) for partition in topic.partitions
+            ]
+            asked.partitions.append(keys)
+            for key, partition in zip(keys, topic.partitions, strict=True):
+                if contains(key):
+                    fields = read_fields(partition)
+                    asked.requests[key] = FetchPartitionRequest(key, topic_id, *fields)
+                else:
+                    unknown = (
+                        ErrorCode.unknown_topic_id
+                        if name is None
+                        else ErrorCode.unknown_topic_or_partition
+                    )
+                    asked.refused[key] = FetchPartitionResult(key, unknown)
         return asked
 
     def _topic_name(self, topic_id: UUID | None) -> str | None:
         return None if topic_id is None else self._metadata_cache.topic_name(topic_id)
 
     def _fetch_response(
-        self,
-        response: type[Any],
-        message: Any,
-        asked: list[_Asked],
-        results: dict[TopicPartition, FetchPartitionResult],
+        self, message: Any, asked: list[list[TopicPartition]], results: FetchResults
     ) -> Any:
+        response = response_of(message)
         topic_class = item_class(response, "responses")
         partition_class = item_class(topic_class, "partitions")
-        build_partition = builder(partition_class)
-        partitions: list[list[Any]] = [[] for _ in message.topics]
-        leaders: set[int] = set()
-        for item in asked:
-            topic_partition = item.request.topic_partition
-            result = (
-                FetchPartitionResult(topic_partition, item.error)
-                if item.error is not None
-                else results[topic_partition]
-            )
-            values: dict[str, Any] = {
-                "partition_index": topic_partition.partition,
-                "error_code": result.error,
-                "high_watermark": result.high_watermark,
-                "last_stable_offset": result.high_watermark,
-                "log_start_offset": result.log_start_offset,
-                "aborted_transactions": None,
-                "records": result.records,
-            }
-            if result.current_leader_id >= 0:
-                leaders.add(result.current_leader_id)
-                values |= _current_leader(
-                    partition_class, result.current_leader_id, result.current_leader_epoch
-                )
-            if result.diverging_epoch is not None:
-                values |= _diverging_epoch(partition_class, result.diverging_epoch)
-            partitions[item.topic_index].append(build_partition(values))
+        name_field = "topic" if "topic" in field_names(topic_class) else "topic_id"
         topics = [
             {
-                "topic": getattr(topic, "topic", None),
-                "topic_id": getattr(topic, "topic_id", None),
-                "partitions": tuple(partitions[index]),
+                name_field: getattr(topic, name_field),
+                "partitions": tuple(
+                    [_partition_data(partition_class, results[key]) for key in keys]
+                ),
             }
-            for index, topic in enumerate(message.topics)
+            for topic, keys in zip(message.topics, asked, strict=True)
         ]
+        leaders = {result.current_leader_id for result in results.values()}
         return build(
             response,
             throttle_time=NO_THROTTLE,
             error_code=ErrorCode.none,
             session_id=0,
             responses=build_items(response, "responses", topics),
-            node_endpoints=self._node_endpoints(response, leaders),
+            **self._node_endpoints(response, leaders),
         )
 
-    def _node_endpoints(self, response: type[Any], leaders: set[int]) -> tuple[Any, ...]:
-        """Where the current leaders are (KIP-951); empty for versions that cannot say it."""
-        if not leaders or "node_endpoints" not in response.__dataclass_fields__:
-            return ()
+    def _node_endpoints(self, response: type[Any], leaders: set[int]) -> dict[str, Any]:
+        """Where the current leaders are (KIP-951; −1 is none); nothing for versions that cannot say it."""
+        if leaders <= _NOBODY or "node_endpoints" not in field_names(response):
+            return {}
         brokers = [self._metadata_cache.alive_broker(leader) for leader in sorted(leaders)]
-        return build_items(
+        end_points = build_items(
             response,
             "node_endpoints",
             (
@@ -238,14 +230,19 @@ class DataApis:
                 if b is not None
             ),
         )
+        return {"node_endpoints": end_points}
 
 
 class _Asked(NamedTuple):
-    """One partition of a fetch request; ``error`` when no replica needs to be asked."""
+    """A fetch request, read: the partitions of each of its topics, and once each what to ask of the replicas.
 
-    topic_index: int
-    request: FetchPartitionRequest
-    error: ErrorCode | None
+    A partition that is named twice counts once, as it was named last; so it does in Kafka.
+    """
+
+    partitions: list[list[TopicPartition]]
+    requests: dict[TopicPartition, FetchPartitionRequest]
+    refused: FetchResults
+    """Those that no replica needs to be asked about."""
 
 
 @cached
@@ -302,6 +299,50 @@ def _records_error(records: bytes, version: int) -> ErrorCode | None:
         # a deduplication that does not happen.
         return ErrorCode.unknown_producer_id
     return None
+
+
+def _partition_data(partition_class: type[Any], result: FetchPartitionResult) -> Any:
+    """One partition of a fetch response."""
+    if not result.records and result.error is ErrorCode.none and result.diverging_epoch is None:
+        return _idle_partition_data(partition_class)(
+            result.topic_partition.partition, result.high_watermark, result.log_start_offset
+        )
+    values = {
+        "partition_index": result.topic_partition.partition,
+        "error_code": result.error,
+        "high_watermark": result.high_watermark,
+        "last_stable_offset": result.high_watermark,
+        "log_start_offset": result.log_start_offset,
+        "aborted_transactions": None,
+        "records": result.records,
+    }
+    if result.current_leader_id >= 0:
+        values |= _current_leader(
+            partition_class, result.current_leader_id, result.current_leader_epoch
+        )
+    if result.diverging_epoch is not None:
+        values |= _diverging_epoch(partition_class, result.diverging_epoch)
+    return builder(partition_class)(values)
+
+
+@cached
+def _idle_partition_data(partition_class: type[Any]) -> Callable[[int, int, int], Any]:
+    """Says that there is no news. Mostly that was said before, and what is immutable can be sent again."""
+
+    @lru_cache(maxsize=1024)
+    def idle(index: int, high_watermark: int, log_start_offset: int) -> Any:
+        return build(
+            partition_class,
+            partition_index=index,
+            error_code=ErrorCode.none,
+            high_watermark=high_watermark,
+            last_stable_offset=high_watermark,
+            log_start_offset=log_start_offset,
+            aborted_transactions=None,
+            records=b"",
+        )
+
+    return idle
 
 
 def _current_leader(partition_class: type[Any], leader: int, leader_epoch: int) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from reference.server.kafka_scheduler import KafkaScheduler
 from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
 from tests.reference.cluster.hosting import TOPIC_ID, TP, Trace, config, log_manager
+from tests.reference.server.answers import answered
 from tests.reference.virtual_time import run
 
 BROKERS = [BrokerEndPoint(n, f"127.0.0.{n}", 9092) for n in (1, 2, 3)]
@@ -92,7 +93,7 @@ class Node:
         state = StopReplicaPartitionState(TP, leader_epoch, delete)
         return self.manager.stop_replicas(3, epoch, BROKER_EPOCH, [state])
 
-    def fetch(
+    async def fetch(
         self,
         offset: int,
         *,
@@ -101,17 +102,30 @@ class Node:
         max_wait_ms: int = 500,
         min_bytes: int = 1,
         topic_id: UUID = TOPIC_ID,
-    ) -> Awaitable[list[FetchPartitionResult]]:
+    ) -> list[FetchPartitionResult]:
         isolation = FetchIsolation.LOG_END if replica_id >= 0 else FetchIsolation.HIGH_WATERMARK
-        return self.manager.fetch(
+        results = self.manager.fetch(
             FetchParams(replica_id, max_wait_ms, min_bytes, 1 << 20, isolation),
-            [FetchPartitionRequest(TP, topic_id, epoch, offset, -1, 0, 1 << 20)],
+            {TP: FetchPartitionRequest(TP, topic_id, epoch, offset, -1, 0, 1 << 20)},
+            respond=lambda found: list(found.values()),
         )
+        return await answered(results)  # type: ignore[no-any-return]
 
-    def produce(
-        self, records: bytes, *, acks: int = -1, timeout_ms: int = 1000
-    ) -> Awaitable[dict[TopicPartition, ProducePartitionResult]]:
-        return self.manager.append_records(timeout_ms=timeout_ms, acks=acks, entries={TP: records})
+    async def produce(
+        self,
+        records: bytes,
+        *,
+        acks: int = -1,
+        timeout_ms: int = 1000,
+        topic_partitions: tuple[TopicPartition, ...] = (TP,),
+    ) -> dict[TopicPartition, ProducePartitionResult]:
+        results = self.manager.append_records(
+            timeout_ms=timeout_ms,
+            acks=acks,
+            entries=dict.fromkeys(topic_partitions, records),
+            respond=lambda settled: settled,
+        )
+        return await answered(results)  # type: ignore[no-any-return]
 
     @property
     def waiting(self) -> int:

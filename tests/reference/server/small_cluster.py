@@ -28,6 +28,7 @@ from reference.model import (
     BrokerEndPoint,
     LeaderAndIsr,
     LeaderAndIsrPartitionState,
+    ProducePartitionResult,
     UpdateMetadataPartitionState,
 )
 from reference.network.errors import NetworkError, RequestTimedOutError
@@ -47,6 +48,7 @@ from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
 from reference.trace import Kind
 from tests.reference.cluster.hosting import TOPIC_ID, TP, config, log_manager
+from tests.reference.server.answers import answered
 
 CONTROLLER = 0
 BROKERS = (1, 2, 3)
@@ -193,7 +195,7 @@ class Broker:
     async def handle(self, frame: bytes) -> bytes:
         request = decode_request(frame[SIZE_BYTES:], is_offered=lambda *_: True)
         replicas = self.replicas
-        response = await self.apis.handle_fetch(request.message)
+        response = await answered(self.apis.handle_fetch(request.message))
         if self.replicas is not replicas or not self.is_up:
             raise NetworkError("died meanwhile", definite=False)
         return encode_response(response, correlation_id=request.correlation_id)
@@ -364,8 +366,14 @@ class Cluster:
         if not node.is_up:
             return ErrorCode.network_exception
         replicas = node.replicas
-        results = await replicas.append_records(timeout_ms=800, acks=acks, entries={TP: records})
-        result = results[TP]
+        result: ProducePartitionResult = await answered(
+            replicas.append_records(
+                timeout_ms=800,
+                acks=acks,
+                entries={TP: records},
+                respond=lambda results: results[TP],
+            )
+        )
         if result.error is ErrorCode.none and acks == -1 and node.replicas is replicas:
             self.acknowledged[result.base_offset] = Acknowledged(
                 replicas.partition(TP).leader_epoch, records[_PAYLOAD_START:]

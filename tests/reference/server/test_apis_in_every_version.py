@@ -32,6 +32,7 @@ from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
 from reference.trace import NullTracer
 from tests.reference.log.batches import batch
+from tests.reference.server.answers import answered
 
 TOPIC_ID = UUID(int=7)
 TP = TopicPartition("t", 0)
@@ -162,7 +163,7 @@ class Broker:
                 schema, "topic_data", [{"name": topic, "partition_data": partitions}]
             ),
         )
-        answer = await self.data.handle_produce(request)
+        answer = await answered(self.data.handle_produce(request))
         if answer is None:
             return None
         return over_the_wire(answer).responses[0].partition_responses[0]
@@ -189,7 +190,7 @@ class Broker:
             topics=build_items(schema, "topics", [topic]),
             forgotten_topics_data=(),
         )
-        return over_the_wire(await self.data.handle_fetch(request))
+        return over_the_wire(await answered(self.data.handle_fetch(request)))
 
 
 def grouped(schema: type[Any], state: dict[str, Any]) -> dict[str, Any]:

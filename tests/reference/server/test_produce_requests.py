@@ -95,9 +95,7 @@ def test_what_cannot_be_appended_is_refused_by_its_reason(tmp_path: Path) -> Non
         assert (await node.produce(bytes(bad)))[TP].error is ErrorCode.corrupt_message
         assert (await node.produce(good, acks=2))[TP].error is ErrorCode.invalid_required_acks
         unknown = TopicPartition("u", 0)
-        results = await node.manager.append_records(
-            timeout_ms=1, acks=-1, entries={unknown: good, TP: good}
-        )
+        results = await node.produce(good, topic_partitions=(unknown, TP))
         assert results[unknown].error is ErrorCode.unknown_topic_or_partition
         assert results[TP] == ProducePartitionResult(ErrorCode.none, 0, 0)
 
