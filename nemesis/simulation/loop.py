@@ -37,11 +37,10 @@ from nemesis.simulation.disposal import dispose
 from nemesis.simulation.node import LIFE, Life
 from nemesis.simulation.randomness import stream
 from nemesis.simulation.task import (
+    CANCELLED,
     SimulationFuture,
     SimulationHandle,
     SimulationTask,
-    SimulationTimer,
-    nothing,
 )
 
 if TYPE_CHECKING:
@@ -50,8 +49,8 @@ if TYPE_CHECKING:
 SHORTEST_STALL_S = 10e-6
 LONGEST_STALL_S = 5e-3
 LIVELOCK_CALLBACKS = 1_000_000
-COMPACTION_FLOOR = 1024
-"""Cancelled timers are left in the heap up to this many, and up to half of it."""
+LEAST_COMPACTED = 1024
+"""Cancelled timers are thrown out when the heap has at least so many entries, and twice as many as were left then."""
 
 
 class DeadlockError(RuntimeError):
@@ -107,8 +106,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self.now = 0.0
         """``time()`` without a call: virtual seconds since the loop was made."""
         self._last_ns = -1
-        self._heap: list[tuple[float, int, SimulationTimer]] = []
-        self._cancelled_timers = 0
+        self._heap: list[tuple[float, int, SimulationHandle]] = []
+        self._compact_at = LEAST_COMPACTED
         self._runnable: deque[Life] = deque()
         self._numbers = 0
         self._task_names = 0
@@ -135,13 +134,13 @@ class SimulationLoop(asyncio.BaseEventLoop):
     # Callbacks
 
     def call_soon(  # type: ignore[override]
-        self, callback: Callable[..., object], *args: Any, context: Context | None = None
-    ) -> asyncio.Handle:
-        """Queue the callback with the life of its context."""
+        self, *call: Any, context: Context | None = None
+    ) -> SimulationHandle:
+        """Queue the call (a callback and its arguments) with the life of its context."""
         if context is None:
             context = copy_context()
         life = context.get(LIFE) or self.harness
-        handle = SimulationHandle(callback, args, context)
+        handle = SimulationHandle(call, context, life)
         life.ready.append(handle)
         if not life.is_queued and not life.is_stopped:
             life.is_queued = True
@@ -151,40 +150,30 @@ class SimulationLoop(asyncio.BaseEventLoop):
     call_soon_threadsafe = call_soon  # type: ignore[assignment]
 
     def call_at(  # type: ignore[override]
-        self,
-        when: float,
-        callback: Callable[..., object],
-        *args: Any,
-        context: Context | None = None,
-    ) -> asyncio.TimerHandle:
-        """Queue the callback when the virtual time has come."""
+        self, when: float, *call: Any, context: Context | None = None
+    ) -> SimulationHandle:
+        """Queue the call when the virtual time has come."""
         if context is None:
             context = copy_context()
-        life = context.get(LIFE) or self.harness
-        timer = SimulationTimer(when, callback, args, context, life, self)
+        handle = SimulationHandle(call, context, context.get(LIFE) or self.harness, when)
+        heap = self._heap
+        if len(heap) >= self._compact_at:
+            self._compact()
         self._numbers = number = self._numbers + 1
-        heappush(self._heap, (when, number, timer))
-        return timer
+        heappush(heap, (when, number, handle))
+        return handle
 
     def call_later(  # type: ignore[override]
-        self,
-        delay: float,
-        callback: Callable[..., object],
-        *args: Any,
-        context: Context | None = None,
-    ) -> asyncio.TimerHandle:
-        """Queue the callback after so many virtual seconds."""
-        return self.call_at(self.now + delay, callback, *args, context=context)
+        self, delay: float, *call: Any, context: Context | None = None
+    ) -> SimulationHandle:
+        """Queue the call after so many virtual seconds."""
+        return self.call_at(self.now + delay, *call, context=context)
 
-    def timer_cancelled(self) -> None:
-        """A timer was cancelled; when most of the heap is such timers, they are thrown out."""
-        self._cancelled_timers += 1
-        if self._cancelled_timers > COMPACTION_FLOOR and self._cancelled_timers * 2 > len(
-            self._heap
-        ):
-            self._heap[:] = [entry for entry in self._heap if entry[2].callback is not nothing]
-            heapify(self._heap)
-            self._cancelled_timers = 0
+    def _compact(self) -> None:
+        """Throw cancelled timers out of the heap."""
+        self._heap[:] = [entry for entry in self._heap if entry[2].call is not CANCELLED]
+        heapify(self._heap)
+        self._compact_at = max(LEAST_COMPACTED, 2 * len(self._heap))
 
     def create_future(self) -> SimulationFuture:
         """A future that hashes the same in every run."""
@@ -204,7 +193,9 @@ class SimulationLoop(asyncio.BaseEventLoop):
             name = f"Task-{self._task_names}"
         if context is None:
             context = copy_context()
-        task = SimulationTask(coro, loop=self, name=str(name), context=context, **options)
+        task = SimulationTask.__new__(SimulationTask)
+        task.number = self.next_number()
+        task.__init__(coro, loop=self, name=str(name), context=context, **options)  # type: ignore[misc]
         task.home = context
         life = context.get(LIFE) or self.harness
         task.life = life
@@ -264,13 +255,13 @@ class SimulationLoop(asyncio.BaseEventLoop):
                 gc.enable()
 
     def _run(self) -> None:
-        runnable = self._runnable
+        runnable, heap = self._runnable, self._heap
         quiet_at = self.callbacks
         while not self._is_stopping:
-            if self._heap and self._heap[0][0] <= self.now:
+            if heap and heap[0][0] <= self.now:
                 self._fire()
             if not runnable:
-                self._advance()
+                self._jump()
                 quiet_at = self.callbacks
                 continue
             life = runnable[0]  # it stays in front until it waits, is killed or paused
@@ -287,12 +278,12 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def _run_batch(self, life: Life) -> None:
         """Run what the life's queue holds now, as one iteration of a real loop does."""
-        next_handle = life.ready.popleft
-        for _ in range(len(life.ready)):
-            handle = next_handle()
+        ready = life.ready
+        for _ in range(len(ready)):
+            handle = ready.popleft()
             self.callbacks += 1
             try:
-                handle.home.run(handle.callback, *handle.arguments)
+                handle.home.run(*handle.call)
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
@@ -302,13 +293,11 @@ class SimulationLoop(asyncio.BaseEventLoop):
             if life.is_stopped:
                 break
 
-    def _report(
-        self, life: Life, handle: SimulationHandle | SimulationTimer, error: BaseException
-    ) -> None:
+    def _report(self, life: Life, handle: SimulationHandle, error: BaseException) -> None:
         if isinstance(error, SystemExit):
             life.leave(error)
             return
-        message = {"message": f"Exception in callback {handle.callback!r}", "exception": error}
+        message = {"message": f"Exception in callback {handle.call[0]!r}", "exception": error}
         handle.home.run(self.call_exception_handler, message)
 
     def _stall(self, life: Life, share: float) -> None:
@@ -324,11 +313,9 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def _fire(self) -> None:
         """Give every timer that is due to its life, and draw whether a life that this wakes is to stall."""
         heap, now = self._heap, self.now
-        schedule = self._schedule
         while heap and heap[0][0] <= now:
             timer = heappop(heap)[2]
-            if timer.callback is nothing:
-                self._cancelled_timers -= 1
+            if timer.call is CANCELLED:
                 continue
             life = timer.life
             life.ready.append(timer)
@@ -336,21 +323,20 @@ class SimulationLoop(asyncio.BaseEventLoop):
                 continue
             life.is_queued = True
             if life is not self.harness:
-                drawn = self._draw()
+                drawn, schedule = self._draw(), self._schedule
                 if drawn < schedule.deviation_rate and now < schedule.deviate_until_s:
                     self._stall(life, drawn / schedule.deviation_rate)
                     continue
             self._runnable.append(life)
 
-    def _advance(self) -> None:
-        """Jump to the next deadline of anybody who lives."""
+    def _jump(self) -> None:
+        """Go to the next deadline of anybody who lives."""
         heap = self._heap
-        while heap and (heap[0][2].callback is nothing or heap[0][2].life.is_dead):
-            self._cancelled_timers -= heappop(heap)[2].callback is nothing
+        while heap and (heap[0][2].call is CANCELLED or heap[0][2].life.is_dead):
+            heappop(heap)
         if not heap:
             self._raise_deadlock()
         self.now = max(self.now, heap[0][0])
-        self._fire()
 
     def _raise_deadlock(self) -> NoReturn:
         waiting = [

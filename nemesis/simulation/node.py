@@ -25,7 +25,7 @@ from contextvars import Context, ContextVar, copy_context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from nemesis.simulation.task import SimulationHandle, SimulationTask, SimulationTimer
+from nemesis.simulation.task import SimulationHandle, SimulationTask
 
 if TYPE_CHECKING:
     from nemesis.simulation.loop import SimulationLoop
@@ -59,7 +59,7 @@ class Life:
         """Dead or paused: the loop runs nothing of it."""
         self.is_queued = False
         """Whether the loop has it among the lives that are to run."""
-        self.ready: deque[SimulationHandle | SimulationTimer] = deque()
+        self.ready: deque[SimulationHandle] = deque()
         self.leave: Callable[[BaseException | None], None] = lambda _: None
         """Called by the loop when the process asks to end (``SystemExit``)."""
         self.actions_left: int | None = None
