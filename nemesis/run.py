@@ -63,11 +63,13 @@ class Run:
         on_faults_over: Callable[[], None] = lambda: None,
         permits: Callable[[str, int], bool] | None = None,
         redraws: bool = True,
+        lag_probe_s: float = LAG_PROBE_INTERVAL_S,
     ) -> None:
         """``show`` is called a few times a second, if anybody looks; ``on_faults_over`` once, after the faults.
 
         ``permits`` says which client operations are issued (``WorkloadContext.permits``); all of them without it.
-        ``redraws``: whether another fault takes the place of one whose target was not there.
+        ``redraws``: whether another fault takes the place of one whose target was not there. ``lag_probe_s``: how
+        often the lag of this loop is looked at.
         """
         self._record = record
         self._scenario = scenario
@@ -79,6 +81,7 @@ class Run:
         self._on_faults_over = on_faults_over
         self._permits = permits
         self._redraws = redraws
+        self._lag_probe_s = lag_probe_s
         self._harness = record.recorder("harness", "harness")
         self._started_at = 0.0
 
@@ -226,9 +229,9 @@ class Run:
         worst_s, reported = 0.0, loop.time()
         while True:
             before = loop.time()
-            await asyncio.sleep(LAG_PROBE_INTERVAL_S)
+            await asyncio.sleep(self._lag_probe_s)
             now = loop.time()
-            worst_s = max(worst_s, now - before - LAG_PROBE_INTERVAL_S)
+            worst_s = max(worst_s, now - before - self._lag_probe_s)
             if now - reported >= LAG_REPORT_INTERVAL_S:
                 self._harness.record(Kind.HARNESS_LAG, offset=round(worst_s * 1000))
                 worst_s, reported = 0.0, now

@@ -33,6 +33,7 @@ from nemesis.placing import place
 from nemesis.progress import Status
 from nemesis.run import Run
 from nemesis.runtimes.simulation.runtime import SimulationRuntime, SimulationRuntimeConfig
+from nemesis.simulation.disposal import collected_afterwards
 from nemesis.simulation.guard import real_world_forbidden
 from nemesis.simulation.links import LATENCIES
 from nemesis.simulation.loop import Schedule, SimulationLoop
@@ -55,6 +56,7 @@ __all__ = [
     "trace_hash",
 ]
 
+LAG_PROBE_INTERVAL_S: Final = 0.25
 STRIKE_WITHIN_ACTIONS: Final = 20
 """A produce of one record makes about five; a turn of a busy broker serves several."""
 MEASURED: Final = frozenset({Kind.FAULT_APPLIED.value, Kind.FAULT_HEALED.value})
@@ -119,6 +121,7 @@ class Simulation:
                     show=None,
                     permits=self.permits,
                     redraws=order.redraws,
+                    lag_probe_s=LAG_PROBE_INTERVAL_S,  # virtual time is never late
                 )
                 try:
                     self.loop.run_until_complete(run.execute())
@@ -130,6 +133,7 @@ class Simulation:
             self.loop.close()
 
 
+@collected_afterwards()
 def simulate(order: SimulationOrder) -> Simulated:
     """Run an order on virtual time, and check it; blocks.
 
