@@ -30,6 +30,8 @@ from workloads.kafka.client import ClusterMetadata, KafkaClient
 from workloads.kafka.errors import KafkaError
 
 POLL_INTERVAL_S = 0.4
+WHOLE_POLL_INTERVAL_S = 1.0
+"""While all holds: nobody's recovery is timed then."""
 METADATA_TIMEOUT_S = 1.0
 OPERATION_TIMEOUT_S = 2.0
 RETRY_INTERVAL_S = 0.2
@@ -156,7 +158,7 @@ class ConvergenceWatch:
             except HarnessError as error:  # what was seen before says nothing about now
                 self._blind = str(error)
                 self._whole_since.clear()
-            await asyncio.sleep(POLL_INTERVAL_S)
+            await asyncio.sleep(WHOLE_POLL_INTERVAL_S if self.is_whole else POLL_INTERVAL_S)
 
     def healed(self, at: float) -> None:
         """Times count from here, a loop time, unless there was a later one."""

@@ -155,7 +155,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """Queue the call when the virtual time has come."""
         if context is None:
             context = copy_context()
-        handle = SimulationHandle(call, context, context.get(LIFE) or self.harness, when)
+        life = context.get(LIFE) or self.harness
+        handle = SimulationHandle(call, context, life, when)
         heap = self._heap
         if len(heap) >= self._compact_at:
             self._compact()
