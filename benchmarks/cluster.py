@@ -13,7 +13,8 @@ from random import Random
 import psutil
 
 from nemesis.runtimes.base import Address
-from nemesis.runtimes.local import LocalRuntime, LocalRuntimeConfig
+from nemesis.runtimes.config import ClusterConfig
+from nemesis.runtimes.local import LocalRuntime
 from nemesis.runtimes.local.addresses import AddressPlan
 from nemesis.targets.base import BrokerPlace
 from workloads.kafka.client import KafkaClient
@@ -70,7 +71,7 @@ class Cluster:
 async def cluster(*, tracing: bool = True, through_links: bool = True) -> AsyncIterator[Cluster]:
     """Start a cluster, create the topic, stop the cluster at the end."""
     with tempfile.TemporaryDirectory(prefix="nemesis-bench-") as directory:
-        config = LocalRuntimeConfig(
+        config = ClusterConfig(
             broker_count=BROKERS,
             client_count=1,
             run_directory=Path(directory),

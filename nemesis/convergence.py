@@ -270,7 +270,7 @@ class ConvergenceWatch:
         client = KafkaClient(
             [(address.host, address.port)],
             client_id=CLIENT_ID,
-            source_host=address.host,
+            source_host=self._runtime.direct_source(node),
             rng=Random(self._rng.getrandbits(64)),
             codec=self._runtime.codec,
         )

@@ -132,6 +132,9 @@ class Runtime(Protocol):
     def direct_address(self, node: str) -> Address:
         """The address of a broker or ZooKeeper node past every link rule, for the harness's own probes."""
 
+    def direct_source(self, node: str) -> str:
+        """The address to bind when calling ``direct_address``, so that no rule is on the way."""
+
     async def cut(self, links: frozenset[Link]) -> None:
         """Hold all bytes on these directions until ``restore``; connections stay open."""
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from nemesis.runtimes.base import Address
+
+SEED_STRIDE = 1_000
+"""Brokers of one run draw from different seeds, and so do equal brokers of neighbouring seeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,5 +39,12 @@ class Target(Protocol):
     ) -> dict[str, object]:
         """Return the whole configuration of one broker under Kafka's names; raises ``UsageError``."""
 
-    def broker_command(self, config_file: Path, mutant: str | None) -> list[str]:
-        """Return the command line of one broker process."""
+    def broker_command(
+        self, config_file: Path, mutant: str | None, *, python: str = sys.executable
+    ) -> list[str]:
+        """Return the command line of one broker process; ``python`` is the interpreter there."""
+
+
+def seed_of_broker(seed: int, broker_id: int) -> int:
+    """Return what the broker's own randomness starts from in a run of this seed."""
+    return seed * SEED_STRIDE + broker_id

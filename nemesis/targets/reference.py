@@ -57,9 +57,11 @@ class ReferenceTarget:
             raise UsageError(str(error)) from None
         return whole
 
-    def broker_command(self, config_file: Path, mutant: str | None) -> list[str]:
+    def broker_command(
+        self, config_file: Path, mutant: str | None, *, python: str = sys.executable
+    ) -> list[str]:
         """Return the reference's own entry point, or the launcher that plants a bug first."""
         if mutant is None:
-            return [sys.executable, "-m", "reference", str(config_file)]
+            return [python, "-m", "reference", str(config_file)]
         launcher = "nemesis.launch_reference"
-        return [sys.executable, "-m", launcher, str(config_file), "--mutant", mutant]
+        return [python, "-m", launcher, str(config_file), "--mutant", mutant]

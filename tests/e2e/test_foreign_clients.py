@@ -19,7 +19,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from nemesis.runtimes.local.runtime import LocalRuntime, LocalRuntimeConfig
+from nemesis.runtimes.config import ClusterConfig
+from nemesis.runtimes.local import LocalRuntime
 from reference.protocol.record_batch import iter_batches
 
 pytestmark = pytest.mark.e2e
@@ -82,7 +83,7 @@ class Cluster:
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     directory = tmp_path_factory.mktemp("foreign-clients")
     runtime = LocalRuntime(
-        LocalRuntimeConfig(
+        ClusterConfig(
             broker_count=3,
             client_count=1,
             run_directory=directory,

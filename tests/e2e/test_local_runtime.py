@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
-from kazoo.client import KazooClient
-from kazoo.exceptions import NoNodeError
 
 from nemesis.clean import clean
 from nemesis.journal import read_journals
 from nemesis.runtimes.base import FETCH_API_KEY, Link
-from nemesis.runtimes.local import LocalRuntime, LocalRuntimeConfig
+from nemesis.runtimes.config import ClusterConfig
+from nemesis.runtimes.local import LocalRuntime
+from tests.e2e.onlooker import Watcher, create_topic, produce
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
-BOUND_S = 30.0
 PROBE_TIMEOUT_S = 5.0
 SILENCE_S = 0.5
 PROPERTIES = {
@@ -43,47 +38,10 @@ def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path))
 
 
-class Watcher:
-    """What ZooKeeper says, past every link."""
-
-    def __init__(self, connect: str) -> None:
-        self._client = KazooClient(hosts=connect)
-        self._client.start(timeout=BOUND_S)
-
-    def registered(self) -> set[int]:
-        return {int(name) for name in self._client.get_children("/brokers/ids")}
-
-    def controller(self) -> int | None:
-        try:
-            return int(json.loads(self._client.get("/controller")[0])["brokerid"])
-        except NoNodeError:
-            return None
-
-    def leader(self, topic: str) -> int:
-        return int(self._state(topic)["leader"])
-
-    def isr(self, topic: str) -> set[int]:
-        return set(self._state(topic)["isr"])
-
-    def _state(self, topic: str) -> dict[str, Any]:
-        path = f"/brokers/topics/{topic}/partitions/0/state"
-        state: dict[str, Any] = json.loads(self._client.get(path)[0])
-        return state
-
-    async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(BOUND_S):
-            while not await asyncio.to_thread(condition):
-                await asyncio.sleep(0.05)
-
-    def close(self) -> None:
-        self._client.stop()
-        self._client.close()
-
-
 @asynccontextmanager
 async def running(tmp_path: Path) -> AsyncIterator[tuple[LocalRuntime, Watcher]]:
     runtime = LocalRuntime(
-        LocalRuntimeConfig(
+        ClusterConfig(
             broker_count=3,
             client_count=1,
             run_directory=tmp_path / "run",
@@ -173,27 +131,16 @@ async def stall_a_follower(runtime: LocalRuntime, watcher: Watcher) -> None:
     await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})
 
 
-def create_topic(bootstrap: str, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    futures = admin.create_topics([NewTopic(topic, num_partitions=1, replication_factor=3)])
-    futures[topic].result(timeout=BOUND_S)
-
-
-def produce(bootstrap: str, topic: str) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": "1"})
-    producer.produce(topic, b"value")
-    assert producer.flush(BOUND_S) == 0
-
-
 HARNESS = textwrap.dedent(
     """
     import asyncio, sys
     from pathlib import Path
-    from nemesis.runtimes.local import LocalRuntime, LocalRuntimeConfig
+    from nemesis.runtimes.config import ClusterConfig
+    from nemesis.runtimes.local import LocalRuntime
 
     async def main() -> None:
         run = Path(sys.argv[1])
-        config = LocalRuntimeConfig(broker_count=2, client_count=1, run_directory=run)
+        config = ClusterConfig(broker_count=2, client_count=1, run_directory=run)
         runtime = LocalRuntime(config)
         await runtime.start()
         await runtime.pause("broker-2")

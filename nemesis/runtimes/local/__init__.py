@@ -9,9 +9,8 @@
 * ``links``             the harness's handle on the proxy process
 * ``proxy``, ``flow``, ``link_table``  the proxy: its sockets, one direction of a connection, the rules;
                         ``python -m nemesis.runtimes.local`` runs it
-* ``probes``            a fresh request over a link, to see whether it crosses
 """
 
-from nemesis.runtimes.local.runtime import LocalRuntime, LocalRuntimeConfig
+from nemesis.runtimes.local.runtime import LocalRuntime
 
-__all__ = ["LocalRuntime", "LocalRuntimeConfig"]
+__all__ = ["LocalRuntime"]

@@ -13,9 +13,10 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from nemesis.errors import MissingRequirement, UsageError
+from nemesis.errors import MissingRequirement
 from nemesis.journal import Journal, runtime_directory
 from nemesis.runtimes.base import Address
+from nemesis.runtimes.node_names import node_names
 
 BROKER_PORT = 9092
 ZOOKEEPER_PORT = 2181
@@ -37,9 +38,9 @@ class AddressPlan:
     def __init__(self, network: str, *, brokers: int, zookeepers: int, clients: int) -> None:
         """Raises ``UsageError`` when a count is not positive or does not fit into the network."""
         self.network = network
-        self.brokers = _nodes("broker", brokers)
-        self.zookeepers = _nodes("zookeeper", zookeepers)
-        self.clients = _nodes("client", clients)
+        self.brokers = node_names("broker", brokers, limit=HOSTS_PER_ROLE["broker"])
+        self.zookeepers = node_names("zookeeper", zookeepers, limit=HOSTS_PER_ROLE["zookeeper"])
+        self.clients = node_names("client", clients, limit=HOSTS_PER_ROLE["client"])
         self._hosts = {
             node: f"{network}.{FIRST_HOST[role] + index}"
             for role, nodes in self._by_role()
@@ -140,13 +141,6 @@ def first_busy(addresses: list[Address]) -> Address | None:
             except OSError:
                 return address
     return None
-
-
-def _nodes(role: str, count: int) -> list[str]:
-    limit = HOSTS_PER_ROLE[role]
-    if not 1 <= count <= limit:
-        raise UsageError(f"{count} {role}s are not possible: allowed are 1 to {limit}")
-    return [f"{role}-{number}" for number in range(1, count + 1)]
 
 
 def _networks(start: int) -> Iterator[str]:

@@ -15,10 +15,7 @@ from nemesis.journal import Journal
 from nemesis.runtimes.base import Address
 from nemesis.runtimes.local.node_process import NodeProcess
 from nemesis.targets import Target
-from nemesis.targets.base import BrokerPlace
-
-SEED_STRIDE = 1_000
-"""Brokers of one run draw from different seeds, and so do equal brokers of neighbouring seeds."""
+from nemesis.targets.base import BrokerPlace, seed_of_broker
 
 
 def broker_place(
@@ -40,7 +37,7 @@ def broker_place(
         zookeeper_connect=zookeeper_connect,
         log_dir=run_directory / "data" / name,
         trace_file=run_directory / "raw" / f"{name}.jsonl" if tracing else None,
-        seed=seed * SEED_STRIDE + broker_id,
+        seed=seed_of_broker(seed, broker_id),
     )
 
 

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nemesis.errors import UsageError
 from nemesis.journal import Journal
 from nemesis.runtimes.base import (
     EVERYWHERE,
@@ -24,12 +21,13 @@ from nemesis.runtimes.base import (
     SharedMachine,
     WholeStreams,
 )
+from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local.addresses import AddressPlan, Lease, take_lease
 from nemesis.runtimes.local.broker_process import broker_place, broker_process
 from nemesis.runtimes.local.links import Links
 from nemesis.runtimes.local.node_process import NodeProcess
-from nemesis.runtimes.local.probes import probe_broker, probe_zookeeper
 from nemesis.runtimes.local.zookeeper_server import data_directory, zookeeper_process
+from nemesis.runtimes.probes import probe_broker, probe_zookeeper
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace
 from nemesis.zookeeper_admin import KazooAdmin
@@ -40,36 +38,14 @@ POLL_INTERVAL_S = 0.05
 PROBE_TIMEOUT_S = 1.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class LocalRuntimeConfig:
-    """``broker_properties`` go to every broker, under Kafka's names. ``run_directory`` receives every file."""
-
-    broker_count: int
-    client_count: int
-    run_directory: Path
-    broker_properties: Mapping[str, object] = field(default_factory=dict)
-    zookeeper_tick_time_ms: int = 500
-    mutant: str | None = None
-    seed: int = 0
-    target: str = "reference"
-    tracing: bool = True
-    """Whether brokers record what they do; without it there is nothing to check, only to measure."""
-    start_timeout_s: float = 40.0
-    """For ZooKeeper, and again for the brokers, to answer."""
-
-
 class LocalRuntime(SharedMachine, WholeStreams):
     """Implements ``nemesis.runtimes.base.Runtime``. Used by one task at a time for each node."""
 
     name = "local"
     capabilities = EVERYWHERE
 
-    def __init__(self, config: LocalRuntimeConfig) -> None:
-        """Raises ``UsageError`` when a count, a broker property or the target's name is wrong; starts nothing."""
-        if config.target not in TARGETS:
-            raise UsageError(
-                f"unknown target {config.target!r}: allowed are {', '.join(sorted(TARGETS))}"
-            )
+    def __init__(self, config: ClusterConfig) -> None:
+        """Raises ``UsageError`` when a count or a broker property is wrong; starts nothing."""
         self._config = config
         self._run_directory = config.run_directory.resolve()
         self._target = TARGETS[config.target]
@@ -130,6 +106,10 @@ class LocalRuntime(SharedMachine, WholeStreams):
     def direct_address(self, node: str) -> Address:
         """The address of a broker or ZooKeeper node past every link rule."""
         return self._leased.direct(self._known(node))
+
+    def direct_source(self, node: str) -> str:
+        """The node's own address: the proxy knows whoever calls from it as this node, and has no rule for that."""
+        return self.direct_address(node).host
 
     async def start(self) -> None:
         """Bring ZooKeeper and every broker up; returns once each broker's port answers.

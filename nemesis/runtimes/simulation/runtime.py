@@ -40,7 +40,7 @@ from nemesis.simulation.randomness import stream
 from nemesis.simulation.zookeeper.admin import SimulatedZooKeeperAdmin
 from nemesis.simulation.zookeeper.ensemble import SimulatedEnsemble
 from nemesis.targets import TARGETS
-from nemesis.targets.base import BrokerPlace
+from nemesis.targets.base import BrokerPlace, seed_of_broker
 from reference.protocol import codec as broker_wire_format
 from workloads.kafka import codec as client_wire_format
 from workloads.kafka.codec import Codec
@@ -48,7 +48,6 @@ from workloads.kafka.connection import KafkaConnection
 from workloads.kafka.errors import KafkaError
 
 TARGET = "reference"
-SEED_STRIDE = 1_000
 POLL_INTERVAL_S = 0.05
 PROBE_TIMEOUT_S = 1.0
 STRIKE_PATIENCE_S = 0.1
@@ -93,7 +92,7 @@ class SimulationRuntimeConfig:
             zookeeper_connect=",".join(str(address_of(node)) for node in zookeepers),
             log_dir=Path("/data"),
             trace_file=None,
-            seed=self.seed * SEED_STRIDE + number,
+            seed=seed_of_broker(self.seed, number),
         )
         return TARGETS[self.target].broker_properties(place, self.broker_properties)
 
@@ -170,6 +169,10 @@ class SimulationRuntime(WholeStreams):
     def direct_address(self, node: str) -> Address:
         """The same: who calls decides which rules there are on the way."""
         return address_of(node)
+
+    def direct_source(self, node: str) -> str:
+        """The node's own host: what it sends to itself crosses no link."""
+        return host_of(node)
 
     async def start(self) -> None:
         """Bring ZooKeeper and every broker up; returns once each broker answers. Raises ``RuntimeFailure``."""

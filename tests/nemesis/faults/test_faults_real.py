@@ -19,7 +19,8 @@ from nemesis.faults.partition import Partition
 from nemesis.faults.pause import Pause
 from nemesis.faults.restart import Restart
 from nemesis.faults.session import ExpireSession
-from nemesis.runtimes.local import LocalRuntime, LocalRuntimeConfig
+from nemesis.runtimes.config import ClusterConfig
+from nemesis.runtimes.local import LocalRuntime
 from nemesis.targets import TARGETS
 from tests.nemesis.runtimes.test_runtime import SmallTarget
 
@@ -68,7 +69,7 @@ class Owner:
 def test_faults_are_measured_and_undone(tmp_path: Path) -> None:
     async def scene() -> None:
         runtime = LocalRuntime(
-            LocalRuntimeConfig(
+            ClusterConfig(
                 broker_count=3, client_count=1, run_directory=tmp_path / "run", target="small"
             )
         )

@@ -12,7 +12,8 @@ import pytest
 from nemesis.errors import UsageError
 from nemesis.journal import read_journals
 from nemesis.runtimes.base import Address, RuntimeFailure
-from nemesis.runtimes.local import LocalRuntime, LocalRuntimeConfig
+from nemesis.runtimes.config import ClusterConfig
+from nemesis.runtimes.local import LocalRuntime
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace
 from reference.kafka_config import KafkaConfig
@@ -63,7 +64,7 @@ def test_an_unknown_mutant_is_told_by_the_broker_that_should_carry_it(
     monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path))
 
     async def scene() -> None:
-        config = LocalRuntimeConfig(
+        config = ClusterConfig(
             broker_count=1, client_count=1, run_directory=tmp_path / "run", mutant="no-such-bug"
         )
         with pytest.raises(RuntimeFailure, match=r"broker-1 exited .*no mutant 'no-such-bug'"):

@@ -16,7 +16,8 @@ import pytest
 from nemesis.errors import MissingRequirement, UsageError
 from nemesis.journal import read_journals
 from nemesis.runtimes.base import Link, RuntimeFailure
-from nemesis.runtimes.local import LocalRuntime, LocalRuntimeConfig
+from nemesis.runtimes.config import ClusterConfig
+from nemesis.runtimes.local import LocalRuntime
 from nemesis.runtimes.local.zookeeper_server import data_directory
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace
@@ -47,14 +48,14 @@ def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TARGETS, "small", SmallTarget())
 
 
-def config(tmp_path: Path, **changes: Any) -> LocalRuntimeConfig:
+def config(tmp_path: Path, **changes: Any) -> ClusterConfig:
     whole: dict[str, Any] = {
         "broker_count": 2,
         "client_count": 1,
         "run_directory": tmp_path / "run",
         "target": "small",
     }
-    return LocalRuntimeConfig(**{**whole, **changes})
+    return ClusterConfig(**{**whole, **changes})
 
 
 @asynccontextmanager

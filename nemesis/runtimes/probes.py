@@ -3,11 +3,14 @@
 A broker is asked for its API versions (version 0, which every Kafka broker answers, also before it knows anything
 else), a ZooKeeper server for ``srvr``. Both need the node's own work, so a paused node does not answer although
 its kernel accepts the connection.
+
+Who asks is the address that the probe binds, or the network namespace in which its socket was made.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 
 from nemesis.runtimes.base import Address
 
@@ -28,34 +31,53 @@ ZOOKEEPER_REQUEST = b"srvr"
 ZOOKEEPER_ANSWER = b"Zookeeper version"
 
 
-async def probe_broker(address: Address, *, source_host: str | None, timeout_s: float) -> bool:
-    """Whether the broker's answer to ApiVersions came in time."""
+async def probe_broker(
+    address: Address,
+    *,
+    timeout_s: float,
+    source_host: str | None = None,
+    caller: socket.socket | None = None,
+) -> bool:
+    """Whether the broker's answer to ApiVersions came in time.
+
+    ``source_host`` is bound, or ``caller``, a socket not yet connected, is used; it is closed in any case.
+    """
     frame = len(API_VERSIONS_REQUEST).to_bytes(4) + API_VERSIONS_REQUEST
-    answer = await _ask(address, frame, 8, source_host=source_host, timeout_s=timeout_s)
+    answer = await _ask(address, frame, 8, timeout_s, source_host, caller)
     return answer[4:] == CORRELATION_ID.to_bytes(4)
 
 
-async def probe_zookeeper(address: Address, *, source_host: str | None, timeout_s: float) -> bool:
-    """Whether a serving ZooKeeper's answer to ``srvr`` came in time."""
+async def probe_zookeeper(
+    address: Address,
+    *,
+    timeout_s: float,
+    source_host: str | None = None,
+    caller: socket.socket | None = None,
+) -> bool:
+    """Whether a serving ZooKeeper's answer to ``srvr`` came in time; the rest as for ``probe_broker``."""
     size = len(ZOOKEEPER_ANSWER)
-    answer = await _ask(
-        address, ZOOKEEPER_REQUEST, size, source_host=source_host, timeout_s=timeout_s
-    )
+    answer = await _ask(address, ZOOKEEPER_REQUEST, size, timeout_s, source_host, caller)
     return answer == ZOOKEEPER_ANSWER
 
 
 async def _ask(
-    address: Address, request: bytes, size: int, *, source_host: str | None, timeout_s: float
+    address: Address,
+    request: bytes,
+    size: int,
+    timeout_s: float,
+    source_host: str | None,
+    caller: socket.socket | None,
 ) -> bytes:
     """Return the first ``size`` bytes of the answer; nothing when they did not all come in time."""
+    called = caller or socket.socket()
     writer: asyncio.StreamWriter | None = None
     try:
+        called.setblocking(False)
+        if source_host is not None:
+            called.bind((source_host, 0))
         async with asyncio.timeout(timeout_s):
-            reader, writer = await asyncio.open_connection(
-                address.host,
-                address.port,
-                local_addr=(source_host, 0) if source_host is not None else None,
-            )
+            await asyncio.get_running_loop().sock_connect(called, (address.host, address.port))
+            reader, writer = await asyncio.open_connection(sock=called)
             writer.write(request)
             return await reader.readexactly(size)
     except (OSError, TimeoutError, asyncio.IncompleteReadError):
@@ -64,3 +86,5 @@ async def _ask(
         if writer is not None:
             # Not a polite close: what a cut link holds of this probe is of no use to anybody.
             writer.transport.abort()
+        else:
+            called.close()

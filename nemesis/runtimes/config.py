@@ -1,0 +1,35 @@
+"""What a cluster of real processes is made from, on this machine or in containers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nemesis.errors import UsageError
+from nemesis.targets import TARGETS
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClusterConfig:
+    """``broker_properties`` go to every broker, under Kafka's names. ``run_directory`` receives every file."""
+
+    broker_count: int
+    client_count: int
+    run_directory: Path
+    broker_properties: Mapping[str, object] = field(default_factory=dict)
+    zookeeper_tick_time_ms: int = 500
+    mutant: str | None = None
+    seed: int = 0
+    target: str = "reference"
+    tracing: bool = True
+    """Whether brokers record what they do; without it there is nothing to check, only to measure."""
+    start_timeout_s: float = 40.0
+    """For ZooKeeper, and again for the brokers, to answer."""
+
+    def __post_init__(self) -> None:
+        """Raises ``UsageError`` when there is no such target."""
+        if self.target not in TARGETS:
+            raise UsageError(
+                f"unknown target {self.target!r}: allowed are {', '.join(sorted(TARGETS))}"
+            )
