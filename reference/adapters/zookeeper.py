@@ -96,7 +96,8 @@ class KazooZooKeeperClient:
         """Connect; returns once the first session exists, however long that takes."""
         self._loop = asyncio.get_running_loop()
         self._connected = asyncio.Event()
-        handler = _LoopHandler(self._loop, self._source_host)
+        server_count = self._hosts.count(",") + 1
+        handler = _LoopHandler(self._loop, self._source_host, server_count)
         retry = KazooRetry(max_tries=-1, delay=0.05, backoff=1, max_delay=0.2)
         self._kazoo = KazooClient(
             hosts=self._hosts,
@@ -269,9 +270,12 @@ class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
 
     running = True
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, source_host: str | None) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, source_host: str | None, server_count: int
+    ) -> None:
         super().__init__()
         self._source_host = source_host
+        self._server_count = server_count
         self.completion_queue = self.callback_queue = _LoopQueue(loop)
 
     def start(self) -> None:
@@ -283,8 +287,13 @@ class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
     def create_connection(
         self, address: tuple[str, int], timeout: float | None = None, **_tls: object
     ) -> socket.socket:
+        """Connect within a share of the session time-out, as ZooKeeper's own client does.
+
+        kazoo would spend all of it on one server that cannot be reached, and the session would end meanwhile.
+        """
+        share = None if timeout is None else timeout / self._server_count
         source = None if self._source_host is None else (self._source_host, 0)
-        connection = socket.create_connection(address, timeout=timeout, source_address=source)
+        connection = socket.create_connection(address, timeout=share, source_address=source)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
