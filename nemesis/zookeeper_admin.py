@@ -49,12 +49,14 @@ class ZooKeeperAdmin(Protocol):
 class KazooAdmin:
     """``ZooKeeperAdmin`` on a real ensemble; an asynchronous context manager. Calls block in worker threads."""
 
-    def __init__(self, hosts: str) -> None:
-        """``hosts`` is a connect string, ``host:port,host:port``."""
+    def __init__(self, hosts: str, *, session_timeout_s: float = SESSION_TIMEOUT_S) -> None:
+        """``hosts`` is a connect string, ``host:port,host:port``. A member that falls silent is left after two thirds
+        of the session time-out.
+        """
         self._hosts = hosts
         self._client = KazooClient(
             hosts=hosts,
-            timeout=SESSION_TIMEOUT_S,
+            timeout=session_timeout_s,
             connection_retry=KazooRetry(max_tries=-1, delay=0.05, backoff=1, max_delay=0.2),
             command_retry=KazooRetry(max_tries=3, delay=0.05, backoff=1, max_delay=0.2),
         )

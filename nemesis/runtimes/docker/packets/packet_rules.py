@@ -151,14 +151,16 @@ class PacketRules:
 
     async def clear(self) -> None:
         """End every fault, take all rules out, and let the namespaces go; verified. Idempotent."""
-        for node in list(self._namespaces):
-            namespace = self._namespaces.pop(node)
-            try:
-                await self._guard(node, _clear(namespace))
-            finally:
-                namespace.close()
-        await self._handler.stop()
-        self._handled.clear()
+        try:
+            for node in list(self._namespaces):
+                namespace = self._namespaces.pop(node)
+                try:
+                    await self._guard(node, _clear(namespace))
+                finally:
+                    namespace.close()
+        finally:
+            await self._handler.stop()
+            self._handled.clear()
 
     async def _change(self, links: frozenset[Link], change: Callable[[], None]) -> None:
         """Change what is in force, and make the rules of every namespace that these links concern anew."""

@@ -1,0 +1,103 @@
+"""Bringing home what the containers of a run hold: traces, what was printed, ZooKeeper's transaction logs.
+
+Done before the containers are removed, by the run itself or by ``nemesis clean`` for a harness that was killed; so it
+knows a container by its labels alone. Whatever cannot be had is a sentence, not the end: the rest is still worth
+having.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import tarfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePath, PurePosixPath
+from typing import IO
+
+from docker.models.containers import Container
+
+from nemesis.runtimes.docker import labels
+from nemesis.runtimes.docker.compose_file import DATA_DIRECTORY, TRACE_FILE
+from nemesis.runtimes.docker.engine_calls import FAILURES, reason
+
+CHUNK_BYTES = 2**20
+TRANSACTION_LOGS = DATA_DIRECTORY / "version-2"
+"""Of a ZooKeeper member."""
+
+
+def bring_home(containers: Iterable[Container], run_directory: Path) -> list[str]:
+    """Copy everything of these containers into the run's directory; return what could not be had. Blocks."""
+    problems: list[str] = []
+    for container in containers:
+        node = container.labels.get(labels.NODE, "")
+        if not node:
+            continue
+        for what, save in (("log", _save_log), ("history", _save_history)):
+            try:
+                save(container, node, run_directory)
+            except (*FAILURES, tarfile.TarError) as error:
+                problems.append(f"the {what} of {container.name} was not copied: {reason(error)}")
+    return problems
+
+
+def _save_log(container: Container, node: str, run_directory: Path) -> None:
+    target = run_directory / "logs" / f"{node}.log"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as file:
+        for chunk in container.logs(stream=True, follow=False):
+            file.write(chunk)
+
+
+def _save_history(container: Container, node: str, run_directory: Path) -> None:
+    raw = run_directory / "raw"
+    if node.startswith("zookeeper-"):
+        target = raw / "zookeeper" / node / "version-2"
+        for name, content in files(container, TRANSACTION_LOGS):
+            if name.startswith("log."):
+                _write(content, target / name)
+    else:
+        for _, content in files(container, TRACE_FILE):
+            _write(content, raw / f"{node}.jsonl")
+
+
+def files(container: Container, path: PurePath) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield name and content of a container's file, or of each file of its directory, to be read before the next.
+
+    Raises the SDK's errors, TarError and OSError.
+    """
+    chunks, _ = container.get_archive(str(path), chunk_size=CHUNK_BYTES)
+    stream = io.BufferedReader(_Stream(iter(chunks)), CHUNK_BYTES)
+    with tarfile.open(fileobj=stream, mode="r|") as archive:
+        for member in archive:
+            content = archive.extractfile(member) if member.isfile() else None
+            if content is not None:
+                yield PurePosixPath(member.name).name, content
+
+
+def _write(content: IO[bytes], target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as file:
+        shutil.copyfileobj(content, file, CHUNK_BYTES)
+
+
+class _Stream(io.RawIOBase):
+    """Chunks as a file to read from."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        super().__init__()
+        self._chunks = chunks
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # the stubs know no name for buffers
+        while not self._rest:
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                return 0
+            self._rest = memoryview(chunk)
+        size = min(len(buffer), len(self._rest))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size

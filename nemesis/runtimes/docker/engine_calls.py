@@ -1,0 +1,46 @@
+"""Calls to the Docker engine from the event loop: each in a thread, none broken off, its errors in one sentence."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeVar
+
+import requests
+from docker.errors import APIError, DockerException
+
+from nemesis.runtimes.base import RuntimeFailure
+
+T = TypeVar("T")
+
+FAILURES = (DockerException, requests.exceptions.RequestException, OSError)
+
+
+async def ask(what: str, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """Return what the engine answers; raises ``RuntimeFailure`` that begins with "the Docker engine cannot ``what``".
+
+    Cancelled, it waits for the answer first: what a call makes must be there when it is looked for to be undone.
+    """
+    work = asyncio.ensure_future(asyncio.to_thread(call, *arguments, **options))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait([work])
+        raise
+    except FAILURES as error:
+        raise RuntimeFailure(f"the Docker engine cannot {what}: {reason(error)}") from error
+
+
+async def together(calls: Iterable[Awaitable[T]]) -> list[T]:
+    """Wait for all of them, whatever comes of one; then return their results or raise the first error."""
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in results if not isinstance(result, BaseException)]
+
+
+def reason(error: BaseException) -> str:
+    """Return the engine's own words in one line, without its stack of wrapped errors."""
+    text = error.explanation if isinstance(error, APIError) and error.explanation else str(error)
+    return " ".join(str(text).split()) or type(error).__name__

@@ -1,0 +1,101 @@
+"""What runs have left at the engine: found by their labels, removed, and nothing else.
+
+Containers go first, for a network and a volume that are in use stay. A container's main process dies with it, and
+with its network namespace every packet rule in it; a network takes its bridge and the clients' addresses along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from docker import DockerClient
+from docker.errors import APIError, NotFound
+from docker.models.containers import Container
+
+from nemesis.runtimes.docker import labels
+from nemesis.runtimes.docker.collect import bring_home
+from nemesis.runtimes.docker.engine_calls import FAILURES, reason
+
+IN_PROGRESS = "already in progress"
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What was removed, such as ``network nemesis-0a1b-network``, and what was not, with the reason."""
+
+    names: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+def orphaned_runs(client: DockerClient) -> list[str]:
+    """Return the ids of runs whose things are here and whose harness is known to be dead; raises the SDK's errors."""
+    everything: list[Any] = [
+        *client.containers.list(all=True, filters={"label": labels.RUN}),
+        *client.networks.list(filters={"label": labels.RUN}),
+        *client.volumes.list(filters={"label": labels.RUN}),
+    ]
+    found = map(labels_of, everything)
+    return sorted({marks[labels.RUN] for marks in found if labels.is_orphan(marks)})
+
+
+def containers(client: DockerClient, run_id: str) -> list[Container]:
+    """Return the containers of a run in any state; blocks. Raises the SDK's errors."""
+    return client.containers.list(all=True, filters=_of(run_id))
+
+
+def rescue(client: DockerClient, run_id: str) -> list[str]:
+    """End a dead harness's containers and bring home what they recorded, if its run's directory is still there.
+
+    Returns what could not be had; blocks. Raises the SDK's errors.
+    """
+    found = containers(client, run_id)
+    for container in found:
+        with suppress(*FAILURES):  # dead already
+            container.kill()
+    directories = {marks.get(labels.DIRECTORY, "") for marks in map(labels_of, found)} - {""}
+    return [
+        problem
+        for directory in map(Path, sorted(directories))
+        if directory.is_dir()
+        for problem in bring_home(found, directory)
+    ]
+
+
+def remove_run(client: DockerClient, run_id: str) -> Removed:
+    """Remove every container, network and volume of a run; blocks. Raises the SDK's errors when it cannot list them."""
+    names: list[str] = []
+    left: list[str] = []
+
+    def remove(kind: str, things: Iterable[Any], how: Callable[[Any], None]) -> None:
+        for thing in things:
+            try:
+                how(thing)
+            except NotFound:
+                continue
+            except FAILURES as error:
+                if isinstance(error, APIError) and IN_PROGRESS in reason(error):
+                    continue
+                left.append(f"{kind} {thing.name}: {reason(error)}")
+                continue
+            names.append(f"{kind} {thing.name}")
+
+    only = _of(run_id)
+    remove("container", containers(client, run_id), lambda c: c.remove(force=True, v=True))
+    remove("network", client.networks.list(filters=only), lambda network: network.remove())
+    remove("volume", client.volumes.list(filters=only), lambda volume: volume.remove())
+    return Removed(tuple(names), tuple(left))
+
+
+def labels_of(thing: Any) -> dict[str, str]:
+    """Return the labels of a container, a network or a volume."""
+    attributes: dict[str, Any] = thing.attrs or {}
+    found = (attributes.get("Config") or attributes).get("Labels")
+    return dict(found or {})
+
+
+def _of(run_id: str) -> dict[str, str | list[str] | bool]:
+    return {"label": f"{labels.RUN}={run_id}"}

@@ -1,0 +1,30 @@
+"""What this machine lets the runtime do, asked once for each process of the harness."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cache
+
+from nemesis.errors import MissingRequirement
+from nemesis.runtimes.docker.engine import require_docker
+from nemesis.runtimes.docker.packets import kernel
+from nemesis.runtimes.docker.packets.kernel import Feature
+from nemesis.runtimes.docker.packets.namespace import NamespaceError
+
+
+@cache
+def packet_features() -> frozenset[Feature]:
+    """Return what the kernel can do to packets; blocks, outside of an event loop.
+
+    Raises ``MissingRequirement`` when there is no engine, or not even a packet can be dropped.
+    """
+    require_docker()
+    try:
+        found = asyncio.run(kernel.features())
+    except NamespaceError as error:
+        raise MissingRequirement(f"the runtime docker cannot work here: {error}") from None
+    if Feature.DROP not in found:
+        raise MissingRequirement(
+            "the runtime docker cannot drop packets here: `iptables` does not work in a network namespace"
+        )
+    return found

@@ -1,0 +1,53 @@
+"""Whether this machine can run containers, and what is at its engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+from docker import DockerClient
+
+from nemesis.errors import MissingRequirement
+from nemesis.runtimes.docker import labels
+from nemesis.runtimes.docker.engine import connect, require_docker
+from nemesis.runtimes.docker.image import ensure_image
+
+
+def why_not() -> str:
+    """Return why there can be no containers here; empty when there can."""
+    try:
+        require_docker()
+    except MissingRequirement as error:
+        return str(error)
+    return ""
+
+
+needs_docker = pytest.mark.skipif(bool(reason := why_not()), reason=reason or "there is Docker")
+
+
+@contextmanager
+def engine() -> Iterator[DockerClient]:
+    """A client of the engine."""
+    with closing(connect()) as client:
+        yield client
+
+
+def build_image() -> None:
+    """Have the image built, so that no test measures it."""
+    with engine() as client:
+        ensure_image(client, progress=print)
+
+
+def things(run_id: str | None = None) -> list[str]:
+    """Return all containers, networks and volumes of a run, or of all runs."""
+    label = labels.RUN if run_id is None else f"{labels.RUN}={run_id}"
+    with engine() as client:
+        containers = client.containers.list(all=True, filters={"label": label})
+        networks = client.networks.list(filters={"label": label})
+        volumes = client.volumes.list(filters={"label": label})
+        return sorted(
+            [f"container {container.name}" for container in containers]
+            + [f"network {network.name}" for network in networks]
+            + [f"volume {volume.name}" for volume in volumes]
+        )

@@ -1,0 +1,315 @@
+"""The reference in containers: every capability, seen from outside in ZooKeeper, over the wire and at the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from ipaddress import IPv4Network
+from pathlib import Path
+
+import pytest
+import yaml
+
+from history.zookeeper_log import committed, read_log
+from nemesis.errors import MissingRequirement
+from nemesis.journal import read_journals
+from nemesis.runtimes.base import FETCH_API_KEY, Link, RuntimeFailure, ZooKeeperMember
+from nemesis.runtimes.config import ClusterConfig
+from nemesis.runtimes.docker import addresses
+from nemesis.runtimes.docker.machine import packet_features
+from nemesis.runtimes.docker.runtime import DockerRuntime
+from tests.e2e.docker_machine import build_image, engine, needs_docker, things
+from tests.e2e.onlooker import Watcher, create_topic, produce
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), needs_docker]
+
+START_LIMIT_S = 20.0
+STOP_LIMIT_S = 10.0
+PROBE_TIMEOUT_S = 5.0
+SILENCE_S = 0.5
+PROPERTIES = {
+    "zookeeper.session.timeout.ms": 2_000,
+    "replica.lag.time.max.ms": 1_500,
+    "replica.fetch.wait.max.ms": 200,
+    "replica.fetch.backoff.ms": 200,
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _machine() -> None:
+    """Neither the image's build nor the kernel's examination is the cluster's start."""
+    build_image()
+    packet_features()
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path))
+
+
+def runtime_in(run_directory: Path, *, brokers: int = 3) -> DockerRuntime:
+    run_directory.mkdir(parents=True, exist_ok=True)
+    config = ClusterConfig(
+        broker_count=brokers,
+        client_count=2,
+        run_directory=run_directory,
+        broker_properties=PROPERTIES,
+    )
+    return DockerRuntime(config, packet_features())
+
+
+@asynccontextmanager
+async def running(run_directory: Path) -> AsyncIterator[tuple[DockerRuntime, Watcher]]:
+    runtime = runtime_in(run_directory)
+    await runtime.start()
+    try:
+        watcher = await asyncio.to_thread(Watcher, runtime.zookeeper_connect())
+        try:
+            await watcher.until(lambda: watcher.registered() == {1, 2, 3})
+            await watcher.until(lambda: watcher.controller() is not None)
+            yield runtime, watcher
+        finally:
+            await asyncio.to_thread(watcher.close)
+    finally:
+        await runtime.stop()
+        await runtime.collect()
+
+
+def test_every_fault_has_its_effect_and_heals(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+
+    async def scene() -> None:
+        async with running(run) as (runtime, watcher):
+            await addresses_of_their_own(runtime)
+            await cut_from_zookeeper(runtime, watcher)
+            await kill_and_restart_the_controller(runtime, watcher)
+            await a_cut_outlives_a_restart(runtime)
+            await pause_and_resume(runtime, watcher)
+            await end_a_session(runtime, watcher)
+            await stall_a_follower(runtime, watcher)
+
+    asyncio.run(scene())
+    assert read_journals() == []
+    raw = run / "raw"
+    assert {path.name for path in raw.glob("*.jsonl")} == {f"broker-{n}.jsonl" for n in (1, 2, 3)}
+    members = [read_log(raw / "zookeeper" / f"zookeeper-{n}" / "version-2") for n in (1, 2, 3)]
+    assert [member.problems for member in members] == [[], [], []]
+    assert len(committed([member.transactions for member in members])) > 20
+    nodes = [f"{role}-{number}" for role in ("broker", "zookeeper") for number in (1, 2, 3)]
+    assert {node for node in nodes if (run / "logs" / f"{node}.log").stat().st_size} == set(nodes)
+    assert set(yaml.safe_load((run / "compose.yaml").read_text())["services"]) == set(nodes)
+
+
+async def addresses_of_their_own(runtime: DockerRuntime) -> None:
+    for source in ("client-1", "client-2", "broker-2", "zookeeper-3"):
+        assert await runtime.probe(source, "broker-1", timeout_s=PROBE_TIMEOUT_S)
+        assert await runtime.probe(source, "zookeeper-1", timeout_s=PROBE_TIMEOUT_S)
+    with pytest.raises(RuntimeFailure, match="there is no node 'broker-4'"):
+        await runtime.kill("broker-4")
+
+
+async def cut_from_zookeeper(runtime: DockerRuntime, watcher: Watcher) -> None:
+    """Its session expires, though it lives and its peers still reach it; it comes back by itself."""
+    links = frozenset(
+        Link(*pair)
+        for member in runtime.zookeepers
+        for pair in (("broker-1", member), (member, "broker-1"))
+    )
+    await runtime.cut(links)
+    assert not await runtime.probe("broker-1", "zookeeper-1", timeout_s=SILENCE_S)
+    assert await runtime.probe("broker-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+    await watcher.until(lambda: watcher.registered() == {2, 3})
+    assert runtime.is_alive("broker-1")
+    assert sum(c.held_bytes for c in (await runtime.counters(links)).values()) > 0
+    await runtime.restore(links)
+    await watcher.until(lambda: watcher.registered() == {1, 2, 3})
+
+
+async def kill_and_restart_the_controller(runtime: DockerRuntime, watcher: Watcher) -> None:
+    await watcher.until(lambda: watcher.controller() is not None)
+    old = await asyncio.to_thread(watcher.controller)
+    node = f"broker-{old}"
+    killed = await runtime.kill(node)
+    assert killed["dead"]
+    assert killed["container"].endswith(f"-{node}")
+    assert not runtime.is_alive(node)
+    assert not await runtime.probe(node, "zookeeper-1", timeout_s=SILENCE_S)
+    await watcher.until(lambda: watcher.controller() not in (None, old))
+    started = await runtime.restart(node)
+    assert started["answered"]
+    assert started["pid"] != killed["pid"]
+    await watcher.until(lambda: watcher.registered() == {1, 2, 3})
+
+
+async def a_cut_outlives_a_restart(runtime: DockerRuntime) -> None:
+    link = frozenset({Link("client-1", "broker-1"), Link("broker-2", "broker-1")})
+    await runtime.cut(link)
+    await runtime.kill("broker-1")
+    assert (await runtime.restart("broker-1"))["answered"]
+    assert not await runtime.probe("client-1", "broker-1", timeout_s=SILENCE_S)
+    assert not await runtime.probe("broker-2", "broker-1", timeout_s=SILENCE_S)
+    assert await runtime.probe("client-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+    await runtime.restore(link)
+    assert await runtime.probe("client-1", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+
+
+async def pause_and_resume(runtime: DockerRuntime, watcher: Watcher) -> None:
+    assert (await runtime.pause("broker-2"))["paused"]
+    assert runtime.is_alive("broker-2")
+    assert not await runtime.probe("client-1", "broker-2", timeout_s=SILENCE_S)
+    await watcher.until(lambda: watcher.registered() == {1, 3})
+    assert not (await runtime.resume("broker-2"))["paused"]
+    await watcher.until(lambda: watcher.registered() == {1, 2, 3})
+    assert await runtime.probe("client-1", "broker-2", timeout_s=PROBE_TIMEOUT_S)
+
+
+async def end_a_session(runtime: DockerRuntime, watcher: Watcher) -> None:
+    async with runtime.zookeeper_admin() as zookeeper:
+        found = await zookeeper.exists("/brokers/ids/3")
+        assert found is not None
+        assert await zookeeper.end_session(found.ephemeral_owner)
+        again = await zookeeper.exists("/brokers/ids/3")
+        assert again is None or again.ephemeral_owner != found.ephemeral_owner
+    await watcher.until(lambda: watcher.registered() == {1, 2, 3})
+
+
+async def stall_a_follower(runtime: DockerRuntime, watcher: Watcher) -> None:
+    """Only its fetches are dropped: it leaves the ISR once it lacks a record, yet answers and stays registered."""
+    bootstrap = ",".join(map(str, runtime.bootstrap()))
+    await asyncio.to_thread(create_topic, bootstrap, "stalled")
+    await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})
+    leader = await asyncio.to_thread(watcher.leader, "stalled")
+    follower = next(broker for broker in (1, 2, 3) if broker != leader)
+    link = Link(f"broker-{follower}", f"broker-{leader}", FETCH_API_KEY)
+    await runtime.cut(frozenset({link}))
+    await asyncio.to_thread(produce, bootstrap, "stalled")
+    await watcher.until(lambda: follower not in watcher.isr("stalled"))
+    assert (await runtime.counters(frozenset({link})))[link].held_bytes > 0
+    assert await asyncio.to_thread(watcher.registered) == {1, 2, 3}
+    assert await runtime.probe(link.source, link.target, timeout_s=PROBE_TIMEOUT_S)
+    await runtime.restore(frozenset({link}))
+    await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})
+
+
+def test_members_of_the_ensemble_one_by_one(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with running(tmp_path / "run") as (runtime, watcher):
+            members = await runtime.zookeeper_members()
+            assert sorted(members) == runtime.zookeepers
+            assert sorted(m.mode for m in members.values()) == ["follower", "follower", "leader"]
+            (epoch,) = {member.epoch for member in members.values()}
+            async with runtime.zookeeper_admin() as zookeeper:
+                owners = {
+                    found.ephemeral_owner
+                    for broker in (1, 2, 3)
+                    if (found := await zookeeper.exists(f"/brokers/ids/{broker}")) is not None
+                }
+                assert len(owners) == 3
+                served = {
+                    session
+                    for member in (await runtime.zookeeper_members()).values()
+                    for session in member.sessions
+                }
+                assert owners < served
+
+                leader = next(node for node in members if members[node].mode == "leader")
+                await runtime.kill(leader)
+                now = await until_led(runtime, without=leader)
+                assert {member.epoch for member in now.values()} == {epoch + 1}
+                await watcher.until(lambda: watcher.registered() == {1, 2, 3})
+                assert (await runtime.restart(leader))["answered"]
+
+                follower = next(node for node in now if now[node].mode == "follower")
+                await runtime.pause(follower)
+                assert follower not in await runtime.zookeeper_members()
+                assert await zookeeper.children("/brokers/ids") is not None
+                await runtime.resume(follower)
+                await until_led(runtime, without=None)
+
+    asyncio.run(scene())
+
+
+async def until_led(
+    runtime: DockerRuntime, *, without: str | None
+) -> Mapping[str, ZooKeeperMember]:
+    """Wait until all members but one serve clients, one of them as leader."""
+    wanted = set(runtime.zookeepers) - {without}
+    async with asyncio.timeout(30.0):
+        while True:
+            members = await runtime.zookeeper_members()
+            if set(members) == wanted and "leader" in {m.mode for m in members.values()}:
+                return members
+            await asyncio.sleep(0.1)
+
+
+def test_a_cluster_comes_and_goes_in_time_and_leaves_nothing(tmp_path: Path) -> None:
+    async def scene() -> tuple[float, float]:
+        before = things()
+        runtime = runtime_in(tmp_path / "run")
+        begin = time.monotonic()
+        await runtime.start()
+        up_s = time.monotonic() - begin
+        [(_, entry)] = read_journals()
+        assert entry is not None
+        (run_id,) = entry.engine_runs
+        assert things(run_id) == sorted(
+            [f"network nemesis-{run_id}-network"]
+            + [
+                f"{kind} nemesis-{run_id}-{node}"
+                for kind in ("container", "volume")
+                for node in (*runtime.brokers, *runtime.zookeepers)
+            ]
+        )
+        await runtime.pause("broker-2")
+        begin = time.monotonic()
+        await runtime.stop()
+        down_s = time.monotonic() - begin
+        assert things() == before
+        await runtime.stop()
+        return up_s, down_s
+
+    up_s, down_s = asyncio.run(scene())
+    assert read_journals() == []
+    assert up_s < START_LIMIT_S
+    assert down_s < STOP_LIMIT_S
+
+
+def test_two_clusters_do_not_meet(tmp_path: Path) -> None:
+    async def scene() -> None:
+        first, second = (runtime_in(tmp_path / name, brokers=1) for name in ("one", "two"))
+        await asyncio.gather(first.start(), second.start())
+        try:
+            assert first.address("broker-1") != second.address("broker-1")
+            everything = frozenset({Link("client-1", "broker-1"), Link("broker-1", "client-1")})
+            await first.cut(everything)
+            assert not await first.probe("client-1", "broker-1", timeout_s=SILENCE_S)
+            assert await second.probe("client-1", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+            await first.stop()
+            assert second.is_alive("broker-1")
+            assert await second.probe("client-1", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+        finally:
+            await asyncio.gather(first.stop(), second.stop())
+
+    asyncio.run(scene())
+
+
+def test_without_a_free_subnet_nothing_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = things()
+    with engine() as client:
+        taken = client.networks.create("nemesis-test-taken", labels={"nemesis.test": "taken"})
+        try:
+            taken.reload()
+            (pool,) = taken.attrs["IPAM"]["Config"]
+            monkeypatch.setattr(addresses, "TEST_NETWORKS", IPv4Network(pool["Subnet"]))
+            monkeypatch.setattr(addresses, "routes", list)
+            runtime = runtime_in(tmp_path / "run")
+            with pytest.raises(MissingRequirement, match=r"every subnet of .* is taken"):
+                asyncio.run(runtime.start())
+        finally:
+            taken.remove()
+    assert things() == before
+    assert read_journals() == []
