@@ -1,8 +1,10 @@
 """``nemesis clean``: end what dead harnesses left behind, and nothing else.
 
-For each journal whose harness no longer exists: its processes get SIGKILL (a paused one dies of it too) and
-are seen to be gone, its leases are removed, then the journal. The journal of a live harness is left alone.
-Idempotent: it can be interrupted and run again. Limits: processes of another user are not seen.
+For each journal whose harness no longer exists: its processes get SIGKILL (a paused one dies of it too) and are seen
+to be gone, its leases are removed, what its containers recorded is brought home, its containers, networks and volumes
+are removed, then the journal. Things at the Docker engine tell by their labels whose they are, so they are found
+without a journal, too. What belongs to a live harness is left alone. Idempotent: it can be interrupted and run again.
+Limits: processes of another user are not seen.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from nemesis.engine_cleaning import EngineCleaning, engine_cleaning
 from nemesis.journal import MARKER, JournalEntry, read_journals
 
 GONE_TIMEOUT_S = 10.0
@@ -21,11 +24,16 @@ GONE_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class CleanReport:
-    """What was done. ``processes`` are ``name (pid N)``; ``survivors`` did not die and keep their journal."""
+    """What was done. ``processes`` are ``name (pid N)``; ``engine`` are containers, networks and volumes.
+
+    ``survivors`` could not be ended or removed, and keep their journal; ``lost`` is what could not be brought home.
+    """
 
     runs: tuple[str, ...]
     processes: tuple[str, ...]
     leases: tuple[str, ...]
+    engine: tuple[str, ...]
+    lost: tuple[str, ...]
     survivors: tuple[str, ...]
     live_runs: int
 
@@ -37,6 +45,11 @@ class CleanReport:
 
 def clean(directory: Path | None = None) -> CleanReport:
     """Undo every run whose harness is dead; ``directory`` is the runtime directory (the user's by default)."""
+    with engine_cleaning() as engine:
+        return _clean(directory, engine)
+
+
+def _clean(directory: Path | None, engine: EngineCleaning) -> CleanReport:
     runs: list[str] = []
     processes: list[str] = []
     leases: list[str] = []
@@ -52,18 +65,22 @@ def clean(directory: Path | None = None) -> CleanReport:
         processes += [label for pid, label in labels.items() if pid not in left]
         survivors += [label for pid, label in labels.items() if pid in left]
         runs.append(entry.run_directory if entry else str(path))
-        if left:
+        is_removed = engine.remove(entry.engine_runs if entry else ())
+        if left or not is_removed:
             continue
         for lease in map(Path, entry.leases if entry else ()):
             if lease.exists():
                 leases.append(str(lease))
                 lease.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
+    runs += engine.remove_orphans()
     return CleanReport(
         runs=tuple(runs),
         processes=tuple(processes),
         leases=tuple(leases),
-        survivors=tuple(survivors),
+        engine=tuple(engine.removed),
+        lost=tuple(engine.lost),
+        survivors=(*survivors, *engine.left),
         live_runs=live_runs,
     )
 

@@ -17,7 +17,6 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-import nemesis.clean
 import reports
 from checkers import CHECKERS
 from checkers.model import Outcome
@@ -48,7 +47,7 @@ from nemesis.interrupts import Interrupted
 from nemesis.launch import launch
 from nemesis.mutants import MUTANTS
 from nemesis.paths import short
-from nemesis.preflight import RunOptions, engine_of, place, prepare, spark_master_of
+from nemesis.preflight import RunOptions, engine_of, make_ready, place, prepare, spark_master_of
 from nemesis.runtimes.base import FaultUnsupported, RuntimeFailure
 from nemesis.targets import TARGETS
 from workloads import WORKLOADS
@@ -110,6 +109,7 @@ def run(
             spark_master=spark_master,
         )
     )
+    make_ready(order, note)
     directory = place(order, ["nemesis", *sys.argv[1:]])
     note(f"run {short(directory.path)}: seed {order.seed}, {len(order.plan)} faults planned")
     launch(order, directory, err)
@@ -199,14 +199,18 @@ def examine(store: Store = Path("store"), as_json: Json = False) -> None:
 
 @app.command("clean")
 def clean_up(as_json: Json = False) -> None:
-    """End the processes and return the addresses of runs whose harness is dead."""
-    done = nemesis.clean.clean()
+    """End the processes and containers, and return the addresses, of runs whose harness is dead."""
+    from nemesis.clean import clean
+
+    done = clean()
     if as_json:
         say_json(
             {
                 "runs": done.runs,
                 "processes": done.processes,
                 "leases": done.leases,
+                "engine": done.engine,
+                "lost": done.lost,
                 "survivors": done.survivors,
                 "live_runs": done.live_runs,
             }
@@ -214,11 +218,16 @@ def clean_up(as_json: Json = False) -> None:
     else:
         for ended in done.processes:
             out.print(f"ended {ended}")
+        for name in done.engine:
+            out.print(f"removed {name}")
+        for problem in done.lost:
+            out.print(f"lost: {problem}")
         for survivor in done.survivors:
             out.print(f"could not end {survivor}")
         out.print(
             f"{len(done.runs)} dead runs undone: {len(done.processes)} processes ended, "
-            f"{len(done.leases)} leases returned; {done.live_runs} live runs left alone"
+            f"{len(done.leases)} leases returned, {len(done.engine)} things at the Docker engine removed; "
+            f"{done.live_runs} live runs left alone"
         )
     if not done.is_clean:
         raise typer.Exit(EXIT_CRASH)

@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 
 import psutil
 
@@ -18,6 +20,7 @@ from nemesis.errors import MissingRequirement
 from nemesis.journal import read_journals, runtime_directory
 from nemesis.runtimes.local import java
 from nemesis.runtimes.local.addresses import BUSY_LIMIT, AddressPlan, first_busy
+from nemesis.scenario import DOCKER, LOCAL, SIMULATION
 
 MINIMUM_PYTHON = (3, 11)
 MINIMUM_MEMORY_BYTES = 2 * 2**30
@@ -28,7 +31,10 @@ MINIMUM_DISK_BYTES = 2**30
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One question to the machine. ``cure`` is empty when all is well; only required ones stop a run."""
+    """One question to the machine. ``cure`` is empty when all is well.
+
+    What is not required is needed by the runtime ``docker`` only, or is no more than worth knowing.
+    """
 
     name: str
     ok: bool
@@ -37,30 +43,63 @@ class Check:
     is_required: bool = True
 
 
+NEEDED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        LOCAL: (
+            "python",
+            "java",
+            "zookeeper",
+            "runtime directory",
+            "loopback",
+            "ports",
+            "memory",
+            "store",
+            "disk",
+        ),
+        DOCKER: (
+            "python",
+            "java",
+            "zookeeper",
+            "runtime directory",
+            "memory",
+            "store",
+            "disk",
+            "docker",
+        ),
+        SIMULATION: ("python", "store"),
+    }
+)
+"""What each runtime cannot do without. Of Java, containers have their own; the checkers' Spark needs this machine's."""
+
+
 def examine(store: Path) -> list[Check]:
     """Return every check, in a fixed order; ``store`` is where runs are to be written. Nothing is left behind."""
-    return [
-        _python(),
-        _asked("java", _java),
-        _asked("zookeeper", _zookeeper_jars),
-        _asked("runtime directory", lambda: str(runtime_directory())),
-        _asked("loopback", _loopback),
-        _asked("ports", _ports),
-        _memory(),
-        _asked("store", lambda: _store(store)),
-        _disk(store),
-        _leftovers(),
-    ]
+    return [question() for question in _questions(store).values()]
 
 
-def require(store: Path, *, is_simulated: bool = False) -> None:
-    """Raise ``MissingRequirement`` with the first required thing that is missing; a simulation needs no Java and no
-    addresses.
-    """
-    checks = [_python(), _asked("store", lambda: _store(store))] if is_simulated else examine(store)
-    for check in checks:
-        if check.is_required and not check.ok:
+def require(store: Path, runtime: str = LOCAL) -> None:
+    """Raise ``MissingRequirement`` with the first thing that is missing and that this runtime needs."""
+    questions = _questions(store)
+    for name in NEEDED[runtime]:
+        check = questions[name]()
+        if not check.ok:
             raise MissingRequirement(check.cure or check.detail)
+
+
+def _questions(store: Path) -> dict[str, Callable[[], Check]]:
+    return {
+        "python": _python,
+        "java": lambda: _asked("java", _java),
+        "zookeeper": lambda: _asked("zookeeper", _zookeeper_jars),
+        "runtime directory": lambda: _asked("runtime directory", lambda: str(runtime_directory())),
+        "loopback": lambda: _asked("loopback", _loopback),
+        "ports": lambda: _asked("ports", _ports),
+        "memory": _memory,
+        "store": lambda: _asked("store", lambda: _store(store)),
+        "disk": lambda: _disk(store),
+        "docker": lambda: replace(_asked("docker", _docker), is_required=False),
+        "leftovers": _leftovers,
+    }
 
 
 def _asked(name: str, question: Callable[[], str]) -> Check:
@@ -86,6 +125,12 @@ def _java() -> str:
 def _zookeeper_jars() -> str:
     jars = java.zookeeper_classpath()
     return next(jar.name for jar in jars if jar.name.startswith("zookeeper-3"))
+
+
+def _docker() -> str:
+    from nemesis.runtimes.docker.engine import require_docker
+
+    return require_docker()
 
 
 def _loopback() -> str:

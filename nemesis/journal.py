@@ -1,8 +1,9 @@
 """The undo journal: what a run started on this machine, on disk before it can be forgotten.
 
-Each run that starts processes owns one JSON file in a private directory of the user. It names the harness, the
-processes and the address lease. The file goes when the run has undone everything itself; when the harness
-was killed the file stays, and ``nemesis clean`` undoes what it lists.
+Each run that starts processes or containers owns one JSON file in a private directory of the user. It names the
+harness, the processes, the address lease, and the runs whose containers, networks and volumes are at the Docker
+engine, where everything carries its run's id as a label. The file goes when the run has undone everything itself;
+when the harness was killed the file stays, and ``nemesis clean`` undoes what it lists.
 
 A pid alone identifies nothing, because the kernel uses pids again. A harness is (pid, start time). A process
 of a run is (pid, start time) *and* the journal's name in its environment (``NEMESIS_JOURNAL``). The
@@ -53,13 +54,14 @@ class ProcessRecord(msgspec.Struct, frozen=True):
 
 
 class JournalEntry(msgspec.Struct, frozen=True):
-    """The content of one journal. ``leases`` are paths of lease files."""
+    """The content of one journal. ``leases`` are paths of lease files, ``engine_runs`` ids of runs at the engine."""
 
     name: str
     harness: ProcessRecord
     run_directory: str
     processes: tuple[ProcessRecord, ...] = ()
     leases: tuple[str, ...] = ()
+    engine_runs: tuple[str, ...] = ()
 
 
 class Journal:
@@ -107,23 +109,16 @@ class Journal:
         """Forget a lease that was given back, or that somebody else has."""
         self._change(leases=tuple(lease for lease in self._entry.leases if lease != str(path)))
 
+    def add_engine_run(self, run_id: str) -> None:
+        """Record that things with this run's label are about to be made at the Docker engine."""
+        self._change(engine_runs=(*self._entry.engine_runs, run_id))
+
     def close(self) -> None:
         """Everything is undone: remove the journal. Idempotent."""
         self.path.unlink(missing_ok=True)
 
-    def _change(
-        self,
-        *,
-        processes: tuple[ProcessRecord, ...] | None = None,
-        leases: tuple[str, ...] | None = None,
-    ) -> None:
-        self._entry = JournalEntry(
-            name=self._entry.name,
-            harness=self._entry.harness,
-            run_directory=self._entry.run_directory,
-            processes=self._entry.processes if processes is None else processes,
-            leases=self._entry.leases if leases is None else leases,
-        )
+    def _change(self, **changes: tuple[ProcessRecord, ...] | tuple[str, ...]) -> None:
+        self._entry = msgspec.structs.replace(self._entry, **changes)
         self._write()
 
     def _write(self) -> None:

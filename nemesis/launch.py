@@ -54,7 +54,7 @@ def launch(order: Order, directory: RunDirectory, console: Console) -> None:
                 order.scenario,
                 seed=order.seed,
                 plan=order.plan,
-                runtime=order.local_runtime(directory.path),
+                runtime=order.runtime(directory.path),
                 show=progress.show,
                 on_faults_over=lambda: _begin_checking(order),
             )

@@ -17,7 +17,7 @@ from history.run_directory import RunDirectory, RunInfo
 from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
 from nemesis.paths import short
-from nemesis.scenario import SIMULATION, Scenario
+from nemesis.scenario import Scenario
 from nemesis.versions import versions
 
 
@@ -66,7 +66,7 @@ def place(
         command_line=list(command_line),
         plan=plans.encode(order.plan),
         checkers=list(order.checkers or ()),
-        versions=versions(is_simulated=scenario.runtime == SIMULATION),
+        versions=versions(scenario.runtime),
         config=msgspec.to_builtins(scenario),
         simulation=simulation,
     )

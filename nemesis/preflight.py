@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -27,10 +28,11 @@ from nemesis.faults.plan import Plan
 from nemesis.judge import ENGINES, checker_names
 from nemesis.mutants import MUTANTS
 from nemesis.paths import short
-from nemesis.runtimes.base import Capability, FaultUnsupported
-from nemesis.runtimes.local.runtime import LocalRuntime, LocalRuntimeConfig
+from nemesis.runtimes.base import Capability, FaultUnsupported, Runtime
+from nemesis.runtimes.config import ClusterConfig
+from nemesis.runtimes.local.runtime import LocalRuntime
 from nemesis.runtimes.simulation.runtime import SimulationRuntime
-from nemesis.scenario import SIMULATION, Scenario
+from nemesis.scenario import DOCKER, SIMULATION, Scenario
 from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.run import runtime_config
 from nemesis.simulation.stored import info_of
@@ -98,22 +100,26 @@ class Order:
         if self.is_simulated:
             runtime_config(self.simulation())
             return SimulationRuntime.capabilities
-        return self.local_runtime(self.store).capabilities
+        return self.runtime(self.store).capabilities
 
-    def local_runtime(self, run_directory: Path) -> LocalRuntime:
+    def runtime(self, run_directory: Path) -> Runtime:
         """Return the runtime of real processes, not started; raises ``UsageError`` when a broker property is wrong."""
-        return LocalRuntime(
-            LocalRuntimeConfig(
-                broker_count=self.scenario.brokers,
-                client_count=self.scenario.clients,
-                run_directory=run_directory,
-                broker_properties=self.scenario.broker_properties,
-                zookeeper_tick_time_ms=self.scenario.zookeeper.tick_time_ms,
-                mutant=self.mutant,
-                seed=self.seed,
-                target=self.scenario.target,
-            )
+        config = ClusterConfig(
+            broker_count=self.scenario.brokers,
+            client_count=self.scenario.clients,
+            run_directory=run_directory,
+            broker_properties=self.scenario.broker_properties,
+            zookeeper_tick_time_ms=self.scenario.zookeeper.tick_time_ms,
+            mutant=self.mutant,
+            seed=self.seed,
+            target=self.scenario.target,
         )
+        if self.scenario.runtime == DOCKER:
+            from nemesis.runtimes.docker.machine import packet_features
+            from nemesis.runtimes.docker.runtime import DockerRuntime
+
+            return DockerRuntime(config, packet_features())
+        return LocalRuntime(config)
 
     def replay(self, run: RunDirectory) -> str:
         """Return the command that repeats this run: a simulated one exactly, a real one with the same plan."""
@@ -182,8 +188,21 @@ def prepare(options: RunOptions) -> Order:
     _check_workload(chosen)
     _require_support(order, kinds=chosen.faults.kinds if options.plan is None else ())
     _check_store(options.store)
-    doctor.require(options.store, is_simulated=order.is_simulated)
+    doctor.require(options.store, chosen.runtime)
     return order
+
+
+def make_ready(order: Order, say: Callable[[str], None]) -> None:
+    """Make what the runtime needs and the machine can keep: the image of the containers, built when it is not there.
+
+    Raises ``MissingRequirement``. ``say`` is told what takes long.
+    """
+    if order.scenario.runtime == DOCKER:
+        from nemesis.runtimes.docker.engine import connect
+        from nemesis.runtimes.docker.image import ensure_image
+
+        with closing(connect()) as client:
+            ensure_image(client, progress=say)
 
 
 def _require_support(order: Order, *, kinds: Sequence[str]) -> None:

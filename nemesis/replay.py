@@ -26,6 +26,7 @@ from history.run_directory import RunDirectory
 from history.znodes import PROCESS as ZOOKEEPER
 from nemesis.errors import UsageError
 from nemesis.faults import plan as plans
+from nemesis.scenario import SIMULATION
 from nemesis.simulation.run import simulate
 from nemesis.simulation.stored import order_of
 from nemesis.simulation.trace_hash import first_difference
@@ -77,7 +78,7 @@ def replay(run: RunDirectory) -> Replayed:
         compared=compared,
         difference=difference,
         verdict=simulated.outcome.verdict,
-        changed_versions=_changed(run.read_info().versions, versions(is_simulated=True)),
+        changed_versions=_changed(run.read_info().versions, versions(SIMULATION)),
     )
 
 

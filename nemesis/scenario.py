@@ -23,8 +23,12 @@ from nemesis.faults.plan import PlanSettings
 from nemesis.targets import TARGETS
 from workloads import WORKLOADS
 
-RUNTIMES = ("local", "simulation")
+LOCAL = "local"
+DOCKER = "docker"
 SIMULATION = "simulation"
+RUNTIMES = (LOCAL, DOCKER, SIMULATION)
+ENSEMBLE = 3
+"""Members of ZooKeeper in containers, as the compose file has them."""
 MIN_TIME_LIMIT_S = 15.0
 MAX_TIME_LIMIT_S = 86_400.0
 MAX_BROKERS = 15
@@ -90,7 +94,7 @@ class Scenario(_Strict, frozen=True, kw_only=True):
     name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
     summary: str = ""
     target: str = "reference"
-    runtime: str = "local"
+    runtime: str = LOCAL
     brokers: Brokers = 3
     clients: Annotated[int, Meta(ge=1, le=100)] = 4
     """Client nodes: source addresses that the workload's processes share."""
@@ -106,7 +110,8 @@ class Scenario(_Strict, frozen=True, kw_only=True):
     @property
     def zookeepers(self) -> int:
         """How many ZooKeeper servers the runtime starts."""
-        return self.simulation.zookeepers if self.runtime == SIMULATION else 1
+        counts = {LOCAL: 1, DOCKER: ENSEMBLE, SIMULATION: self.simulation.zookeepers}
+        return counts[self.runtime]
 
     @property
     def broker_properties(self) -> dict[str, str | int | bool | list[str]]:

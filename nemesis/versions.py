@@ -7,19 +7,24 @@ from importlib import metadata
 from typing import Final
 
 from nemesis.runtimes.local import java
+from nemesis.scenario import DOCKER, SIMULATION
 
 LIBRARIES: Final = ("nemesis-kafka", "kio", "kazoo", "pyspark", "pyarrow", "msgspec")
 
 
-def versions(*, is_simulated: bool = False) -> dict[str, str]:
-    """Return what ran: our libraries, Python, the kernel; Java and ZooKeeper where they are real."""
+def versions(runtime: str) -> dict[str, str]:
+    """Return what ran: our libraries, Python, the kernel; Java, ZooKeeper and Docker where they are real."""
     found = {
         **{name: metadata.version(name) for name in LIBRARIES},
         "python": platform.python_version(),
         "kernel": f"{platform.system()} {platform.release()}",
     }
-    if is_simulated:
+    if runtime == SIMULATION:
         return found
+    if runtime == DOCKER:
+        from nemesis.runtimes.docker.engine import require_docker
+
+        found["docker"] = require_docker()
     jars = [jar.stem for jar in java.zookeeper_classpath() if jar.stem.startswith("zookeeper-3")]
     return {
         **found,

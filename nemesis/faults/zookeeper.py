@@ -34,7 +34,7 @@ class KillZookeeper(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "kill-zookeeper"
     summary: ClassVar[str] = (
-        "kill members of the ZooKeeper ensemble with SIGKILL and start them again later (simulation)"
+        "kill members of the ZooKeeper ensemble with SIGKILL and start them again later (simulation, docker)"
     )
     capability: ClassVar[Capability] = Capability.ZOOKEEPER
 
@@ -58,7 +58,7 @@ class PauseZookeeper(KillZookeeper, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "pause-zookeeper"
     summary: ClassVar[str] = (
-        "stop members of the ZooKeeper ensemble with SIGSTOP and let them go on later (simulation)"
+        "stop members of the ZooKeeper ensemble with SIGSTOP and let them go on later (simulation, docker)"
     )
 
     async def aim(self, place: Place, rng: Random) -> MemberStrike:
@@ -76,7 +76,7 @@ class PartitionZookeeper(Fault, frozen=True, kw_only=True):
     name: ClassVar[str] = "partition-zookeeper"
     summary: ClassVar[str] = (
         "hold the bytes between a member of the ZooKeeper ensemble and others: from-members, from-brokers, "
-        "from-one-broker, from-all (simulation)"
+        "from-one-broker, from-all (simulation, docker)"
     )
     capability: ClassVar[Capability] = Capability.ZOOKEEPER
 

@@ -59,12 +59,14 @@ def test_a_journal_lists_what_is_left_to_undo(
     journal.add_process("broker-2", second)
     journal.add_lease(tmp_path / "127.9.9")
     journal.remove_process(first)
+    journal.add_engine_run("0a1b")
     [(path, entry)] = read_journals(tmp_path)
     assert path == journal.path
     assert entry is not None
     assert entry.run_directory == str(tmp_path / "run")
     assert [(p.name, p.pid) for p in entry.processes] == [("broker-2", second)]
     assert entry.leases == (str(tmp_path / "127.9.9"),)
+    assert entry.engine_runs == ("0a1b",)
     journal.close()
     assert read_journals(tmp_path) == []
 

@@ -64,7 +64,7 @@ def test_a_users_file_is_loaded_by_its_path(tmp_path: Path) -> None:
         ("name: x\ntime_limit_s: -4", "time_limit_s"),
         ("name: x\ntime_limit_s: 20\nphases: {warm_up_s: 30}", "too short"),
         ("name: x\ntarget: oracle", "unknown target 'oracle': allowed are reference"),
-        ("name: x\nruntime: moon", "unknown runtime 'moon': allowed are local"),
+        ("name: x\nruntime: moon", "unknown runtime 'moon': allowed are docker, local, simulation"),
         (
             "name: x\nfaults: {kinds: [flood]}",
             "unknown fault 'flood': allowed are bandwidth, clock-skew",

@@ -1,0 +1,155 @@
+"""A harness that dies in the middle of a partition: ``nemesis clean`` removes what it left, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from nemesis.clean import clean
+from nemesis.journal import Journal, read_journals
+from nemesis.runtimes.docker import labels
+from nemesis.runtimes.docker.network import device
+from tests.e2e.docker_machine import build_image, engine, needs_docker, things
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180), needs_docker]
+
+HARNESS = textwrap.dedent(
+    """
+    import asyncio, sys
+    from pathlib import Path
+    from nemesis.runtimes.base import Link
+    from nemesis.runtimes.config import ClusterConfig
+    from nemesis.runtimes.docker.machine import packet_features
+    from nemesis.runtimes.docker.runtime import DockerRuntime
+
+    async def main(features) -> None:
+        run = Path(sys.argv[1])
+        run.mkdir()
+        runtime = DockerRuntime(
+            ClusterConfig(broker_count=1, client_count=1, run_directory=run), features
+        )
+        await runtime.start()
+        await runtime.cut(frozenset({Link("client-1", "broker-1"), Link("zookeeper-2", "broker-1")}))
+        await runtime.pause("zookeeper-3")
+        print("up", flush=True)
+        await asyncio.Event().wait()
+
+    asyncio.run(main(packet_features()))
+    """
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _image() -> None:
+    build_image()
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path / "runtime"))
+
+
+@pytest.fixture
+def bystanders() -> Iterator[list[str]]:
+    """A live run's network, one that a person brought up, and one that is not ours at all."""
+    own = {labels.RUN: "live", **labels.harness_labels(Path("/nowhere"))}
+    made = []
+    with engine() as client:
+        try:
+            for name, marks in (
+                ("nemesis-test-live", own),
+                ("nemesis-test-by-hand", {labels.RUN: "by-hand"}),
+                ("nemesis-test-foreign", {}),
+            ):
+                made.append(client.volumes.create(name, labels=marks))
+            yield [str(volume.name) for volume in made]
+        finally:
+            for volume in made:
+                volume.remove()
+
+
+def killed_harness(run: Path) -> str:
+    """Let a harness bring a cluster up and die; return its run's id."""
+    harness = subprocess.Popen(
+        [sys.executable, "-c", HARNESS, str(run)], stdout=subprocess.PIPE, env=os.environ
+    )
+    assert harness.stdout is not None
+    with harness, harness.stdout:
+        try:
+            assert harness.stdout.readline() == b"up\n"
+            report = clean()
+            assert (report.live_runs, report.engine) == (1, ())
+        finally:
+            harness.kill()
+    [(_, entry)] = read_journals()
+    assert entry is not None
+    (run_id,) = entry.engine_runs
+    return run_id
+
+
+def test_clean_removes_everything_of_a_dead_harness_and_nothing_else(
+    tmp_path: Path, bystanders: list[str]
+) -> None:
+    run = tmp_path / "run"
+    run_id = killed_harness(run)
+    with engine() as client:
+        (bridge,) = client.networks.list(filters={"label": f"{labels.RUN}={run_id}"})
+        containers = client.containers.list(all=True, filters={"label": f"{labels.RUN}={run_id}"})
+        pids = [int(container.attrs["State"]["Pid"]) for container in containers]
+    assert len(pids) == 4
+    assert all(map(psutil.pid_exists, pids))
+    expected = things(run_id)
+
+    report = clean()
+
+    assert report.is_clean
+    assert report.lost == ()
+    assert report.runs == (str(run),)
+    assert sorted(report.engine) == expected
+    assert things(run_id) == []
+    assert not any(map(psutil.pid_exists, pids))
+    assert device(bridge) not in psutil.net_if_addrs()
+    assert read_journals() == []
+    with engine() as client:
+        assert {volume.name for volume in client.volumes.list()} >= set(bystanders)
+    # What the dead harness's cluster recorded is worth having: it can be judged.
+    assert (run / "raw" / "broker-1.jsonl").stat().st_size > 0
+    assert list((run / "raw" / "zookeeper" / "zookeeper-3" / "version-2").glob("log.*"))
+    again = clean()
+    assert (again.runs, again.engine) == ((), ())
+
+
+def test_clean_finds_a_dead_harness_without_its_journal(tmp_path: Path) -> None:
+    run_id = killed_harness(tmp_path / "run")
+    [(journal, _)] = read_journals()
+    journal.unlink()
+    assert run_id in clean().runs
+    assert things(run_id) == []
+
+
+def test_without_an_engine_a_journal_that_needs_one_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal.create(tmp_path / "run")
+    journal.add_engine_run("0a1b")
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    orphaned = journal.path.with_name(f"{dead.pid}-0123456789ab.json")
+    text = journal.path.read_text().replace(f'"pid":{os.getpid()}', f'"pid":{dead.pid}')
+    orphaned.write_text(text)
+    journal.close()
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
+    report = clean()
+    assert not report.is_clean
+    assert "0a1b" in report.survivors[0]
+    assert orphaned.exists()
+    monkeypatch.delenv("DOCKER_HOST")
+    assert clean().is_clean
+    assert not orphaned.exists()

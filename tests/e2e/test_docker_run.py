@@ -1,0 +1,75 @@
+"""The main job in containers, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from history.run_directory import RunDirectory
+from tests.e2e.command import SCENARIO, events, latest, nemesis
+from tests.e2e.docker_machine import build_image, needs_docker, things
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400), needs_docker]
+
+OVERHEAD_LIMIT_S = 45.0
+TIME_LIMIT_S = 60.0
+TAIL_S = 12.0
+"""The quiet and the final reads belong to the run, after its time limit."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _image() -> None:
+    build_image()
+
+
+def test_the_main_job_is_valid_and_leaves_nothing(tmp_path: Path) -> None:
+    before = things()
+    begin = time.monotonic()
+    ran = nemesis(tmp_path, "run", SCENARIO, "--runtime", "docker", "--seed", "7")
+    took_s = time.monotonic() - begin
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert things() == before
+    assert took_s < TIME_LIMIT_S + TAIL_S + OVERHEAD_LIMIT_S
+
+    run = RunDirectory.open(latest(tmp_path))
+    info = run.read_info()
+    assert (info.runtime, info.zookeepers) == ("docker", 3)
+    assert "--runtime docker" in info.replay
+    assert info.versions["docker"]
+    applied = [event for event in events(run.path, "nemesis") if event["kind"] == "fault-applied"]
+    assert len(applied) >= len(info.plan or ()) - 1
+    assert {event["effect"] for event in applied} == {"measured"}
+    struck = [json.loads(event["detail"]) for event in applied if event["fault"] == "kill"]
+    assert all(
+        measured["container"].endswith(f"-{node}")
+        for detail in struck
+        for node, measured in detail.items()
+    )
+    assert "nemesis-" in run.report_file.read_text()
+
+
+def test_members_of_the_ensemble_are_struck_too(tmp_path: Path) -> None:
+    kinds = "kill-zookeeper,pause-zookeeper,partition-zookeeper"
+    ran = nemesis(
+        tmp_path,
+        *("run", "machine-faults", "--runtime", "docker", "--seed", "3"),
+        *("--faults", kinds, "--engine", "inline"),
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    applied = [
+        event
+        for event in events(latest(tmp_path).resolve(), "nemesis")
+        if event["kind"] == "fault-applied"
+    ]
+    assert applied
+    assert {event["effect"] for event in applied} == {"measured"}
+
+
+def test_what_containers_cannot_do_is_refused_before_the_start(tmp_path: Path) -> None:
+    ran = nemesis(tmp_path, "run", "machine-faults", "--runtime", "docker")
+    assert ran.returncode == 254
+    assert "the runtime docker cannot do power-cut" in ran.stderr
+    assert not (tmp_path / "store").exists()
