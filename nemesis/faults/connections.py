@@ -97,6 +97,8 @@ class ResetConnections(Fault, frozen=True, kw_only=True):
         links = links_of(victim, self.peers, place)
         if not open_pairs(links, place):
             raise TargetUnresolved(f"no probe can cross between {victim} and its peers")
+        if not await place.runtime.connection_ends(links):
+            raise TargetUnresolved(f"nobody of its peers is connected with {victim}")
         return ResetStrike(place, victim, links)
 
 

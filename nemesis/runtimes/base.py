@@ -191,8 +191,11 @@ class Runtime(Protocol):
     async def delay(self, links: frozenset[Link], *, delay_ms: int) -> None:
         """Let what is sent on these directions from now on take so much longer; 0 ends it."""
 
+    async def connection_ends(self, links: frozenset[Link]) -> int:
+        """Return how many ends of connections there are between these nodes: what ``reset`` would meet."""
+
     async def reset(self, links: frozenset[Link]) -> int:
-        """Reset the connections between these nodes; returns how many there were."""
+        """Reset the connections between these nodes; returns how many ends of them there were."""
 
     async def impair(self, links: frozenset[Link], impairment: Impairment) -> None:
         """Treat the packets on these directions so from now on, in place of what was before.
@@ -260,6 +263,9 @@ class SharedMachine(Unable):
 
     async def delay(self, links: frozenset[Link], *, delay_ms: int) -> None:
         raise self._unsupported(f"slow {len(links)} links down by {delay_ms} ms")
+
+    async def connection_ends(self, links: frozenset[Link]) -> int:
+        raise self._unsupported(f"count connections on {len(links)} links")
 
     async def reset(self, links: frozenset[Link]) -> int:
         raise self._unsupported(f"reset connections on {len(links)} links")

@@ -90,15 +90,21 @@ class Network:
 
     def reset(self, links: Iterable[Link]) -> int:
         """Reset every connection that has a direction among these; returns how many ends were told."""
+        ends = self.ends_between(links)
+        for transport in ends:
+            transport.inbound.drop_kept()
+            transport.inbound.launch(Ending.RESET)
+        return len(ends)
+
+    def ends_between(self, links: Iterable[Link]) -> list[SimulatedTransport]:
+        """Both ends, as far as they are open, of every connection that has a direction among these."""
         pairs = {(link.source, link.target) for link in links}
-        told = 0
-        for transport in list(self._transports):
+
+        def is_meant(transport: SimulatedTransport) -> bool:
             there, back = transport.outbound.link, transport.inbound.link
-            if (there.source, there.target) in pairs or (back.source, back.target) in pairs:
-                transport.inbound.drop_kept()
-                transport.inbound.launch(Ending.RESET)
-                told += 1
-        return told
+            return (there.source, there.target) in pairs or (back.source, back.target) in pairs
+
+        return [transport for transport in self._transports if is_meant(transport)]
 
     def power_off(self, node: str) -> None:
         """Let the node's machine fall silent at once, with all that it was to send. Its life is the caller's to end."""

@@ -35,6 +35,10 @@ class PacketFaults:
         """Let what is sent on these directions from now on take so much longer; 0 ends it."""
         await self._packets.delay(links, delay_ms=delay_ms)
 
+    async def connection_ends(self, links: frozenset[Link]) -> int:
+        """Return how many ends of connections there are between these nodes."""
+        return await self._packets.connection_ends(links)
+
     async def reset(self, links: frozenset[Link]) -> int:
         """Reset the connections between these nodes; returns how many ends there were."""
         return await self._packets.reset(links)

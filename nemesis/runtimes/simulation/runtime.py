@@ -285,8 +285,12 @@ class SimulationRuntime(WholeStreams):
         """Let what is sent on these directions from now on take so much longer; 0 ends it."""
         self._network.delay(links, delay_ms / 1000)
 
+    async def connection_ends(self, links: frozenset[Link]) -> int:
+        """Return how many ends of connections there are between these nodes."""
+        return len(self._network.ends_between(links))
+
     async def reset(self, links: frozenset[Link]) -> int:
-        """Reset the connections between these nodes; returns how many there were."""
+        """Reset the connections between these nodes; returns how many ends of them there were."""
         return self._network.reset(links)
 
     async def collect(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from nemesis.faults.base import DelayBook, DrawRange, Fault, Place
+from nemesis.faults.base import DelayBook, DrawRange, Fault, Place, TargetUnresolved
 from nemesis.faults.connections import ResetConnections, SlowLink
 from nemesis.faults.partition import Partition
 from nemesis.runtimes.base import EVERYWHERE, Link
@@ -81,9 +81,24 @@ def test_connections_that_are_reset_are_made_again_and_no_session_ends() -> None
     in_cluster(test)
 
 
-def test_where_no_connection_is_none_is_reset() -> None:
+def test_where_no_connection_is_there_is_no_target() -> None:
     async def test(place: Place) -> None:
-        strike = await ResetConnections(target="broker-1", peers="clients").aim(place, Random(1))
+        fault = ResetConnections(target="broker-1", peers="clients")
+        with pytest.raises(TargetUnresolved, match="connected with broker-1"):
+            await fault.aim(place, Random(1))
+
+    in_cluster(test)
+
+
+def test_connections_that_end_before_they_are_reset_are_no_effect() -> None:
+    async def test(place: Place) -> None:
+        host = place.runtime.client_host("client-1")
+        address = place.runtime.address("broker-1")
+        fault = ResetConnections(target="broker-1", peers="clients")
+        _, writer = await asyncio.open_connection(address.host, address.port, local_addr=(host, 0))
+        strike = await fault.aim(place, Random(1))
+        writer.transport.abort()
+        await asyncio.sleep(0.1)
         applied = await strike.apply()
         assert not applied.is_effective
         assert applied.detail == {"connection_ends": 0}

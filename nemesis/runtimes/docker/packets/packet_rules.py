@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from nemesis.journal import Journal
 from nemesis.runtimes.base import (
@@ -115,11 +115,23 @@ class PacketRules:
         measure = partial(bandwidth.measure, self._namespaces[node], self._harness_host)
         return await self._guard(node, measure(rate_kbit_s=expected_kbit_s))
 
+    async def connection_ends(self, links: frozenset[Link]) -> int:
+        """Return how many ends of connections there are between these nodes in our namespaces."""
+        return await self._at_ends_of(links, connections.count)
+
     async def reset(self, links: frozenset[Link]) -> int:
         """Reset the connections between these nodes; returns how many ends of them our kernels did end.
 
         At least one of each connection: the other one may have heard of it first.
         """
+        return await self._at_ends_of(links, connections.reset)
+
+    async def _at_ends_of(
+        self,
+        links: frozenset[Link],
+        act: Callable[[Namespace, Sequence[str]], Coroutine[Any, Any, int]],
+    ) -> int:
+        """Do it in the namespace of every node that has an end of these links; returns the sum."""
         peers: defaultdict[str, set[str]] = defaultdict(set)
         for link in links:
             for node, peer in ((link.source, link.target), (link.target, link.source)):
@@ -127,7 +139,7 @@ class PacketRules:
                     peers[node].add(self._nodes[peer].host)
         ends = await asyncio.gather(
             *(
-                self._guard(node, connections.reset(self._namespaces[node], sorted(hosts)))
+                self._guard(node, act(self._namespaces[node], sorted(hosts)))
                 for node, hosts in sorted(peers.items())
             )
         )
