@@ -12,7 +12,7 @@ check`` judges it. An error of the harness is never a verdict. Checking and repo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -105,7 +105,7 @@ class Run:
                 except WorkloadError as error:
                     raise HarnessError(f"the workload failed: {error}") from error
                 finally:
-                    await _shielded(self._stop())
+                    await _shielded(self._stop)
         finally:
             self._record.close()
 
@@ -257,9 +257,12 @@ class Run:
             await asyncio.sleep(STATUS_INTERVAL_S)
 
 
-async def _shielded(work: Any) -> None:
-    """Finish the work even when this task is cancelled meanwhile; the cancellation is passed on afterwards."""
-    task = asyncio.ensure_future(work)
+async def _shielded(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Finish the work even when this task is cancelled meanwhile; the cancellation is passed on afterwards.
+
+    Where no loop runs, because a run that was broken off is taken down, nothing is begun: RuntimeError.
+    """
+    task = asyncio.get_running_loop().create_task(work())
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
