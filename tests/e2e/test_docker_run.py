@@ -51,6 +51,9 @@ def test_the_main_job_is_valid_and_leaves_nothing(tmp_path: Path) -> None:
     assert "nemesis-" in run.report_file.read_text()
 
 
+@pytest.mark.xfail(
+    reason="a member that was sent a snapshot has a gap in its log, and the run is unknown: see docs/limits.md"
+)
 def test_members_of_the_ensemble_are_struck_too(tmp_path: Path) -> None:
     kinds = "kill-zookeeper,pause-zookeeper,partition-zookeeper"
     ran = nemesis(
