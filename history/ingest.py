@@ -42,7 +42,8 @@ from history.run_directory import RunDirectory, write_atomically
 from history.schema import SCHEMA, WORD_COLUMNS, ordered, table
 from history.spark import run_all
 from history.znodes import PROCESS, ZnodeEvents
-from history.zookeeper_log import committed, read_log
+from history.zookeeper_ensemble import merge
+from history.zookeeper_log import read_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -174,10 +175,8 @@ def _parse(directory: Path, piece: Piece) -> Parsed:
     if piece.lines is not None:
         rows, problems = raw_lines.read(piece.lines)
     else:
-        logs = [read_log(member) for member in piece.zookeeper]
-        transactions = committed([log.transactions for log in logs])
-        rows = table(ZnodeEvents().events(transactions))
-        problems = [problem for log in logs for problem in log.problems]
+        merged = merge([read_log(member) for member in piece.zookeeper])
+        rows, problems = table(ZnodeEvents().events(merged.transactions)), merged.problems
     rows = ordered(rows)
     path = directory / f"{piece.number}.arrow"
     # Most columns are empty in most sources; an empty column would still cost 8 bytes a row.

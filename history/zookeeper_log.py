@@ -16,17 +16,18 @@ What is not obvious:
 * A closed session lists the ephemerals it took along; servers before 3.6 do not, so we keep count
   ourselves.
 
+Of an ensemble each member has a log of its own: ``history.zookeeper_ensemble`` says what they committed.
+
 Limits: a log is read from its first transaction; a server whose old logs were purged is reported as
-a problem, for then the znodes at the start are unknown. While a server writes, its last file may
-end in a torn record: that is tolerated there and nowhere else.
+a problem, for then the znodes at the start are unknown. A server that is killed while it writes leaves a torn record at
+the end of a file, and nobody was told of it: that is tolerated there and nowhere else.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -40,6 +41,8 @@ END_OF_RECORD: Final = b"B"
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
 EPOCH_BITS: Final = 32
 DIGEST_BYTES: Final = 12
+CURRENT_EPOCH: Final = "currentEpoch"
+"""The name of a file beside the logs of an ensemble's member."""
 
 
 class TransactionType(IntEnum):
@@ -130,6 +133,8 @@ class LogContents:
 
     transactions: list[Transaction] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    current_epoch: int | None = None
+    """Of the last leader whose history the member has taken for its own; None when it does not say."""
 
 
 class _Jute:
@@ -178,27 +183,10 @@ def read_log(directory: Path) -> LogContents:
     if not files:
         contents.problems.append(f"there is no ZooKeeper transaction log in {directory}")
     for path in files:
-        _read_file(path, contents, is_last=path == files[-1])
-    _find_gaps(directory, contents)
+        _read_file(path, contents)
+    with suppress(OSError, ValueError):
+        contents.current_epoch = int((directory / CURRENT_EPOCH).read_text())
     return contents
-
-
-def committed(members: Sequence[Iterable[Transaction]]) -> list[Transaction]:
-    """Return the transactions that a majority of the members logged, in zxid order.
-
-    A standalone server's log is committed as it stands. A record that only a minority holds under a
-    zxid was never acknowledged, or was cut off again by the next leader.
-    """
-    logs = [list(member) for member in members]
-    if len(logs) == 1:
-        return logs[0]
-    count = Counter((entry.zxid, entry.checksum) for log in logs for entry in set(log))
-    majority = len(logs) // 2 + 1
-    chosen: dict[int, Transaction] = {}
-    for entry in (entry for log in logs for entry in log):
-        if count[entry.zxid, entry.checksum] >= majority:
-            chosen.setdefault(entry.zxid, entry)
-    return [chosen[zxid] for zxid in sorted(chosen)]
 
 
 def _first_zxid(path: Path) -> int | None:
@@ -208,12 +196,10 @@ def _first_zxid(path: Path) -> int | None:
         return None
 
 
-def _read_file(path: Path, contents: LogContents, *, is_last: bool) -> None:
-    """Append the file's transactions; damage anywhere but at the end of the last file is a problem."""
+def _read_file(path: Path, contents: LogContents) -> None:
+    """Append the file's transactions; damage anywhere but at the end of the file is a problem."""
     raw = path.read_bytes()
     if len(raw) < FILE_HEADER.size:
-        if not is_last:
-            contents.problems.append(f"{path} is cut off before its first transaction")
         return
     if FILE_HEADER.unpack_from(raw)[:2] != (MAGIC, 2):
         contents.problems.append(f"{path} is not a ZooKeeper transaction log")
@@ -224,7 +210,7 @@ def _read_file(path: Path, contents: LogContents, *, is_last: bool) -> None:
         if end == position:
             return
         if payload is None:
-            if not is_last or any(raw[end : end + 65536]):
+            if any(raw[end : end + 65536]):
                 contents.problems.append(f"{path} is damaged at byte {position}")
             return
         try:
@@ -308,15 +294,3 @@ def _operation(kind: int, body: _Jute) -> Operation:
     if kind == TransactionType.ERROR:
         return Operation(kind, error=body.read_int())
     return Operation(kind)
-
-
-def _find_gaps(directory: Path, contents: LogContents) -> None:
-    """Inside one leader's epoch (the zxid's upper half) zxids are counted from 1 without a gap."""
-    previous = 0
-    for entry in contents.transactions:
-        same_epoch = entry.zxid >> EPOCH_BITS == previous >> EPOCH_BITS
-        expected = previous + 1 if same_epoch else (entry.zxid >> EPOCH_BITS << EPOCH_BITS) + 1
-        if entry.zxid != expected:
-            missing = f"zxid {expected:#x} to {entry.zxid - 1:#x}"
-            contents.problems.append(f"the transaction log in {directory} lacks {missing}")
-        previous = entry.zxid

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from history.zookeeper_log import committed, read_log
+from history.zookeeper_ensemble import merge
+from history.zookeeper_log import read_log
 from nemesis.errors import MissingRequirement
 from nemesis.journal import read_journals
 from nemesis.runtimes.base import FETCH_API_KEY, Link, RuntimeFailure, ZooKeeperMember
@@ -95,8 +96,10 @@ def test_every_fault_has_its_effect_and_heals(tmp_path: Path) -> None:
     raw = run / "raw"
     assert {path.name for path in raw.glob("*.jsonl")} == {f"broker-{n}.jsonl" for n in (1, 2, 3)}
     members = [read_log(raw / "zookeeper" / f"zookeeper-{n}" / "version-2") for n in (1, 2, 3)]
-    assert [member.problems for member in members] == [[], [], []]
-    assert len(committed([member.transactions for member in members])) > 20
+    merged = merge(members)
+    assert merged.problems == []
+    assert len(merged.transactions) > 20
+    assert len({member.current_epoch for member in members}) == 1
     nodes = [f"{role}-{number}" for role in ("broker", "zookeeper") for number in (1, 2, 3)]
     assert {node for node in nodes if (run / "logs" / f"{node}.log").stat().st_size} == set(nodes)
     assert set(yaml.safe_load((run / "compose.yaml").read_text())["services"]) == set(nodes)

@@ -16,6 +16,7 @@ from typing import IO
 
 from docker.models.containers import Container
 
+from history.zookeeper_log import CURRENT_EPOCH
 from nemesis.runtimes.docker import labels
 from nemesis.runtimes.docker.compose_file import DATA_DIRECTORY, TRACE_FILE
 from nemesis.runtimes.docker.engine_calls import FAILURES, reason
@@ -53,7 +54,7 @@ def _save_history(container: Container, node: str, run_directory: Path) -> None:
     if node.startswith("zookeeper-"):
         target = raw / "zookeeper" / node / "version-2"
         for name, content in files(container, TRANSACTION_LOGS):
-            if name.startswith("log."):
+            if name.startswith("log.") or name == CURRENT_EPOCH:
                 _write(content, target / name)
     else:
         for _, content in files(container, TRACE_FILE):

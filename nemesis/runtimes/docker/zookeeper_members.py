@@ -13,6 +13,7 @@ import asyncio
 import re
 from contextlib import suppress
 
+from history.zookeeper_log import CURRENT_EPOCH
 from nemesis.runtimes.base import Address, ZooKeeperMember
 from nemesis.runtimes.docker.collect import TRANSACTION_LOGS
 from nemesis.runtimes.docker.container_node import ContainerNode
@@ -22,7 +23,6 @@ SERVING = "Zookeeper version"
 MODE = re.compile(r"^Mode: (\S+)$", re.MULTILINE)
 SESSION = re.compile(r"\bsid=0x([0-9a-f]+)")
 SESSION_BITS = 64
-CURRENT_EPOCH = TRANSACTION_LOGS / "currentEpoch"
 
 
 async def ask_member(address: Address, node: ContainerNode) -> ZooKeeperMember | None:
@@ -33,7 +33,7 @@ async def ask_member(address: Address, node: ContainerNode) -> ZooKeeperMember |
     if srvr is None or cons is None:
         return None
     try:
-        epoch = int(node.read_file(CURRENT_EPOCH))
+        epoch = int(node.read_file(TRANSACTION_LOGS / CURRENT_EPOCH))
     except (OSError, ValueError):  # it died meanwhile, or is about to write it
         return None
     return parse_member(srvr, cons, epoch)
