@@ -5,12 +5,13 @@ Effect: the kernel says that the process is gone. Undone: a new process of the n
 
 from __future__ import annotations
 
+import asyncio
 from random import Random
 from typing import Any, ClassVar, Self
 
 from nemesis.faults import targets
 from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place
-from nemesis.runtimes.base import Capability, NodeExited
+from nemesis.runtimes.base import Capability
 
 
 class Kill(Fault, frozen=True, kw_only=True):
@@ -72,16 +73,15 @@ class KillStrike:
         return await self._place.runtime.kill(node)
 
     async def undo(self) -> None:
-        exited: NodeExited | None = None
-        while self._dead:
-            node = self._dead.pop()
-            try:
-                self._restarted[node] = await self._place.runtime.restart(node)
-            except NodeExited as error:  # the others are owed their start
-                exited = error
+        # Together: a member of ZooKeeper answers only when a quorum is there.
+        dead, self._dead = self._dead, []
+        starts = (self._place.runtime.restart(node) for node in dead)
+        results = await asyncio.gather(*starts, return_exceptions=True)
         self._place.stopped.difference_update(self.targets)
-        if exited is not None:
-            raise exited
+        for node, result in zip(dead, results, strict=True):
+            if isinstance(result, BaseException):
+                raise result
+            self._restarted[node] = result
 
     async def verify(self) -> Measured:
         answers = {node: self._place.runtime.is_alive(node) for node in self.targets}
