@@ -11,7 +11,7 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from secrets import randbits
@@ -40,6 +40,8 @@ from workloads import WORKLOADS, WorkloadContext
 from workloads.base import WorkloadError
 
 SEED_BITS: Final = 32
+ALL_FAULTS: Final = "all"
+"""In place of names in ``--faults``: every kind that the runtime can do on this machine."""
 
 SPARK_MASTER = re.compile(
     r"local|local\[(\d+|\*)(,\d+)?\]|local-cluster\[.+\]|spark://.+|yarn|k8s://.+"
@@ -184,9 +186,11 @@ def prepare(options: RunOptions) -> Order:
         engine=engine_of(engine),
         spark_master=spark_master_of(options.spark_master, engine),
     )
+    if options.faults == ALL_FAULTS:
+        order = replace(order, scenario=scenario.override(chosen, kinds=_able(order)))
     order = _with_plan(order, options.plan)
     _check_workload(chosen)
-    _require_support(order, kinds=chosen.faults.kinds if options.plan is None else ())
+    _require_support(order, kinds=order.scenario.faults.kinds if options.plan is None else ())
     _check_store(options.store)
     doctor.require(options.store, chosen.runtime)
     return order
@@ -207,14 +211,19 @@ def make_ready(order: Order, say: Callable[[str], None]) -> None:
 
 def _require_support(order: Order, *, kinds: Sequence[str]) -> None:
     """Raise ``FaultUnsupported`` for a fault of the plan, or one of these kinds, that the runtime cannot do."""
-    capabilities = order.capabilities()
+    able = _able(order)
     wanted = {*(planned.fault.name for planned in order.plan), *kinds}
-    able = [name for name, fault in FAULTS.items() if fault.capability in capabilities]
     unable = [name for name in FAULTS if name in wanted and name not in able]
     if unable:
         raise FaultUnsupported(
             f"the runtime {order.scenario.runtime} cannot do {', '.join(unable)}: it can {', '.join(able)}"
         )
+
+
+def _able(order: Order) -> tuple[str, ...]:
+    """Return the kinds of faults that the runtime can do on this machine."""
+    capabilities = order.capabilities()
+    return tuple(name for name, fault in FAULTS.items() if fault.capability in capabilities)
 
 
 def place(order: Order, command_line: Sequence[str]) -> RunDirectory:
@@ -234,11 +243,14 @@ def place(order: Order, command_line: Sequence[str]) -> RunDirectory:
 
 
 def _fault_names(text: str | None) -> tuple[str, ...] | None:
-    if text is None:
+    """Return the kinds named; None for the scenario's own, and for ``ALL_FAULTS``, which the runtime decides."""
+    if text in (None, ALL_FAULTS):
         return None
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
-        raise UsageError(f"--faults is {text!r}: allowed are {', '.join(sorted(FAULTS))}")
+        raise UsageError(
+            f"--faults is {text!r}: allowed are {ALL_FAULTS}, {', '.join(sorted(FAULTS))}"
+        )
     for name in names:
         scenario.one_of("fault", name, FAULTS)
     return names

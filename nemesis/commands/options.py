@@ -65,7 +65,10 @@ TimeLimit = Annotated[
     ),
 ]
 FaultNames = Annotated[
-    str | None, typer.Option("--faults", metavar="A,B", help="Only these kinds.")
+    str | None,
+    typer.Option(
+        "--faults", metavar="A,B", help="Only these kinds, or all that the runtime can do: all."
+    ),
 ]
 MutantName = Annotated[str | None, typer.Option("--mutant", metavar="NAME", help="Plant this bug.")]
 Seeds = Annotated[

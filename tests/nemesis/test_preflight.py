@@ -53,3 +53,17 @@ def test_a_scenario_for_the_simulation_is_refused_elsewhere_with_all_that_is_mis
     assert words.startswith("the runtime local cannot do power-cut, disk-full, disk-failure, ")
     assert words.endswith(": it can " + ", ".join(DEFAULT_KINDS))
     assert prepare(replace(machines, runtime=None)).scenario.runtime == "simulation"
+
+
+@pytest.mark.parametrize(
+    ("runtime", "able", "unable"),
+    [("local", "pause", "power-cut"), ("simulation", "power-cut", "packet-loss")],
+)
+def test_all_faults_are_those_that_the_runtime_can_do(
+    tmp_path: Path, runtime: str, able: str, unable: str
+) -> None:
+    asked = replace(options(tmp_path, faults="all"), runtime=runtime)
+    kinds = prepare(asked).scenario.faults.kinds
+    assert set(DEFAULT_KINDS) <= set(kinds)
+    assert able in kinds
+    assert unable not in kinds
