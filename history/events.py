@@ -33,7 +33,8 @@ controller-failover        controller_epoch: onControllerFailover finished
 controller-resigned        controller_epoch (that it had), detail (why)
 leader-elected             tp, leader, leader_epoch, isr, partition_epoch, controller_epoch, zxid, replicas,
                            live (brokers alive in the controller's view), detail (strategy: ``new``,
-                           ``offline``, ``unclean``, ...; offline-replica changes: ``remove-from-isr``).
+                           ``offline``, ``offline-allow-unclean``, ``unclean``, ``reassign``, ``preferred``,
+                           ``controlled-shutdown``, ``no-op``; offline-replica changes: ``remove-from-isr``).
                            Written once the state znode is committed, before anybody is told.
 znode-attempt              path, controller_epoch, detail: a fenced write is about to be sent
 znode-outcome              path, controller_epoch, error (``NONE`` or the failure), zxid, zk_version

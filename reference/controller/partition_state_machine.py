@@ -19,6 +19,7 @@ from reference.controller.controller_broker_request_batch import ControllerBroke
 from reference.controller.controller_context import ControllerContext, PartitionState
 from reference.controller.election import ElectionResult
 from reference.controller.errors import IllegalStateError, StateChangeError
+from reference.controller.leader_elections import LeaderElections, PartitionLeaderElectionStrategy
 from reference.controller.trace_columns import identity
 from reference.model import LeaderAndIsr, TopicPartition
 from reference.trace import Kind, Tracer
@@ -61,7 +62,11 @@ class PartitionStateMachine:
         self._zk_client = zk_client
         self._request_batch = request_batch
         self._tracer = tracer
-        self._unclean_leader_election_enable = unclean_leader_election_enable
+        self._elections = LeaderElections(
+            context,
+            zk_client=zk_client,
+            unclean_leader_election_enable=unclean_leader_election_enable,
+        )
 
     async def startup(self) -> None:
         """Give every partition its state from what ZooKeeper said, then elect where nobody leads."""
@@ -81,17 +86,22 @@ class PartitionStateMachine:
         await self.handle_state_changes(waiting, PartitionState.ONLINE)
 
     async def handle_state_changes(
-        self, partitions: Iterable[TopicPartition], target: PartitionState
+        self,
+        partitions: Iterable[TopicPartition],
+        target: PartitionState,
+        strategy: PartitionLeaderElectionStrategy = PartitionLeaderElectionStrategy.OFFLINE,
     ) -> dict[TopicPartition, Outcome]:
         """Change the states and tell the brokers; returns what came of each that was to go online.
 
+        ``strategy`` elects for those that have a state already. A partition that may not go online, or whose election
+        finds nobody, has a ``StateChangeError`` as its outcome.
         Raises ``ControllerMovedError`` and ``SessionExpiredError``: then nothing more is told to anybody.
         """
         self._request_batch.new_batch()
         legal = [tp for tp in partitions if self._is_legal(tp, target)]
         outcomes: dict[TopicPartition, Outcome] = {}
         if target is PartitionState.ONLINE:
-            outcomes = await self._bring_online(legal)
+            outcomes = await self._bring_online(legal, strategy)
         else:
             for topic_partition in legal:
                 self._change(topic_partition, target)
@@ -101,16 +111,16 @@ class PartitionStateMachine:
         return outcomes
 
     async def _bring_online(
-        self, partitions: Sequence[TopicPartition]
+        self, partitions: Sequence[TopicPartition], strategy: PartitionLeaderElectionStrategy
     ) -> dict[TopicPartition, Outcome]:
         context = self._context
         new = [tp for tp in partitions if context.partition_state(tp) is PartitionState.NEW]
         known = [tp for tp in partitions if context.partition_state(tp) is not PartitionState.NEW]
         outcomes: dict[TopicPartition, Outcome] = {}
         if new:
-            outcomes |= await self._initialize_leader_and_isr(new)
+            outcomes |= await self._initialize_leader_and_isr(new, strategy)
         if known:
-            outcomes |= await self._elect_leaders(known)
+            outcomes |= await self._elect_leaders(known, strategy)
         for topic_partition, outcome in outcomes.items():
             if isinstance(outcome, Exception):
                 _logger.error("%s does not go online: %s", topic_partition, outcome)
@@ -119,7 +129,7 @@ class PartitionStateMachine:
         return outcomes
 
     async def _initialize_leader_and_isr(
-        self, partitions: Sequence[TopicPartition]
+        self, partitions: Sequence[TopicPartition], strategy: PartitionLeaderElectionStrategy
     ) -> dict[TopicPartition, Outcome]:
         """Write the first state of New partitions. One that has a state already is elected for instead."""
         outcomes: dict[TopicPartition, Outcome] = {}
@@ -142,26 +152,26 @@ class PartitionStateMachine:
             else:
                 outcomes[topic_partition] = result
         existing = [tp for tp, result in results.items() if isinstance(result, NodeExistsError)]
-        return outcomes | await self._elect_leaders(existing)
+        return outcomes | await self._elect_leaders(existing, strategy)
 
     async def _elect_leaders(
-        self, partitions: Sequence[TopicPartition]
+        self, partitions: Sequence[TopicPartition], strategy: PartitionLeaderElectionStrategy
     ) -> dict[TopicPartition, Outcome]:
         outcomes: dict[TopicPartition, Outcome] = {}
         remaining = list(partitions)
         while remaining:
-            finished = await self._try_to_elect_leaders(remaining)
+            finished = await self._try_to_elect_leaders(remaining, strategy)
             outcomes |= finished
             remaining = [tp for tp in remaining if tp not in finished]
         return outcomes
 
     async def _try_to_elect_leaders(
-        self, partitions: Sequence[TopicPartition]
+        self, partitions: Sequence[TopicPartition], strategy: PartitionLeaderElectionStrategy
     ) -> dict[TopicPartition, Outcome]:
         """One round; what met a conflict is missing from the result."""
         fence = self._fence()
         outcomes: dict[TopicPartition, Outcome] = {}
-        elected: dict[TopicPartition, ElectionResult] = {}
+        current: dict[TopicPartition, LeaderAndIsr] = {}
         states = await self._zk_client.states.get_topic_partition_states(partitions)
         for topic_partition in partitions:
             state = states.get(topic_partition)
@@ -172,35 +182,31 @@ class PartitionStateMachine:
                     f"controller epoch {state.controller_epoch} wrote its state already"
                 )
             else:
-                result = self._elect(topic_partition, state.leader_and_isr)
-                if result.leader_and_isr is None:
-                    outcomes[topic_partition] = StateChangeError(
-                        f"no replica of the ISR {list(state.leader_and_isr.isr)} is alive"
-                    )
-                else:
-                    elected[topic_partition] = result
-        updates = {tp: r.leader_and_isr for tp, r in elected.items() if r.leader_and_isr}
+                current[topic_partition] = state.leader_and_isr
+        elected = await self._elections.elect(current, strategy)
+        updates: dict[TopicPartition, LeaderAndIsr] = {}
+        for topic_partition, result in elected.items():
+            if result.leader_and_isr is None:
+                outcomes[topic_partition] = StateChangeError(
+                    f"the election ({strategy.value}) found nobody eligible, the ISR is "
+                    f"{list(current[topic_partition].isr)}"
+                )
+            else:
+                updates[topic_partition] = result.leader_and_isr
         results = await self._zk_client.states.update_leader_and_isr(updates, fence)
-        outcomes |= self._settle(results, elected)
+        outcomes |= self._settle(results, elected, strategy)
         return outcomes
-
-    def _elect(self, topic_partition: TopicPartition, current: LeaderAndIsr) -> ElectionResult:
-        return election.offline_partition_leader_election(
-            self._context.assignment(topic_partition).replicas,
-            current,
-            lambda replica: self._context.is_replica_online(replica, topic_partition),
-            unclean_allowed=self._unclean_leader_election_enable,
-        )
 
     def _settle(
         self,
         results: dict[TopicPartition, StateResult],
         elected: dict[TopicPartition, ElectionResult],
+        strategy: PartitionLeaderElectionStrategy,
     ) -> dict[TopicPartition, Outcome]:
         outcomes: dict[TopicPartition, Outcome] = {}
         for topic_partition, result in results.items():
             if isinstance(result, CommittedState):
-                how = "unclean" if elected[topic_partition].unclean else "offline"
+                how = "unclean" if elected[topic_partition].unclean else strategy.value
                 recipients = elected[topic_partition].recipients
                 self._take_over(topic_partition, result, how, recipients, is_new=False)
                 outcomes[topic_partition] = result.state

@@ -45,6 +45,21 @@ class TopicZnodes:
     async def topic_exists(self, topic: str) -> bool:
         return await self._session.exists(zk_data.topic_path(topic)) is not None
 
+    async def get_topic_configs(self, topics: Sequence[str]) -> dict[str, dict[str, str] | None]:
+        """The settings of each topic: empty without a znode, None (and a log line) when it cannot be read."""
+
+        async def read(topic: str) -> tuple[str, dict[str, str] | None]:
+            try:
+                data, _ = await self._session.get(zk_data.topic_config_path(topic))
+                return topic, zk_data.decode_topic_config(topic, data)
+            except NoNodeError:
+                return topic, {}
+            except ZnodeFormatError as error:
+                _logger.error("the configuration of topic %s cannot be read: %s", topic, error)
+                return topic, None
+
+        return dict(await pipelined(topics, read))
+
     async def create_topic(self, assignment: TopicAssignment, config: Mapping[str, str]) -> None:
         """Write the topic's configuration, then its assignment; raises ``NodeExistsError`` if it exists."""
         await self._session.create_or_set(

@@ -98,6 +98,11 @@ class ReplicaAssignment:
     adding_replicas: tuple[int, ...] = ()
     removing_replicas: tuple[int, ...] = ()
 
+    @property
+    def target_replicas(self) -> tuple[int, ...]:
+        """What a reassignment leads to: the replicas without those that are being removed (KIP-455)."""
+        return tuple(replica for replica in self.replicas if replica not in self.removing_replicas)
+
 
 @dataclass(frozen=True, slots=True)
 class TopicAssignment:
@@ -217,6 +222,15 @@ def decode_topic(topic: str, data: bytes) -> TopicAssignment:
 
 def encode_topic_config(config: Mapping[str, str]) -> bytes:
     return _encode({"version": 1, "config": dict(config)})
+
+
+def decode_topic_config(topic: str, data: bytes) -> dict[str, str]:
+    """Return the topic's settings; raises ``ZnodeFormatError`` when they are not strings."""
+    path = topic_config_path(topic)
+    config = _decode(path, data).get("config")
+    if not isinstance(config, dict) or not all(isinstance(v, str) for v in config.values()):
+        raise ZnodeFormatError(f"{path} has config {config!r}, not an object of strings")
+    return config
 
 
 def encode_state(state: LeaderIsrAndControllerEpoch) -> bytes:

@@ -85,3 +85,94 @@ def test_a_leader_is_live_assigned_and_in_its_isr(
     assert result.unclean == (elected.leader not in isr)
     if not result.unclean:
         assert elected.leader == next(r for r in assignment if r in live and r in isr)
+
+
+def test_a_reassignment_elects_from_its_targets_and_keeps_the_isr() -> None:
+    result = election.reassign_partition_leader_election((4, 2, 3), CURRENT, {1, 3, 4}.__contains__)
+    assert result.leader_and_isr == LeaderAndIsr(3, 6, (1, 2, 3), partition_epoch=8)
+    assert result.recipients == (4, 2, 3)
+
+
+def test_a_reassignment_without_a_live_target_in_the_isr_elects_nobody() -> None:
+    elected = election.reassign_partition_leader_election((4, 2), CURRENT, {1, 4}.__contains__)
+    assert elected.leader_and_isr is None
+
+
+def test_the_preferred_replica_leads_if_it_lives_in_the_isr() -> None:
+    result = election.preferred_replica_leader_election((3, 1, 4), CURRENT, {1, 3}.__contains__)
+    assert result.leader_and_isr == LeaderAndIsr(3, 6, (1, 2, 3), partition_epoch=8)
+    assert result.recipients == (3, 1, 4)
+
+
+def test_nobody_takes_the_place_of_the_preferred_replica() -> None:
+    for assignment, live in (((3, 1), {1, 2}), ((4, 1), {1, 4}), ((), {1})):
+        result = election.preferred_replica_leader_election(assignment, CURRENT, live.__contains__)
+        assert result.leader_and_isr is None
+
+
+def test_a_controlled_shutdown_moves_leader_and_isr_off_those_that_leave() -> None:
+    result = election.controlled_shutdown_leader_election(
+        (1, 3, 2, 4), CURRENT, {1, 2, 3}.__contains__, {1, 3}
+    )
+    assert result.leader_and_isr == LeaderAndIsr(2, 6, (2,), partition_epoch=8)
+    assert result.recipients == (1, 3, 2)
+
+
+def test_a_controlled_shutdown_of_the_last_member_elects_nobody() -> None:
+    result = election.controlled_shutdown_leader_election(
+        (1, 2, 3, 4), CURRENT, {1, 2, 4}.__contains__, {1, 2}
+    )
+    assert result.leader_and_isr is None
+
+
+def test_a_no_op_changes_nothing_but_the_epoch() -> None:
+    result = election.no_op_leader_election((1, 2, 4), CURRENT)
+    assert result.leader_and_isr == LeaderAndIsr(1, 6, (1, 2, 3), partition_epoch=8)
+    assert result.recipients == (1, 2, 4)
+
+
+def sets(most: int = 6) -> st.SearchStrategy[frozenset[int]]:
+    return st.frozensets(st.integers(0, most))
+
+
+@given(
+    assignment=st.lists(st.integers(0, 6), min_size=1, unique=True),
+    isr=st.lists(st.integers(0, 6), min_size=1, unique=True),
+    live=sets(),
+    leaving=sets(),
+)
+def test_a_clean_election_never_leaves_the_isr(
+    assignment: list[int], isr: list[int], live: frozenset[int], leaving: frozenset[int]
+) -> None:
+    current = LeaderAndIsr(isr[0], 3, tuple(isr))
+    for result in (
+        election.reassign_partition_leader_election(assignment, current, live.__contains__),
+        election.preferred_replica_leader_election(assignment, current, live.__contains__),
+        election.controlled_shutdown_leader_election(
+            assignment, current, live.__contains__, leaving
+        ),
+    ):
+        elected = result.leader_and_isr
+        assert not result.unclean
+        if elected is not None:
+            assert elected.leader in live.intersection(assignment, isr)
+            assert elected.leader in elected.isr
+            assert set(elected.isr) <= set(isr)
+            assert elected.leader_epoch == 4
+
+
+@given(
+    isr=st.lists(st.integers(0, 6), min_size=1, unique=True),
+    live=sets(),
+    leaving=sets(),
+)
+def test_a_controlled_shutdown_finds_a_leader_whenever_one_stays(
+    isr: list[int], live: frozenset[int], leaving: frozenset[int]
+) -> None:
+    result = election.controlled_shutdown_leader_election(
+        isr, LeaderAndIsr(isr[0], 3, tuple(isr)), live.__contains__, leaving
+    )
+    stays = live.intersection(isr) - leaving
+    assert (result.leader_and_isr is not None) == bool(stays)
+    if result.leader_and_isr is not None:
+        assert not leaving.intersection(result.leader_and_isr.isr)

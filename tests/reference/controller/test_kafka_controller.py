@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from kio.schema.errors import ErrorCode
 
 from reference.controller.alter_partition import AlterPartitionItem
@@ -250,13 +251,29 @@ def test_the_last_isr_member_stays_and_comes_back_as_leader(zookeeper_address: s
     run(test())
 
 
-def test_an_unclean_election_needs_the_configuration(zookeeper_address: str) -> None:
-    async def elections(*, enabled: bool) -> list[str]:
-        properties = {"unclean.leader.election.enable": enabled}
-        topic = f"unclean-{enabled}"
+@pytest.mark.parametrize(
+    ("broker", "topic", "how"),
+    [
+        (False, b'{"version":1,"config":{}}', "remove-from-isr"),
+        (True, b'{"version":1,"config":{}}', "unclean"),
+        (False, b'{"version":1,"config":{"unclean.leader.election.enable":"true"}}', "unclean"),
+        (
+            True,
+            b'{"version":1,"config":{"unclean.leader.election.enable":"false"}}',
+            "remove-from-isr",
+        ),
+        (True, b"no JSON", "remove-from-isr"),
+    ],
+)
+def test_an_unclean_election_needs_the_configuration_of_topic_or_broker(
+    zookeeper_address: str, broker: bool, topic: bytes, how: str
+) -> None:
+    async def test() -> None:
+        properties = {"unclean.leader.election.enable": broker}
         async with nodes(zookeeper_address, 1, 2, **properties) as (first, second):
-            await create_topic(first, topic, (2, 1))
-            await until(lambda: len(first.elected(topic, 0)) == 1)
+            await create_topic(first, "t", (2, 1))
+            await first.zookeeper.set_data(zk_data.topic_config_path("t"), topic)
+            await until(lambda: len(first.elected("t", 0)) == 1)
             shrink = AlterPartitionItem(
                 None, TOPIC_ID, 0, 0, ((2, -1),), LeaderRecoveryState.RECOVERED, 0
             )
@@ -267,19 +284,11 @@ def test_an_unclean_election_needs_the_configuration(zookeeper_address: str) -> 
             assert not isinstance(answer, ErrorCode)
             assert (answer.isr, answer.leader_epoch, answer.partition_epoch) == ((2,), 0, 1)
             await second.stop()
-            await until(lambda: len(first.elected(topic, 0)) >= 2)
+            await until(lambda: len(first.elected("t", 0)) >= 2)
             await until(lambda: first.controller.context.live_broker_ids == [1])
-            return [how for how, *_ in first.elected(topic, 0)]
-
-    async def test() -> None:
-        assert (await elections(enabled=False))[:2] == ["new", "remove-from-isr"]
+            assert [told for told, *_ in first.elected("t", 0)][:2] == ["new", how]
 
     run(test())
-
-    async def unclean() -> None:
-        assert (await elections(enabled=True))[:2] == ["new", "unclean"]
-
-    run(unclean())
 
 
 def test_a_request_is_sent_again_until_it_is_answered(zookeeper_address: str) -> None:
