@@ -61,6 +61,8 @@ class ControllerContext:
         self.topic_ids: dict[str, UUID] = {}
         self.topic_names: dict[UUID, str] = {}
         self.assignments: dict[TopicPartition, ReplicaAssignment] = {}
+        self.partitions_being_reassigned: dict[TopicPartition, None] = {}
+        """A set that keeps its order."""
         self.leadership: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
         self.partition_states: dict[TopicPartition, PartitionState] = {}
         self.replica_states: dict[PartitionAndReplica, ReplicaState] = {}
@@ -120,6 +122,8 @@ class ControllerContext:
         for number, replicas in assignment.partitions.items():
             topic_partition = TopicPartition(assignment.topic, number)
             self.assignments[topic_partition] = replicas
+            if replicas.is_being_reassigned:
+                self.partitions_being_reassigned[topic_partition] = None
             partitions.append(topic_partition)
         return partitions
 
@@ -132,6 +136,7 @@ class ControllerContext:
                 self.replica_states.pop(PartitionAndReplica(topic_partition, replica), None)
             self.leadership.pop(topic_partition, None)
             self.partition_states.pop(topic_partition, None)
+            self.partitions_being_reassigned.pop(topic_partition, None)
 
     def assignment(self, topic_partition: TopicPartition) -> ReplicaAssignment:
         """Empty for an unknown partition."""

@@ -106,6 +106,8 @@ class ReplicaStateMachine:
                     return
             case ReplicaState.DELETION_STARTED:
                 self._stop(replica, delete_partition=True)
+            case ReplicaState.NON_EXISTENT:
+                self._forget(replica)
         self._put(replica, target)
 
     def _tell_state(self, replica: PartitionAndReplica, *, is_new: bool) -> bool:
@@ -126,6 +128,14 @@ class ReplicaStateMachine:
             is_new=is_new,
         )
         return True
+
+    def _forget(self, replica: PartitionAndReplica) -> None:
+        """The replica is no longer one of its partition's."""
+        topic_partition, assignments = replica.topic_partition, self._context.assignments
+        if topic_partition in assignments:
+            assignments[topic_partition] = assignments[topic_partition].remove_replica(
+                replica.replica
+            )
 
     async def _take_offline(self, replica_id: int, replicas: Sequence[PartitionAndReplica]) -> None:
         context = self._context

@@ -11,6 +11,7 @@ from reference.trace import Tracer
 from reference.zk.broker_znodes import BrokerZnodes
 from reference.zk.controller_election import ControllerElection
 from reference.zk.fenced_writes import FencedWrites
+from reference.zk.partition_reassignment import PartitionReassignmentZnode
 from reference.zk.partition_states import PartitionStates
 from reference.zk.topic_znodes import TopicZnodes
 from reference.zk.zookeeper_session import ZooKeeperSession
@@ -24,5 +25,6 @@ class KafkaZkClient:
         fenced = FencedWrites(self.session, tracer=tracer)
         self.election = ControllerElection(self.session, fenced)
         self.brokers = BrokerZnodes(self.session)
-        self.topics = TopicZnodes(self.session)
+        self.topics = TopicZnodes(self.session, fenced)
         self.states = PartitionStates(self.session, fenced)
+        self.reassignment = PartitionReassignmentZnode(self.session, fenced)

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from reference.model import TopicPartition
+from reference.ports import SetData
 from reference.zk import zk_data
-from reference.zk.errors import NodeExistsError, NoNodeError, ZnodeFormatError
+from reference.zk.errors import BadVersionError, NodeExistsError, NoNodeError, ZnodeFormatError
+from reference.zk.fenced_writes import ControllerFence, FencedWrites
 from reference.zk.pipelining import pipelined
-from reference.zk.zk_data import TopicAssignment
+from reference.zk.zk_data import ReplicaAssignment, TopicAssignment
 from reference.zk.zookeeper_session import ZooKeeperSession
 
 _logger = logging.getLogger(__name__)
@@ -20,8 +24,9 @@ _logger = logging.getLogger(__name__)
 class TopicZnodes:
     """See the module."""
 
-    def __init__(self, session: ZooKeeperSession) -> None:
+    def __init__(self, session: ZooKeeperSession, fenced: FencedWrites) -> None:
         self._session = session
+        self._fenced = fenced
 
     async def get_all_topics(self) -> list[str]:
         """Names, sorted; arms the child change handler of ``/brokers/topics``."""
@@ -73,3 +78,29 @@ class TopicZnodes:
             existing = await self.get_replica_assignments([assignment.topic])
             if not existing or existing[0].topic_id != assignment.topic_id:
                 raise
+
+    async def update_replica_assignment(
+        self,
+        topic_partition: TopicPartition,
+        assignment: ReplicaAssignment,
+        fence: ControllerFence,
+    ) -> None:
+        """Write one partition's assignment; what the topic's znode says of the others stays.
+
+        The znode is compared and set: partitions that somebody adds meanwhile are not lost, as they can be in Kafka.
+        Raises ``ControllerMovedError``, ``NoNodeError`` when the topic is gone and ``ZnodeFormatError``.
+        """
+        path = zk_data.topic_path(topic_partition.topic)
+        while True:
+            data, stat = await self._session.get(path)
+            topic = zk_data.decode_topic(topic_partition.topic, data)
+            partitions = {**topic.partitions, topic_partition.partition: assignment}
+            op = SetData(
+                path, zk_data.encode_topic(replace(topic, partitions=partitions)), stat.version
+            )
+            try:
+                await self._fenced.write(op, fence)
+            except BadVersionError:
+                _logger.info("%s was written meanwhile; reading it again", path)
+            else:
+                return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random  # noqa: TID251 — the type only
 from typing import Any
@@ -30,6 +30,7 @@ BROKER_IDS = "/brokers/ids"
 TOPICS = "/brokers/topics"
 TOPIC_CONFIGS = "/config/topics"
 CLUSTER_ID = "/cluster/id"
+REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PERSISTENT_PATHS = (
     BROKER_IDS,
     TOPICS,
@@ -92,16 +93,47 @@ def random_topic_id(rng: Random) -> UUID:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaAssignment:
-    """A partition's replicas in order of preference."""
+    """A partition's replicas in order of preference; in a reassignment, those that come and go among them (KIP-455)."""
 
     replicas: tuple[int, ...]
     adding_replicas: tuple[int, ...] = ()
     removing_replicas: tuple[int, ...] = ()
 
     @property
+    def is_being_reassigned(self) -> bool:
+        return bool(self.adding_replicas or self.removing_replicas)
+
+    @property
+    def origin_replicas(self) -> tuple[int, ...]:
+        """Those that were there before the reassignment; their order may have been another."""
+        return _without(self.replicas, self.adding_replicas)
+
+    @property
     def target_replicas(self) -> tuple[int, ...]:
-        """What a reassignment leads to: the replicas without those that are being removed (KIP-455)."""
-        return tuple(replica for replica in self.replicas if replica not in self.removing_replicas)
+        """Those that will be there after it, in their order."""
+        return _without(self.replicas, self.removing_replicas)
+
+    def reassign_to(self, target: Sequence[int]) -> ReplicaAssignment:
+        """Return the assignment on the way to ``target``; a reassignment that goes on already is replaced.
+
+        The target comes first, so the order that the original replicas had is lost, as in Kafka.
+        """
+        origin = self.origin_replicas
+        replicas = tuple(dict.fromkeys((*target, *origin)))
+        return ReplicaAssignment(
+            replicas,
+            adding_replicas=_without(replicas, origin),
+            removing_replicas=_without(replicas, target),
+        )
+
+    def remove_replica(self, replica: int) -> ReplicaAssignment:
+        """Return the assignment without the replica, whatever part it had."""
+        gone = (replica,)
+        return ReplicaAssignment(
+            _without(self.replicas, gone),
+            adding_replicas=_without(self.adding_replicas, gone),
+            removing_replicas=_without(self.removing_replicas, gone),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,23 +210,21 @@ def decode_broker(broker_id: int, data: bytes) -> BrokerEndPoint:
 
 
 def encode_topic(assignment: TopicAssignment) -> bytes:
-    """``assignment.topic_id`` must be set: version 3 is what is written."""
-    if assignment.topic_id is None:
-        raise ValueError(f"topic {assignment.topic} has no id")
+    """Version 3; a topic without an id stays without one."""
     partitions = assignment.partitions
-    return _encode(
-        {
-            "partitions": {str(p): a.replicas for p, a in partitions.items()},
-            "topic_id": topic_id_to_string(assignment.topic_id),
-            "adding_replicas": {
-                str(p): a.adding_replicas for p, a in partitions.items() if a.adding_replicas
-            },
-            "removing_replicas": {
-                str(p): a.removing_replicas for p, a in partitions.items() if a.removing_replicas
-            },
-            "version": 3,
-        }
-    )
+    value: dict[str, Any] = {
+        "partitions": {str(p): a.replicas for p, a in partitions.items()},
+        "adding_replicas": {
+            str(p): a.adding_replicas for p, a in partitions.items() if a.adding_replicas
+        },
+        "removing_replicas": {
+            str(p): a.removing_replicas for p, a in partitions.items() if a.removing_replicas
+        },
+        "version": 3,
+    }
+    if assignment.topic_id is not None:
+        value["topic_id"] = topic_id_to_string(assignment.topic_id)
+    return _encode(value)
 
 
 def decode_topic(topic: str, data: bytes) -> TopicAssignment:
@@ -218,6 +248,35 @@ def decode_topic(topic: str, data: bytes) -> TopicAssignment:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ZnodeFormatError(f"{path} is not a topic's assignment: {error}") from error
+
+
+def encode_partition_reassignment(targets: Mapping[TopicPartition, Sequence[int]]) -> bytes:
+    """``/admin/reassign_partitions``: the replicas that each partition shall have."""
+    return _encode(
+        {
+            "version": 1,
+            "partitions": [
+                {"topic": tp.topic, "partition": tp.partition, "replicas": list(replicas)}
+                for tp, replicas in targets.items()
+            ],
+        }
+    )
+
+
+def decode_partition_reassignment(data: bytes) -> dict[TopicPartition, tuple[int, ...]]:
+    """In the znode's order; of a partition that is named twice the last one counts, as in Kafka."""
+    value = _decode(REASSIGN_PARTITIONS, data)
+    try:
+        return {
+            TopicPartition(str(item["topic"]), int(item["partition"])): tuple(
+                int(replica) for replica in item["replicas"]
+            )
+            for item in value["partitions"]
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise ZnodeFormatError(
+            f"{REASSIGN_PARTITIONS} is not a reassignment: {error}: {data[:200]!r}"
+        ) from error
 
 
 def encode_topic_config(config: Mapping[str, str]) -> bytes:
@@ -277,6 +336,10 @@ def decode_cluster_id(data: bytes) -> str:
     if not isinstance(cluster_id, str):
         raise ZnodeFormatError(f"{CLUSTER_ID} holds no id")
     return cluster_id
+
+
+def _without(replicas: Sequence[int], gone: Sequence[int]) -> tuple[int, ...]:
+    return tuple(replica for replica in replicas if replica not in gone)
 
 
 def _encode(value: Mapping[str, Any]) -> bytes:
