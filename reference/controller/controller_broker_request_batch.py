@@ -25,8 +25,8 @@ from reference.model import (
 )
 from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment
 
-ResponseReceived = Callable[[str, int, int, Any], None]
-"""Called with the API, the broker, the controller epoch that the request carried and the kio response."""
+ResponseReceived = Callable[[str, int, Any, Any], None]
+"""Called with the API, the broker, the kio request and its kio response."""
 
 
 class ControllerBrokerRequestBatch:
@@ -178,6 +178,6 @@ class ControllerBrokerRequestBatch:
 
     def _send(self, api: str, broker_id: int, request: Any) -> None:
         def answered(response: Any) -> None:
-            self._response_received(api, broker_id, request.controller_epoch, response)
+            self._response_received(api, broker_id, request, response)
 
         self._channel_manager.send_request(broker_id, ControlRequest(api, request, answered))

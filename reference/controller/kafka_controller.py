@@ -22,14 +22,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller import control_requests
+from reference.controller import response_events
 from reference.controller.alter_partition import AlterPartitionItem
-from reference.controller.cluster_changes import ClusterChanges
-from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
-from reference.controller.controller_channel_manager import Connection, ControllerChannelManager
-from reference.controller.controller_context import (
-    ControllerContext,
-)
+from reference.controller.controller_channel_manager import Connection
+from reference.controller.controller_components import ControllerComponents
 from reference.controller.controller_event_manager import ControllerEvent, ControllerEventManager
 from reference.controller.controller_events import (
     AlterPartitionReceived,
@@ -43,9 +39,6 @@ from reference.controller.controller_events import (
     Startup,
     TopicChange,
 )
-from reference.controller.isr_changes import IsrChanges
-from reference.controller.partition_state_machine import PartitionStateMachine
-from reference.controller.replica_state_machine import ReplicaStateMachine
 from reference.kafka_config import KafkaConfig
 from reference.model import BrokerEndPoint
 from reference.ports import SessionState, WallClock
@@ -81,47 +74,20 @@ class KafkaController:
         self.registered = asyncio.Event()
         """Set with the first registration, for good: from then on ``broker_epoch`` is one of this life's."""
         self.active_controller_id = NO_CONTROLLER
-        self.context = ControllerContext()
         self._zk_client = zk_client
         self._tracer = tracer
         self._broker_end_point = broker_end_point
         self._wall_clock = wall_clock
         self._session_lost = False
         self.event_manager = ControllerEventManager(config.broker_id, self._process)
-        self._channel_manager = ControllerChannelManager(
-            config.broker_id,
-            connection_factory=connection_factory,
+        self._parts = ControllerComponents(
+            config,
+            zk_client=zk_client,
             tracer=tracer,
-            timeout_s=config.controller_socket_timeout_ms / 1000,
-            retry_backoff_s=config.controller_retry_backoff_ms / 1000,
-        )
-        self._request_batch = ControllerBrokerRequestBatch(
-            config.broker_id,
-            self.context,
-            channel_manager=self._channel_manager,
+            connection_factory=connection_factory,
             response_received=self._response_received,
         )
-        self.partition_state_machine = PartitionStateMachine(
-            self.context,
-            zk_client=zk_client,
-            request_batch=self._request_batch,
-            tracer=tracer,
-            unclean_leader_election_enable=config.unclean_leader_election_enable,
-        )
-        self.replica_state_machine = ReplicaStateMachine(
-            self.context, zk_client=zk_client, request_batch=self._request_batch, tracer=tracer
-        )
-        self._cluster_changes = ClusterChanges(
-            self.context,
-            zk_client=zk_client,
-            channel_manager=self._channel_manager,
-            request_batch=self._request_batch,
-            partition_state_machine=self.partition_state_machine,
-            replica_state_machine=self.replica_state_machine,
-        )
-        self._isr_changes = IsrChanges(
-            self.context, zk_client=zk_client, request_batch=self._request_batch
-        )
+        self.context = self._parts.context
         zk_client.session.register_state_change_handler(self._on_session_state)
 
     @property
@@ -210,18 +176,18 @@ class KafkaController:
                 await self._maybe_resign()
                 await self._elect()
             case BrokerChange() if self.is_active:
-                await self._cluster_changes.process_broker_change()
+                await self._parts.cluster_changes.process_broker_change()
             case TopicChange() if self.is_active:
-                await self._cluster_changes.process_topic_change()
+                await self._parts.cluster_changes.process_topic_change()
             case AlterPartitionReceived() if self.is_active:
-                if await self._isr_changes.process(event):
+                if await self._parts.isr_changes.process(event):
                     reason = "an AlterPartition with newer epochs"
                     self._put(NewerControllerSeen(self.context.epoch, reason))
             case NewerControllerSeen(controller_epoch, reason):
                 if self.is_active and self.context.epoch == controller_epoch:
                     await self._trigger_controller_move(reason)
             case ReplicasFailed() if self.context.epoch == event.controller_epoch:
-                await self._cluster_changes.process_replicas_failed(event)
+                await self._parts.cluster_changes.process_replicas_failed(event)
 
     async def _process_startup(self) -> None:
         await self._zk_client.brokers.make_sure_persistent_paths_exist()
@@ -299,9 +265,11 @@ class KafkaController:
             zk_data.TOPICS, lambda: self._put(TopicChange())
         )
         await self._initialize_controller_context()
-        self._request_batch.send_update_metadata(self.context.live_or_shutting_down_broker_ids, ())
-        await self.replica_state_machine.startup()
-        await self.partition_state_machine.startup()
+        self._parts.request_batch.send_update_metadata(
+            self.context.live_or_shutting_down_broker_ids, ()
+        )
+        await self._parts.replica_state_machine.startup()
+        await self._parts.partition_state_machine.startup()
         self._tracer.event(Kind.CONTROLLER_FAILOVER, controller_epoch=self.context.epoch)
 
     async def _initialize_controller_context(self) -> None:
@@ -313,7 +281,7 @@ class KafkaController:
         context.leadership = await self._zk_client.states.get_topic_partition_states(
             list(context.assignments)
         )
-        self._channel_manager.startup(context.live_brokers.values())
+        self._parts.channel_manager.startup(context.live_brokers.values())
 
     async def _maybe_resign(self) -> None:
         """Read ``/controller`` and resign if it is no longer ours; re-arms its watch."""
@@ -343,8 +311,8 @@ class KafkaController:
         self._zk_client.session.unregister_znode_child_change_handler(zk_data.BROKER_IDS)
         self._zk_client.session.unregister_znode_child_change_handler(zk_data.TOPICS)
         self.context.reset()
-        self._request_batch.clear()
-        await self._channel_manager.shutdown()
+        self._parts.request_batch.clear()
+        await self._parts.channel_manager.shutdown()
         if fence is not None:
             self._tracer.event(
                 Kind.CONTROLLER_RESIGNED, controller_epoch=fence.controller_epoch, detail=reason
@@ -353,18 +321,8 @@ class KafkaController:
 
     # Responses
 
-    def _response_received(
-        self, api: str, broker_id: int, controller_epoch: int, response: Any
-    ) -> None:
+    def _response_received(self, api: str, broker_id: int, request: Any, response: Any) -> None:
         """On the request-send task: only look, and queue an event."""
-        error = response.error_code
-        if error is ErrorCode.stale_controller_epoch:
-            reason = f"broker {broker_id} answered {api} with STALE_CONTROLLER_EPOCH"
-            self._put(NewerControllerSeen(controller_epoch, reason))
-        elif error is not ErrorCode.none:
-            _logger.warning("broker %d answered %s with %s", broker_id, api, error.name)
-        elif api == "LeaderAndIsr":
-            errors = control_requests.partition_errors(response, self.context.topic_names)
-            failed = [tp for tp, code in errors.items() if code is ErrorCode.kafka_storage_error]
-            if failed:
-                self._put(ReplicasFailed(controller_epoch, broker_id, tuple(failed)))
+        event = response_events.event_of(self.context, api, broker_id, request, response)
+        if event is not None:
+            self._put(event)
