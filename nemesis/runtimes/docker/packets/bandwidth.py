@@ -14,7 +14,7 @@ import json
 import socket
 import time
 
-from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError
+from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError, NamespaceGone
 
 MAX_WAIT_MS = 400
 MIN_BURST_BYTES = 16_384
@@ -28,7 +28,7 @@ DISCARD_PORT = 9
 
 
 async def limit(namespace: Namespace, host: str, *, rate_kbit_s: int) -> None:
-    """Let no more than this leave the node with this address; 0 ends it."""
+    """Let no more than this leave the node with this address; 0 ends it. ``NamespaceGone``: the node is dead."""
     if not rate_kbit_s:
         await remove(namespace)
         return
@@ -48,8 +48,14 @@ async def remove(namespace: Namespace) -> None:
 
 
 async def measure(namespace: Namespace, host: str, *, rate_kbit_s: int) -> int:
-    """Return how fast datagrams leave the namespace for ``host``, in kbit/s. ``rate_kbit_s`` is what to expect."""
-    return await asyncio.to_thread(_measure, namespace, host, rate_kbit_s)
+    """Return how fast datagrams leave the namespace for ``host``, in kbit/s; 0 when none does.
+
+    ``rate_kbit_s`` is what to expect.
+    """
+    try:
+        return await asyncio.to_thread(_measure, namespace, host, rate_kbit_s)
+    except OSError:
+        return 0
 
 
 def burst_bytes(rate_kbit_s: int) -> int:
@@ -85,7 +91,7 @@ async def _device_of(namespace: Namespace, host: str) -> str:
     for device in devices:
         if any(address.get("local") == host for address in device.get("addr_info", ())):
             return str(device["ifname"])
-    raise NamespaceError(f"no device has the address {host}")
+    raise NamespaceGone(f"no device has the address {host}")
 
 
 def _bytes_per_s(rate_kbit_s: int) -> float:

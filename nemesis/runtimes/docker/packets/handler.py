@@ -21,6 +21,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from random import Random
 from typing import Any
@@ -37,6 +38,8 @@ DRAINED_AT_ONCE = 64
 VERDICTS_AT_ONCE = 64
 ANSWER_TIMEOUT_S = 5.0
 SO_RCVBUFFORCE = 33
+PRIORITY = -15
+"""Before the cluster's processes: a network does not wait for the machines that it connects."""
 MAX_SLEEP_S = 0.1
 
 Waiting = tuple[int, int, "Station", Packet, Decision]
@@ -238,4 +241,6 @@ def _plain(tallies: dict[int, Tally]) -> dict[int, dict[str, Any]]:
 
 
 if __name__ == "__main__":
+    with suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, PRIORITY)
     Handler(sys.argv[1]).serve()

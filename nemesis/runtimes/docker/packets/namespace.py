@@ -16,6 +16,7 @@ import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from errno import ENOENT, ESRCH
 from pathlib import Path
 
 COMMAND_TIMEOUT_S = 20.0
@@ -28,15 +29,20 @@ class NamespaceError(Exception):
     """The namespace is gone or is not a container's, or a command in it failed."""
 
 
+class NamespaceGone(NamespaceError):
+    """The process is no more, or its devices went with it."""
+
+
 class Namespace:
     """The network namespace in which a process lives; ``close`` lets it go."""
 
     def __init__(self, pid: int) -> None:
-        """Raises ``NamespaceError`` when the process is gone or shares this machine's own namespace."""
+        """Raises ``NamespaceGone``, or ``NamespaceError`` when the process shares this machine's own namespace."""
         try:
             self._fd = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise NamespaceError(
+            kind = NamespaceGone if error.errno in (ENOENT, ESRCH) else NamespaceError
+            raise kind(
                 f"the network namespace of process {pid} cannot be opened: {error.strerror}"
             ) from None
         if os.fstat(self._fd).st_ino == Path(OWN_NAMESPACE).stat().st_ino:

@@ -29,7 +29,7 @@ from nemesis.runtimes.base import (
 from nemesis.runtimes.docker.packets import bandwidth, chain, connections, rules
 from nemesis.runtimes.docker.packets.handler_process import HandlerProcess
 from nemesis.runtimes.docker.packets.kernel import Feature
-from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError
+from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError, NamespaceGone
 from nemesis.runtimes.docker.packets.rules import Count, Counts, InForce, PacketNode, Role
 from nemesis.runtimes.docker.packets.shaping import Tally
 from nemesis.runtimes.impairment import Impairment, PacketCounters
@@ -76,9 +76,13 @@ class PacketRules:
         return self._handler.pid
 
     async def reapply(self, node: str) -> None:
-        """Rule the namespace of a container that has just started, the first time or again."""
+        """Rule the namespace of a container that has just started, the first time or again.
+
+        One that has died meanwhile needs no rules.
+        """
         async with self._turns[node]:
-            await self._guard(node, self._install(node))
+            with suppress(NamespaceGone):
+                await self._guard(node, self._install(node))
 
     async def cut(self, links: frozenset[Link]) -> None:
         """Drop all packets on these directions until ``restore``."""
@@ -108,7 +112,8 @@ class PacketRules:
         self._rates_kbit_s[node] = rate_kbit_s
         if node in self._namespaces:
             limit = partial(bandwidth.limit, self._namespaces[node], self._nodes[node].host)
-            await self._guard(node, limit(rate_kbit_s=rate_kbit_s))
+            with suppress(NamespaceGone):  # it is limited when it starts again
+                await self._guard(node, limit(rate_kbit_s=rate_kbit_s))
 
     async def rate_kbit_s(self, node: str, *, expected_kbit_s: int) -> int:
         """Measure how fast data leaves the node, in kbit/s, by sending some; most exact near what is expected."""
@@ -277,6 +282,8 @@ class PacketRules:
     async def _guard(self, node: str, work: Awaitable[T]) -> T:
         try:
             return await work
+        except NamespaceGone:
+            raise
         except (NamespaceError, OSError) as error:
             raise RuntimeFailure(f"the network of {node} cannot be ruled: {error}") from None
 

@@ -101,10 +101,15 @@ class Lane:
             due_ns += round(shape.hold_ms * NS_PER_MS)
         else:
             self._last_due_ns = due_ns
-        is_duplicated = bool(shape.duplication) and rng.random() < shape.duplication
+        # Some came before the kernel was asked for their content: those can only be kept.
+        can_be_sent = len(payload) >= IP_HEADER_BYTES
+        is_chosen = bool(shape.duplication) and rng.random() < shape.duplication
+        is_duplicated = can_be_sent and is_chosen
         tally.duplicated += is_duplicated
         tally.delayed += due_ns > now_ns
-        return Decision(due_ns, is_resent=shape.is_resent, is_duplicated=is_duplicated)
+        return Decision(
+            due_ns, is_resent=can_be_sent and shape.is_resent, is_duplicated=is_duplicated
+        )
 
 
 def api_key(packet: bytes) -> int | None:

@@ -257,6 +257,23 @@ def test_a_container_that_starts_again_is_ruled_as_before(tmp_path: Path) -> Non
     play(tmp_path, scene)
 
 
+def test_a_container_that_dies_meanwhile_is_ruled_when_it_starts_again(tmp_path: Path) -> None:
+    async def scene(lab: Laboratory) -> None:
+        there = lab.machines["broker-2"].namespace
+        await there.run("ip", "link", "delete", "eth0")  # as the engine does at its death
+        assert await lab.rules.rate_kbit_s("broker-2", expected_kbit_s=1_000) == 0
+        await lab.rules.throttle("broker-2", rate_kbit_s=1_000)
+        await there.run("ip", "address", "add", f"{lab.machines['broker-2'].host}/32", "dev", "lo")
+        await lab.rules.reapply("broker-2")
+        assert "tbf" in await lab.saved("broker-2")
+        await lab.rules.throttle("broker-2", rate_kbit_s=0)
+        os.kill(there.pid, signal.SIGKILL)
+        await lab.rules.reapply("broker-2")
+        assert "NEMESIS" in await lab.saved("broker-2")
+
+    play(tmp_path, scene)
+
+
 def test_clearing_takes_everything_of_ours_and_nothing_else(tmp_path: Path) -> None:
     async def scene(lab: Laboratory) -> None:
         there = lab.machines["broker-2"].namespace

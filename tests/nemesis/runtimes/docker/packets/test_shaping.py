@@ -6,7 +6,17 @@ from random import Random
 
 import pytest
 
-from nemesis.runtimes.docker.packets.shaping import NS_PER_MS, Decision, Lane, Shape, Tally, api_key
+from nemesis.runtimes.docker.packets.shaping import (
+    IP_HEADER_BYTES,
+    NS_PER_MS,
+    Decision,
+    Lane,
+    Shape,
+    Tally,
+    api_key,
+)
+
+PACKET = bytes(IP_HEADER_BYTES)
 
 
 def lane(shape: Shape, seed: int = 1) -> Lane:
@@ -19,7 +29,7 @@ def decisions(shape: Shape, *, count: int, every_ms: float = 1.0) -> list[tuple[
     """When each of these packets came, and what was decided."""
     road = lane(shape)
     times_ns = [round(number * every_ms * NS_PER_MS) for number in range(count)]
-    return [(now_ns, road.decide(b"", now_ns)) for now_ns in times_ns]
+    return [(now_ns, road.decide(PACKET, now_ns)) for now_ns in times_ns]
 
 
 def segment(payload: bytes, *, ip_options: bytes = b"", tcp_options: bytes = b"\x01" * 12) -> bytes:
@@ -64,6 +74,13 @@ def test_the_chosen_part_is_doubled() -> None:
     assert 200 < doubled < 300
 
 
+def test_a_packet_whose_content_is_not_there_is_kept_and_not_doubled() -> None:
+    road = lane(Shape(delay_ms=5, duplication=1.0, is_resent=True))
+    assert road.decide(b"", 0) == Decision(5 * NS_PER_MS)
+    assert road.tally.duplicated == 0
+    assert road.decide(PACKET, 0) == Decision(5 * NS_PER_MS, is_resent=True, is_duplicated=True)
+
+
 def test_nothing_happens_without_a_shape() -> None:
     assert all(decision == Decision(now) for now, decision in decisions(Shape(), count=10))
 
@@ -71,7 +88,7 @@ def test_nothing_happens_without_a_shape() -> None:
 def test_what_happened_is_tallied() -> None:
     road = lane(Shape(delay_ms=5, duplication=1.0, reordering=1.0, hold_ms=1))
     for now_ns in range(7):
-        road.decide(b"", now_ns)
+        road.decide(PACKET, now_ns)
     tally = road.tally
     assert (tally.packets, tally.delayed, tally.duplicated, tally.reordered) == (7, 7, 7, 7)
 
