@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -28,7 +29,7 @@ from nemesis.faults.plan import Plan
 from nemesis.judge import ENGINES, checker_names
 from nemesis.mutants import MUTANTS
 from nemesis.paths import short
-from nemesis.runtimes.base import Capability, FaultUnsupported, Runtime
+from nemesis.runtimes.base import FaultUnsupported, Lacks, Runtime
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local.runtime import LocalRuntime
 from nemesis.runtimes.simulation.runtime import SimulationRuntime
@@ -97,12 +98,12 @@ class Order:
             checkers=None if self.checkers is None else tuple(self.checkers),
         )
 
-    def capabilities(self) -> frozenset[Capability]:
-        """Return what the runtime can do; raises ``UsageError`` when a broker property is wrong for it."""
+    def lacks(self) -> Lacks:
+        """Return what the runtime cannot do; raises ``UsageError`` when a broker property is wrong for it."""
         if self.is_simulated:
             runtime_config(self.simulation())
-            return SimulationRuntime.capabilities
-        return self.runtime(self.store).capabilities
+            return SimulationRuntime.lacks
+        return self.runtime(self.store).lacks
 
     def runtime(self, run_directory: Path) -> Runtime:
         """Return the runtime of real processes, not started; raises ``UsageError`` when a broker property is wrong."""
@@ -211,19 +212,23 @@ def make_ready(order: Order, say: Callable[[str], None]) -> None:
 
 def _require_support(order: Order, *, kinds: Sequence[str]) -> None:
     """Raise ``FaultUnsupported`` for a fault of the plan, or one of these kinds, that the runtime cannot do."""
-    able = _able(order)
+    lacks = order.lacks()
     wanted = {*(planned.fault.name for planned in order.plan), *kinds}
-    unable = [name for name in FAULTS if name in wanted and name not in able]
+    unable: defaultdict[str, list[str]] = defaultdict(list)
+    for name, fault in FAULTS.items():
+        if name in wanted and fault.capability in lacks:
+            unable[lacks[fault.capability]].append(name)
     if unable:
+        refused = ", ".join(f"{', '.join(names)} ({why})" for why, names in unable.items())
         raise FaultUnsupported(
-            f"the runtime {order.scenario.runtime} cannot do {', '.join(unable)}: it can {', '.join(able)}"
+            f"the runtime {order.scenario.runtime} cannot do {refused}: it can {', '.join(_able(order))}"
         )
 
 
 def _able(order: Order) -> tuple[str, ...]:
     """Return the kinds of faults that the runtime can do on this machine."""
-    capabilities = order.capabilities()
-    return tuple(name for name, fault in FAULTS.items() if fault.capability in capabilities)
+    lacks = order.lacks()
+    return tuple(name for name, fault in FAULTS.items() if fault.capability not in lacks)
 
 
 def place(order: Order, command_line: Sequence[str]) -> RunDirectory:

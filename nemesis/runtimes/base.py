@@ -7,9 +7,10 @@ it is asked what it supports, before the run starts, never silently during it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from nemesis.runtimes.impairment import Impairment, PacketCounters
 from nemesis.zookeeper_admin import ZooKeeperAdmin
@@ -50,6 +51,24 @@ EVERYWHERE = frozenset(
     }
 )
 """What every runtime can do. The rest needs nodes with power, disk, clock and network of their own, or an ensemble."""
+
+Lacks = Mapping[Capability, str]
+"""What a runtime cannot do, and why: a clause that fits behind a colon. Everything else it can."""
+
+ONE_MACHINE: Final[Lacks] = {
+    Capability.POWER_CUT: "its nodes share this machine's power and disk",
+    Capability.DISK: "its nodes share this machine's disk",
+    Capability.CLOCK: "its nodes share this machine's clock",
+}
+NO_PACKETS: Final[Lacks] = {
+    Capability.PACKETS: "its links carry streams of bytes, not packets",
+    Capability.BANDWIDTH: "its links carry bytes at any speed",
+}
+
+
+def capabilities_without(lacks: Lacks) -> frozenset[Capability]:
+    """Return what a runtime can do."""
+    return frozenset(Capability) - lacks.keys()
 
 
 class FaultUnsupported(Exception):
@@ -98,7 +117,9 @@ class Runtime(Protocol):
     """All coroutines raise ``RuntimeFailure`` (a failure of the harness, never a verdict) when the place breaks."""
 
     name: str
+    lacks: Lacks
     capabilities: frozenset[Capability]
+    """All but those that it lacks."""
 
     async def start(self) -> None:
         """Bring ZooKeeper and every broker up; returns once each broker's port answers."""
@@ -219,56 +240,66 @@ class Unable:
     """Refuses what a runtime cannot do."""
 
     name: str
+    lacks: Lacks
 
-    def _unsupported(self, what: str) -> FaultUnsupported:
-        return FaultUnsupported(f"the runtime {self.name} cannot {what}")
+    def _unsupported(self, capability: Capability, what: str) -> FaultUnsupported:
+        why = self.lacks[capability]
+        return FaultUnsupported(f"the runtime {self.name} cannot {what}: {why}")
 
 
 class WholeStreams(Unable):
     """The part of a runtime whose links carry bytes in their order, and know no packets."""
 
     async def impair(self, links: frozenset[Link], impairment: Impairment) -> None:
-        raise self._unsupported(f"treat the packets of {len(links)} links as {impairment}")
+        raise self._unsupported(
+            Capability.PACKETS, f"treat the packets of {len(links)} links as {impairment}"
+        )
 
     async def packet_counters(self, links: frozenset[Link]) -> dict[Link, PacketCounters]:
-        raise self._unsupported(f"count the packets of {len(links)} links")
+        raise self._unsupported(Capability.PACKETS, f"count the packets of {len(links)} links")
 
     async def throttle(self, node: str, *, rate_kbit_s: int) -> None:
-        raise self._unsupported(f"limit the bandwidth of {node} to {rate_kbit_s} kbit/s")
+        raise self._unsupported(
+            Capability.BANDWIDTH, f"limit the bandwidth of {node} to {rate_kbit_s} kbit/s"
+        )
 
     async def rate_kbit_s(self, node: str, *, expected_kbit_s: int) -> int:
-        raise self._unsupported(f"measure whether {node} sends {expected_kbit_s} kbit/s")
+        raise self._unsupported(
+            Capability.BANDWIDTH, f"measure whether {node} sends {expected_kbit_s} kbit/s"
+        )
 
 
 class SharedMachine(Unable):
     """The part of a runtime whose nodes share a machine with the harness: it refuses to touch what belongs to both."""
 
     async def power_cut(self, node: str) -> dict[str, Any]:
-        raise self._unsupported(f"cut the power of {node}")
+        raise self._unsupported(Capability.POWER_CUT, f"cut the power of {node}")
 
     async def fill_disk(self, node: str) -> dict[str, Any]:
-        raise self._unsupported(f"fill the disk of {node}")
+        raise self._unsupported(Capability.DISK, f"fill the disk of {node}")
 
     async def fail_disk(self, node: str) -> dict[str, Any]:
-        raise self._unsupported(f"let the disk of {node} fail")
+        raise self._unsupported(Capability.DISK, f"let the disk of {node} fail")
 
     async def heal_disk(self, node: str) -> dict[str, Any]:
-        raise self._unsupported(f"heal the disk of {node}")
+        raise self._unsupported(Capability.DISK, f"heal the disk of {node}")
 
     async def skew_clock(self, node: str, *, offset_ms: int, drift: float) -> dict[str, Any]:
-        raise self._unsupported(f"set the clock of {node} off by {offset_ms} ms and {drift:g}")
+        raise self._unsupported(
+            Capability.CLOCK, f"set the clock of {node} off by {offset_ms} ms and {drift:g}"
+        )
 
     async def zookeeper_members(self) -> dict[str, ZooKeeperMember]:
-        raise self._unsupported("tell the members of an ensemble apart")
+        raise self._unsupported(Capability.ZOOKEEPER, "tell the members of an ensemble apart")
 
     async def delay(self, links: frozenset[Link], *, delay_ms: int) -> None:
-        raise self._unsupported(f"slow {len(links)} links down by {delay_ms} ms")
+        raise self._unsupported(Capability.SLOW, f"slow {len(links)} links down by {delay_ms} ms")
 
     async def connection_ends(self, links: frozenset[Link]) -> int:
-        raise self._unsupported(f"count connections on {len(links)} links")
+        raise self._unsupported(Capability.RESET, f"count connections on {len(links)} links")
 
     async def reset(self, links: frozenset[Link]) -> int:
-        raise self._unsupported(f"reset connections on {len(links)} links")
+        raise self._unsupported(Capability.RESET, f"reset connections on {len(links)} links")
 
 
 class RuntimeFailure(Exception):

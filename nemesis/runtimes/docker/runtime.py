@@ -16,15 +16,17 @@ import socket
 import uuid
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from nemesis.journal import Journal
 from nemesis.runtimes.base import (
+    ONE_MACHINE,
     Address,
-    Capability,
+    Lacks,
     RuntimeFailure,
     SharedMachine,
     ZooKeeperMember,
+    capabilities_without,
 )
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import compose_file
@@ -47,16 +49,8 @@ from nemesis.zookeeper_admin import KazooAdmin
 from workloads.kafka import codec as wire_format
 from workloads.kafka.codec import Codec
 
-CONTAINERS = frozenset(
-    {
-        Capability.KILL,
-        Capability.PAUSE,
-        Capability.RESTART,
-        Capability.SESSION,
-        Capability.ZOOKEEPER,
-    }
-)
-"""What every engine lets us do. The rest depends on the machine."""
+LACKS: Final[Lacks] = ONE_MACHINE
+"""What it can do on no machine. The rest depends on the machine."""
 
 POLL_INTERVAL_S = 0.05
 PROBE_TIMEOUT_S = 1.0
@@ -78,7 +72,8 @@ class DockerRuntime(PacketFaults, SharedMachine):
         Raises ``UsageError`` when a count or a broker property is wrong; starts nothing.
         """
         super().__init__()
-        self.capabilities = CONTAINERS | kernel.capabilities(features)
+        self.lacks: Lacks = {**LACKS, **kernel.lacks(features)}
+        self.capabilities = capabilities_without(self.lacks)
         self._features = features
         self._config = config
         self._run_directory = config.run_directory.resolve()

@@ -9,17 +9,21 @@ from __future__ import annotations
 import asyncio
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from nemesis.journal import Journal
 from nemesis.runtimes.base import (
-    EVERYWHERE,
+    NO_PACKETS,
+    ONE_MACHINE,
     Address,
+    Capability,
+    Lacks,
     Link,
     LinkCounters,
     RuntimeFailure,
     SharedMachine,
     WholeStreams,
+    capabilities_without,
 )
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local.addresses import AddressPlan, Lease, take_lease
@@ -34,6 +38,13 @@ from nemesis.zookeeper_admin import KazooAdmin
 from workloads.kafka import codec as wire_format
 from workloads.kafka.codec import Codec
 
+LACKS: Final[Lacks] = {
+    **ONE_MACHINE,
+    **NO_PACKETS,
+    Capability.ZOOKEEPER: "it has one ZooKeeper server",
+    Capability.SLOW: "its proxy holds bytes or lets them through at once",
+    Capability.RESET: "its proxy keeps connections open",
+}
 POLL_INTERVAL_S = 0.05
 PROBE_TIMEOUT_S = 1.0
 
@@ -42,7 +53,8 @@ class LocalRuntime(SharedMachine, WholeStreams):
     """Implements ``nemesis.runtimes.base.Runtime``. Used by one task at a time for each node."""
 
     name = "local"
-    capabilities = EVERYWHERE
+    lacks: Lacks = LACKS
+    capabilities = capabilities_without(LACKS)
 
     def __init__(self, config: ClusterConfig) -> None:
         """Raises ``UsageError`` when a count or a broker property is wrong; starts nothing."""

@@ -17,14 +17,16 @@ from kio.schema.api_versions.v0.request import ApiVersionsRequest
 
 from nemesis.errors import UsageError
 from nemesis.runtimes.base import (
+    NO_PACKETS,
     Address,
-    Capability,
+    Lacks,
     Link,
     LinkCounters,
     NodeExited,
     RuntimeFailure,
     WholeStreams,
     ZooKeeperMember,
+    capabilities_without,
 )
 from nemesis.runtimes.simulation.addresses import HARNESS_HOST, address_of, host_of, names
 from nemesis.runtimes.simulation.broker import SimulatedBroker
@@ -101,7 +103,8 @@ class SimulationRuntime(WholeStreams):
     """Implements ``nemesis.runtimes.base.Runtime`` on a simulation's loop."""
 
     name = "simulation"
-    capabilities = frozenset(Capability) - {Capability.PACKETS, Capability.BANDWIDTH}
+    lacks: Lacks = NO_PACKETS
+    capabilities = capabilities_without(NO_PACKETS)
 
     def __init__(
         self, config: SimulationRuntimeConfig, loop: SimulationLoop, record: MemoryRecord

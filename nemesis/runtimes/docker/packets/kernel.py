@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from enum import StrEnum
+from typing import Final
 
-from nemesis.runtimes.base import Capability
+from nemesis.runtimes.base import Capability, Lacks
 from nemesis.runtimes.docker.packets import bandwidth, connections
 from nemesis.runtimes.docker.packets.chain import RESTORE
 from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError
@@ -35,6 +36,28 @@ class Feature(StrEnum):
     BANDWIDTH = "bandwidth"
     RESET = "reset"
 
+
+_NAMES: Final[Mapping[Feature, str]] = {
+    Feature.DROP: "iptables in network namespaces",
+    Feature.U32: "the match u32",
+    Feature.LOSS: "the match statistic",
+    Feature.QUEUE: "the target NFQUEUE",
+    Feature.BANDWIDTH: "the queue tbf",
+    Feature.RESET: "the closing of other processes' sockets",
+}
+_NEEDS: Final[Mapping[Capability, Sequence[tuple[Feature, ...]]]] = {
+    Capability.CUT: ((Feature.DROP,),),
+    Capability.STALL: ((Feature.DROP,), (Feature.U32, Feature.QUEUE)),
+    Capability.SLOW: ((Feature.DROP,), (Feature.QUEUE,)),
+    Capability.RESET: ((Feature.RESET,),),
+    Capability.PACKETS: (
+        (Feature.DROP,),
+        (Feature.QUEUE,),
+        (Feature.LOSS,),
+    ),
+    Capability.BANDWIDTH: ((Feature.BANDWIDTH,),),
+}
+"""One feature of each group is needed."""
 
 _RULES = {
     Feature.DROP: '-s 192.0.2.1 -m mark --mark 1 -m comment --comment "nemesis:a>b:held" -j DROP',
@@ -60,19 +83,17 @@ async def features() -> frozenset[Feature]:
     return frozenset(found)
 
 
-def capabilities(found: frozenset[Feature]) -> frozenset[Capability]:
-    """Return the capabilities of a runtime that rest on packets."""
-    needs = {
-        Capability.CUT: {Feature.DROP},
-        Capability.SLOW: {Feature.DROP, Feature.QUEUE},
-        Capability.RESET: {Feature.RESET},
-        Capability.PACKETS: {Feature.DROP, Feature.QUEUE, Feature.LOSS},
-        Capability.BANDWIDTH: {Feature.BANDWIDTH},
+def lacks(found: frozenset[Feature]) -> Lacks:
+    """Return what cannot be done to packets with these features."""
+    return {
+        capability: f"this kernel lacks {' and '.join(missing)}"
+        for capability, needs in _NEEDS.items()
+        if (missing := [_readable(group) for group in needs if found.isdisjoint(group)])
     }
-    able = {capability for capability, needed in needs.items() if needed <= found}
-    if Feature.DROP in found and found & {Feature.U32, Feature.QUEUE}:
-        able.add(Capability.STALL)
-    return frozenset(able)
+
+
+def _readable(group: Iterable[Feature]) -> str:
+    return " or ".join(_NAMES[feature] for feature in group)
 
 
 @asynccontextmanager

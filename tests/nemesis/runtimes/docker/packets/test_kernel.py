@@ -1,0 +1,40 @@
+"""What a kernel lacks, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from nemesis.runtimes.base import Capability
+from nemesis.runtimes.docker.packets import kernel
+from nemesis.runtimes.docker.packets.kernel import Feature
+
+ALL = frozenset(Feature)
+
+
+def test_a_kernel_with_everything_lacks_nothing() -> None:
+    assert kernel.lacks(ALL) == {}
+
+
+@pytest.mark.parametrize(
+    ("missing", "lost"),
+    [
+        ({Feature.QUEUE}, {Capability.SLOW, Capability.PACKETS}),
+        ({Feature.U32}, set()),
+        ({Feature.U32, Feature.QUEUE}, {Capability.STALL, Capability.SLOW, Capability.PACKETS}),
+        ({Feature.LOSS}, {Capability.PACKETS}),
+        ({Feature.RESET}, {Capability.RESET}),
+        ({Feature.BANDWIDTH}, {Capability.BANDWIDTH}),
+    ],
+)
+def test_what_needs_a_missing_feature_is_lacking(
+    missing: set[Feature], lost: set[Capability]
+) -> None:
+    assert set(kernel.lacks(ALL - missing)) == lost
+
+
+def test_the_reason_names_what_is_missing() -> None:
+    lacks = kernel.lacks(ALL - {Feature.U32, Feature.QUEUE, Feature.LOSS})
+    assert lacks[Capability.STALL] == "this kernel lacks the match u32 or the target NFQUEUE"
+    assert (
+        lacks[Capability.PACKETS] == "this kernel lacks the target NFQUEUE and the match statistic"
+    )
