@@ -332,8 +332,12 @@ def test_a_handler_that_dies_loses_its_faults_and_says_so(tmp_path: Path) -> Non
 def test_a_handler_that_hangs_loses_its_faults_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handler_process, "REPLY_TIMEOUT_S", 0.3)
-    play(tmp_path, lambda lab: _with_a_lost_handler(lab, signal.SIGSTOP))
+    async def scene(lab: Laboratory) -> None:
+        await lab.rules.delay(links(("broker-1", "broker-2")), delay_ms=50)
+        monkeypatch.setattr(handler_process, "REPLY_TIMEOUT_S", 1.0)  # its start may take longer
+        await _with_a_lost_handler(lab, signal.SIGSTOP)
+
+    play(tmp_path, scene)
 
 
 def test_a_link_between_two_clients_cannot_be_ruled(tmp_path: Path) -> None:
