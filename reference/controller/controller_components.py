@@ -1,31 +1,43 @@
-"""What a controller consists of, and how its parts hang together.
+"""What a controller is made of while it holds the office, how a term begins (failover) and how it ends (resignation).
 
-One class per component of Kafka's controller; each gets the context, the ZooKeeper client, the request batch and the
-state machines that it moves. They are made once and live as long as the broker: what belongs to a term of office is in
-the context, which is emptied at resignation.
+The parts share one context, one request batch and the two state machines, and run in the event task alone. Those that
+watch znodes register for themselves what they watch; the failover then reads everything, in Kafka's order.
+Source: kafka.controller.KafkaController (onControllerFailover, onControllerResignation).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from reference.controller import response_events
 from reference.controller.cluster_changes import ClusterChanges
-from reference.controller.controller_broker_request_batch import (
-    ControllerBrokerRequestBatch,
-    ResponseReceived,
-)
+from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
 from reference.controller.controller_channel_manager import Connection, ControllerChannelManager
 from reference.controller.controller_context import ControllerContext
+from reference.controller.controller_event_manager import ControllerEvent
+from reference.controller.controller_events import (
+    AlterPartitionReceived,
+    BrokerChange,
+    Event,
+    NewerControllerSeen,
+    ReplicasFailed,
+    TopicChange,
+)
 from reference.controller.isr_changes import IsrChanges
 from reference.controller.partition_state_machine import PartitionStateMachine
 from reference.controller.replica_state_machine import ReplicaStateMachine
 from reference.kafka_config import KafkaConfig
 from reference.trace import Tracer
+from reference.zk import zk_data
 from reference.zk.kafka_zk_client import KafkaZkClient
+
+Put = Callable[[Event], None]
+"""Puts an event into the controller's queue."""
 
 
 class ControllerComponents:
-    """See the module. Only the task of the event queue uses them."""
+    """See the module."""
 
     def __init__(
         self,
@@ -34,9 +46,11 @@ class ControllerComponents:
         zk_client: KafkaZkClient,
         tracer: Tracer,
         connection_factory: Callable[[], Connection],
-        response_received: ResponseReceived,
+        put: Put,
     ) -> None:
         self.context = ControllerContext()
+        self._zk_client = zk_client
+        self._put = put
         self.channel_manager = ControllerChannelManager(
             config.broker_id,
             connection_factory=connection_factory,
@@ -48,7 +62,7 @@ class ControllerComponents:
             config.broker_id,
             self.context,
             channel_manager=self.channel_manager,
-            response_received=response_received,
+            response_received=self._response_received,
         )
         self.partition_state_machine = PartitionStateMachine(
             self.context,
@@ -60,7 +74,7 @@ class ControllerComponents:
         self.replica_state_machine = ReplicaStateMachine(
             self.context, zk_client=zk_client, request_batch=self.request_batch, tracer=tracer
         )
-        self.cluster_changes = ClusterChanges(
+        self._cluster_changes = ClusterChanges(
             self.context,
             zk_client=zk_client,
             channel_manager=self.channel_manager,
@@ -68,6 +82,65 @@ class ControllerComponents:
             partition_state_machine=self.partition_state_machine,
             replica_state_machine=self.replica_state_machine,
         )
-        self.isr_changes = IsrChanges(
+        self._isr_changes = IsrChanges(
             self.context, zk_client=zk_client, request_batch=self.request_batch
         )
+
+    async def process(self, event: ControllerEvent) -> None:
+        """Process an event of the present term; one of an earlier term, or of none of the kinds here, is dropped."""
+        match event:
+            case BrokerChange():
+                await self._cluster_changes.process_broker_change()
+            case TopicChange():
+                await self._cluster_changes.process_topic_change()
+            case ReplicasFailed() if event.controller_epoch == self.context.epoch:
+                await self._cluster_changes.process_replicas_failed(event)
+            case AlterPartitionReceived():
+                if await self._isr_changes.process(event):
+                    reason = "an AlterPartition with newer epochs"
+                    self._put(NewerControllerSeen(self.context.epoch, reason))
+
+    async def on_controller_failover(self) -> None:
+        """Begin a term: ``context.fence`` is set. UpdateMetadata goes before the state machines (KAFKA-4443)."""
+        self._register_handlers()
+        await self._initialize_controller_context()
+        self.request_batch.send_update_metadata(self.context.live_or_shutting_down_broker_ids, ())
+        await self.replica_state_machine.startup()
+        await self.partition_state_machine.startup()
+
+    async def on_controller_resignation(self) -> None:
+        """End the term: nothing is sent or written in it any more. Harmless without one."""
+        self._unregister_handlers()
+        self.context.reset()
+        self.request_batch.clear()
+        await self.channel_manager.shutdown()
+
+    def _register_handlers(self) -> None:
+        session = self._zk_client.session
+        session.register_znode_child_change_handler(
+            zk_data.BROKER_IDS, lambda: self._put(BrokerChange())
+        )
+        session.register_znode_child_change_handler(
+            zk_data.TOPICS, lambda: self._put(TopicChange())
+        )
+
+    def _unregister_handlers(self) -> None:
+        for path in (zk_data.BROKER_IDS, zk_data.TOPICS):
+            self._zk_client.session.unregister_znode_child_change_handler(path)
+
+    async def _initialize_controller_context(self) -> None:
+        context = self.context
+        context.set_live_brokers(await self._zk_client.brokers.get_all_brokers_and_epochs())
+        context.all_topics = await self._zk_client.topics.get_all_topics()
+        for assignment in await self._zk_client.topics.get_replica_assignments(context.all_topics):
+            context.add_topic(assignment)
+        context.leadership = await self._zk_client.states.get_topic_partition_states(
+            list(context.assignments)
+        )
+        self.channel_manager.startup(context.live_brokers.values())
+
+    def _response_received(self, api: str, broker_id: int, request: Any, response: Any) -> None:
+        """On the request-send task: only look, and queue an event."""
+        event = response_events.event_of(self.context, api, broker_id, request, response)
+        if event is not None:
+            self._put(event)

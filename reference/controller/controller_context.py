@@ -67,6 +67,7 @@ class ControllerContext:
         self.partition_states: dict[TopicPartition, PartitionState] = {}
         self.replica_states: dict[PartitionAndReplica, ReplicaState] = {}
         self.replicas_on_offline_dirs: dict[int, set[TopicPartition]] = {}
+        self.topics_to_be_deleted: set[str] = set()
 
     @property
     def epoch(self) -> int:
@@ -137,6 +138,9 @@ class ControllerContext:
             self.leadership.pop(topic_partition, None)
             self.partition_states.pop(topic_partition, None)
             self.partitions_being_reassigned.pop(topic_partition, None)
+
+    def is_topic_queued_up_for_deletion(self, topic: str) -> bool:
+        return topic in self.topics_to_be_deleted
 
     def assignment(self, topic_partition: TopicPartition) -> ReplicaAssignment:
         """Empty for an unknown partition."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 from kio.schema.errors import ErrorCode
 
 from reference.controller.alter_partition import AlterPartitionAnswer, AlterPartitionItem
 from reference.model import TopicPartition
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +64,43 @@ class ReplicasFailed(Event):
     partitions: tuple[TopicPartition, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RequestEvent(Event, ABC, Generic[Answer]):
+    """A request of a client or broker; ``result`` is set exactly once. Make one inside a running loop.
+
+    One that never gets processed, because this broker is not the controller or stops being it, is answered with
+    ``refusal``.
+    """
+
+    result: asyncio.Future[Answer] = field(
+        init=False, repr=False, default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+    @property
+    @abstractmethod
+    def refusal(self) -> Answer: ...
+
+    def answer(self, answer: Answer) -> None:
+        """Only the first answer counts."""
+        if not self.result.done():
+            self.result.set_result(answer)
+
+    def preempt(self) -> None:
+        self.answer(self.refusal)
+
+
 AlterPartitionResult = tuple[ErrorCode, list[AlterPartitionAnswer]]
 """The request's own error, and without one an answer for each of its partitions, in their order."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AlterPartitionReceived(Event):
-    """A leader proposes ISRs; ``result`` is set exactly once."""
+class AlterPartitionReceived(RequestEvent[AlterPartitionResult]):
+    """A leader proposes ISRs."""
 
     broker_id: int
     broker_epoch: int
     partitions: tuple[AlterPartitionItem, ...]
-    result: asyncio.Future[AlterPartitionResult]
 
-    def answer(self, error: ErrorCode, answers: list[AlterPartitionAnswer] | None = None) -> None:
-        if not self.result.done():
-            self.result.set_result((error, answers or []))
-
-    def preempt(self) -> None:
-        self.answer(ErrorCode.not_controller)
+    @property
+    def refusal(self) -> AlterPartitionResult:
+        return ErrorCode.not_controller, []

@@ -46,7 +46,7 @@ class IsrChanges:
         """Answer the event; True when it told of epochs newer than ours."""
         context = self._context
         if context.live_broker_epochs.get(event.broker_id) != event.broker_epoch:
-            event.answer(ErrorCode.stale_broker_epoch)
+            event.answer((ErrorCode.stale_broker_epoch, []))
             return False
         answers: list[AlterPartitionAnswer] = []
         changes: dict[TopicPartition, LeaderAndIsr] = {}
@@ -64,7 +64,7 @@ class IsrChanges:
                 answers.append(ErrorCode.unknown_server_error)
         for topic_partition, answer in (await self._write_isr_changes(changes)).items():
             answers[places[topic_partition]] = answer
-        event.answer(ErrorCode.none, answers)
+        event.answer((ErrorCode.none, answers))
         return ErrorCode.not_controller in answers
 
     async def _write_isr_changes(

@@ -3,10 +3,11 @@
 Every broker runs one. The first to create ``/controller`` gets, in the same multi, the next controller epoch; all that
 it then writes is fenced by that epoch, and all that it sends carries it. The others watch ``/controller``.
 
-One task processes one event after the other (``_dispatch`` lists them all). Three things end a term: ZooKeeper says
-that somebody else is the controller (a fenced write fails, or ``/controller`` changed), a broker says so
-(STALE_CONTROLLER_EPOCH, or an AlterPartition with newer epochs), or the session expires. After any error that was not
-foreseen the office is given up too: a controller with half its changes told is worse than a new one.
+One task processes one event after the other: those about the office here, all others in ``ControllerComponents``. Three
+things end a term: ZooKeeper says that somebody else is the controller (a fenced write fails, or ``/controller``
+changed), a broker says so (STALE_CONTROLLER_EPOCH, or an AlterPartition with newer epochs), or the session expires.
+After any error that was not foreseen the office is given up too: a controller with half its changes told is worse than
+a new one.
 
 Differences from Kafka 3.9: ``/controller`` naming this very broker in its present session makes it run the failover
 (KAFKA-13407), in a dead session it waits for that to end; STALE_CONTROLLER_EPOCH makes it resign.
@@ -18,11 +19,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
-from kio.schema.errors import ErrorCode
-
-from reference.controller import response_events
 from reference.controller.alter_partition import AlterPartitionItem
 from reference.controller.controller_channel_manager import Connection
 from reference.controller.controller_components import ControllerComponents
@@ -30,14 +27,13 @@ from reference.controller.controller_event_manager import ControllerEvent, Contr
 from reference.controller.controller_events import (
     AlterPartitionReceived,
     AlterPartitionResult,
-    BrokerChange,
+    Answer,
     Expire,
     NewerControllerSeen,
     Reelect,
     RegisterBrokerAndReelect,
-    ReplicasFailed,
+    RequestEvent,
     Startup,
-    TopicChange,
 )
 from reference.kafka_config import KafkaConfig
 from reference.model import BrokerEndPoint
@@ -85,7 +81,7 @@ class KafkaController:
             zk_client=zk_client,
             tracer=tracer,
             connection_factory=connection_factory,
-            response_received=self._response_received,
+            put=self._put,
         )
         self.context = self._parts.context
         zk_client.session.register_state_change_handler(self._on_session_state)
@@ -116,13 +112,15 @@ class KafkaController:
         self, broker_id: int, broker_epoch: int, partitions: Sequence[AlterPartitionItem]
     ) -> AlterPartitionResult:
         """Answer an AlterPartition request: its own error, then one answer per partition in their order."""
-        if not self.is_active:
-            return ErrorCode.not_controller, []
-        event = AlterPartitionReceived(
-            broker_id, broker_epoch, tuple(partitions), asyncio.get_running_loop().create_future()
-        )
-        self.event_manager.put(event)
-        return await event.result
+        return await self.ask(AlterPartitionReceived(broker_id, broker_epoch, tuple(partitions)))
+
+    async def ask(self, request: RequestEvent[Answer]) -> Answer:
+        """Queue what a client or broker asks of the controller; returns its answer, or its refusal."""
+        if self.is_active:
+            self.event_manager.put(request)
+        else:
+            request.preempt()
+        return await request.result
 
     # Session
 
@@ -175,19 +173,11 @@ class KafkaController:
                 await self._register_broker()
                 await self._maybe_resign()
                 await self._elect()
-            case BrokerChange() if self.is_active:
-                await self._parts.cluster_changes.process_broker_change()
-            case TopicChange() if self.is_active:
-                await self._parts.cluster_changes.process_topic_change()
-            case AlterPartitionReceived() if self.is_active:
-                if await self._parts.isr_changes.process(event):
-                    reason = "an AlterPartition with newer epochs"
-                    self._put(NewerControllerSeen(self.context.epoch, reason))
             case NewerControllerSeen(controller_epoch, reason):
                 if self.is_active and self.context.epoch == controller_epoch:
                     await self._trigger_controller_move(reason)
-            case ReplicasFailed() if self.context.epoch == event.controller_epoch:
-                await self._parts.cluster_changes.process_replicas_failed(event)
+            case _ if self.is_active:
+                await self._parts.process(event)
 
     async def _process_startup(self) -> None:
         await self._zk_client.brokers.make_sure_persistent_paths_exist()
@@ -254,34 +244,8 @@ class KafkaController:
             zxid=won.zxid,
         )
         _logger.info("elected controller, epoch %d", won.fence.controller_epoch)
-        await self._on_controller_failover()
-
-    async def _on_controller_failover(self) -> None:
-        """In Kafka's order; UpdateMetadata goes before the state machines (KAFKA-4443)."""
-        self._zk_client.session.register_znode_child_change_handler(
-            zk_data.BROKER_IDS, lambda: self._put(BrokerChange())
-        )
-        self._zk_client.session.register_znode_child_change_handler(
-            zk_data.TOPICS, lambda: self._put(TopicChange())
-        )
-        await self._initialize_controller_context()
-        self._parts.request_batch.send_update_metadata(
-            self.context.live_or_shutting_down_broker_ids, ()
-        )
-        await self._parts.replica_state_machine.startup()
-        await self._parts.partition_state_machine.startup()
+        await self._parts.on_controller_failover()
         self._tracer.event(Kind.CONTROLLER_FAILOVER, controller_epoch=self.context.epoch)
-
-    async def _initialize_controller_context(self) -> None:
-        context = self.context
-        context.set_live_brokers(await self._zk_client.brokers.get_all_brokers_and_epochs())
-        context.all_topics = await self._zk_client.topics.get_all_topics()
-        for assignment in await self._zk_client.topics.get_replica_assignments(context.all_topics):
-            context.add_topic(assignment)
-        context.leadership = await self._zk_client.states.get_topic_partition_states(
-            list(context.assignments)
-        )
-        self._parts.channel_manager.startup(context.live_brokers.values())
 
     async def _maybe_resign(self) -> None:
         """Read ``/controller`` and resign if it is no longer ours; re-arms its watch."""
@@ -308,21 +272,9 @@ class KafkaController:
     async def _resign(self, reason: str) -> None:
         """Stop acting: nothing is sent or written in this term any more. Harmless without the office."""
         fence = self.context.fence
-        self._zk_client.session.unregister_znode_child_change_handler(zk_data.BROKER_IDS)
-        self._zk_client.session.unregister_znode_child_change_handler(zk_data.TOPICS)
-        self.context.reset()
-        self._parts.request_batch.clear()
-        await self._parts.channel_manager.shutdown()
+        await self._parts.on_controller_resignation()
         if fence is not None:
             self._tracer.event(
                 Kind.CONTROLLER_RESIGNED, controller_epoch=fence.controller_epoch, detail=reason
             )
             _logger.info("resigned from epoch %d: %s", fence.controller_epoch, reason)
-
-    # Responses
-
-    def _response_received(self, api: str, broker_id: int, request: Any, response: Any) -> None:
-        """On the request-send task: only look, and queue an event."""
-        event = response_events.event_of(self.context, api, broker_id, request, response)
-        if event is not None:
-            self._put(event)
