@@ -3,7 +3,8 @@
 For each journal whose harness no longer exists: its processes get SIGKILL (a paused one dies of it too) and are seen
 to be gone, its leases are removed, what its containers recorded is brought home, its containers, networks and volumes
 are removed, then the journal. Things at the Docker engine tell by their labels whose they are, so they are found
-without a journal, too. What belongs to a live harness is left alone. Idempotent: it can be interrupted and run again.
+without a journal, too; so is what a build of the nodes' image has left that was broken off. What belongs to a live
+harness is left alone. Idempotent: it can be interrupted and run again.
 Limits: processes of another user are not seen.
 """
 
@@ -24,7 +25,8 @@ GONE_TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class CleanReport:
-    """What was done. ``processes`` are ``name (pid N)``; ``engine`` are containers, networks and volumes.
+    """What was done. ``processes`` are ``name (pid N)``; ``engine`` are containers, networks, volumes and
+    unfinished images.
 
     ``survivors`` could not be ended or removed, and keep their journal; ``lost`` is what could not be brought home.
     """
@@ -74,6 +76,7 @@ def _clean(directory: Path | None, engine: EngineCleaning) -> CleanReport:
                 lease.unlink(missing_ok=True)
         path.unlink(missing_ok=True)
     runs += engine.remove_orphans()
+    engine.remove_fragments()
     return CleanReport(
         runs=tuple(runs),
         processes=tuple(processes),

@@ -15,6 +15,8 @@ from nemesis.errors import MissingRequirement
 from nemesis.runtimes.docker import leftovers
 from nemesis.runtimes.docker.engine import connect
 from nemesis.runtimes.docker.engine_calls import FAILURES, reason
+from nemesis.runtimes.docker.fragments import building, remove_fragments
+from nemesis.runtimes.docker.leftovers import Removed
 
 
 class EngineCleaning:
@@ -45,6 +47,18 @@ class EngineCleaning:
         self.remove(run_ids)
         return run_ids
 
+    def remove_fragments(self) -> None:
+        """Remove what broken-off builds of the nodes' image have left, unless somebody builds at this moment."""
+        if isinstance(self._client, MissingRequirement):
+            return
+        try:
+            with building(wait=False) as is_our_turn:
+                done = remove_fragments(self._client) if is_our_turn else Removed()
+        except (*FAILURES, MissingRequirement) as error:
+            self.left.append(f"what broken-off builds left: {reason(error)}")
+            return
+        self._note(done)
+
     def _remove(self, run_id: str) -> bool:
         if isinstance(self._client, MissingRequirement):
             self.left.append(f"containers of run {run_id}: {self._client}")
@@ -55,9 +69,12 @@ class EngineCleaning:
         except FAILURES as error:
             self.left.append(f"containers of run {run_id}: {reason(error)}")
             return False
+        self._note(done)
+        return not done.left
+
+    def _note(self, done: Removed) -> None:
         self.removed += done.names
         self.left += done.left
-        return not done.left
 
 
 @contextmanager

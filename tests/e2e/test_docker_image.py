@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from docker import DockerClient
+from docker.models.containers import Container
 from docker.models.images import Image
 
+from nemesis.clean import clean
 from nemesis.errors import MissingRequirement
-from nemesis.runtimes.docker import base_image, engine, image
+from nemesis.runtimes.docker import base_image, engine, fragments, image, ingredients
 from nemesis.runtimes.docker.ingredients import Ingredients
+from tests.e2e.command import wait_until
 
 
 def why_not() -> str:
@@ -62,7 +68,7 @@ def layers(built: Image) -> list[str]:
 
 def ours(client: DockerClient) -> set[str]:
     """Every image of ours, the nameless layers of finished ones, too."""
-    return {str(i.id) for i in client.images.list(all=True, filters={"label": image.LABEL})}
+    return {str(i.id) for i in client.images.list(all=True, filters={"label": fragments.LABEL})}
 
 
 def test_an_image_that_is_there_is_not_built_again(client: DockerClient, tag: str) -> None:
@@ -121,6 +127,55 @@ def test_a_build_that_fails_is_one_sentence_and_leaves_nothing(
     assert ours(client) <= before
 
 
+BUILDER = textwrap.dedent(
+    """
+    import sys
+    from pathlib import Path
+    from nemesis.runtimes.docker import engine, image, ingredients
+
+    ingredients.DOCKERFILE = Path(sys.argv[1])
+    image.ensure_image(engine.connect(), progress=print)
+    """
+)
+
+
+def unfinished(client: DockerClient) -> list[Container]:
+    marks = [f"{name}={value}" for name, value in fragments.UNFINISHED.items()]
+    return client.containers.list(all=True, filters={"label": marks})
+
+
+def test_clean_removes_what_a_killed_build_has_left_and_no_finished_ones_container(
+    client: DockerClient, tag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path / "runtime"))
+    dockerfile = tmp_path / "Dockerfile"
+    text = ingredients.DOCKERFILE.read_text()
+    dockerfile.write_text(text.replace("COPY node", "RUN sleep 600\nCOPY node"))
+    before = ours(client)
+    persons = client.containers.create(tag)
+    builder = subprocess.Popen([sys.executable, "-c", BUILDER, dockerfile])
+    try:
+        wait_until(lambda: bool(unfinished(client)), "a step of the build")
+        assert clean().engine == (), "a living build is left alone"
+        assert unfinished(client)
+        builder.kill()
+        builder.wait()
+        # The engine may have been faster with its own; this one it would not have removed.
+        forgotten = client.containers.create(tag, labels=fragments.UNFINISHED)
+
+        report = clean()
+
+        assert report.is_clean
+        assert f"unfinished image's container {forgotten.name}" in report.engine
+        wait_until(lambda: unfinished(client) == [], "the end of what is unfinished")
+        clean()  # an image that the engine still built on is nobody's now
+        assert ours(client) == before
+        persons.reload()
+    finally:
+        builder.kill()
+        persons.remove()
+
+
 def test_old_images_go_but_for_the_newest_and_those_in_use(
     client: DockerClient, tag: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -131,7 +186,7 @@ def test_old_images_go_but_for_the_newest_and_those_in_use(
     try:
         for number, name in enumerate(tags):
             (tmp_path / "Dockerfile").write_text(f'FROM {tag}\nENV NUMBER="{number}"\n')
-            client.images.build(path=str(tmp_path), tag=name, nocache=True)
+            client.images.build(path=str(tmp_path), tag=name, nocache=True, rm=True)
         used = client.containers.create(tags[0])
         image.remove_old_images(client)
         left = client.images.list(name="nemesis-old-images")

@@ -20,6 +20,7 @@ from docker.errors import DockerException, ImageNotFound
 from requests.exceptions import RequestException
 
 from nemesis.errors import MissingRequirement
+from nemesis.runtimes.docker.fragments import UNFINISHED
 from nemesis.runtimes.docker.ingredients import COMPOSE, DOCKERFILE
 from nemesis.runtimes.docker.packages import last_line
 
@@ -73,7 +74,7 @@ def python_version(client: DockerClient, base: str) -> str:
     """Return the version of the base's Python, such as ``3.11``; raises the SDK's errors."""
     program = "import sys; print('%d.%d' % sys.version_info[:2])"
     said: bytes = client.containers.run(
-        base, ["python3", "-c", program], remove=True, network_mode="none"
+        base, ["python3", "-c", program], remove=True, network_mode="none", labels=UNFINISHED
     )
     return said.decode().strip()
 

@@ -9,10 +9,9 @@ What a build that fails has made is removed again. The engine's cache of layers 
 
 from __future__ import annotations
 
-import fcntl
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -28,13 +27,11 @@ from nemesis.runtimes.docker.base_image import (
     own_base,
     python_version,
 )
+from nemesis.runtimes.docker.fragments import LABEL, building, remove_fragments
 from nemesis.runtimes.docker.ingredients import Ingredients
-from nemesis.runtimes.docker.packages import cache_directory, last_line, unpacked
+from nemesis.runtimes.docker.packages import last_line, unpacked
 
 REPOSITORY: Final = "nemesis"
-LABEL: Final = "nemesis.image"
-"""On every image of ours, whole or not: the Dockerfile's first instruction sets it."""
-
 KEPT: Final = 4
 """So many images stay when another one was built."""
 
@@ -55,7 +52,7 @@ def ensure_image(client: DockerClient, *, progress: Callable[[str], None]) -> st
         for tag in tags:
             if has_image(client, tag):
                 return tag
-        with _alone():
+        with building():
             base = ensure_base(client, progress=progress)
             tag = tag_of(ingredients, base)
             if not has_image(client, tag):  # another run may have built it meanwhile
@@ -82,12 +79,6 @@ def remove_old_images(client: DockerClient) -> None:
         for tag in image.tags:
             with suppress(APIError):  # in use
                 client.images.remove(tag)
-
-
-def remove_fragments(client: DockerClient) -> int:
-    """Remove what broken-off builds of ours have left; returns how many bytes that freed. Raises the SDK's errors."""
-    pruned = client.images.prune(filters={"dangling": True, "label": LABEL})
-    return int(pruned.get("SpaceReclaimed") or 0)
 
 
 def reason(error: Exception) -> str:
@@ -119,11 +110,3 @@ def _build(client: DockerClient, ingredients: Ingredients, base: str, tag: str) 
             with suppress(DockerException, RequestException):
                 remove_fragments(client)
             raise
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Wait until no other process of this user builds; the kernel lets go when the process ends."""
-    with (cache_directory() / "image.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield

@@ -30,6 +30,9 @@ class Removed:
     names: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
 
+    def __add__(self, other: Removed) -> Removed:
+        return Removed(self.names + other.names, self.left + other.left)
+
 
 def orphaned_runs(client: DockerClient) -> list[str]:
     """Return the ids of runs whose things are here and whose harness is known to be dead; raises the SDK's errors."""
@@ -67,27 +70,33 @@ def rescue(client: DockerClient, run_id: str) -> list[str]:
 
 def remove_run(client: DockerClient, run_id: str) -> Removed:
     """Remove every container, network and volume of a run; blocks. Raises the SDK's errors when it cannot list them."""
+    only = _of(run_id)
+    done = remove_each("container", containers(client, run_id), forcibly)
+    done += remove_each("network", client.networks.list(filters=only), lambda it: it.remove())
+    done += remove_each("volume", client.volumes.list(filters=only), lambda it: it.remove())
+    return done
+
+
+def remove_each(kind: str, things: Iterable[Any], how: Callable[[Any], None]) -> Removed:
+    """Remove these, each whatever becomes of another; what is gone or going already is nobody's news. Blocks."""
     names: list[str] = []
     left: list[str] = []
-
-    def remove(kind: str, things: Iterable[Any], how: Callable[[Any], None]) -> None:
-        for thing in things:
-            try:
-                how(thing)
-            except NotFound:
-                continue
-            except FAILURES as error:
-                if isinstance(error, APIError) and IN_PROGRESS in reason(error):
-                    continue
+    for thing in things:
+        try:
+            how(thing)
+        except NotFound:
+            continue
+        except FAILURES as error:
+            if not (isinstance(error, APIError) and IN_PROGRESS in reason(error)):
                 left.append(f"{kind} {thing.name}: {reason(error)}")
-                continue
-            names.append(f"{kind} {thing.name}")
-
-    only = _of(run_id)
-    remove("container", containers(client, run_id), lambda c: c.remove(force=True, v=True))
-    remove("network", client.networks.list(filters=only), lambda network: network.remove())
-    remove("volume", client.volumes.list(filters=only), lambda volume: volume.remove())
+            continue
+        names.append(f"{kind} {thing.name}")
     return Removed(tuple(names), tuple(left))
+
+
+def forcibly(container: Container) -> None:
+    """Remove a container in any state, and the volumes that have no name; raises the SDK's errors."""
+    container.remove(force=True, v=True)
 
 
 def labels_of(thing: Any) -> dict[str, str]:
