@@ -2,7 +2,8 @@
 # Makes the image that nodes are built on from the distribution's packages, for hosts that cannot reach an image registry:
 #   compose/base-image.sh TAG
 # A minimal system with Python 3.11 or newer and a Java runtime, nothing else. It needs root, debootstrap and Docker.
-# SUITE and MIRROR choose the distribution; the defaults are this machine's own. Nothing is left behind but the image.
+# SUITE and MIRROR choose the distribution, by default this machine's own; PACKAGES what is added to the minimal system.
+# Nothing is left behind but the image.
 set -euo pipefail
 
 die() {
@@ -27,25 +28,26 @@ suite=${SUITE:-$(own_suite)}
 suite=${suite:-bookworm}
 mirror=${MIRROR:-$(own_mirror "$suite")}
 mirror=${mirror:-http://deb.debian.org/debian}
+packages=${PACKAGES:-python3 default-jre-headless}
 components=$(. /etc/os-release && [ "${ID:-}" = ubuntu ] && echo main,universe || echo main)
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/nemesis-base-XXXXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
 chmod 755 "$root"
 
-debootstrap --variant=minbase --components="$components" "$suite" "$root" "$mirror"
-
-# /proc, which Java's installation needs, is mounted in a namespace of its own: it goes with the last process in there.
-unshare --mount --pid --fork --kill-child --mount-proc="$root/proc" \
-    chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
+# Whatever is mounted on the way, such as /proc, is mounted in a namespace of its own and goes with it.
+unshare --mount debootstrap --variant=minbase --components="$components" "$suite" "$root" "$mirror"
+# shellcheck disable=SC2086  # $packages is a list
+unshare --mount sh -euc 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"' "$root" \
+    /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
     ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
     sh -euc '
         mkdir -p /usr/share/man/man1
         apt-get -qq update
-        apt-get -qq install -y --no-install-recommends python3 default-jre-headless
+        apt-get -qq install -y --no-install-recommends "$@"
         apt-get clean
         rm -rf /var/lib/apt/lists/* /usr/share/doc/* /usr/share/man/* /usr/share/locale/* /var/log/*.log /tmp/*
-    '
+    ' sh $packages
 chroot "$root" python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
     die "$suite has no Python 3.11: set SUITE to a newer one"
 

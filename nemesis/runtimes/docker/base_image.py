@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -107,9 +108,17 @@ def _run(script: Path, tag: str) -> tuple[int, str]:
         try:
             _, said = process.communicate(timeout=SCRIPT_TIMEOUT_S)
         except BaseException as error:
-            os.killpg(process.pid, signal.SIGTERM)
-            process.wait(CLEANING_TIMEOUT_S)
+            _end(process)
             if isinstance(error, subprocess.TimeoutExpired):
                 return TIMED_OUT, f"it was not made in {SCRIPT_TIMEOUT_S:.0f} s"
             raise
     return process.returncode, said
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End the script and all that it has started; it takes away what it has made, if it does so in time."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(CLEANING_TIMEOUT_S)
+            return
