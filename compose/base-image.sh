@@ -27,9 +27,12 @@ own_mirror() {
 suite=${SUITE:-$(own_suite)}
 suite=${suite:-bookworm}
 mirror=${MIRROR:-$(own_mirror "$suite")}
-mirror=${mirror:-http://deb.debian.org/debian}
 packages=${PACKAGES:-python3 default-jre-headless}
-components=$(. /etc/os-release && [ "${ID:-}" = ubuntu ] && echo main,universe || echo main)
+if [ "$(. /etc/os-release && echo "${ID:-}")" = ubuntu ]; then
+    mirror=${mirror:-http://archive.ubuntu.com/ubuntu} components=main,universe
+else
+    mirror=${mirror:-http://deb.debian.org/debian} components=main
+fi
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/nemesis-base-XXXXXXXX")
 trap 'rm -rf --one-file-system "$root"' EXIT
