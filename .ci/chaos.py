@@ -1,6 +1,7 @@
 """One night of chaos: many seeds of a scenario on a runtime, those that failed the last time first.
 
     .venv/bin/python .ci/chaos.py partition-controller docker --seeds 8 --first-seed 1000 --out chaos
+    .venv/bin/python .ci/chaos.py machine-faults docker --faults all
 
 In the output directory, kept up to date after each seed, so that a night that is broken off still tells:
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,6 +26,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+NEMESIS = (sys.executable, "-m", "nemesis")
 KEPT_OF_A_VALID_RUN = ("report.html", "junit.xml", "results.json", "plan.yaml", "run.json")
 FAILING_SEEDS = "failing-seeds.txt"
 SEED_TIMEOUT_S = 900.0
@@ -41,7 +44,18 @@ class Night:
     scenario: str
     runtime: str
     out: Path
-    time_limit_s: float | None
+    time_limit_s: float | None = None
+    faults: str | None = None
+
+    @property
+    def arguments(self) -> list[str]:
+        """The arguments of ``nemesis`` for each seed, but for the seed."""
+        arguments = ["run", self.scenario, "--runtime", self.runtime]
+        if self.faults is not None:
+            arguments += ["--faults", self.faults]
+        if self.time_limit_s is not None:
+            arguments += ["--time-limit", f"{self.time_limit_s:g}"]
+        return arguments
 
 
 @dataclass(frozen=True)
@@ -65,7 +79,9 @@ class NothingRuns(Exception):
 def main(arguments: Sequence[str]) -> int:
     """Run the night; return the exit code."""
     options = parse(arguments)
-    night = Night(options.scenario, options.runtime, options.out, options.time_limit)
+    night = Night(
+        options.scenario, options.runtime, options.out, options.time_limit, options.faults
+    )
     night.out.mkdir(parents=True, exist_ok=True)
     fresh = range(options.first_seed, options.first_seed + options.seeds)
     outcomes: list[Outcome] = []
@@ -96,6 +112,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=8, help="so many new ones")
     parser.add_argument("--first-seed", type=int, default=1, help="the first new one")
     parser.add_argument("--time-limit", type=float, help="of each run, in seconds")
+    parser.add_argument("--faults", help="other kinds than the scenario's, as `nemesis run` takes")
     parser.add_argument("--out", type=Path, default=Path("chaos"))
     return parser.parse_args(arguments)
 
@@ -103,10 +120,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def run_seed(night: Night, seed: int) -> Outcome:
     """Run one seed and keep what is worth keeping; raises ``NothingRuns``."""
     store = night.out / "store"
-    command = [sys.executable, "-m", "nemesis", "run", night.scenario, "--runtime", night.runtime]
-    command += ["--seed", str(seed), "--store", str(store), "--json"]
-    if night.time_limit_s is not None:
-        command += ["--time-limit", str(night.time_limit_s)]
+    command = [*NEMESIS, *night.arguments, "--seed", str(seed), "--store", str(store), "--json"]
     began = time.monotonic()
     try:
         done = subprocess.run(
@@ -119,6 +133,8 @@ def run_seed(night: Night, seed: int) -> Outcome:
         raise NothingRuns(last_line(complaint))
     verdict = VERDICTS.get(code, CRASHED)
     broken = broken_properties(said) if verdict in VERDICTS.values() else last_line(complaint)
+    if verdict == CRASHED:  # it may have left its cluster, which the next seed shall not meet
+        subprocess.run([*NEMESIS, "clean"], stdout=subprocess.DEVNULL, check=False)
     keep(store, night.out / f"seed-{seed}", is_whole=verdict != "valid")
     return Outcome(seed, verdict, broken, time.monotonic() - began)
 
@@ -170,9 +186,7 @@ def summary(night: Night, outcomes: Sequence[Outcome], *, planned: int) -> Itera
     yield "| seed | verdict | seconds | what did not hold | again |"
     yield "|---|---|---|---|---|"
     for outcome in sorted(outcomes, key=lambda o: (o.verdict == "valid", not o.has_failed)):
-        again = f"nemesis run {night.scenario} --runtime {night.runtime} --seed {outcome.seed}"
-        if night.time_limit_s is not None:
-            again += f" --time-limit {night.time_limit_s:g}"
+        again = shlex.join(["nemesis", *night.arguments, "--seed", str(outcome.seed)])
         broken = outcome.broken.replace("|", "\\|")
         yield f"| {outcome.seed} | {outcome.verdict} | {outcome.seconds:.0f} | {broken} | `{again}` |"
 

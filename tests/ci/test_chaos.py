@@ -44,7 +44,7 @@ def test_the_summary_begins_with_what_failed(chaos: ModuleType, tmp_path: Path) 
     assert lines[0].endswith("1 valid, 1 invalid, 1 unknown, 0 crashed of 4 seeds")
     assert lines[-3] == (
         "| 3 | invalid | 82 | hw-grows invalid: a\\|b | "
-        f"`nemesis run {SCENARIO} --runtime local --seed 3 --time-limit 20` |"
+        f"`nemesis run {SCENARIO} --runtime local --time-limit 20 --seed 3` |"
     )
     assert [line[2] for line in lines[-2:]] == ["2", "1"]
 
