@@ -19,22 +19,9 @@ from nemesis.errors import MissingRequirement
 from nemesis.runtimes.docker import base_image, engine, fragments, image, ingredients
 from nemesis.runtimes.docker.ingredients import Ingredients
 from tests.e2e.command import wait_until
+from tests.e2e.docker_machine import needs_docker
 
-
-def why_not() -> str:
-    """Return why there can be no image here; empty when there can."""
-    try:
-        engine.require_docker()
-    except MissingRequirement as error:
-        return str(error)
-    return ""
-
-
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.timeout(1_200),
-    pytest.mark.skipif(bool(reason := why_not()), reason=reason or "there is Docker"),
-]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1_200), needs_docker]
 
 SIZE_LIMIT_BYTES = 500_000_000
 CHANGED_LAYERS = 2
