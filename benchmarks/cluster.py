@@ -38,9 +38,13 @@ class DirectRuntime(LocalRuntime):
 class Cluster:
     """A started cluster whose topic ``load`` has a leader for each of its partitions."""
 
-    def __init__(self, runtime: LocalRuntime, bootstrap: list[Address], directory: Path) -> None:
-        self._runtime = runtime
+    def __init__(
+        self, runtime: LocalRuntime, bootstrap: list[Address], directory: Path, partitions: int
+    ) -> None:
+        self.runtime = runtime
         self._bootstrap = bootstrap
+        self._partitions = partitions
+        self._directory = directory
         configs = {str(directory / "config" / f"{broker}.json") for broker in runtime.brokers}
         self._brokers = [
             process
@@ -57,18 +61,70 @@ class Cluster:
         """Processor time that the brokers have used so far, in seconds, all together."""
         return sum(sum(broker.cpu_times()[:2]) for broker in self._brokers)
 
-    def client(self, name: str) -> KafkaClient:
-        """A client of ours; the caller closes it."""
+    def client(self, name: str, *bootstrap: Address) -> KafkaClient:
+        """A client of ours, which first asks the brokers named, or any; the caller closes it."""
         return KafkaClient(
-            [(address.host, address.port) for address in self._bootstrap],
+            [(address.host, address.port) for address in bootstrap or self._bootstrap],
             client_id=name,
-            source_host=self._runtime.client_host(self._runtime.clients[0]),
+            source_host=self.runtime.client_host(self.runtime.clients[0]),
             rng=Random(name),
         )
 
+    def trace(self, broker: str) -> Path:
+        """The file into which the broker traces."""
+        return self._directory / "raw" / f"{broker}.jsonl"
+
+    async def create_topic(self) -> None:
+        """Return once a broker lists the topic with all its leaders."""
+        client = self.client("admin")
+        try:
+            while not await client.refresh_metadata() or len(client.metadata.brokers) < BROKERS:
+                await asyncio.sleep(0.1)
+            await client.create_topic(
+                TOPIC,
+                partitions=self._partitions,
+                replication_factor=BROKERS,
+                timeout_s=READY_TIMEOUT_S,
+            )
+            while not (await client.refresh_metadata() and self._is_complete(client)):
+                await asyncio.sleep(0.1)
+        except KafkaError as error:
+            raise RuntimeError(f"the topic cannot be created: {error.name}") from error
+        finally:
+            client.close()
+
+    async def until_in_sync(self) -> None:
+        """Return once every broker has been told of every partition, and all replicas of each are in its ISR.
+
+        A broker is told of the metadata after it has taken its roles, so that nothing is under way any more.
+        """
+        for broker in self._bootstrap:
+            while not await self._lists_all_in_sync(broker):
+                await asyncio.sleep(0.2)
+
+    async def _lists_all_in_sync(self, broker: Address) -> bool:
+        client = self.client("watcher", broker)
+        try:
+            return (
+                await client.refresh_metadata()
+                and self._is_complete(client)
+                and all(
+                    len(partition.isr) == BROKERS
+                    for partition in client.metadata.topics[TOPIC].partitions.values()
+                )
+            )
+        finally:
+            client.close()
+
+    def _is_complete(self, client: KafkaClient) -> bool:
+        topic = client.metadata.topics.get(TOPIC)
+        return topic is not None and sorted(topic.partitions) == list(range(self._partitions))
+
 
 @asynccontextmanager
-async def cluster(*, tracing: bool = True, through_links: bool = True) -> AsyncIterator[Cluster]:
+async def cluster(
+    *, tracing: bool = True, through_links: bool = True, partitions: int = PARTITIONS
+) -> AsyncIterator[Cluster]:
     """Start a cluster, create the topic, stop the cluster at the end."""
     with tempfile.TemporaryDirectory(prefix="nemesis-bench-") as directory:
         config = ClusterConfig(
@@ -86,31 +142,9 @@ async def cluster(*, tracing: bool = True, through_links: bool = True) -> AsyncI
                 if through_links
                 else [runtime.direct_address(broker) for broker in runtime.brokers]
             )
-            running = Cluster(runtime, bootstrap, config.run_directory.resolve())
+            running = Cluster(runtime, bootstrap, config.run_directory.resolve(), partitions)
             async with asyncio.timeout(READY_TIMEOUT_S):
-                await _create_topic(running)
+                await running.create_topic()
             yield running
         finally:
             await runtime.stop()
-
-
-async def _create_topic(running: Cluster) -> None:
-    """Return once every broker lists the topic with all its leaders and replicas in sync."""
-    client = running.client("admin")
-    try:
-        while not await client.refresh_metadata() or len(client.metadata.brokers) < BROKERS:
-            await asyncio.sleep(0.1)
-        await client.create_topic(
-            TOPIC, partitions=PARTITIONS, replication_factor=BROKERS, timeout_s=READY_TIMEOUT_S
-        )
-        while not (await client.refresh_metadata() and _is_complete(client)):
-            await asyncio.sleep(0.1)
-    except KafkaError as error:
-        raise RuntimeError(f"the topic cannot be created: {error.name}") from error
-    finally:
-        client.close()
-
-
-def _is_complete(client: KafkaClient) -> bool:
-    topic = client.metadata.topics.get(TOPIC)
-    return topic is not None and sorted(topic.partitions) == list(range(PARTITIONS))
