@@ -83,8 +83,8 @@ class RealDisk:
             os.fsync(handle)
         finally:
             os.close(handle)
-        self.close(path)
-        self.close(temporary)  # whoever had a file of that name open has it no longer
+        self._forget(path)
+        self._forget(temporary)  # whoever had a file of that name open has it no longer
         Path(temporary).replace(path)
         _fsync_parent(path)
 
