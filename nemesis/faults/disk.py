@@ -1,10 +1,10 @@
 """``disk-full`` and ``disk-failure``: the target's disk takes no more, or answers every call with EIO.
 
-A replica whose log failed is offline until its broker restarts, as in Kafka; so the heal is a disk that works again
-and, for what was offline, a restart of the broker.
+A broker whose last log directory failed halts, as in Kafka; one that had nothing to write meanwhile has not noticed.
+So the heal is a disk that works again and a new start of the broker.
 
 Effect: a probe of the disk meets ENOSPC or EIO. Undone: it meets nothing any more, and a new process of the node
-lives. How many calls of the broker were refused is written down at the heal.
+lives. In simulation, how many calls of the broker were refused is written down at the heal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class DiskFull(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "disk-full"
     summary: ClassVar[str] = (
-        "a broker's disk is full (ENOSPC); freed and the broker restarted later (simulation)"
+        "a broker's disk is full (ENOSPC); freed and the broker restarted later"
     )
     capability: ClassVar[Capability] = Capability.DISK
     recovery_s: ClassVar[float] = RESTART_S
@@ -48,9 +48,7 @@ class DiskFailure(DiskFull, frozen=True, kw_only=True):
     """Let the targets' disks fail for ``duration_s``."""
 
     name: ClassVar[str] = "disk-failure"
-    summary: ClassVar[str] = (
-        "a broker's disk fails (EIO); mended and the broker restarted later (simulation)"
-    )
+    summary: ClassVar[str] = "a broker's disk fails (EIO); mended and the broker restarted later"
     error: ClassVar[str] = "EIO"
 
 

@@ -25,7 +25,7 @@ class PowerCut(Kill, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "power-cut"
     summary: ClassVar[str] = (
-        "kill brokers, lose what their disks had not synced, start them again later (simulation)"
+        "kill brokers, lose what their disks had not synced, start them again later"
     )
     capability: ClassVar[Capability] = Capability.POWER_CUT
 

@@ -197,7 +197,10 @@ class Runtime(Protocol):
         """Let every operation on the node's disk fail with EIO until ``heal_disk``; returns as ``fill_disk``."""
 
     async def heal_disk(self, node: str) -> dict[str, Any]:
-        """End both; returns as ``fill_disk``, and under ``refused`` how many calls had failed, by errno."""
+        """End both; returns as ``fill_disk``, and, where they are counted, under ``refused`` the calls that had failed.
+
+        A broker that has survived a failed disk may be killed: files that it has open stay broken.
+        """
 
     async def skew_clock(self, node: str, *, offset_ms: int, drift: float) -> dict[str, Any]:
         """Set the node's wall clock that far from true time, gaining ``drift`` seconds in each second from now on.

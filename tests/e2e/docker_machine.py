@@ -10,6 +10,7 @@ from docker import DockerClient
 
 from nemesis.errors import MissingRequirement
 from nemesis.runtimes.docker import labels
+from nemesis.runtimes.docker.disks import loop
 from nemesis.runtimes.docker.engine import connect, require_docker
 from nemesis.runtimes.docker.image import ensure_image
 
@@ -39,9 +40,9 @@ def build_image() -> None:
         ensure_image(client, progress=print)
 
 
-def things(run_id: str | None = None) -> list[str]:
-    """Return all containers, networks and volumes of a run, or of all runs."""
-    label = labels.RUN if run_id is None else f"{labels.RUN}={run_id}"
+def things(run_id: str = "") -> list[str]:
+    """Return all containers, networks, volumes and disks of a run, or of all runs."""
+    label = labels.RUN if not run_id else f"{labels.RUN}={run_id}"
     with engine() as client:
         containers = client.containers.list(all=True, filters={"label": label})
         networks = client.networks.list(filters={"label": label})
@@ -50,4 +51,5 @@ def things(run_id: str | None = None) -> list[str]:
             [f"container {container.name}" for container in containers]
             + [f"network {network.name}" for network in networks]
             + [f"volume {volume.name}" for volume in volumes]
+            + [f"disk {device}" for device in loop.devices_of(run_id)]
         )

@@ -1,4 +1,4 @@
-"""A harness that dies in the middle of a partition: ``nemesis clean`` removes what it left, and nothing else."""
+"""A harness that dies in the middle of faults: ``nemesis clean`` removes what it left, and nothing else."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ import pytest
 from nemesis.clean import clean
 from nemesis.journal import Journal, read_journals
 from nemesis.runtimes.docker import labels
+from nemesis.runtimes.docker.disks import loop
+from nemesis.runtimes.docker.disks.disk import Disk
+from nemesis.runtimes.docker.machine import disk_obstacle
 from nemesis.runtimes.docker.network import device
 from tests.e2e.docker_machine import build_image, engine, needs_docker, things
 
@@ -26,6 +29,7 @@ HARNESS = textwrap.dedent(
     from pathlib import Path
     from nemesis.runtimes.base import Link
     from nemesis.runtimes.config import ClusterConfig
+    from nemesis.runtimes.docker.disk_faults import DISKS
     from nemesis.runtimes.docker.machine import packet_features
     from nemesis.runtimes.docker.runtime import DockerRuntime
 
@@ -38,6 +42,9 @@ HARNESS = textwrap.dedent(
         await runtime.start()
         await runtime.cut(frozenset({Link("client-1", "broker-1"), Link("zookeeper-2", "broker-1")}))
         await runtime.pause("zookeeper-3")
+        if runtime.capabilities >= DISKS:
+            await runtime.fill_disk("broker-1")
+            await runtime.fail_disk("broker-1")
         print("up", flush=True)
         await asyncio.Event().wait()
 
@@ -75,6 +82,18 @@ def bystanders() -> Iterator[list[str]]:
                 volume.remove()
 
 
+@pytest.fixture
+def somebodys_disk(tmp_path: Path) -> Iterator[str]:
+    """A disk of a run that lives; none where the machine cannot have any."""
+    if disk_obstacle():
+        yield ""
+        return
+    disk = Disk.make(tmp_path, "live", "broker-1", size_bytes=32 * 2**20)
+    yield disk.device
+    disk.close()
+    loop.detach(disk.device)
+
+
 def killed_harness(run: Path) -> str:
     """Let a harness bring a cluster up and die; return its run's id."""
     harness = subprocess.Popen(
@@ -95,7 +114,7 @@ def killed_harness(run: Path) -> str:
 
 
 def test_clean_removes_everything_of_a_dead_harness_and_nothing_else(
-    tmp_path: Path, bystanders: list[str]
+    tmp_path: Path, bystanders: list[str], somebodys_disk: str
 ) -> None:
     run = tmp_path / "run"
     run_id = killed_harness(run)
@@ -114,6 +133,7 @@ def test_clean_removes_everything_of_a_dead_harness_and_nothing_else(
     assert report.runs == (str(run),)
     assert sorted(report.engine) == expected
     assert things(run_id) == []
+    assert loop.devices_of("live") == [somebodys_disk] * bool(somebodys_disk)
     assert not any(map(psutil.pid_exists, pids))
     assert device(bridge) not in psutil.net_if_addrs()
     assert read_journals() == []

@@ -75,5 +75,5 @@ def test_members_of_the_ensemble_are_struck_too(tmp_path: Path) -> None:
 def test_what_containers_cannot_do_is_refused_before_the_start(tmp_path: Path) -> None:
     ran = nemesis(tmp_path, "run", "machine-faults", "--runtime", "docker")
     assert ran.returncode == 254
-    assert "the runtime docker cannot do power-cut" in ran.stderr
+    assert "the runtime docker cannot do clock-skew" in ran.stderr
     assert not (tmp_path / "store").exists()

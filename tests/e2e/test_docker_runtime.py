@@ -19,6 +19,8 @@ from nemesis.journal import read_journals
 from nemesis.runtimes.base import FETCH_API_KEY, Link, RuntimeFailure, ZooKeeperMember
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import addresses
+from nemesis.runtimes.docker.compose_file import disk_volume
+from nemesis.runtimes.docker.disks import loop
 from nemesis.runtimes.docker.machine import packet_features
 from nemesis.runtimes.docker.runtime import DockerRuntime
 from tests.e2e.docker_machine import build_image, engine, needs_docker, things
@@ -264,6 +266,8 @@ def test_a_cluster_comes_and_goes_in_time_and_leaves_nothing(tmp_path: Path) -> 
                 for kind in ("container", "volume")
                 for node in (*runtime.brokers, *runtime.zookeepers)
             ]
+            + [f"volume nemesis-{run_id}-{disk_volume(node)}" for node in runtime.brokers]
+            + [f"disk {device}" for device in loop.devices_of(run_id)]
         )
         await runtime.pause("broker-2")
         begin = time.monotonic()

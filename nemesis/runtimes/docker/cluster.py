@@ -6,7 +6,7 @@ Everything is made from the compose file that stands in the run's directory, and
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from docker import DockerClient
@@ -20,8 +20,10 @@ from nemesis.runtimes.docker.collect import bring_home
 from nemesis.runtimes.docker.compose_file import Compose
 from nemesis.runtimes.docker.container_node import ContainerNode
 from nemesis.runtimes.docker.creation import create_container, create_volumes
+from nemesis.runtimes.docker.disks.disk import Disk
+from nemesis.runtimes.docker.disks.errors import DiskError
 from nemesis.runtimes.docker.engine import connect
-from nemesis.runtimes.docker.engine_calls import ask, together
+from nemesis.runtimes.docker.engine_calls import ask, together, unbroken
 from nemesis.runtimes.docker.image import ensure_image
 from nemesis.runtimes.docker.network import add_addresses, create_network, device
 
@@ -32,13 +34,18 @@ _logger = logging.getLogger(__name__)
 
 
 class Cluster:
-    """The network, volumes and containers of one run. ``nodes`` are its containers by the node's name."""
+    """The network, volumes and containers of one run.
 
-    def __init__(self, run_id: str, run_directory: Path) -> None:
+    ``nodes`` are its containers by the node's name, ``disks`` those of the brokers, if the machine can have any.
+    """
+
+    def __init__(self, run_id: str, run_directory: Path, *, has_disks: bool) -> None:
         self._run_id = run_id
+        self._has_disks = has_disks
         self._run_directory = run_directory
         self._client: DockerClient | None = None
         self.nodes: dict[str, ContainerNode] = {}
+        self.disks: dict[str, Disk] = {}
 
     async def create(self, names: DockerAddresses, describe: Describe) -> DockerAddresses:
         """Make everything, nothing started; return the addresses that the nodes of ``names`` have got.
@@ -53,7 +60,10 @@ class Cluster:
         file = self._run_directory / compose_file.FILE_NAME
         compose_file.write(described, file)
         compose = compose_file.read(file)
-        await ask("make the volumes", create_volumes, client, compose, marks)
+        if self._has_disks:
+            await self._make_disks(addresses.brokers)
+        devices = {compose_file.disk_volume(node): d.device for node, d in self.disks.items()}
+        await ask("make the volumes", create_volumes, client, compose, marks, devices)
         made = await together(
             ask(f"make the container of {node}", create_container, client, compose, node, marks)
             for node in compose["services"]
@@ -63,6 +73,15 @@ class Cluster:
             for node, container in zip(compose["services"], made, strict=True)
         }
         return addresses
+
+    async def _make_disks(self, brokers: Sequence[str]) -> None:
+        for node in brokers:
+            try:
+                self.disks[node] = await unbroken(
+                    Disk.make, self._run_directory, self._run_id, node
+                )
+            except (DiskError, OSError) as error:
+                raise RuntimeFailure(f"the disk of {node} cannot be made: {error}") from error
 
     async def _network(
         self,
@@ -107,8 +126,10 @@ class Cluster:
         """Remove everything, in any state. Idempotent; raises ``RuntimeFailure`` when something is left."""
         if self._client is None:
             return
+        for disk in self.disks.values():
+            disk.close()
         removed = await ask("remove the run", leftovers.remove_run, self._client, self._run_id)
         if removed.left:
             raise RuntimeFailure(f"the cluster could not be removed: {'; '.join(removed.left)}")
         self._client.close()
-        self._client, self.nodes = None, {}
+        self._client, self.nodes, self.disks = None, {}, {}

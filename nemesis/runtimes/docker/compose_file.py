@@ -1,7 +1,7 @@
 """The compose file of a run: written from ``compose/compose.yaml``, read by the runtime, usable by a person.
 
 The template is a compose file itself: its variables (``${NETWORK:-10.199.0}``) have defaults, and this module fills
-them in as compose would, and makes one service and one volume for each broker from those of the one in the template.
+them in as compose would, and makes one service and two volumes for each broker from those of the one in the template.
 The written file is the single source of what the run's cluster is; ``docker compose up`` in the run's directory brings
 the same cluster up by hand.
 
@@ -74,6 +74,7 @@ def effective(
     }
     services, volumes = dict(template["services"]), dict(template["volumes"])
     broker_service, broker_volume = services.pop("broker"), volumes.pop("broker-1")
+    broker_disk = volumes.pop(disk_volume("broker-1"))
     services, volumes = fill_in(services, variables), fill_in(volumes, variables)
     for node, properties in brokers.items():
         own = {"BROKER": node.removeprefix("broker-"), "BROKER_HOST": hosts[node], **variables}
@@ -82,8 +83,14 @@ def effective(
         if broker_command is not None:
             service["command"] = list(broker_command)
         services[node], volumes[node] = service, fill_in(broker_volume, own)
+        volumes[disk_volume(node)] = fill_in(broker_disk, own)
     networks = fill_in(template["networks"], variables)
     return {"services": services, "volumes": volumes, "networks": networks}
+
+
+def disk_volume(broker: str) -> str:
+    """Return the key of the volume that has the broker's logs, and nothing else."""
+    return f"{broker}-disk"
 
 
 def fill_in(value: Any, variables: Mapping[str, str]) -> Any:

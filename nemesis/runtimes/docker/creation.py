@@ -4,9 +4,9 @@ The file is what a person can bring up by hand, so it is the one description of 
 use are understood; any other is an error, because a setting that is passed over in silence would make the two
 clusters differ.
 
-Two differences are wanted: the harness watches the nodes itself, so containers of a run have no health checks (each
-would start a process in a node every few seconds); and it adds its labels, so that what a dead harness left can be
-found.
+Three differences are wanted: the harness watches the nodes itself, so containers of a run have no health checks (each
+would start a process in a node every few seconds); it adds its labels, so that what a dead harness left can be found;
+and a broker's logs are on a disk of its own where the machine can have one (``disks``).
 """
 
 from __future__ import annotations
@@ -45,11 +45,23 @@ NO_HEALTH_CHECK: Final = {"test": ["NONE"]}
 
 
 def create_volumes(
-    client: DockerClient, composed: Mapping[str, Any], marks: Mapping[str, str]
+    client: DockerClient,
+    composed: Mapping[str, Any],
+    marks: Mapping[str, str],
+    devices: Mapping[str, str],
 ) -> None:
-    """Make the volumes of a file; blocks. Raises the SDK's errors."""
-    for volume in (composed.get("volumes") or {}).values():
-        client.volumes.create(volume["name"], labels={**volume.get("labels", {}), **marks})
+    """Make the volumes of a file, those with a device on it; blocks. Raises the SDK's errors.
+
+    The engine mounts a device when a container with its volume starts, and unmounts it at the container's end.
+    """
+    for key, volume in (composed.get("volumes") or {}).items():
+        device = devices.get(key)
+        client.volumes.create(
+            volume["name"],
+            labels={**volume.get("labels", {}), **marks},
+            driver="local",
+            driver_opts={"type": "ext4", "device": device} if device else {},
+        )
 
 
 def create_container(

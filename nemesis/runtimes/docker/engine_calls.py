@@ -17,9 +17,17 @@ FAILURES = (DockerException, requests.exceptions.RequestException, OSError)
 
 
 async def ask(what: str, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
-    """Return what the engine answers; raises ``RuntimeFailure`` that begins with "the Docker engine cannot ``what``".
+    """Return what the engine answers; raises ``RuntimeFailure`` with "the Docker engine cannot ``what``" and why."""
+    try:
+        return await unbroken(call, *arguments, **options)
+    except FAILURES as error:
+        raise RuntimeFailure(f"the Docker engine cannot {what}: {reason(error)}") from error
 
-    Cancelled, it waits for the answer first: what a call makes must be there when it is looked for to be undone.
+
+async def unbroken(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """Return what a call that blocks returns, or raise what it raises.
+
+    Cancelled, it waits for the end of the call first: what it makes must be there when it is looked for to be undone.
     """
     work = asyncio.ensure_future(asyncio.to_thread(call, *arguments, **options))
     try:
@@ -27,8 +35,6 @@ async def ask(what: str, call: Callable[..., T], *arguments: Any, **options: Any
     except asyncio.CancelledError:
         await asyncio.wait([work])
         raise
-    except FAILURES as error:
-        raise RuntimeFailure(f"the Docker engine cannot {what}: {reason(error)}") from error
 
 
 async def together(calls: Iterable[Awaitable[T]]) -> list[T]:

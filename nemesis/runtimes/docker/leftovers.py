@@ -1,7 +1,9 @@
 """What runs have left at the engine: found by their labels, removed, and nothing else.
 
-Containers go first, for a network and a volume that are in use stay. A container's main process dies with it, and
-with its network namespace every packet rule in it; a network takes its bridge and the clients' addresses along.
+Containers go first, for a network, a volume and the disk behind it that are in use stay. A container's main process
+dies with it, and with its network namespace every packet rule in it; a network takes its bridge and the clients'
+addresses along. Networks are the first that a run makes and the last that are removed, so what has no label of its own
+is never left without one that leads to it.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from docker.models.containers import Container
 
 from nemesis.runtimes.docker import labels
 from nemesis.runtimes.docker.collect import bring_home
+from nemesis.runtimes.docker.disks import loop
+from nemesis.runtimes.docker.disks.errors import DiskError
 from nemesis.runtimes.docker.engine_calls import FAILURES, reason
 
 IN_PROGRESS = "already in progress"
@@ -69,12 +73,30 @@ def rescue(client: DockerClient, run_id: str) -> list[str]:
 
 
 def remove_run(client: DockerClient, run_id: str) -> Removed:
-    """Remove every container, network and volume of a run; blocks. Raises the SDK's errors when it cannot list them."""
+    """Remove every container, volume, disk and network of a run; blocks.
+
+    Raises the SDK's errors when it cannot list them.
+    """
     only = _of(run_id)
     done = remove_each("container", containers(client, run_id), forcibly)
-    done += remove_each("network", client.networks.list(filters=only), lambda it: it.remove())
     done += remove_each("volume", client.volumes.list(filters=only), lambda it: it.remove())
+    done += remove_disks(run_id)
+    done += remove_each("network", client.networks.list(filters=only), lambda it: it.remove())
     return done
+
+
+def remove_disks(run_id: str) -> Removed:
+    """Detach the disks of a run, each whatever becomes of another. Blocks."""
+    names: list[str] = []
+    left: list[str] = []
+    for device in loop.devices_of(run_id):
+        try:
+            loop.detach(device)
+        except DiskError as error:
+            left.append(f"disk {device}: {error}")
+        else:
+            names.append(f"disk {device}")
+    return Removed(tuple(names), tuple(left))
 
 
 def remove_each(kind: str, things: Iterable[Any], how: Callable[[Any], None]) -> Removed:

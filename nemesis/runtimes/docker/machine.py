@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 from functools import cache
 
 from nemesis.errors import MissingRequirement
-from nemesis.runtimes.docker.engine import require_docker
+from nemesis.runtimes.docker.disks.obstacle import find_obstacle
+from nemesis.runtimes.docker.engine import connect, require_docker
+from nemesis.runtimes.docker.engine_calls import FAILURES, reason
 from nemesis.runtimes.docker.packets import kernel
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.packets.namespace import NamespaceError
@@ -28,3 +31,18 @@ def packet_features() -> frozenset[Feature]:
             "the runtime docker cannot drop packets here: `iptables` does not work in a network namespace"
         )
     return found
+
+
+@cache
+def disk_obstacle() -> str:
+    """Return why brokers cannot have disks of their own here; empty when they can. Blocks for some tenths of a second.
+
+    Raises ``MissingRequirement`` when there is no engine.
+    """
+    with closing(connect()) as client:
+        try:
+            return find_obstacle(client.info())
+        except FAILURES as error:
+            raise MissingRequirement(
+                f"the Docker engine does not answer: {reason(error)}"
+            ) from None

@@ -22,6 +22,7 @@ from nemesis.journal import Journal
 from nemesis.runtimes.base import (
     ONE_MACHINE,
     Address,
+    Capability,
     Lacks,
     RuntimeFailure,
     SharedMachine,
@@ -34,7 +35,9 @@ from nemesis.runtimes.docker.addresses import TEST_NETWORKS, DockerAddresses
 from nemesis.runtimes.docker.cluster import Cluster
 from nemesis.runtimes.docker.compose_file import Compose
 from nemesis.runtimes.docker.container_node import ContainerNode
+from nemesis.runtimes.docker.disk_faults import DISKS, DiskFaults
 from nemesis.runtimes.docker.engine_calls import together
+from nemesis.runtimes.docker.machine import disk_obstacle
 from nemesis.runtimes.docker.packet_faults import PacketFaults
 from nemesis.runtimes.docker.packets import kernel
 from nemesis.runtimes.docker.packets.kernel import Feature
@@ -49,7 +52,7 @@ from nemesis.zookeeper_admin import KazooAdmin
 from workloads.kafka import codec as wire_format
 from workloads.kafka.codec import Codec
 
-LACKS: Final[Lacks] = ONE_MACHINE
+LACKS: Final[Lacks] = {Capability.CLOCK: ONE_MACHINE[Capability.CLOCK]}
 """What it can do on no machine. The rest depends on the machine."""
 
 POLL_INTERVAL_S = 0.05
@@ -61,18 +64,20 @@ NOWHERE = IPv4Network(next(TEST_NETWORKS.subnets(new_prefix=24)))
 """Names count before the start, addresses do not."""
 
 
-class DockerRuntime(PacketFaults, SharedMachine):
+class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
     """Implements ``nemesis.runtimes.base.Runtime``. Used by one task at a time for each node."""
 
     name = "docker"
 
     def __init__(self, config: ClusterConfig, features: frozenset[Feature]) -> None:
-        """``features`` are what this machine's kernel can do to packets; on them the capabilities rest.
+        """``features`` are what this machine's kernel can do to packets; on them and on disks the capabilities rest.
 
         Raises ``UsageError`` when a count or a broker property is wrong; starts nothing.
         """
         super().__init__()
-        self.lacks: Lacks = {**LACKS, **kernel.lacks(features)}
+        obstacle = disk_obstacle()
+        without_disks = dict.fromkeys(DISKS, obstacle) if obstacle else {}
+        self.lacks: Lacks = {**LACKS, **kernel.lacks(features), **without_disks}
         self.capabilities = capabilities_without(self.lacks)
         self._features = features
         self._config = config
@@ -88,7 +93,7 @@ class DockerRuntime(PacketFaults, SharedMachine):
             self._properties(broker, self._names)
         self._journal: Journal | None = None
         self._run_id = uuid.uuid4().hex[:RUN_ID_DIGITS]
-        self._cluster = Cluster(self._run_id, self._run_directory)
+        self._cluster = Cluster(self._run_id, self._run_directory, has_disks=not obstacle)
         self._addresses: DockerAddresses | None = None
         self._not_brought_home: list[str] = []
 
@@ -318,6 +323,7 @@ class DockerRuntime(PacketFaults, SharedMachine):
     async def _begin(self, node: str) -> int:
         """Start a life and return its pid. Its network namespace is a new one: the rules in force are put in."""
         pid = await self._node(node).start()
+        await self._require_disk(node)
         await self._packets.reapply(node)
         return pid
 

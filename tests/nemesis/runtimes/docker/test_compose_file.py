@@ -44,11 +44,14 @@ def test_every_node_has_a_name_an_address_a_volume_and_labels_of_its_own() -> No
     assert {n: s["labels"] for n, s in services.items()} == {
         n: {"nemesis.run": "0a1b", "nemesis.node": n} for n in NODES
     }
-    assert {n: s["volumes"] for n, s in services.items()} == {
-        n: [f"{n}:{compose_file.NODE_DIRECTORY}"] for n in NODES
-    }
+    expected = {n: [f"{n}:{compose_file.NODE_DIRECTORY}"] for n in NODES}
+    for broker in BROKERS:
+        disk = compose_file.disk_volume(broker)
+        expected[broker].append(f"{disk}:{compose_file.DATA_DIRECTORY}")
+    assert {n: s["volumes"] for n, s in services.items()} == expected
+    volumes = [*NODES, *map(compose_file.disk_volume, BROKERS)]
     assert {n: v["name"] for n, v in compose["volumes"].items()} == {
-        n: f"nemesis-0a1b-{n}" for n in NODES
+        n: f"nemesis-0a1b-{n}" for n in volumes
     }
     network = compose["networks"]["cluster"]
     assert network["ipam"]["config"] == [{"subnet": str(SUBNET), "gateway": "198.18.7.1"}]
