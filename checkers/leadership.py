@@ -15,10 +15,10 @@
   Smallest break: ISR [1, 2], then leader 3.
 
 What a correct cluster does and is not convicted for: the same leader may be elected again; a removal from the ISR
-raises the epoch and leaves the leader as it is, dead or alive; a broker that a controller believed alive may be dead;
-followers adopt an epoch late; one broker may become leader twice in one epoch (a repeated LeaderAndIsr, a restart).
-A topic that was created twice is two topics: its brokers' events are told apart by topic id, ZooKeeper's by the
-deletion of the znode in between.
+and a new epoch without an election leave the leader as it is, dead or alive (but may not name another one); a broker
+that a controller believed alive may be dead; followers adopt an epoch late; one broker may become leader twice in one
+epoch (a repeated LeaderAndIsr, a restart). A topic that was created twice is two topics: its brokers' events are told
+apart by topic id, ZooKeeper's by the deletion of the znode in between.
 
 Source: PartitionStateMachine, Partition.makeLeader; KIP-101 and KIP-320 for what the epochs carry.
 """
@@ -41,8 +41,8 @@ from checkers.unclean import UNCLEAN, Permission, permission_of
 from history.events import Event, Kind
 
 NO_LEADER = -1
-KEEPS_LEADER = "remove-from-isr"
-"""The election detail of a mere removal from the ISR: nobody is elected by it."""
+KEEPS_LEADER = frozenset({"remove-from-isr", "no-op"})
+"""The election details of a mere removal from the ISR and of a mere new epoch: nobody is elected by them."""
 
 _VIEWS = frozenset({Kind.BECOME_LEADER, Kind.BECOME_FOLLOWER})
 
@@ -271,10 +271,12 @@ def _wrong_leader(change: znodes.StateChange, election: Event | None) -> str | N
             return f"the first leader {event.leader} is none of the replicas {_list(election.replicas)}."
     elif _is_outsider(change):
         return f"broker {event.leader} was elected leader though the ISR was {_list(before.isr)}."
+    elif election is not None and election.detail in KEEPS_LEADER and event.leader != before.leader:
+        return f"nobody was elected ({election.detail}), but the leader changed from {before.leader} to {event.leader}."
     if (
         election is not None
         and election.live is not None
-        and election.detail != KEEPS_LEADER
+        and election.detail not in KEEPS_LEADER
         and event.leader not in election.live
     ):
         return (

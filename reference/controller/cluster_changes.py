@@ -4,7 +4,7 @@ A broker that is listed under a larger epoch than before has bounced: it is fail
 it missing (KIP-380). Source: kafka.controller.KafkaController (processBrokerChange, onBrokerStartup, onBrokerFailure,
 onReplicasBecomeOffline, processTopicChange).
 
-Limits: no reassignment and no deletion to be resumed when a broker comes back; partitions are not added to a topic.
+Limits: no deletion to be resumed when a broker comes back; partitions are not added to a topic.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from reference.controller.controller_context import (
     ReplicaState,
 )
 from reference.controller.controller_events import ReplicasFailed
+from reference.controller.partition_reassignments import PartitionReassignments
 from reference.controller.partition_state_machine import PartitionStateMachine
 from reference.controller.replica_state_machine import ReplicaStateMachine
 from reference.model import BrokerEndPoint, TopicPartition
@@ -41,6 +42,7 @@ class ClusterChanges:
         request_batch: ControllerBrokerRequestBatch,
         partition_state_machine: PartitionStateMachine,
         replica_state_machine: ReplicaStateMachine,
+        reassignments: PartitionReassignments,
     ) -> None:
         self._context = context
         self._zk_client = zk_client
@@ -48,6 +50,7 @@ class ClusterChanges:
         self._request_batch = request_batch
         self._partition_state_machine = partition_state_machine
         self._replica_state_machine = replica_state_machine
+        self._reassignments = reassignments
 
     async def process_broker_change(self) -> None:
         context = self._context
@@ -90,6 +93,7 @@ class ClusterChanges:
             context.replicas_on_brokers(broker_ids), ReplicaState.ONLINE
         )
         await self._partition_state_machine.trigger_online_partition_state_change()
+        await self._reassignments.resume_for_brokers(broker_ids)
 
     async def _on_broker_failure(self, broker_ids: Sequence[int]) -> None:
         for broker_id in broker_ids:

@@ -18,14 +18,20 @@ from reference.controller.controller_context import ControllerContext
 from reference.controller.controller_event_manager import ControllerEvent
 from reference.controller.controller_events import (
     AlterPartitionReceived,
+    ApiPartitionReassignment,
     BrokerChange,
     Event,
+    ListPartitionReassignments,
     NewerControllerSeen,
+    PartitionReassignmentIsrChange,
     ReplicasFailed,
     TopicChange,
+    ZkPartitionReassignment,
 )
 from reference.controller.isr_changes import IsrChanges
+from reference.controller.partition_reassignments import PartitionReassignments
 from reference.controller.partition_state_machine import PartitionStateMachine
+from reference.controller.reassignment_phases import ReassignmentPhases
 from reference.controller.replica_state_machine import ReplicaStateMachine
 from reference.kafka_config import KafkaConfig
 from reference.trace import Tracer
@@ -74,6 +80,20 @@ class ControllerComponents:
         self.replica_state_machine = ReplicaStateMachine(
             self.context, zk_client=zk_client, request_batch=self.request_batch, tracer=tracer
         )
+        self._reassignments = PartitionReassignments(
+            self.context,
+            zk_client=zk_client,
+            phases=ReassignmentPhases(
+                self.context,
+                zk_client=zk_client,
+                request_batch=self.request_batch,
+                partition_state_machine=self.partition_state_machine,
+                replica_state_machine=self.replica_state_machine,
+                tracer=tracer,
+                put=put,
+            ),
+            put=put,
+        )
         self._cluster_changes = ClusterChanges(
             self.context,
             zk_client=zk_client,
@@ -81,6 +101,7 @@ class ControllerComponents:
             request_batch=self.request_batch,
             partition_state_machine=self.partition_state_machine,
             replica_state_machine=self.replica_state_machine,
+            reassignments=self._reassignments,
         )
         self._isr_changes = IsrChanges(
             self.context, zk_client=zk_client, request_batch=self.request_batch
@@ -95,6 +116,14 @@ class ControllerComponents:
                 await self._cluster_changes.process_topic_change()
             case ReplicasFailed() if event.controller_epoch == self.context.epoch:
                 await self._cluster_changes.process_replicas_failed(event)
+            case ZkPartitionReassignment():
+                await self._reassignments.process_zk_reassignment()
+            case ApiPartitionReassignment():
+                await self._reassignments.process_api_reassignment(event)
+            case PartitionReassignmentIsrChange(topic_partition):
+                await self._reassignments.process_isr_change(topic_partition)
+            case ListPartitionReassignments():
+                self._reassignments.process_list(event)
             case AlterPartitionReceived():
                 if await self._isr_changes.process(event):
                     reason = "an AlterPartition with newer epochs"
@@ -107,6 +136,7 @@ class ControllerComponents:
         self.request_batch.send_update_metadata(self.context.live_or_shutting_down_broker_ids, ())
         await self.replica_state_machine.startup()
         await self.partition_state_machine.startup()
+        await self._reassignments.initialize()
 
     async def on_controller_resignation(self) -> None:
         """End the term: nothing is sent or written in it any more. Harmless without one."""
@@ -123,10 +153,12 @@ class ControllerComponents:
         session.register_znode_child_change_handler(
             zk_data.TOPICS, lambda: self._put(TopicChange())
         )
+        self._reassignments.watch()
 
     def _unregister_handlers(self) -> None:
         for path in (zk_data.BROKER_IDS, zk_data.TOPICS):
             self._zk_client.session.unregister_znode_child_change_handler(path)
+        self._reassignments.unwatch()
 
     async def _initialize_controller_context(self) -> None:
         context = self.context

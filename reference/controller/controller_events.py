@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -11,6 +12,7 @@ from kio.schema.errors import ErrorCode
 
 from reference.controller.alter_partition import AlterPartitionAnswer, AlterPartitionItem
 from reference.model import TopicPartition
+from reference.zk.zk_data import ReplicaAssignment
 
 Answer = TypeVar("Answer")
 
@@ -45,6 +47,17 @@ class BrokerChange(Event):
 
 class TopicChange(Event):
     """Children of ``/brokers/topics`` came or went."""
+
+
+class ZkPartitionReassignment(Event):
+    """``/admin/reassign_partitions`` was created, written or deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReassignmentIsrChange(Event):
+    """The state of a partition that is being reassigned was written."""
+
+    topic_partition: TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +117,41 @@ class AlterPartitionReceived(RequestEvent[AlterPartitionResult]):
     @property
     def refusal(self) -> AlterPartitionResult:
         return ErrorCode.not_controller, []
+
+
+@dataclass(frozen=True, slots=True)
+class ReassignmentAnswer:
+    """What came of one partition of an AlterPartitionReassignments request; NONE means that it has begun."""
+
+    error: ErrorCode
+    message: str | None = None
+
+
+AlterReassignmentsResult = tuple[ErrorCode, Mapping[TopicPartition, ReassignmentAnswer]]
+"""The request's own error, and without one an answer for each of its partitions."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ApiPartitionReassignment(RequestEvent[AlterReassignmentsResult]):
+    """AlterPartitionReassignments: the replicas that partitions shall have; None cancels what is in progress."""
+
+    targets: Mapping[TopicPartition, tuple[int, ...] | None]
+
+    @property
+    def refusal(self) -> AlterReassignmentsResult:
+        return ErrorCode.not_controller, {}
+
+
+ListReassignmentsResult = tuple[ErrorCode, Mapping[TopicPartition, ReplicaAssignment]]
+"""The request's own error, and without one the assignments that are on the way to another."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListPartitionReassignments(RequestEvent[ListReassignmentsResult]):
+    """ListPartitionReassignments, of these partitions or, with None, of all."""
+
+    partitions: tuple[TopicPartition, ...] | None
+
+    @property
+    def refusal(self) -> ListReassignmentsResult:
+        return ErrorCode.not_controller, {}

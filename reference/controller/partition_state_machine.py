@@ -20,7 +20,7 @@ from reference.controller.controller_context import ControllerContext, Partition
 from reference.controller.election import ElectionResult
 from reference.controller.errors import IllegalStateError, StateChangeError
 from reference.controller.leader_elections import LeaderElections, PartitionLeaderElectionStrategy
-from reference.controller.trace_columns import identity
+from reference.controller.trace_columns import committed_state, identity
 from reference.model import LeaderAndIsr, TopicPartition
 from reference.trace import Kind, Tracer
 from reference.zk.errors import BadVersionError, NodeExistsError, ZooKeeperError
@@ -228,19 +228,10 @@ class PartitionStateMachine:
     ) -> None:
         """A state is in ZooKeeper: trace it, know it, and prepare to tell the replicas."""
         context = self._context
-        leader_and_isr = committed.state.leader_and_isr
         assignment = context.assignment(topic_partition)
         self._tracer.event(
             Kind.LEADER_ELECTED,
-            **identity(context, topic_partition),
-            leader=leader_and_isr.leader,
-            leader_epoch=leader_and_isr.leader_epoch,
-            isr=list(leader_and_isr.isr),
-            partition_epoch=leader_and_isr.partition_epoch,
-            controller_epoch=committed.state.controller_epoch,
-            zxid=committed.zxid,
-            replicas=list(assignment.replicas),
-            live=context.live_broker_ids,
+            **committed_state(context, topic_partition, committed),
             detail=how,
         )
         context.leadership[topic_partition] = committed.state

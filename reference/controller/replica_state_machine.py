@@ -24,7 +24,7 @@ from reference.controller.controller_context import (
     ReplicaState,
 )
 from reference.controller.errors import IllegalStateError
-from reference.controller.trace_columns import identity
+from reference.controller.trace_columns import committed_state, identity
 from reference.model import TopicPartition
 from reference.trace import Kind, Tracer
 from reference.zk.errors import BadVersionError
@@ -196,18 +196,9 @@ class ReplicaStateMachine:
 
     def _take_over(self, topic_partition: TopicPartition, committed: CommittedState) -> None:
         context = self._context
-        leader_and_isr = committed.state.leader_and_isr
         self._tracer.event(
             Kind.LEADER_ELECTED,
-            **identity(context, topic_partition),
-            leader=leader_and_isr.leader,
-            leader_epoch=leader_and_isr.leader_epoch,
-            isr=list(leader_and_isr.isr),
-            partition_epoch=leader_and_isr.partition_epoch,
-            controller_epoch=committed.state.controller_epoch,
-            zxid=committed.zxid,
-            replicas=list(context.assignment(topic_partition).replicas),
-            live=context.live_broker_ids,
+            **committed_state(context, topic_partition, committed),
             detail="remove-from-isr",
         )
         context.leadership[topic_partition] = committed.state

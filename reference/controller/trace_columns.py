@@ -1,4 +1,4 @@
-"""How the controller names a partition in its traces."""
+"""What the controller's traces say of a partition: which one it is, and the state that it has been given."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from reference.controller.controller_context import ControllerContext
 from reference.model import TopicPartition
+from reference.zk.partition_states import CommittedState
 
 
 def identity(context: ControllerContext, topic_partition: TopicPartition) -> dict[str, Any]:
@@ -15,4 +16,22 @@ def identity(context: ControllerContext, topic_partition: TopicPartition) -> dic
         "topic": topic_partition.topic,
         "topic_id": None if topic_id is None else str(topic_id),
         "partition": topic_partition.partition,
+    }
+
+
+def committed_state(
+    context: ControllerContext, topic_partition: TopicPartition, committed: CommittedState
+) -> dict[str, Any]:
+    """All columns of a leader-elected event but ``detail``."""
+    leader_and_isr = committed.state.leader_and_isr
+    return {
+        **identity(context, topic_partition),
+        "leader": leader_and_isr.leader,
+        "leader_epoch": leader_and_isr.leader_epoch,
+        "isr": list(leader_and_isr.isr),
+        "partition_epoch": leader_and_isr.partition_epoch,
+        "controller_epoch": committed.state.controller_epoch,
+        "zxid": committed.zxid,
+        "replicas": list(context.assignment(topic_partition).replicas),
+        "live": context.live_broker_ids,
     }

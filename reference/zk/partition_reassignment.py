@@ -8,7 +8,7 @@ the topic's znode (KIP-455). Source: kafka.zk.KafkaZkClient and kafka.zk.Reassig
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from reference.model import TopicPartition
 from reference.ports import Create, Delete, SetData
@@ -20,6 +20,7 @@ from reference.zk.zookeeper_session import ZooKeeperSession
 _logger = logging.getLogger(__name__)
 
 _ANY_VERSION = -1
+IsOver = Callable[[TopicPartition, tuple[int, ...]], bool]
 
 
 class PartitionReassignmentZnode:
@@ -46,6 +47,21 @@ class PartitionReassignmentZnode:
         except ZnodeFormatError as error:
             _logger.error("no reassignment: %s", error)
             return {}
+
+    async def remove_partitions(self, is_over: IsOver, fence: ControllerFence) -> None:
+        """Take out the partitions whose target ``is_over``, and the znode with the last one, or when nothing is in it.
+
+        Nothing happens without the znode. Raises ``ControllerMovedError``.
+        """
+        asked = await self.get_partition_reassignment()
+        if asked is None:
+            return
+        left = {tp: target for tp, target in asked.items() if not is_over(tp, target)}
+        if not left:
+            _logger.info("nothing is left in %s; removing it", zk_data.REASSIGN_PARTITIONS)
+            await self.delete_partition_reassignment(fence)
+        elif left != asked:
+            await self.set_or_create_partition_reassignment(left, fence)
 
     async def set_or_create_partition_reassignment(
         self, targets: Mapping[TopicPartition, Sequence[int]], fence: ControllerFence

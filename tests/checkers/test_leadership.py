@@ -243,10 +243,20 @@ class TestLeaderFromIsr:
             "t-0: broker 2 was elected leader though the controller saw only [1] alive."
         ]
 
-    def test_a_removal_from_the_isr_keeps_even_a_dead_leader(self) -> None:
+    @pytest.mark.parametrize("detail", ["remove-from-isr", "no-op"])
+    def test_where_nobody_is_elected_even_a_dead_leader_stays(self, detail: str) -> None:
         events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 1, 1, [1])]
-        events += [elected(5, 2, 1, replicas=[1, 2], live=[], detail="remove-from-isr")]
+        events += [elected(5, 2, 1, replicas=[1, 2], live=[], detail=detail)]
         assert only(LeaderFromIsr(), events).verdict == Verdict.VALID
+
+    @pytest.mark.parametrize("detail", ["remove-from-isr", "no-op"])
+    def test_where_nobody_is_elected_nobody_else_leads(self, detail: str) -> None:
+        events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 2, 1, [1, 2])]
+        events += [elected(5, 2, 2, replicas=[1, 2], live=[1, 2], detail=detail)]
+        (found,) = only(LeaderFromIsr(), events).findings
+        assert found.sentence == (
+            f"t-0: nobody was elected ({detail}), but the leader changed from 1 to 2."
+        )
 
     @pytest.mark.parametrize(
         ("written", "sentence"),
