@@ -7,7 +7,7 @@ arguments. The rest is here. Real ones live in ``reference.adapters``; simulated
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -26,6 +26,9 @@ class Disk(Protocol):
     def fsync(self, path: str) -> None: ...
     def replace(self, path: str, data: bytes) -> None:
         """Write the whole file anew, atomically and synced: after a crash it is the old one or the new one."""
+
+    def replace_all(self, files: Mapping[str, bytes]) -> Mapping[str, OSError]:
+        """``replace`` each of them, in any order, and wait for the medium once; return those that failed."""
 
     def exists(self, path: str) -> bool: ...
     def list(self, path: str) -> Sequence[str]:

@@ -16,12 +16,12 @@ from __future__ import annotations
 import errno
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from nemesis.simulation.fenced_disk import FencedDisk, Mortal
+from nemesis.simulation.fenced_disk import FencedDisk, Mortal, one_by_one
 from nemesis.simulation.files import Directory, File, Journal, Node
 
 _DIRECTORY_BYTES = 4096
@@ -107,6 +107,9 @@ class SimulatedDisk:
         self._write(file, data, temporary)
         self.fsync(temporary)
         self.rename(temporary, path)
+
+    def replace_all(self, files: Mapping[str, bytes]) -> Mapping[str, OSError]:
+        return one_by_one(self.replace, files)
 
     def exists(self, path: str) -> bool:
         self._require(Operation.READ, path)

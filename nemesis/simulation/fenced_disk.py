@@ -6,7 +6,7 @@ then. Whatever they do to this view has no effect and answers as an empty disk w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from reference.ports import Disk
@@ -54,6 +54,9 @@ class FencedDisk:
         if not self._life.is_dead:
             self._disk.replace(path, data)
 
+    def replace_all(self, files: Mapping[str, bytes]) -> Mapping[str, OSError]:
+        return one_by_one(self.replace, files)
+
     def exists(self, path: str) -> bool:
         return not self._life.is_dead and self._disk.exists(path)
 
@@ -78,3 +81,16 @@ class FencedDisk:
     def close(self, path: str) -> None:
         if not self._life.is_dead:
             self._disk.close(path)
+
+
+def one_by_one(
+    replace: Callable[[str, bytes], None], files: Mapping[str, bytes]
+) -> Mapping[str, OSError]:
+    """``Disk.replace_all`` where waiting costs nothing: in the order given, so that a run can be repeated."""
+    failed: dict[str, OSError] = {}
+    for path, data in files.items():
+        try:
+            replace(path, data)
+        except OSError as error:
+            failed[path] = error
+    return failed

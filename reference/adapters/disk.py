@@ -15,11 +15,13 @@ import resource
 import shutil
 import weakref
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 _MODE = 0o644
 _MAX_HANDLES = 4096
+_MAX_WRITERS = 16
 
 
 def default_max_handles() -> int:
@@ -74,19 +76,26 @@ class RealDisk:
             self._created.discard(path)
 
     def replace(self, path: str, data: bytes) -> None:
-        temporary = f"{path}.tmp"
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _MODE)
-        try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(handle, rest) :]
-            os.fsync(handle)
-        finally:
-            os.close(handle)
         self._forget(path)
-        self._forget(temporary)  # whoever had a file of that name open has it no longer
-        Path(temporary).replace(path)
-        _fsync_parent(path)
+        self._forget(f"{path}.tmp")  # whoever had a file of that name open has it no longer
+        _replace(path, data)
+
+    def replace_all(self, files: Mapping[str, bytes]) -> Mapping[str, OSError]:
+        """Several threads wait for the medium: a journalling file system commits together what is due together."""
+        for path in files:
+            self._forget(path)
+            self._forget(f"{path}.tmp")
+        failed: dict[str, OSError] = {}
+
+        def replace_one(path: str) -> None:
+            try:
+                _replace(path, files[path])
+            except OSError as error:
+                failed[path] = error
+
+        with ThreadPoolExecutor(min(_MAX_WRITERS, len(files)) or 1) as writers:
+            list(writers.map(replace_one, files))
+        return failed
 
     def exists(self, path: str) -> bool:
         return Path(path).exists()
@@ -144,6 +153,20 @@ class RealDisk:
             os.close(oldest)
         self._handles[path] = handle
         return handle
+
+
+def _replace(path: str, data: bytes) -> None:
+    temporary = f"{path}.tmp"
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _MODE)
+    try:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(handle, rest) :]
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    Path(temporary).replace(path)
+    _fsync_parent(path)
 
 
 def _close_all(handles: OrderedDict[str, int]) -> None:

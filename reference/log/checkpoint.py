@@ -17,11 +17,10 @@ from reference.ports import Disk
 _VERSION: Final = 0
 
 
-def write_checkpoint(disk: Disk, path: str, entries: Iterable[tuple[object, ...]]) -> None:
-    """Replace the file; after a crash it is the old one or the new one. Raises OSError."""
+def encode_checkpoint(entries: Iterable[tuple[object, ...]]) -> bytes:
+    """Return a file's content. It is for ``Disk.replace``: after a crash the file is the old one or the new one."""
     lines = [" ".join(map(str, entry)) for entry in entries]
-    text = "\n".join([str(_VERSION), str(len(lines)), *lines]) + "\n"
-    disk.replace(path, text.encode())
+    return ("\n".join([str(_VERSION), str(len(lines)), *lines]) + "\n").encode()
 
 
 def read_checkpoint(disk: Disk, path: str, fields: int) -> list[list[str]]:
@@ -46,9 +45,8 @@ def read_checkpoint(disk: Disk, path: str, fields: int) -> list[list[str]]:
 
 def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) -> None:
     """Write one offset per partition. Raises OSError."""
-    write_checkpoint(
-        disk, path, ((tp.topic, tp.partition, offset) for tp, offset in offsets.items())
-    )
+    rows = ((tp.topic, tp.partition, offset) for tp, offset in offsets.items())
+    disk.replace(path, encode_checkpoint(rows))
 
 
 def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:

@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from reference.log.checkpoint import read_checkpoint, write_checkpoint
+from reference.log.checkpoint import encode_checkpoint, read_checkpoint
 from reference.log.errors import KafkaStorageError
 from reference.model import UNDEFINED_EPOCH, OffsetAndEpoch
 from reference.ports import Disk
@@ -31,7 +31,7 @@ class LeaderEpochFileCache:
     def __init__(self, disk: Disk, path: str) -> None:
         """Read the file; raises OSError, or KafkaStorageError when it is malformed."""
         self._disk = disk
-        self._path = path
+        self.path = path
         try:
             self._entries = [
                 EpochEntry(int(epoch), int(start))
@@ -57,12 +57,10 @@ class LeaderEpochFileCache:
 
         Epoch 0 counts like any other (KAFKA-10432); a negative epoch is not one and is ignored.
         """
-        latest = self.latest
-        if epoch < 0 or start_offset < 0:
+        entries = self.entries_with(epoch, start_offset)
+        if entries is None:
             return False
-        if latest is not None and latest.epoch == epoch and latest.start_offset <= start_offset:
-            return False
-        self._write(_lineage(self._entries, [EpochEntry(epoch, start_offset)]))
+        self._write(entries)
         return True
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> OffsetAndEpoch | None:
@@ -104,14 +102,45 @@ class LeaderEpochFileCache:
         kept = self._entries[: bisect_left(self._entries, from_offset, key=_start_offset)]
         self._write(_lineage(kept, assignments))
 
+    def entries_with(self, epoch: int, start_offset: int) -> list[EpochEntry] | None:
+        """Return what ``assign`` would write; None when that is no change."""
+        latest = self.latest
+        if epoch < 0 or start_offset < 0:
+            return None
+        if latest is not None and latest.epoch == epoch and latest.start_offset <= start_offset:
+            return None
+        return _lineage(self._entries, [EpochEntry(epoch, start_offset)])
+
     def _write(self, entries: list[EpochEntry]) -> None:
         if entries != self._entries:
-            write_checkpoint(self._disk, self._path, entries)
-            self._entries = entries
-            self.latest_epoch = self._latest_epoch()
+            self._disk.replace(self.path, encode_checkpoint(entries))
+            self.adopt(entries)
+
+    def adopt(self, entries: list[EpochEntry]) -> None:
+        """Take over what is in the file now."""
+        self._entries = entries
+        self.latest_epoch = self._latest_epoch()
 
     def _latest_epoch(self) -> int | None:
         return self._entries[-1].epoch if self._entries else None
+
+
+def assign_all(disk: Disk, starts: Iterable[tuple[LeaderEpochFileCache, int, int]]) -> None:
+    """``assign`` an epoch and its start offset in each of the caches, waiting for the medium only once.
+
+    A cache whose file could not be written is as it was: whoever assigns in it alone gets the error.
+    """
+    changed = {
+        cache.path: (cache, entries)
+        for cache, epoch, start_offset in starts
+        if (entries := cache.entries_with(epoch, start_offset)) is not None
+    }
+    failed = disk.replace_all(
+        {path: encode_checkpoint(entries) for path, (_, entries) in changed.items()}
+    )
+    for path, (cache, entries) in changed.items():
+        if path not in failed:
+            cache.adopt(entries)
 
 
 def _epoch(entry: EpochEntry) -> int:

@@ -21,6 +21,7 @@ from uuid import UUID
 from reference.kafka_config import KafkaConfig
 from reference.log.checkpoint import read_offsets, write_offsets
 from reference.log.errors import KafkaStorageError
+from reference.log.leader_epoch_file_cache import assign_all
 from reference.log.log import Log, LogConfig
 from reference.model import TopicPartition
 from reference.ports import Disk
@@ -90,6 +91,17 @@ class LogManager:
         if topic_id is not None:
             log.assign_topic_id(topic_id)
         return log
+
+    def assign_leader_epochs(self, epochs: Mapping[TopicPartition, int]) -> None:
+        """Let the epochs start at the ends of these logs, of those that there are; all files are written at once.
+
+        A log whose file cannot be written is as it was; its own ``maybe_assign_epoch_start_offset`` has the error.
+        """
+        logs = {tp: log for tp in epochs if (log := self._logs.get(tp)) is not None}
+        assign_all(
+            self._disk,
+            ((log.leader_epoch_cache, epochs[tp], log.log_end_offset) for tp, log in logs.items()),
+        )
 
     def delete_log(self, topic_partition: TopicPartition) -> bool:
         """Delete the log and its checkpointed high watermark; return whether there was one."""

@@ -142,6 +142,7 @@ class ReplicaManager(ReplicaData):
         if error is not ErrorCode.none:
             return error, {}
         leaders = {leader.id: leader for leader in live_leaders}
+        self._assign_epochs_to_lead(states)
         results = {state.topic_partition: self._apply(state, leaders) for state in states}
         self._fetchers.shutdown_idle_fetchers()
         return ErrorCode.none, results
@@ -201,9 +202,19 @@ class ReplicaManager(ReplicaData):
         )
         return error
 
-    def _apply(
-        self, state: LeaderAndIsrPartitionState, leaders: dict[int, BrokerEndPoint]
-    ) -> ErrorCode:
+    def _assign_epochs_to_lead(self, states: Sequence[LeaderAndIsrPartitionState]) -> None:
+        """What each new leader would do alone, with one wait for the disk: a thousand are as fast as a few."""
+        self._log_manager.assign_leader_epochs(
+            {
+                state.topic_partition: state.leader_and_isr.leader_epoch
+                for state in states
+                if state.leader_and_isr.leader == self._config.broker_id
+                and state.topic_partition in self._partitions
+                and self._refusal(state) is None
+            }
+        )
+
+    def _refusal(self, state: LeaderAndIsrPartitionState) -> ErrorCode | None:
         topic_partition = state.topic_partition
         if topic_partition in self._offline:
             return ErrorCode.kafka_storage_error
@@ -214,7 +225,16 @@ class ReplicaManager(ReplicaData):
             return ErrorCode.stale_controller_epoch
         if self._config.broker_id not in state.replicas:
             return ErrorCode.unknown_topic_or_partition
-        partition = hosted or self._new_partition(topic_partition)
+        return None
+
+    def _apply(
+        self, state: LeaderAndIsrPartitionState, leaders: dict[int, BrokerEndPoint]
+    ) -> ErrorCode:
+        refusal = self._refusal(state)
+        if refusal is not None:
+            return refusal
+        topic_partition = state.topic_partition
+        partition = self._partitions.get(topic_partition) or self._new_partition(topic_partition)
         try:
             self._change_role(partition, state, leaders)
         except KafkaStorageError as error:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from reference.adapters.disk import RealDisk
 from reference.log.errors import KafkaStorageError
-from reference.log.leader_epoch_file_cache import LeaderEpochFileCache
+from reference.log.leader_epoch_file_cache import LeaderEpochFileCache, assign_all
 from reference.model import OffsetAndEpoch
 
 
@@ -183,3 +183,32 @@ def test_agrees_with_an_epoch_written_on_every_record(steps: list[tuple[str, int
             assert epochs.end_offset_for(epoch, len(model.records)) == expected
         for offset, epoch in enumerate(model.records):
             assert epochs.epoch_for_offset(offset) == epoch
+
+
+def test_epochs_assigned_at_once_are_those_assigned_one_by_one(tmp_path: Path) -> None:
+    disk = RealDisk()
+    starts = [(0, 0), (3, 7), (3, 9), (-1, 4)]
+    together = [LeaderEpochFileCache(disk, str(tmp_path / f"a{i}")) for i in range(len(starts))]
+    alone = [LeaderEpochFileCache(disk, str(tmp_path / f"b{i}")) for i in range(len(starts))]
+    for one in (*together, *alone):
+        one.assign(2, 8)
+    assign_all(disk, ((cache, *start) for cache, start in zip(together, starts, strict=True)))
+    for cache, start in zip(alone, starts, strict=True):
+        cache.assign(*start)
+    assert [cache.entries for cache in together] == [cache.entries for cache in alone]
+    assert len({cache.entries for cache in together}) > 2
+    assert [cache.latest_epoch for cache in together] == [cache.latest_epoch for cache in alone]
+    for cache in together:
+        assert LeaderEpochFileCache(disk, cache.path).entries == cache.entries
+
+
+def test_one_whose_file_cannot_be_written_stays_as_it_was_and_the_others_do_not(
+    tmp_path: Path,
+) -> None:
+    disk = RealDisk()
+    caches = [LeaderEpochFileCache(disk, str(tmp_path / name / "epochs")) for name in "ab"]
+    (tmp_path / "b").mkdir()
+    assign_all(disk, ((cache, 1, 0) for cache in caches))
+    assert [cache.latest_epoch for cache in caches] == [None, 1]
+    with pytest.raises(FileNotFoundError):
+        caches[0].assign(1, 0)

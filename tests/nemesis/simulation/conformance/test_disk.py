@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -23,6 +23,8 @@ from reference.ports import Disk
 
 paths = st.sampled_from(["a", "a.tmp", "a/b", "d", "d/a", "d/b", "d/e", "d/e/a"])
 """Few, so that operations meet."""
+unrelated = st.sampled_from(["a", "d/a", "d/b"])
+"""None lies in another or is another's temporary file."""
 contents = st.binary(max_size=40)
 sizes = st.integers(0, 90)
 
@@ -84,6 +86,11 @@ class BothDisks(RuleBasedStateMachine):
     def replace(self, path: str, data: bytes) -> None:
         self.both(lambda disk: disk.replace(self.at(path), data))
 
+    @rule(several=st.dictionaries(unrelated, contents, max_size=3))
+    def replace_all(self, several: dict[str, bytes]) -> None:
+        files = {self.at(path): data for path, data in several.items()}
+        self.both(lambda disk: outcomes(disk.replace_all(files)))
+
     @rule(path=paths)
     def make_directory(self, path: str) -> None:
         self.both(lambda disk: disk.make_directory(self.at(path)))
@@ -121,6 +128,10 @@ class BothDisks(RuleBasedStateMachine):
         assert self.simulated.contents() == files
         for directory in directories:
             assert list(self.simulated.list(directory)) == list(self.real.list(directory))
+
+
+def outcomes(failed: Mapping[str, OSError]) -> dict[str, tuple[str, int | None]]:
+    return {path: (type(error).__name__, error.errno) for path, error in failed.items()}
 
 
 def outcome(call: Callable[[Disk], Any], disk: Disk) -> object:
