@@ -1,19 +1,22 @@
-"""The controller's three requests as kio values: LeaderAndIsr v7, UpdateMetadata v8, StopReplica v4. Pure functions."""
+"""The controller's three requests as kio values: LeaderAndIsr v7, UpdateMetadata v8, StopReplica v4. Pure functions.
+
+Messages are made without kio's own checks of each number, which would take longer than everything else: with a
+thousand partitions a failover waits for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import TypeVar, cast
+from operator import itemgetter
+from typing import Any, TypeVar
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 from kio.schema.leader_and_isr.v7 import request as lisr
 from kio.schema.leader_and_isr.v7.response import LeaderAndIsrResponse
 from kio.schema.stop_replica.v4 import request as stop
-from kio.schema.types import BrokerId, TopicName
 from kio.schema.update_metadata.v8 import request as update
-from kio.static.primitive import i8, i16, i32, i64
 
 from reference.model import (
     BrokerEndPoint,
@@ -22,10 +25,13 @@ from reference.model import (
     TopicPartition,
     UpdateMetadataPartitionState,
 )
+from reference.protocol.schema import build, build_items
 
-_INCREMENTAL = i8(0)
-_PLAINTEXT = i16(0)
+_INCREMENTAL = 0
+_PLAINTEXT = 0
 _State = TypeVar("_State")
+
+TopicStates = tuple[update.UpdateMetadataTopicState, ...]
 
 
 def leader_and_isr_request(
@@ -35,24 +41,58 @@ def leader_and_isr_request(
     states: Mapping[TopicPartition, LeaderAndIsrPartitionState],
     live_leaders: Iterable[BrokerEndPoint],
 ) -> lisr.LeaderAndIsrRequest:
-    return lisr.LeaderAndIsrRequest(
-        controller_id=BrokerId(controller_id),
-        controller_epoch=i32(controller_epoch),
-        broker_epoch=i64(broker_epoch),
+    request: lisr.LeaderAndIsrRequest = build(
+        lisr.LeaderAndIsrRequest,
+        controller_id=controller_id,
+        controller_epoch=controller_epoch,
+        broker_epoch=broker_epoch,
         type_=_INCREMENTAL,
-        topic_states=tuple(
-            lisr.LeaderAndIsrTopicState(
-                topic_name=cast("TopicName", topic),
-                topic_id=topic_states[0].topic_id,
-                partition_states=tuple(_leader_and_isr_state(state) for state in topic_states),
-            )
-            for topic, topic_states in _by_topic(states)
+        topic_states=build_items(
+            lisr.LeaderAndIsrRequest,
+            "topic_states",
+            (
+                {
+                    "topic_name": topic,
+                    "topic_id": topic_states[0].topic_id,
+                    "partition_states": build_items(
+                        lisr.LeaderAndIsrTopicState,
+                        "partition_states",
+                        map(_leader_and_isr_state, topic_states),
+                    ),
+                }
+                for topic, topic_states in _by_topic(states)
+            ),
         ),
-        live_leaders=tuple(
-            lisr.LeaderAndIsrLiveLeader(
-                broker_id=BrokerId(broker.id), host_name=broker.host, port=i32(broker.port)
-            )
-            for broker in live_leaders
+        live_leaders=build_items(
+            lisr.LeaderAndIsrRequest,
+            "live_leaders",
+            (
+                {"broker_id": broker.id, "host_name": broker.host, "port": broker.port}
+                for broker in live_leaders
+            ),
+        ),
+    )
+    return request
+
+
+def update_metadata_topics(
+    states: Mapping[TopicPartition, UpdateMetadataPartitionState],
+) -> TopicStates:
+    """The part of an UpdateMetadata request that is the same for every broker."""
+    return build_items(
+        update.UpdateMetadataRequest,
+        "topic_states",
+        (
+            {
+                "topic_name": topic,
+                "topic_id": topic_states[0].topic_id,
+                "partition_states": build_items(
+                    update.UpdateMetadataTopicState,
+                    "partition_states",
+                    map(_update_metadata_state, topic_states),
+                ),
+            }
+            for topic, topic_states in _by_topic(states)
         ),
     )
 
@@ -61,37 +101,20 @@ def update_metadata_request(
     controller_id: int,
     controller_epoch: int,
     broker_epoch: int,
-    states: Mapping[TopicPartition, UpdateMetadataPartitionState],
+    topics: TopicStates,
     live_brokers: Iterable[BrokerEndPoint],
 ) -> update.UpdateMetadataRequest:
-    return update.UpdateMetadataRequest(
-        controller_id=BrokerId(controller_id),
-        controller_epoch=i32(controller_epoch),
-        broker_epoch=i64(broker_epoch),
-        topic_states=tuple(
-            update.UpdateMetadataTopicState(
-                topic_name=cast("TopicName", topic),
-                topic_id=topic_states[0].topic_id,
-                partition_states=tuple(_update_metadata_state(state) for state in topic_states),
-            )
-            for topic, topic_states in _by_topic(states)
-        ),
-        live_brokers=tuple(
-            update.UpdateMetadataBroker(
-                id_=BrokerId(broker.id),
-                endpoints=(
-                    update.UpdateMetadataEndpoint(
-                        port=i32(broker.port),
-                        host=broker.host,
-                        listener="PLAINTEXT",
-                        security_protocol=_PLAINTEXT,
-                    ),
-                ),
-                rack=broker.rack,
-            )
-            for broker in live_brokers
+    request: update.UpdateMetadataRequest = build(
+        update.UpdateMetadataRequest,
+        controller_id=controller_id,
+        controller_epoch=controller_epoch,
+        broker_epoch=broker_epoch,
+        topic_states=topics,
+        live_brokers=build_items(
+            update.UpdateMetadataRequest, "live_brokers", map(_live_broker, live_brokers)
         ),
     )
+    return request
 
 
 def stop_replica_request(
@@ -100,25 +123,28 @@ def stop_replica_request(
     broker_epoch: int,
     states: Mapping[TopicPartition, StopReplicaPartitionState],
 ) -> stop.StopReplicaRequest:
-    return stop.StopReplicaRequest(
-        controller_id=BrokerId(controller_id),
-        controller_epoch=i32(controller_epoch),
-        broker_epoch=i64(broker_epoch),
-        topic_states=tuple(
-            stop.StopReplicaTopicState(
-                topic_name=cast("TopicName", topic),
-                partition_states=tuple(
-                    stop.StopReplicaPartitionState(
-                        partition_index=i32(state.topic_partition.partition),
-                        leader_epoch=i32(state.leader_epoch),
-                        delete_partition=state.delete_partition,
-                    )
-                    for state in topic_states
-                ),
-            )
-            for topic, topic_states in _by_topic(states)
+    request: stop.StopReplicaRequest = build(
+        stop.StopReplicaRequest,
+        controller_id=controller_id,
+        controller_epoch=controller_epoch,
+        broker_epoch=broker_epoch,
+        topic_states=build_items(
+            stop.StopReplicaRequest,
+            "topic_states",
+            (
+                {
+                    "topic_name": topic,
+                    "partition_states": build_items(
+                        stop.StopReplicaTopicState,
+                        "partition_states",
+                        map(_stop_replica_state, topic_states),
+                    ),
+                }
+                for topic, topic_states in _by_topic(states)
+            ),
         ),
     )
+    return request
 
 
 def partition_errors(
@@ -137,44 +163,57 @@ def partition_errors(
 
 
 def _by_topic(states: Mapping[TopicPartition, _State]) -> list[tuple[str, list[_State]]]:
-    ordered = sorted(states.items(), key=lambda item: item[0])
+    ordered = sorted(states.items(), key=itemgetter(0))
     return [
         (topic, [state for _, state in items])
         for topic, items in groupby(ordered, key=lambda item: item[0].topic)
     ]
 
 
-def _leader_and_isr_state(state: LeaderAndIsrPartitionState) -> lisr.LeaderAndIsrPartitionState:
+def _leader_and_isr_state(state: LeaderAndIsrPartitionState) -> dict[str, Any]:
     leader_and_isr = state.leader_and_isr
-    return lisr.LeaderAndIsrPartitionState(
-        partition_index=i32(state.topic_partition.partition),
-        controller_epoch=i32(state.controller_epoch),
-        leader=BrokerId(leader_and_isr.leader),
-        leader_epoch=i32(leader_and_isr.leader_epoch),
-        isr=_ids(leader_and_isr.isr),
-        partition_epoch=i32(leader_and_isr.partition_epoch),
-        replicas=_ids(state.replicas),
-        adding_replicas=_ids(state.adding_replicas),
-        removing_replicas=_ids(state.removing_replicas),
-        is_new=state.is_new,
-        leader_recovery_state=i8(int(leader_and_isr.leader_recovery_state)),
+    return {
+        "partition_index": state.topic_partition.partition,
+        "controller_epoch": state.controller_epoch,
+        "leader": leader_and_isr.leader,
+        "leader_epoch": leader_and_isr.leader_epoch,
+        "isr": leader_and_isr.isr,
+        "partition_epoch": leader_and_isr.partition_epoch,
+        "replicas": state.replicas,
+        "adding_replicas": state.adding_replicas,
+        "removing_replicas": state.removing_replicas,
+        "is_new": state.is_new,
+        "leader_recovery_state": int(leader_and_isr.leader_recovery_state),
+    }
+
+
+def _update_metadata_state(state: UpdateMetadataPartitionState) -> dict[str, Any]:
+    return {
+        "partition_index": state.topic_partition.partition,
+        "controller_epoch": state.controller_epoch,
+        "leader": state.leader,
+        "leader_epoch": state.leader_epoch,
+        "isr": state.isr,
+        "zk_version": state.partition_epoch,
+        "replicas": state.replicas,
+        "offline_replicas": state.offline_replicas,
+    }
+
+
+def _stop_replica_state(state: StopReplicaPartitionState) -> dict[str, Any]:
+    return {
+        "partition_index": state.topic_partition.partition,
+        "leader_epoch": state.leader_epoch,
+        "delete_partition": state.delete_partition,
+    }
+
+
+def _live_broker(broker: BrokerEndPoint) -> dict[str, Any]:
+    end_point = build(
+        update.UpdateMetadataEndpoint,
+        port=broker.port,
+        host=broker.host,
+        listener="PLAINTEXT",
+        security_protocol=_PLAINTEXT,
     )
-
-
-def _update_metadata_state(
-    state: UpdateMetadataPartitionState,
-) -> update.UpdateMetadataPartitionState:
-    return update.UpdateMetadataPartitionState(
-        partition_index=i32(state.topic_partition.partition),
-        controller_epoch=i32(state.controller_epoch),
-        leader=BrokerId(state.leader),
-        leader_epoch=i32(state.leader_epoch),
-        isr=_ids(state.isr),
-        zk_version=i32(state.partition_epoch),
-        replicas=_ids(state.replicas),
-        offline_replicas=_ids(state.offline_replicas),
-    )
-
-
-def _ids(broker_ids: Iterable[int]) -> tuple[BrokerId, ...]:
-    return tuple(BrokerId(broker_id) for broker_id in broker_ids)
+    return {"id_": broker.id, "endpoints": (end_point,), "rack": broker.rack}

@@ -155,9 +155,10 @@ class ControllerBrokerRequestBatch:
                 [broker for broker in brokers if broker.id in leaders],
             )
             self._send("LeaderAndIsr", broker_id, leader_and_isr)
+        topics = control_requests.update_metadata_topics(self._update_metadata)
         for broker_id, epoch in self._receivers(self._update_metadata_brokers):
             update_metadata = control_requests.update_metadata_request(
-                self._controller_id, controller_epoch, epoch, self._update_metadata, brokers
+                self._controller_id, controller_epoch, epoch, topics, brokers
             )
             self._send("UpdateMetadata", broker_id, update_metadata)
         for broker_id, epoch in self._receivers(self._stop_replica):
