@@ -26,6 +26,8 @@ class ApiKey(IntEnum):
     API_VERSIONS = 18
     CREATE_TOPICS = 19
     OFFSET_FOR_LEADER_EPOCH = 23
+    ALTER_PARTITION_REASSIGNMENTS = 45
+    LIST_PARTITION_REASSIGNMENTS = 46
     ALTER_PARTITION = 56
 
 
@@ -48,6 +50,8 @@ OFFERED = MappingProxyType(
         ApiKey.API_VERSIONS: VersionRange(0, 4),
         ApiKey.CREATE_TOPICS: VersionRange(0, 7),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: VersionRange(0, 4),
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS: VersionRange(0, 0),
+        ApiKey.LIST_PARTITION_REASSIGNMENTS: VersionRange(0, 0),
         ApiKey.ALTER_PARTITION: VersionRange(0, 3),
     }
 )

@@ -18,9 +18,17 @@ from reference.server.apis.controller import ControllerApis
 from reference.server.apis.data import DataApis
 from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
+from reference.server.apis.reassignments import ReassignmentApis
 
 _WAITING: Final = frozenset(
-    {ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.CREATE_TOPICS, ApiKey.ALTER_PARTITION}
+    {
+        ApiKey.PRODUCE,
+        ApiKey.FETCH,
+        ApiKey.CREATE_TOPICS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.ALTER_PARTITION,
+    }
 )
 
 
@@ -35,6 +43,7 @@ class KafkaApis:
         metadata: MetadataApis,
         control: ControlApis,
         controller: ControllerApis,
+        reassignments: ReassignmentApis,
     ) -> None:
         self._handlers: dict[int, Callable[[Any], Any | Later]] = {
             ApiKey.PRODUCE: data.handle_produce,
@@ -48,6 +57,10 @@ class KafkaApis:
             ApiKey.STOP_REPLICA: control.handle_stop_replica,
             ApiKey.UPDATE_METADATA: control.handle_update_metadata,
             ApiKey.CREATE_TOPICS: controller.handle_create_topics,
+            ApiKey.ALTER_PARTITION_REASSIGNMENTS: (
+                reassignments.handle_alter_partition_reassignments
+            ),
+            ApiKey.LIST_PARTITION_REASSIGNMENTS: reassignments.handle_list_partition_reassignments,
             ApiKey.ALTER_PARTITION: controller.handle_alter_partition,
         }
 

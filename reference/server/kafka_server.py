@@ -31,6 +31,7 @@ from reference.server.apis.controller import ControllerApis
 from reference.server.apis.data import DataApis
 from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
+from reference.server.apis.reassignments import ReassignmentApis
 from reference.server.connection import connection_factory
 from reference.server.kafka_apis import KafkaApis
 from reference.server.kafka_scheduler import KafkaScheduler
@@ -145,6 +146,7 @@ class KafkaServer:
             metadata=MetadataApis(self.metadata_cache, cluster_id),
             control=ControlApis(self.replica_manager),
             controller=ControllerApis(self.controller, zk_admin),
+            reassignments=ReassignmentApis(self.controller),
         )
 
     async def _find_cluster(self) -> str:
