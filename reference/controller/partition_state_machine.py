@@ -3,7 +3,7 @@
     NonExistent → New → Online ⇄ Offline → NonExistent
 
 Only the way to Online touches ZooKeeper: a New partition gets its first state, any other an election by compare-and-set
-on the state that was just read; a conflict with the leader's own write is read and tried again. An illegal transition
+on the state as we know it; where that is not what ZooKeeper has, it is read and tried again. An illegal transition
 is traced with an error, refused and survived; a partition for which nobody is eligible stays as it is.
 Source: kafka.controller.ZkPartitionStateMachine.
 """
@@ -11,7 +11,7 @@ Source: kafka.controller.ZkPartitionStateMachine.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from reference.controller import election
@@ -157,22 +157,29 @@ class PartitionStateMachine:
     async def _elect_leaders(
         self, partitions: Sequence[TopicPartition], strategy: PartitionLeaderElectionStrategy
     ) -> dict[TopicPartition, Outcome]:
-        outcomes: dict[TopicPartition, Outcome] = {}
-        remaining = list(partitions)
+        # What we know is nearly always what is there, and the compare-and-set tells where it is not. But that nobody
+        # can lead, only what is read may decide.
+        known = await self._try_to_elect_leaders(partitions, self._context.leadership, strategy)
+        outcomes: dict[TopicPartition, Outcome] = {
+            tp: found for tp, found in known.items() if not isinstance(found, Exception)
+        }
+        remaining = [tp for tp in partitions if tp not in outcomes]
         while remaining:
-            finished = await self._try_to_elect_leaders(remaining, strategy)
-            outcomes |= finished
-            remaining = [tp for tp in remaining if tp not in finished]
+            states = await self._zk_client.states.get_topic_partition_states(remaining)
+            outcomes |= await self._try_to_elect_leaders(remaining, states, strategy)
+            remaining = [tp for tp in remaining if tp not in outcomes]
         return outcomes
 
     async def _try_to_elect_leaders(
-        self, partitions: Sequence[TopicPartition], strategy: PartitionLeaderElectionStrategy
+        self,
+        partitions: Sequence[TopicPartition],
+        states: Mapping[TopicPartition, LeaderIsrAndControllerEpoch],
+        strategy: PartitionLeaderElectionStrategy,
     ) -> dict[TopicPartition, Outcome]:
         """One round; what met a conflict is missing from the result."""
         fence = self._fence()
         outcomes: dict[TopicPartition, Outcome] = {}
         current: dict[TopicPartition, LeaderAndIsr] = {}
-        states = await self._zk_client.states.get_topic_partition_states(partitions)
         for topic_partition in partitions:
             state = states.get(topic_partition)
             if state is None:

@@ -161,16 +161,24 @@ class ReplicaStateMachine:
     ) -> dict[TopicPartition, LeaderIsrAndControllerEpoch]:
         """Return the states without the replica, written where it was a member; conflicts are tried again."""
         done: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
+        # Whom we know as a member is one, or the compare-and-set fails; of the others we have to read.
+        known = {
+            tp: state
+            for tp in partitions
+            if replica_id in (state := self._context.leadership[tp]).leader_and_isr.isr
+        }
         remaining = list(partitions)
         while remaining:
             fence = self._fence()
-            states = {
+            unknown = [tp for tp in remaining if tp not in known]
+            states = known | {
                 tp: state
                 for tp, state in (
-                    await self._zk_client.states.get_topic_partition_states(remaining)
+                    await self._zk_client.states.get_topic_partition_states(unknown)
                 ).items()
                 if state.controller_epoch <= fence.controller_epoch
             }
+            known = {}
             members = {
                 tp: state for tp, state in states.items() if replica_id in state.leader_and_isr.isr
             }
