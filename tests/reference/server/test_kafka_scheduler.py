@@ -1,0 +1,45 @@
+"""Recurring jobs on a virtual clock."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from reference.server.kafka_scheduler import KafkaScheduler
+from tests.reference.virtual_time import run
+
+
+def test_a_job_runs_after_each_period_until_the_scheduler_ends() -> None:
+    turns: list[float] = []
+
+    async def test() -> None:
+        scheduler = KafkaScheduler()
+        clock = asyncio.get_running_loop().time
+        start = clock()
+        scheduler.schedule("job", lambda: turns.append(clock() - start), period_s=5)
+        await asyncio.sleep(12)
+        await scheduler.shutdown()
+        await asyncio.sleep(12)
+
+    run(test())
+    assert turns == [5, 10]
+
+
+def test_a_job_that_fails_runs_again_at_its_next_turn(caplog: pytest.LogCaptureFixture) -> None:
+    turns: list[str] = []
+
+    def fail() -> None:
+        turns.append("failing")
+        raise OSError("no space")
+
+    async def test() -> None:
+        scheduler = KafkaScheduler()
+        scheduler.schedule("failing", fail, period_s=5)
+        scheduler.schedule("other", lambda: turns.append("other"), period_s=5)
+        await asyncio.sleep(12)
+        await scheduler.shutdown()
+
+    run(test())
+    assert sorted(turns) == ["failing", "failing", "other", "other"]
+    assert "the job failing failed" in caplog.text
