@@ -88,6 +88,8 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         name="unclean.leader.election.enable", default=False
     )
 
+    delete_topic_enable: bool = msgspec.field(name="delete.topic.enable", default=True)
+
     @classmethod
     def from_properties(cls, properties: Mapping[str, object]) -> KafkaConfig:
         """Return the validated configuration; raises ``ConfigError`` naming the key and the value."""

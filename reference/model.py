@@ -16,6 +16,8 @@ from kio.schema.errors import ErrorCode
 NO_LEADER = -1
 LEADER_DURING_DELETE = -2
 UNDEFINED_EPOCH = -1
+EPOCH_DURING_DELETE = -2
+"""In a StopReplica: the topic is being deleted, whatever the leader epoch (KIP-570)."""
 UNDEFINED_OFFSET = -1
 
 

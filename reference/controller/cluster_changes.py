@@ -1,10 +1,8 @@
-"""Brokers that come, go or bounce, replicas whose disk failed, topics that appear: what the controller does then.
+"""Brokers that come, go or bounce, replicas whose disk failed: what the controller does then.
 
 A broker that is listed under a larger epoch than before has bounced: it is failed and started, even though nobody saw
 it missing (KIP-380). Source: kafka.controller.KafkaController (processBrokerChange, onBrokerStartup, onBrokerFailure,
-onReplicasBecomeOffline, processTopicChange).
-
-Limits: no deletion to be resumed when a broker comes back; partitions are not added to a topic.
+onReplicasBecomeOffline).
 """
 
 from __future__ import annotations
@@ -24,7 +22,8 @@ from reference.controller.controller_events import ReplicasFailed
 from reference.controller.partition_reassignments import PartitionReassignments
 from reference.controller.partition_state_machine import PartitionStateMachine
 from reference.controller.replica_state_machine import ReplicaStateMachine
-from reference.model import BrokerEndPoint, TopicPartition
+from reference.controller.topic_deletion_manager import TopicDeletionManager
+from reference.model import BrokerEndPoint
 from reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
@@ -43,6 +42,7 @@ class ClusterChanges:
         partition_state_machine: PartitionStateMachine,
         replica_state_machine: ReplicaStateMachine,
         reassignments: PartitionReassignments,
+        topic_deletion_manager: TopicDeletionManager,
     ) -> None:
         self._context = context
         self._zk_client = zk_client
@@ -51,6 +51,7 @@ class ClusterChanges:
         self._partition_state_machine = partition_state_machine
         self._replica_state_machine = replica_state_machine
         self._reassignments = reassignments
+        self._topic_deletion_manager = topic_deletion_manager
 
     async def process_broker_change(self) -> None:
         context = self._context
@@ -88,12 +89,16 @@ class ClusterChanges:
             context.replicas_on_offline_dirs.pop(broker_id, None)
         others = [b for b in context.live_or_shutting_down_broker_ids if b not in broker_ids]
         self._request_batch.send_update_metadata(others, ())
-        self._request_batch.send_update_metadata(broker_ids, list(context.leadership))
-        await self._replica_state_machine.handle_state_changes(
-            context.replicas_on_brokers(broker_ids), ReplicaState.ONLINE
-        )
+        self._request_batch.send_update_metadata(broker_ids, context.partitions_with_leaders())
+        replicas = context.replicas_on_brokers(broker_ids)
+        # What the broker has deleted before it died is not wanted any more.
+        wanted = [r for r in replicas if not context.is_replica_deleted(r)]
+        await self._replica_state_machine.handle_state_changes(wanted, ReplicaState.ONLINE)
         await self._partition_state_machine.trigger_online_partition_state_change()
         await self._reassignments.resume_for_brokers(broker_ids)
+        await self._topic_deletion_manager.resume_deletion_for_topics(
+            dict.fromkeys(replica.topic_partition.topic for replica in replicas)
+        )
 
     async def _on_broker_failure(self, broker_ids: Sequence[int]) -> None:
         for broker_id in broker_ids:
@@ -105,7 +110,10 @@ class ClusterChanges:
         leaderless = self._context.partitions_with_offline_leader()
         await self._partition_state_machine.handle_state_changes(leaderless, PartitionState.OFFLINE)
         await self._partition_state_machine.trigger_online_partition_state_change()
-        await self._replica_state_machine.handle_state_changes(replicas, ReplicaState.OFFLINE)
+        doomed = [r for r in replicas if self._is_being_deleted(r)]
+        others = [r for r in replicas if not self._is_being_deleted(r)]
+        await self._replica_state_machine.handle_state_changes(others, ReplicaState.OFFLINE)
+        await self._topic_deletion_manager.fail_replica_deletion(doomed)
         if not leaderless:
             # Nobody was told anything yet, and everybody must learn that the broker is gone.
             self._request_batch.send_update_metadata(
@@ -119,23 +127,5 @@ class ClusterChanges:
             [PartitionAndReplica(tp, event.broker_id) for tp in event.partitions]
         )
 
-    async def process_topic_change(self) -> None:
-        context = self._context
-        topics = await self._zk_client.topics.get_all_topics()
-        known = set(context.all_topics)
-        new = [topic for topic in topics if topic not in known]
-        for topic in sorted(known.difference(topics)):
-            context.remove_topic(topic)
-        context.all_topics = topics
-        partitions: list[TopicPartition] = []
-        for assignment in await self._zk_client.topics.get_replica_assignments(new):
-            partitions += context.add_topic(assignment)
-        if partitions:
-            await self._on_new_partition_creation(partitions)
-
-    async def _on_new_partition_creation(self, partitions: Sequence[TopicPartition]) -> None:
-        replicas = self._context.replicas_for_partitions(partitions)
-        await self._partition_state_machine.handle_state_changes(partitions, PartitionState.NEW)
-        await self._replica_state_machine.handle_state_changes(replicas, ReplicaState.NEW)
-        await self._partition_state_machine.handle_state_changes(partitions, PartitionState.ONLINE)
-        await self._replica_state_machine.handle_state_changes(replicas, ReplicaState.ONLINE)
+    def _is_being_deleted(self, replica: PartitionAndReplica) -> bool:
+        return self._context.is_topic_being_deleted(replica.topic_partition.topic)

@@ -16,6 +16,7 @@ from kio.schema.errors import ErrorCode
 from kio.schema.leader_and_isr.v7 import request as lisr
 from kio.schema.leader_and_isr.v7.response import LeaderAndIsrResponse
 from kio.schema.stop_replica.v4 import request as stop
+from kio.schema.stop_replica.v4.response import StopReplicaResponse
 from kio.schema.update_metadata.v8 import request as update
 
 from reference.model import (
@@ -159,6 +160,24 @@ def partition_errors(
         if topic.topic_id is not None and topic.topic_id in topic_names
         for partition in topic.partition_errors
         if partition.error_code is not ErrorCode.none
+    }
+
+
+def deleted_partitions(request: stop.StopReplicaRequest) -> list[TopicPartition]:
+    """Those that a StopReplica request is to delete."""
+    return [
+        TopicPartition(topic.topic_name, int(partition.partition_index))
+        for topic in request.topic_states
+        for partition in topic.partition_states
+        if partition.delete_partition
+    ]
+
+
+def stop_replica_errors(response: StopReplicaResponse) -> dict[TopicPartition, ErrorCode]:
+    """What a StopReplica response says of each partition, NONE included."""
+    return {
+        TopicPartition(item.topic_name, int(item.partition_index)): item.error_code
+        for item in response.partition_errors
     }
 
 

@@ -17,7 +17,10 @@ from reference.controller.controller_channel_manager import ControllerChannelMan
 from reference.controller.controller_context import ControllerContext
 from reference.controller.errors import IllegalStateError
 from reference.model import (
+    EPOCH_DURING_DELETE,
+    LEADER_DURING_DELETE,
     UNDEFINED_EPOCH,
+    LeaderAndIsr,
     LeaderAndIsrPartitionState,
     StopReplicaPartitionState,
     TopicPartition,
@@ -97,8 +100,7 @@ class ControllerBrokerRequestBatch:
     def add_stop_replica_request_for_brokers(
         self, broker_ids: Iterable[int], topic_partition: TopicPartition, *, delete_partition: bool
     ) -> None:
-        known = self._context.leadership.get(topic_partition)
-        leader_epoch = UNDEFINED_EPOCH if known is None else known.leader_and_isr.leader_epoch
+        leader_epoch = self._stop_replica_epoch(topic_partition)
         for broker_id in broker_ids:
             states = self._stop_replica.setdefault(broker_id, {})
             was_delete = topic_partition in states and states[topic_partition].delete_partition
@@ -112,7 +114,7 @@ class ControllerBrokerRequestBatch:
         """No partitions: the brokers learn who is alive and who is the controller, nothing else."""
         self._update_metadata_brokers.update(broker_ids)
         for topic_partition in partitions:
-            state = self._context.leadership.get(topic_partition)
+            state = self._leadership_told(topic_partition)
             if state is None:
                 continue
             leader_and_isr = state.leader_and_isr
@@ -132,6 +134,25 @@ class ControllerBrokerRequestBatch:
                     if not self._context.is_replica_online(replica, topic_partition)
                 ),
             )
+
+    def _leadership_told(
+        self, topic_partition: TopicPartition
+    ) -> LeaderIsrAndControllerEpoch | None:
+        """The partition's state, which is that of a deleted one from the moment when its topic is being deleted."""
+        state = self._context.leadership.get(topic_partition)
+        if not self._context.is_topic_being_deleted(topic_partition.topic):
+            return state
+        isr = () if state is None else state.leader_and_isr.isr
+        # Also without a state (one that cannot be read): brokers may have a log of it.
+        return LeaderIsrAndControllerEpoch(
+            LeaderAndIsr(LEADER_DURING_DELETE, 0, isr), self._context.epoch
+        )
+
+    def _stop_replica_epoch(self, topic_partition: TopicPartition) -> int:
+        if self._context.is_topic_being_deleted(topic_partition.topic):
+            return EPOCH_DURING_DELETE
+        known = self._context.leadership.get(topic_partition)
+        return UNDEFINED_EPOCH if known is None else known.leader_and_isr.leader_epoch
 
     def send_update_metadata(
         self, broker_ids: Iterable[int], partitions: Iterable[TopicPartition]

@@ -23,9 +23,12 @@ from reference.controller.controller_events import (
     Event,
     ListPartitionReassignments,
     NewerControllerSeen,
+    PartitionModifications,
     PartitionReassignmentIsrChange,
     ReplicasFailed,
     TopicChange,
+    TopicDeletion,
+    TopicDeletionStopReplicaResponseReceived,
     ZkPartitionReassignment,
 )
 from reference.controller.isr_changes import IsrChanges
@@ -33,6 +36,8 @@ from reference.controller.partition_reassignments import PartitionReassignments
 from reference.controller.partition_state_machine import PartitionStateMachine
 from reference.controller.reassignment_phases import ReassignmentPhases
 from reference.controller.replica_state_machine import ReplicaStateMachine
+from reference.controller.topic_changes import TopicChanges
+from reference.controller.topic_deletion_manager import TopicDeletionManager
 from reference.kafka_config import KafkaConfig
 from reference.trace import Tracer
 from reference.zk import zk_data
@@ -80,6 +85,14 @@ class ControllerComponents:
         self.replica_state_machine = ReplicaStateMachine(
             self.context, zk_client=zk_client, request_batch=self.request_batch, tracer=tracer
         )
+        self.topic_deletion_manager = TopicDeletionManager(
+            self.context,
+            zk_client=zk_client,
+            request_batch=self.request_batch,
+            partition_state_machine=self.partition_state_machine,
+            replica_state_machine=self.replica_state_machine,
+            delete_topic_enable=config.delete_topic_enable,
+        )
         self._reassignments = PartitionReassignments(
             self.context,
             zk_client=zk_client,
@@ -89,9 +102,18 @@ class ControllerComponents:
                 request_batch=self.request_batch,
                 partition_state_machine=self.partition_state_machine,
                 replica_state_machine=self.replica_state_machine,
+                topic_deletion_manager=self.topic_deletion_manager,
                 tracer=tracer,
                 put=put,
             ),
+            put=put,
+        )
+        self._topic_changes = TopicChanges(
+            self.context,
+            zk_client=zk_client,
+            partition_state_machine=self.partition_state_machine,
+            replica_state_machine=self.replica_state_machine,
+            topic_deletion_manager=self.topic_deletion_manager,
             put=put,
         )
         self._cluster_changes = ClusterChanges(
@@ -102,6 +124,7 @@ class ControllerComponents:
             partition_state_machine=self.partition_state_machine,
             replica_state_machine=self.replica_state_machine,
             reassignments=self._reassignments,
+            topic_deletion_manager=self.topic_deletion_manager,
         )
         self._isr_changes = IsrChanges(
             self.context, zk_client=zk_client, request_batch=self.request_batch
@@ -113,7 +136,13 @@ class ControllerComponents:
             case BrokerChange():
                 await self._cluster_changes.process_broker_change()
             case TopicChange():
-                await self._cluster_changes.process_topic_change()
+                await self._topic_changes.process_topic_change()
+            case PartitionModifications(topic):
+                await self._topic_changes.process_partition_modifications(topic)
+            case TopicDeletion():
+                await self._topic_changes.process_topic_deletion()
+            case TopicDeletionStopReplicaResponseReceived() if self._is_of_now(event):
+                await self._topic_changes.process_stop_replica_response(event)
             case ReplicasFailed() if event.controller_epoch == self.context.epoch:
                 await self._cluster_changes.process_replicas_failed(event)
             case ZkPartitionReassignment():
@@ -133,10 +162,12 @@ class ControllerComponents:
         """Begin a term: ``context.fence`` is set. UpdateMetadata goes before the state machines (KAFKA-4443)."""
         self._register_handlers()
         await self._initialize_controller_context()
+        await self.topic_deletion_manager.init()
         self.request_batch.send_update_metadata(self.context.live_or_shutting_down_broker_ids, ())
         await self.replica_state_machine.startup()
         await self.partition_state_machine.startup()
         await self._reassignments.initialize()
+        await self.topic_deletion_manager.try_topic_deletion()
 
     async def on_controller_resignation(self) -> None:
         """End the term: nothing is sent or written in it any more. Harmless without one."""
@@ -154,22 +185,28 @@ class ControllerComponents:
             zk_data.TOPICS, lambda: self._put(TopicChange())
         )
         self._reassignments.watch()
+        session.register_znode_child_change_handler(
+            zk_data.DELETE_TOPICS, lambda: self._put(TopicDeletion())
+        )
 
     def _unregister_handlers(self) -> None:
-        for path in (zk_data.BROKER_IDS, zk_data.TOPICS):
+        self._topic_changes.unregister_partition_modifications_handlers()
+        for path in (zk_data.BROKER_IDS, zk_data.TOPICS, zk_data.DELETE_TOPICS):
             self._zk_client.session.unregister_znode_child_change_handler(path)
         self._reassignments.unwatch()
 
     async def _initialize_controller_context(self) -> None:
         context = self.context
         context.set_live_brokers(await self._zk_client.brokers.get_all_brokers_and_epochs())
-        context.all_topics = await self._zk_client.topics.get_all_topics()
-        for assignment in await self._zk_client.topics.get_replica_assignments(context.all_topics):
-            context.add_topic(assignment)
+        await self._topic_changes.initialize()
         context.leadership = await self._zk_client.states.get_topic_partition_states(
             list(context.assignments)
         )
         self.channel_manager.startup(context.live_brokers.values())
+
+    def _is_of_now(self, event: TopicDeletionStopReplicaResponseReceived) -> bool:
+        live = self.context.live_broker_epochs.get(event.replica_id)
+        return (event.controller_epoch, event.broker_epoch) == (self.context.epoch, live)
 
     def _response_received(self, api: str, broker_id: int, request: Any, response: Any) -> None:
         """On the request-send task: only look, and queue an event."""

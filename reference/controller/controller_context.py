@@ -61,13 +61,18 @@ class ControllerContext:
         self.topic_ids: dict[str, UUID] = {}
         self.topic_names: dict[UUID, str] = {}
         self.assignments: dict[TopicPartition, ReplicaAssignment] = {}
+        self._partitions_of_topic: dict[str, dict[TopicPartition, None]] = {}
         self.partitions_being_reassigned: dict[TopicPartition, None] = {}
         """A set that keeps its order."""
         self.leadership: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
         self.partition_states: dict[TopicPartition, PartitionState] = {}
         self.replica_states: dict[PartitionAndReplica, ReplicaState] = {}
         self.replicas_on_offline_dirs: dict[int, set[TopicPartition]] = {}
-        self.topics_to_be_deleted: set[str] = set()
+        self.topics_to_be_deleted: dict[str, None] = {}
+        """Queued for deletion; a set that keeps its order, as the two that follow."""
+        self.topics_with_deletion_started: dict[str, None] = {}
+        self.topics_ineligible_for_deletion: dict[str, None] = {}
+        """Queued, but a replica is offline or a partition is being reassigned."""
 
     @property
     def epoch(self) -> int:
@@ -115,7 +120,7 @@ class ControllerContext:
     # Topics and partitions
 
     def add_topic(self, assignment: TopicAssignment) -> list[TopicPartition]:
-        """Take over a topic's assignment; returns its partitions."""
+        """Take over a topic's assignment, or the partitions that were added to it; returns those that it names."""
         if assignment.topic_id is not None:
             self.topic_ids[assignment.topic] = assignment.topic_id
             self.topic_names[assignment.topic_id] = assignment.topic
@@ -126,21 +131,26 @@ class ControllerContext:
             if replicas.is_being_reassigned:
                 self.partitions_being_reassigned[topic_partition] = None
             partitions.append(topic_partition)
+        known = self._partitions_of_topic.setdefault(assignment.topic, {})
+        known.update(dict.fromkeys(partitions))
         return partitions
 
     def remove_topic(self, topic: str) -> None:
+        """Forget the topic and that it was to be deleted: the name may come back as another topic."""
+        if topic in self.all_topics:
+            self.all_topics.remove(topic)
+        self.topics_to_be_deleted.pop(topic, None)
+        self.topics_with_deletion_started.pop(topic, None)
+        self.topics_ineligible_for_deletion.pop(topic, None)
         topic_id = self.topic_ids.pop(topic, None)
         if topic_id is not None:
             self.topic_names.pop(topic_id, None)
-        for topic_partition in [tp for tp in self.assignments if tp.topic == topic]:
+        for topic_partition in self._partitions_of_topic.pop(topic, {}):
             for replica in self.assignments.pop(topic_partition).replicas:
                 self.replica_states.pop(PartitionAndReplica(topic_partition, replica), None)
             self.leadership.pop(topic_partition, None)
             self.partition_states.pop(topic_partition, None)
             self.partitions_being_reassigned.pop(topic_partition, None)
-
-    def is_topic_queued_up_for_deletion(self, topic: str) -> bool:
-        return topic in self.topics_to_be_deleted
 
     def assignment(self, topic_partition: TopicPartition) -> ReplicaAssignment:
         """Empty for an unknown partition."""
@@ -167,6 +177,13 @@ class ControllerContext:
             for replica in self.assignment(topic_partition).replicas
         ]
 
+    def partitions_for_topic(self, topic: str) -> list[TopicPartition]:
+        """Empty for an unknown topic."""
+        return list(self._partitions_of_topic.get(topic, ()))
+
+    def replicas_for_topic(self, topic: str) -> list[PartitionAndReplica]:
+        return self.replicas_for_partitions(self.partitions_for_topic(topic))
+
     def has_online_leader(self, topic_partition: TopicPartition) -> bool:
         state = self.leadership.get(topic_partition)
         if state is None or state.leader_and_isr.leader == NO_LEADER:
@@ -174,8 +191,26 @@ class ControllerContext:
         return self.is_replica_online(state.leader_and_isr.leader, topic_partition)
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
-        """Those that have a state whose leader is not online, or that have none (−1)."""
-        return [tp for tp in self.leadership if not self.has_online_leader(tp)]
+        """Those that have a state whose leader is not online, or that have none (−1); not of topics being deleted."""
+        return [tp for tp in self.partitions_with_leaders() if not self.has_online_leader(tp)]
+
+    def partitions_with_leaders(self) -> list[TopicPartition]:
+        """Those that have a state, but for those of topics that are being deleted."""
+        return [tp for tp in self.leadership if not self.is_topic_being_deleted(tp.topic)]
+
+    # Topics to be deleted
+
+    def queue_topic_deletion(self, topics: Iterable[str]) -> None:
+        self.topics_to_be_deleted.update(dict.fromkeys(topics))
+
+    def is_topic_queued_up_for_deletion(self, topic: str) -> bool:
+        return topic in self.topics_to_be_deleted
+
+    def is_topic_being_deleted(self, topic: str) -> bool:
+        """Whether it lives no longer: it is queued and does not wait for a reassignment, which needs it alive."""
+        return topic in self.topics_to_be_deleted and not any(
+            tp.topic == topic for tp in self.partitions_being_reassigned
+        )
 
     # States
 
@@ -194,6 +229,20 @@ class ControllerContext:
 
     def replica_state(self, replica: PartitionAndReplica) -> ReplicaState:
         return self.replica_states.get(replica, ReplicaState.NON_EXISTENT)
+
+    def replicas_in_state(self, topic: str, state: ReplicaState) -> list[PartitionAndReplica]:
+        """The topic's replicas that are in the state."""
+        return [r for r in self.replicas_for_topic(topic) if self.replica_state(r) is state]
+
+    def are_all_replicas_in_state(self, topic: str, state: ReplicaState) -> bool:
+        """True without any replica."""
+        return all(self.replica_state(r) is state for r in self.replicas_for_topic(topic))
+
+    def is_any_replica_in_state(self, topic: str, state: ReplicaState) -> bool:
+        return any(self.replica_state(r) is state for r in self.replicas_for_topic(topic))
+
+    def is_replica_deleted(self, replica: PartitionAndReplica) -> bool:
+        return self.replica_state(replica) is ReplicaState.DELETION_SUCCESSFUL
 
     def put_replica_state(self, replica: PartitionAndReplica, state: ReplicaState) -> None:
         if state is ReplicaState.NON_EXISTENT:

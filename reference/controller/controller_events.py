@@ -61,6 +61,28 @@ class PartitionReassignmentIsrChange(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionModifications(Event):
+    """A topic's znode was written."""
+
+    topic: str
+
+
+class TopicDeletion(Event):
+    """Children of ``/admin/delete_topics`` came or went."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDeletionStopReplicaResponseReceived(Event):
+    """A broker has answered a StopReplica that was to delete replicas of topics that are being deleted."""
+
+    controller_epoch: int
+    broker_epoch: int
+    """Those that the request carried: an answer of an earlier term or life says nothing about this one."""
+    replica_id: int
+    partition_errors: Mapping[TopicPartition, ErrorCode]
+
+
+@dataclass(frozen=True, slots=True)
 class NewerControllerSeen(Event):
     """Somebody knows of a newer controller than the one that we were in ``controller_epoch``."""
 

@@ -41,6 +41,9 @@ _NONE_IN_PROGRESS = ReassignmentAnswer(ErrorCode.no_reassignment_in_progress)
 _NO_PARTITION = ReassignmentAnswer(
     ErrorCode.unknown_topic_or_partition, "The partition does not exist."
 )
+_DELETED = ReassignmentAnswer(
+    ErrorCode.unknown_topic_or_partition, "The partition is currently being deleted."
+)
 
 
 class PartitionReassignments:
@@ -173,6 +176,8 @@ class PartitionReassignments:
         for topic_partition, assignment in wanted.items():
             if not self._context.assignment(topic_partition).replicas:
                 answers[topic_partition] = _NO_PARTITION
+            elif self._context.is_topic_queued_up_for_deletion(topic_partition.topic):
+                answers[topic_partition] = _DELETED
             elif self._would_be_unclean(topic_partition, assignment):
                 answers[topic_partition] = _invalid(
                     f"None of the replicas {list(assignment.replicas)} is in the ISR: it would be an unclean election."

@@ -81,8 +81,13 @@ class PartitionStateMachine:
         await self.trigger_online_partition_state_change()
 
     async def trigger_online_partition_state_change(self) -> None:
-        """Try to bring every New and Offline partition online."""
-        waiting = self._context.partitions_in_states((PartitionState.NEW, PartitionState.OFFLINE))
+        """Try to bring every New and Offline partition online, but for those of topics that are being deleted."""
+        context = self._context
+        waiting = [
+            tp
+            for tp in context.partitions_in_states((PartitionState.NEW, PartitionState.OFFLINE))
+            if not context.is_topic_being_deleted(tp.topic)
+        ]
         await self.handle_state_changes(waiting, PartitionState.ONLINE)
 
     async def handle_state_changes(

@@ -36,6 +36,7 @@ from reference.controller.errors import IllegalStateError, StateChangeError
 from reference.controller.leader_elections import PartitionLeaderElectionStrategy
 from reference.controller.partition_state_machine import PartitionStateMachine
 from reference.controller.replica_state_machine import ReplicaStateMachine
+from reference.controller.topic_deletion_manager import TopicDeletionManager
 from reference.controller.trace_columns import committed_state
 from reference.model import TopicPartition
 from reference.trace import Kind, Tracer
@@ -68,6 +69,7 @@ class ReassignmentPhases:
         request_batch: ControllerBrokerRequestBatch,
         partition_state_machine: PartitionStateMachine,
         replica_state_machine: ReplicaStateMachine,
+        topic_deletion_manager: TopicDeletionManager,
         tracer: Tracer,
         put: Callable[[PartitionReassignmentIsrChange], None],
     ) -> None:
@@ -77,6 +79,7 @@ class ReassignmentPhases:
         self._request_batch = request_batch
         self._partition_state_machine = partition_state_machine
         self._replica_state_machine = replica_state_machine
+        self._topic_deletion_manager = topic_deletion_manager
         self._tracer = tracer
         self._put = put
 
@@ -166,6 +169,7 @@ class ReassignmentPhases:
             context.live_or_shutting_down_broker_ids, [topic_partition]
         )
         _logger.info("%s is reassigned to %s", topic_partition, list(completed.replicas))
+        await self._topic_deletion_manager.resume_deletion_for_topics([topic_partition.topic])
 
     async def _move_leader_if_required(
         self, topic_partition: TopicPartition, completed: ReplicaAssignment

@@ -5,8 +5,9 @@
                               DeletionIneligible ←┘
 
 Going offline stops the replica and takes it out of the ISR in ZooKeeper: the leader becomes −1 if it was the leader,
-the last member of an ISR stays, and nothing is written when the ISR does not hold it. An illegal transition is traced
-with an error, refused and survived. Source: kafka.controller.ZkReplicaStateMachine.
+the last member of an ISR stays, and nothing is written when the ISR does not hold it. The other replicas are told, but
+for those of a topic that is being deleted. An illegal transition is traced with an error, refused and survived.
+Source: kafka.controller.ZkReplicaStateMachine.
 """
 
 from __future__ import annotations
@@ -144,6 +145,8 @@ class ReplicaStateMachine:
         led = [r.topic_partition for r in replicas if r.topic_partition in context.leadership]
         removed = await self._remove_replica_from_isr(replica_id, led)
         for topic_partition, state in removed.items():
+            if context.is_topic_being_deleted(topic_partition.topic):
+                continue
             assignment = context.assignment(topic_partition)
             others = [member for member in assignment.replicas if member != replica_id]
             self._request_batch.add_leader_and_isr_request_for_brokers(

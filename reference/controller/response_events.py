@@ -14,7 +14,12 @@ from kio.schema.errors import ErrorCode
 
 from reference.controller import control_requests
 from reference.controller.controller_context import ControllerContext
-from reference.controller.controller_events import Event, NewerControllerSeen, ReplicasFailed
+from reference.controller.controller_events import (
+    Event,
+    NewerControllerSeen,
+    ReplicasFailed,
+    TopicDeletionStopReplicaResponseReceived,
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -29,10 +34,35 @@ def event_of(
         return NewerControllerSeen(request.controller_epoch, reason)
     if error is not ErrorCode.none:
         _logger.warning("broker %d answered %s with %s", broker_id, api, error.name)
-        return None
-    if api == "LeaderAndIsr":
+    if api == "StopReplica":
+        return _deletions(context, broker_id, request, response)
+    if api == "LeaderAndIsr" and error is ErrorCode.none:
         errors = control_requests.partition_errors(response, context.topic_names)
         failed = [tp for tp, code in errors.items() if code is ErrorCode.kafka_storage_error]
         if failed:
             return ReplicasFailed(request.controller_epoch, broker_id, tuple(failed))
     return None
+
+
+def _deletions(
+    context: ControllerContext, broker_id: int, request: Any, response: Any
+) -> Event | None:
+    """What came of each replica that was to be deleted because its topic is."""
+    deleted = [
+        tp
+        for tp in control_requests.deleted_partitions(request)
+        if tp.topic in context.topics_with_deletion_started
+    ]
+    if not deleted:
+        return None
+    if response.error_code is ErrorCode.none:
+        answered = control_requests.stop_replica_errors(response)
+        errors = {tp: answered.get(tp, ErrorCode.unknown_server_error) for tp in deleted}
+    else:
+        errors = dict.fromkeys(deleted, response.error_code)
+    return TopicDeletionStopReplicaResponseReceived(
+        request.controller_epoch,
+        request.broker_epoch,
+        broker_id,
+        errors,
+    )

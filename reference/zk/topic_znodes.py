@@ -6,7 +6,7 @@ Source: kafka.zk.KafkaZkClient of Kafka 3.9.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from reference.model import TopicPartition
@@ -19,6 +19,8 @@ from reference.zk.zk_data import ReplicaAssignment, TopicAssignment
 from reference.zk.zookeeper_session import ZooKeeperSession
 
 _logger = logging.getLogger(__name__)
+
+_ANY_VERSION = -1
 
 
 class TopicZnodes:
@@ -78,6 +80,44 @@ class TopicZnodes:
             existing = await self.get_replica_assignments([assignment.topic])
             if not existing or existing[0].topic_id != assignment.topic_id:
                 raise
+
+    async def set_topic_assignment(
+        self, assignment: TopicAssignment, fence: ControllerFence
+    ) -> None:
+        """Write the whole assignment over what is there; a topic that is gone stays so.
+
+        Raises ``ControllerMovedError``.
+        """
+        op = SetData(
+            zk_data.topic_path(assignment.topic), zk_data.encode_topic(assignment), _ANY_VERSION
+        )
+        try:
+            await self._fenced.write(op, fence)
+        except NoNodeError:
+            return
+
+    async def add_partitions(
+        self, topic: str, choose: Callable[[TopicAssignment], Mapping[int, ReplicaAssignment]]
+    ) -> TopicAssignment:
+        """Add what ``choose`` returns for the present assignment; return the whole new one.
+
+        The znode is compared and set, and ``choose`` is asked again after a conflict: what the controller or somebody
+        else writes meanwhile is not lost, as it can be in Kafka. Raises ``NoNodeError`` and ``ZnodeFormatError``.
+        """
+        path = zk_data.topic_path(topic)
+        wanted: TopicAssignment | None = None
+        while True:
+            data, stat = await self._session.get(path)
+            present = zk_data.decode_topic(topic, data)
+            if present == wanted:
+                return present  # only the reply was lost
+            wanted = replace(present, partitions={**present.partitions, **choose(present)})
+            try:
+                await self._session.set_data(path, zk_data.encode_topic(wanted), stat.version)
+            except BadVersionError:
+                _logger.info("%s was written meanwhile; reading it again", path)
+            else:
+                return wanted
 
     async def update_replica_assignment(
         self,

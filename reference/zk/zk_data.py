@@ -30,13 +30,14 @@ BROKER_IDS = "/brokers/ids"
 TOPICS = "/brokers/topics"
 TOPIC_CONFIGS = "/config/topics"
 CLUSTER_ID = "/cluster/id"
+DELETE_TOPICS = "/admin/delete_topics"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PERSISTENT_PATHS = (
     BROKER_IDS,
     TOPICS,
     TOPIC_CONFIGS,
     "/config/changes",
-    "/admin/delete_topics",
+    DELETE_TOPICS,
     "/isr_change_notification",
     "/log_dir_event_notification",
     "/cluster",
@@ -56,6 +57,10 @@ def topic_path(topic: str) -> str:
 
 def topic_config_path(topic: str) -> str:
     return f"{TOPIC_CONFIGS}/{topic}"
+
+
+def delete_topic_path(topic: str) -> str:
+    return f"{DELETE_TOPICS}/{topic}"
 
 
 def partitions_path(topic: str) -> str:

@@ -128,6 +128,12 @@ class ZooKeeperSession:
         )
         return stat
 
+    async def set_data(self, path: str, data: bytes, version: int) -> ZnodeStat:
+        """Compare and set; after a lost reply one's own write looks like a conflict."""
+        return await self.retry_request_until_connected(
+            lambda: self.zookeeper.set_data(path, data, version)
+        )
+
     async def create_or_set(self, path: str, data: bytes) -> None:
         try:
             await self.create(path, data)

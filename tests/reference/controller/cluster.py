@@ -10,7 +10,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 from kio.schema.leader_and_isr.v7.response import LeaderAndIsrResponse
-from kio.schema.stop_replica.v4.response import StopReplicaResponse
+from kio.schema.stop_replica.v4.response import StopReplicaPartitionError, StopReplicaResponse
 from kio.schema.update_metadata.v8.response import UpdateMetadataResponse
 
 from reference.adapters.zookeeper import KazooZooKeeperClient
@@ -97,7 +97,23 @@ def ok(request: Any, error: ErrorCode = ErrorCode.none) -> Any:
         case "UpdateMetadataRequest":
             return UpdateMetadataResponse(error_code=error)
         case _:
-            return StopReplicaResponse(error_code=error, partition_errors=())
+            return stopped(request, error)
+
+
+def stopped(
+    request: Any, error: ErrorCode = ErrorCode.none, partition_error: ErrorCode = ErrorCode.none
+) -> Any:
+    """The answer to a StopReplica: the same for each of its partitions."""
+    partitions = tuple(
+        StopReplicaPartitionError(
+            topic_name=topic.topic_name,
+            partition_index=partition.partition_index,
+            error_code=partition_error,
+        )
+        for topic in request.topic_states
+        for partition in topic.partition_states
+    )
+    return StopReplicaResponse(error_code=error, partition_errors=partitions)
 
 
 class Node:
