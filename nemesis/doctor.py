@@ -18,6 +18,7 @@ import psutil
 
 from nemesis.errors import MissingRequirement
 from nemesis.journal import read_journals, runtime_directory
+from nemesis.runtimes.clock_control.library import wall_clock_library
 from nemesis.runtimes.local import java
 from nemesis.runtimes.local.addresses import BUSY_LIMIT, AddressPlan, first_busy
 from nemesis.scenario import DOCKER, LOCAL, SIMULATION
@@ -33,7 +34,7 @@ MINIMUM_DISK_BYTES = 2**30
 class Check:
     """One question to the machine. ``cure`` is empty when all is well.
 
-    What is not required is needed by the runtime ``docker`` only, or is no more than worth knowing.
+    What is not required is needed by the runtime ``docker`` or by single faults only, or is no more than worth knowing.
     """
 
     name: str
@@ -98,6 +99,7 @@ def _questions(store: Path) -> dict[str, Callable[[], Check]]:
         "store": lambda: _asked("store", lambda: _store(store)),
         "disk": lambda: _disk(store),
         "docker": lambda: replace(_asked("docker", _docker), is_required=False),
+        "wall clocks": lambda: replace(_asked("wall clocks", _wall_clocks), is_required=False),
         "leftovers": _leftovers,
     }
 
@@ -131,6 +133,11 @@ def _docker() -> str:
     from nemesis.runtimes.docker.engine import require_docker
 
     return require_docker()
+
+
+def _wall_clocks() -> str:
+    wall_clock_library()
+    return "the library that moves them is there"
 
 
 def _loopback() -> str:

@@ -58,7 +58,6 @@ Lacks = Mapping[Capability, str]
 ONE_MACHINE: Final[Lacks] = {
     Capability.POWER_CUT: "its nodes share this machine's power and disk",
     Capability.DISK: "its nodes share this machine's disk",
-    Capability.CLOCK: "its nodes share this machine's clock",
 }
 NO_PACKETS: Final[Lacks] = {
     Capability.PACKETS: "its links carry streams of bytes, not packets",
@@ -286,11 +285,6 @@ class SharedMachine(Unable):
 
     async def heal_disk(self, node: str) -> dict[str, Any]:
         raise self._unsupported(Capability.DISK, f"heal the disk of {node}")
-
-    async def skew_clock(self, node: str, *, offset_ms: int, drift: float) -> dict[str, Any]:
-        raise self._unsupported(
-            Capability.CLOCK, f"set the clock of {node} off by {offset_ms} ms and {drift:g}"
-        )
 
     async def zookeeper_members(self) -> dict[str, ZooKeeperMember]:
         raise self._unsupported(Capability.ZOOKEEPER, "tell the members of an ensemble apart")

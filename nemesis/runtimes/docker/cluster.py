@@ -65,7 +65,15 @@ class Cluster:
         devices = {compose_file.disk_volume(node): d.device for node, d in self.disks.items()}
         await ask("make the volumes", create_volumes, client, compose, marks, devices)
         made = await together(
-            ask(f"make the container of {node}", create_container, client, compose, node, marks)
+            ask(
+                f"make the container of {node}",
+                create_container,
+                client,
+                compose,
+                node,
+                marks,
+                self._run_directory,
+            )
             for node in compose["services"]
         )
         self.nodes = {

@@ -22,6 +22,7 @@ from typing import Any, Final
 import yaml
 
 from nemesis.errors import UsageError
+from nemesis.runtimes.clock_control import control_page
 
 TEMPLATE: Final = Path(__file__).parents[3] / "compose" / "compose.yaml"
 FILE_NAME: Final = "compose.yaml"
@@ -34,6 +35,9 @@ DATA_DIRECTORY: Final = NODE_DIRECTORY / "data"
 
 TRACE_FILE: Final = NODE_DIRECTORY / "trace.jsonl"
 CONFIGURATION_FILE: Final = PurePosixPath("/run/nemesis/configuration")
+WALL_CLOCK: Final = PurePosixPath("/run/nemesis/wall-clock")
+"""The control page of a node's wall clock: a file of the run's directory, mounted."""
+
 PYTHON: Final = "python3"
 
 ZOOKEEPERS: Final = ("zookeeper-1", "zookeeper-2", "zookeeper-3")
@@ -84,6 +88,9 @@ def effective(
             service["command"] = list(broker_command)
         services[node], volumes[node] = service, fill_in(broker_volume, own)
         volumes[disk_volume(node)] = fill_in(broker_disk, own)
+    for node, service in services.items():
+        page = f"./{control_page.DIRECTORY}/{node}:{WALL_CLOCK}:ro"
+        service["volumes"] = [*service["volumes"], page]
     networks = fill_in(template["networks"], variables)
     return {"services": services, "volumes": volumes, "networks": networks}
 

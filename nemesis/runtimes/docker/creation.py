@@ -12,6 +12,7 @@ and a broker's logs are on a disk of its own where the machine can have one (``d
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from docker import DockerClient
@@ -65,10 +66,15 @@ def create_volumes(
 
 
 def create_container(
-    client: DockerClient, composed: Mapping[str, Any], node: str, marks: Mapping[str, str]
+    client: DockerClient,
+    composed: Mapping[str, Any],
+    node: str,
+    marks: Mapping[str, str],
+    directory: Path,
 ) -> Container:
     """Make the container of a service, not started; blocks. The networks and volumes of the file are there already.
 
+    ``directory`` is where the file is: paths in it begin there.
     Raises ``RuntimeFailure`` for a file that says what we do not understand, and the SDK's errors.
     """
     service: Mapping[str, Any] = composed["services"][node]
@@ -76,7 +82,7 @@ def create_container(
         raise RuntimeFailure(f"the compose file says {foreign[0]!r} of {node}: not understood")
     api = client.api
     ((network, settings),) = service["networks"].items()
-    binds = [_bind(volume, composed) for volume in service.get("volumes", ())]
+    binds = [_bind(volume, composed, directory) for volume in service.get("volumes", ())]
     logging = service.get("logging") or {"driver": LogConfig.types.JSON}
     host = api.create_host_config(
         binds=binds,
@@ -113,9 +119,11 @@ def seconds(duration: str) -> int:
     return int(number)
 
 
-def _bind(volume: str, composed: Mapping[str, Any]) -> str:
-    """``NAME:/path``, where the file says what the volume of that name is really called."""
+def _bind(volume: str, composed: Mapping[str, Any], directory: Path) -> str:
+    """``NAME:/path``, where the file says what the volume of that name is really called, or ``./FILE:/path``."""
     name, _, path = volume.partition(":")
+    if name.startswith("./"):
+        return f"{directory / name}:{path}"
     if name not in (composed.get("volumes") or {}):
         raise RuntimeFailure(f"the compose file has no volume {name!r}")
     return f"{composed['volumes'][name]['name']}:{path}"

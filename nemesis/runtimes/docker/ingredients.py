@@ -1,4 +1,5 @@
-"""What goes into the image of a node: the brokers' code, the packages that it imports, ZooKeeper's jars, ``compose/``.
+"""What goes into the image of a node: the brokers' code, the packages that it imports, ZooKeeper's jars, ``compose/``,
+and the library that moves its wall clock.
 
 The code is what the two ways to start a broker import, directly or not, so that a change of a checker is no change of
 the image. Found by reading the import statements; a module imported by a computed name is not found.
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from nemesis.errors import MissingRequirement
+from nemesis.runtimes.clock_control import library
 from nemesis.runtimes.docker.packages import THIRD_PARTY, pinned
 from nemesis.runtimes.local.java import zookeeper_classpath
 
@@ -33,10 +35,11 @@ FOREIGN_JARS: Final = re.compile(r"-(osx|windows|linux)-(x86_64|aarch_64|riscv64
 
 @dataclass(frozen=True, slots=True)
 class Ingredients:
-    """Everything but the base. ``code`` and ``jars`` are files by their place in the build context."""
+    """Everything but the base. ``code``, ``jars`` and ``clock`` are files by their place in the build context."""
 
     code: dict[str, Path]
     jars: dict[str, Path]
+    clock: dict[str, Path]
     packages: tuple[str, ...]
     """Pinned requirements, in order."""
 
@@ -53,6 +56,7 @@ class Ingredients:
                 f"code/{file}": PROJECT / file for file in imported_files(PROJECT, ENTRY_MODULES)
             },
             jars={f"zookeeper/{jar.name}": jar for jar in jars},
+            clock=clock_files(),
             packages=pinned(THIRD_PARTY),
         )
 
@@ -62,6 +66,7 @@ class Ingredients:
         return {
             **self.code,
             **self.jars,
+            **self.clock,
             "node": COMPOSE / "node",
             "zookeeper/log4j2.properties": COMPOSE / "log4j2.properties",
             "Dockerfile": DOCKERFILE,
@@ -85,6 +90,14 @@ class Ingredients:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, target)
         shutil.copytree(packages, folder / "packages")
+
+
+def clock_files() -> dict[str, Path]:
+    """Return what moves wall clocks, with its source; the source alone on a machine that cannot compile it."""
+    files = {f"clock/{library.SOURCE.name}": library.SOURCE}
+    if (found := library.found_library()) is not None:
+        files["clock/wall-clock.so"] = found
+    return files
 
 
 def imported_files(root: Path, modules: tuple[str, ...]) -> list[Path]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import os
 import platform
 import re
 import subprocess
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from nemesis.errors import MissingRequirement
+from nemesis.paths import cache_directory
 
 THIRD_PARTY: Final = ("crc32c", "kazoo", "kio", "msgspec")
 MANYLINUX: Final = ("manylinux2014", "manylinux_2_17", "manylinux_2_28")
@@ -67,16 +67,6 @@ def unpacked(packages: tuple[str, ...], python: str) -> Path:
         except OSError:
             if not folder.is_dir():  # somebody else was faster
                 raise
-    return folder
-
-
-def cache_directory() -> Path:
-    """Return this user's cache directory of ours, made when missing; raises ``MissingRequirement``."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "nemesis"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MissingRequirement(f"the cache {folder} cannot be made: {error.strerror}") from None
     return folder
 
 

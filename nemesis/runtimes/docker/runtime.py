@@ -16,11 +16,10 @@ import socket
 import uuid
 from ipaddress import IPv4Network
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from nemesis.journal import Journal
 from nemesis.runtimes.base import (
-    ONE_MACHINE,
     Address,
     Capability,
     Lacks,
@@ -29,6 +28,7 @@ from nemesis.runtimes.base import (
     ZooKeeperMember,
     capabilities_without,
 )
+from nemesis.runtimes.clock_control.wall_clocks import WallClocks
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import compose_file
 from nemesis.runtimes.docker.addresses import TEST_NETWORKS, DockerAddresses
@@ -52,9 +52,6 @@ from nemesis.zookeeper_admin import KazooAdmin
 from workloads.kafka import codec as wire_format
 from workloads.kafka.codec import Codec
 
-LACKS: Final[Lacks] = {Capability.CLOCK: ONE_MACHINE[Capability.CLOCK]}
-"""What it can do on no machine. The rest depends on the machine."""
-
 POLL_INTERVAL_S = 0.05
 PROBE_TIMEOUT_S = 1.0
 RUN_ID_DIGITS = 10
@@ -70,18 +67,19 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
     name = "docker"
 
     def __init__(self, config: ClusterConfig, features: frozenset[Feature]) -> None:
-        """``features`` are what this machine's kernel can do to packets; on them and on disks the capabilities rest.
+        """``features`` are what this machine's kernel can do to packets; on them, disks and clocks the capabilities rest.
 
         Raises ``UsageError`` when a count or a broker property is wrong; starts nothing.
         """
         super().__init__()
         obstacle = disk_obstacle()
         without_disks = dict.fromkeys(DISKS, obstacle) if obstacle else {}
-        self.lacks: Lacks = {**LACKS, **kernel.lacks(features), **without_disks}
-        self.capabilities = capabilities_without(self.lacks)
         self._features = features
         self._config = config
         self._run_directory = config.run_directory.resolve()
+        self._clocks = WallClocks(self._run_directory)
+        self.lacks: Lacks = {**kernel.lacks(features), **without_disks, **self._clocks.lacks}
+        self.capabilities = capabilities_without(self.lacks)
         self._target = TARGETS[config.target]
         self._names = DockerAddresses(
             NOWHERE,
@@ -164,6 +162,7 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
             raise
 
     async def _start(self, journal: Journal) -> None:
+        self._clocks.create([*self.zookeepers, *self.brokers])
         self._addresses = await self._cluster.create(self._names, self._describe)
         self._rules = PacketRules(
             self._packet_nodes(self._addresses),
@@ -253,6 +252,11 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
     def is_alive(self, node: str) -> bool:
         """Whether the node's process exists (a paused one does)."""
         return self._node(node).is_alive
+
+    async def skew_clock(self, node: str, *, offset_ms: int, drift: float) -> dict[str, Any]:
+        """Set the node's wall clock; returns ``{"preloaded": True, "offset_ms": ..., "drift": ...}``, measured."""
+        pid = self._node(node).pid
+        return await self._clocks.skew(node, pid, offset_ms=offset_ms, drift=drift)
 
     async def zookeeper_members(self) -> dict[str, ZooKeeperMember]:
         """Return what the members of the ensemble say that answer and serve clients; the others are left out."""

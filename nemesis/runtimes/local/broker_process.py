@@ -50,6 +50,7 @@ def broker_process(
     mutant: str | None,
     run_directory: Path,
     journal: Journal,
+    environment: Mapping[str, str],
 ) -> NodeProcess:
     """Write the broker's configuration and return its process, not yet started; raises ``UsageError``."""
     whole = target.broker_properties(place, properties)
@@ -64,4 +65,5 @@ def broker_process(
         target.broker_command(config_file, mutant),
         log=run_directory / "logs" / f"{name}.log",
         journal=journal,
+        environment=environment,
     )

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import psutil
@@ -29,8 +30,18 @@ LOG_TAIL_BYTES = 2_000
 class NodeProcess:
     """A named process that can be started again after its death. ``log`` collects what it prints."""
 
-    def __init__(self, name: str, command: Sequence[str], *, log: Path, journal: Journal) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        log: Path,
+        journal: Journal,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """``environment`` is what it has beside the harness's own."""
         self.name = name
+        self._environment = environment
         self._command = list(command)
         self._log = log
         self._journal = journal
@@ -70,7 +81,7 @@ class NodeProcess:
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    env=self._journal.environment,
+                    env={**self._journal.environment, **self._environment},
                     start_new_session=True,
                 )
         except OSError as error:

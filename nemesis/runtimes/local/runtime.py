@@ -25,6 +25,7 @@ from nemesis.runtimes.base import (
     WholeStreams,
     capabilities_without,
 )
+from nemesis.runtimes.clock_control.wall_clocks import WallClocks
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local.addresses import AddressPlan, Lease, take_lease
 from nemesis.runtimes.local.broker_process import broker_place, broker_process
@@ -60,6 +61,9 @@ class LocalRuntime(SharedMachine, WholeStreams):
         """Raises ``UsageError`` when a count or a broker property is wrong; starts nothing."""
         self._config = config
         self._run_directory = config.run_directory.resolve()
+        self._clocks = WallClocks(self._run_directory)
+        self.lacks = {**LACKS, **self._clocks.lacks}
+        self.capabilities = capabilities_without(self.lacks)
         self._target = TARGETS[config.target]
         self._names = AddressPlan(
             "127.0.0", brokers=config.broker_count, zookeepers=1, clients=config.client_count
@@ -145,6 +149,7 @@ class LocalRuntime(SharedMachine, WholeStreams):
             clients=len(self.clients),
         )
         plan = self._lease.plan
+        self._clocks.create([*self.zookeepers, *self.brokers])
         for node in self.zookeepers:
             self._nodes[node] = zookeeper_process(
                 node,
@@ -152,6 +157,7 @@ class LocalRuntime(SharedMachine, WholeStreams):
                 tick_time_ms=self._config.zookeeper_tick_time_ms,
                 run_directory=self._run_directory,
                 journal=journal,
+                environment=self._clocks.environment(node),
             )
         for node in self.brokers:
             self._nodes[node] = broker_process(
@@ -162,6 +168,7 @@ class LocalRuntime(SharedMachine, WholeStreams):
                 mutant=self._config.mutant,
                 run_directory=self._run_directory,
                 journal=journal,
+                environment=self._clocks.environment(node),
             )
         self._links = Links(log=self._run_directory / "logs" / "proxy.log", journal=journal)
         await self._links.start(plan)
@@ -242,6 +249,11 @@ class LocalRuntime(SharedMachine, WholeStreams):
     def is_alive(self, node: str) -> bool:
         """Whether the node's process exists (a paused one does)."""
         return self._process(node).is_alive
+
+    async def skew_clock(self, node: str, *, offset_ms: int, drift: float) -> dict[str, Any]:
+        """Set the node's wall clock; returns ``{"preloaded": True, "offset_ms": ..., "drift": ...}``, measured."""
+        pid = self._process(node).pid
+        return await self._clocks.skew(node, pid, offset_ms=offset_ms, drift=drift)
 
     async def collect(self) -> None:
         """Copy ZooKeeper's transaction logs to ``raw/zookeeper/``; traces and logs are in place already."""

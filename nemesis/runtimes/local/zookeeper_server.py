@@ -7,6 +7,7 @@ disk would expire sessions that nobody attacked. Nothing purges the transaction 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from nemesis.journal import Journal
@@ -39,7 +40,13 @@ JVM_OPTIONS = (
 
 
 def zookeeper_process(
-    name: str, address: Address, *, tick_time_ms: int, run_directory: Path, journal: Journal
+    name: str,
+    address: Address,
+    *,
+    tick_time_ms: int,
+    run_directory: Path,
+    journal: Journal,
+    environment: Mapping[str, str],
 ) -> NodeProcess:
     """Write the server's configuration and return its process, not yet started.
 
@@ -74,7 +81,13 @@ def zookeeper_process(
         MAIN_CLASS,
         str(config_file),
     ]
-    return NodeProcess(name, command, log=run_directory / "logs" / f"{name}.log", journal=journal)
+    return NodeProcess(
+        name,
+        command,
+        log=run_directory / "logs" / f"{name}.log",
+        journal=journal,
+        environment=environment,
+    )
 
 
 def data_directory(run_directory: Path, name: str) -> Path:

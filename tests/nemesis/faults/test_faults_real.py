@@ -13,12 +13,14 @@ import pytest
 from kazoo.client import KazooClient, KazooState
 
 from nemesis.faults.base import Fault, Measured, Place, Strike, TargetUnresolved
+from nemesis.faults.clock import ClockSkew
 from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.kill import Kill
 from nemesis.faults.partition import Partition
 from nemesis.faults.pause import Pause
 from nemesis.faults.restart import Restart
 from nemesis.faults.session import ExpireSession
+from nemesis.runtimes.base import Capability
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.targets import TARGETS
@@ -79,6 +81,7 @@ def test_faults_are_measured_and_undone(tmp_path: Path) -> None:
                 place = Place.of(runtime, ClusterView(zookeeper))
                 await partitions(place)
                 await lives(place)
+                await clocks(place)
                 await sessions(place, runtime.zookeeper_connect())
         finally:
             await runtime.stop()
@@ -107,6 +110,20 @@ async def lives(place: Place) -> None:
         assert healed.is_effective, (fault, healed)
         assert not place.stopped
         assert all(place.runtime.is_alive(node) for node in found.targets)
+
+
+async def clocks(place: Place) -> None:
+    if Capability.CLOCK not in place.runtime.capabilities:
+        return
+    for fault in (
+        ClockSkew(target="broker-1", offset_ms=3_600_000),
+        ClockSkew(target="all", offset_ms=-250, drift=-0.5),
+        ClockSkew(target="broker-2", drift=9.0),
+    ):
+        found, applied, healed = await strike(fault, place)
+        assert applied.is_effective, (fault, applied)
+        assert healed.is_effective, (fault, healed)
+        assert applied.detail.keys() == set(found.targets)
 
 
 async def sessions(place: Place, hosts: str) -> None:

@@ -48,6 +48,8 @@ def test_every_node_has_a_name_an_address_a_volume_and_labels_of_its_own() -> No
     for broker in BROKERS:
         disk = compose_file.disk_volume(broker)
         expected[broker].append(f"{disk}:{compose_file.DATA_DIRECTORY}")
+    for node, mounts in expected.items():
+        mounts.append(f"./clocks/{node}:{compose_file.WALL_CLOCK}:ro")
     assert {n: s["volumes"] for n, s in services.items()} == expected
     volumes = [*NODES, *map(compose_file.disk_volume, BROKERS)]
     assert {n: v["name"] for n, v in compose["volumes"].items()} == {

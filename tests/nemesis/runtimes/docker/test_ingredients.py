@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from nemesis.errors import MissingRequirement
+from nemesis.paths import cache_directory
 from nemesis.runtimes.docker import packages
 from nemesis.runtimes.docker.ingredients import PROJECT, Ingredients, imported_files, imports
 
@@ -62,7 +63,7 @@ def test_the_context_holds_what_the_dockerfile_copies(
     ingredients.lay_out(context, tmp_path_with_a_file(tmp_path))
     lines = (context / "Dockerfile").read_text().splitlines()
     copied = [line.split()[1] for line in lines if line.startswith("COPY ")]
-    assert sorted(copied) == ["code", "node", "packages", "zookeeper"]
+    assert sorted(copied) == ["clock", "code", "node", "packages", "zookeeper"]
     assert all((context / name).exists() for name in copied)
     assert os.access(context / "node", os.X_OK)
     jars = [jar.name for jar in (context / "zookeeper").glob("*.jar")]
@@ -125,4 +126,4 @@ def test_packages_that_cannot_be_had_are_named_and_leave_nothing(
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     with pytest.raises(MissingRequirement, match=r"packages .* \(kio==0.0.0\) could not be had: "):
         packages.unpacked(("kio==0.0.0",), "3.11")
-    assert list(packages.cache_directory().iterdir()) == []
+    assert list(cache_directory().iterdir()) == []

@@ -1,0 +1,70 @@
+"""``WallClocks``: those of the nodes of one run, each set by itself and read back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from nemesis.errors import MissingRequirement
+from nemesis.runtimes.base import Capability, FaultUnsupported, Lacks, RuntimeFailure
+from nemesis.runtimes.clock_control import control_page, probe
+from nemesis.runtimes.clock_control.control_page import ClockSetting
+from nemesis.runtimes.clock_control.library import environment, wall_clock_library
+
+DRIFT_DIGITS: Final = 5
+"""Of a measured drift; the two looks at the clock are exact to a microsecond in a tenth of a second."""
+
+
+class WallClocks:
+    """The pages are in the run's directory: the clock of a node outlives its processes."""
+
+    def __init__(self, run_directory: Path) -> None:
+        """Where the library cannot be had the clocks are right, and stay so: ``lacks`` says why."""
+        self._directory = run_directory / control_page.DIRECTORY
+        self._library: Path | None = None
+        self.lacks: Lacks = {}
+        try:
+            self._library = wall_clock_library()
+        except MissingRequirement as error:
+            self.lacks = {Capability.CLOCK: str(error)}
+
+    def create(self, nodes: Iterable[str]) -> None:
+        """Give these nodes clocks that are right; raises ``RuntimeFailure``."""
+        for node in nodes:
+            try:
+                control_page.create(self._page(node))
+            except OSError as error:
+                raise RuntimeFailure(f"the clock of {node} cannot be made: {error}") from None
+
+    def environment(self, node: str) -> dict[str, str]:
+        """Return what gives a program of this machine the node's clock."""
+        return {} if self._library is None else environment(self._library, self._page(node))
+
+    async def skew(self, node: str, pid: int, *, offset_ms: int, drift: float) -> dict[str, Any]:
+        """Set the clock of the node whose main process is ``pid``; return what it then says.
+
+        ``offset_ms`` and ``drift`` are measured by a process of its own, and told as they were when the clock was set.
+        ``preloaded`` is whether the node's main process has the library and the page; without that the rest is not
+        told, because it would say nothing about the node. Raises ``RuntimeFailure``.
+        """
+        if self._library is None:
+            raise FaultUnsupported(
+                f"the wall clock of {node} cannot be moved: {self.lacks[Capability.CLOCK]}"
+            )
+        page, since = self._page(node), probe.look()
+        try:
+            control_page.write(page, ClockSetting(since.wall_ns, offset_ms, drift))
+        except OSError as error:
+            raise RuntimeFailure(f"the clock of {node} cannot be set: {error}") from None
+        if not control_page.is_mapped(page, pid):
+            return {"preloaded": False}
+        found = await probe.ask(self._library, page)
+        return {
+            "preloaded": True,
+            "offset_ms": round(found.offset_ms_at(since.at_ns)),
+            "drift": round(found.drift, DRIFT_DIGITS),
+        }
+
+    def _page(self, node: str) -> Path:
+        return self._directory / node
