@@ -42,6 +42,16 @@ class Watcher:
         state: dict[str, Any] = json.loads(self._client.get(path)[0])
         return state
 
+    def registration_times_ms(self, broker: int) -> tuple[int, int]:
+        """Return when a broker registered, as it says itself and as ZooKeeper says."""
+        data, stat = self._client.get(f"/brokers/ids/{broker}")
+        return int(json.loads(data)["timestamp"]), int(stat.ctime)
+
+    def creation_time_ms(self, path: str) -> int:
+        """Create a znode; return when, as ZooKeeper says."""
+        self._client.create(path)
+        return int(self._client.get(path)[1].ctime)
+
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(BOUND_S):
             while not await asyncio.to_thread(condition):

@@ -29,7 +29,7 @@ PPB: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class ClockSetting:
-    """A clock that at ``since_ns`` of true time, since 1970, is so far ahead, and from then on gains so much per second."""
+    """How a clock goes: at ``since_ns`` of true time, since 1970, it is so far ahead; from then on it drifts."""
 
     since_ns: int
     offset_ms: int
