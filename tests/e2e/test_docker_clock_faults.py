@@ -101,7 +101,7 @@ def test_a_clock_is_its_nodes_own_and_outlives_its_processes(
     )
 
     async def scene() -> None:
-        runtime = DockerRuntime(config, packet_features(), found_library())
+        runtime = DockerRuntime(config, packet_features())
         await runtime.start()
         try:
             watcher = await asyncio.to_thread(Watcher, runtime.zookeeper_connect())

@@ -43,8 +43,8 @@ def wall_clock_library() -> Path:
     library = cache_directory() / f"libnemesis-wall-clock-{key.hexdigest()[:16]}.so"
     if any(separator in str(library) for separator in SEPARATORS):
         raise MissingRequirement(
-            f"the library that moves wall clocks cannot be preloaded from {str(library)!r}, which has a space or a colon: "
-            "set XDG_CACHE_HOME to another directory"
+            f"the library that moves wall clocks cannot be preloaded from {str(library)!r}, "
+            "which has a space or a colon: set XDG_CACHE_HOME to another directory"
         )
     if not library.is_file():
         _compile(library)

@@ -20,7 +20,6 @@ from docker.errors import APIError, BuildError, DockerException
 from requests.exceptions import RequestException
 
 from nemesis.errors import MissingRequirement
-from nemesis.paths import cache_directory
 from nemesis.runtimes.docker.base_image import (
     default_base,
     ensure_base,

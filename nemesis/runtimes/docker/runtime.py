@@ -21,7 +21,6 @@ from typing import Any
 from nemesis.journal import Journal
 from nemesis.runtimes.base import (
     Address,
-    Capability,
     Lacks,
     RuntimeFailure,
     SharedMachine,
@@ -67,7 +66,7 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
     name = "docker"
 
     def __init__(self, config: ClusterConfig, features: frozenset[Feature]) -> None:
-        """``features`` are what this machine's kernel can do to packets; on them, disks and clocks the capabilities rest.
+        """``features`` are what this machine's kernel can do to packets; the capabilities rest on them, among others.
 
         Raises ``UsageError`` when a count or a broker property is wrong; starts nothing.
         """
