@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -19,6 +20,7 @@ from nemesis.runtimes.docker.disks import loop
 from nemesis.runtimes.docker.disks.disk import Disk
 from nemesis.runtimes.docker.machine import disk_obstacle
 from nemesis.runtimes.docker.network import device
+from tests.e2e.command import processes_of
 from tests.e2e.docker_machine import build_image, engine, needs_docker, things
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180), needs_docker]
@@ -32,6 +34,7 @@ HARNESS = textwrap.dedent(
     from nemesis.runtimes.docker.disk_faults import DISKS
     from nemesis.runtimes.docker.machine import packet_features
     from nemesis.runtimes.docker.runtime import DockerRuntime
+    from nemesis.runtimes.impairment import Impairment
 
     async def main(features) -> None:
         run = Path(sys.argv[1])
@@ -41,6 +44,8 @@ HARNESS = textwrap.dedent(
         )
         await runtime.start()
         await runtime.cut(frozenset({Link("client-1", "broker-1"), Link("zookeeper-2", "broker-1")}))
+        await runtime.impair(frozenset({Link("client-1", "zookeeper-1")}), Impairment(delay_ms=10))
+        await runtime.throttle("zookeeper-1", rate_kbit_s=8_000)
         await runtime.pause("zookeeper-3")
         if runtime.capabilities >= DISKS:
             await runtime.fill_disk("broker-1")
@@ -53,14 +58,23 @@ HARNESS = textwrap.dedent(
 )
 
 
+NODES = 4
+"""Three members of the ensemble, and a broker."""
+
+ALWAYS_THERE = ("devices", "processes", "rules", "mounts")
+"""Helpers end by themselves when their harness is gone; disks are where the machine can have them."""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _image() -> None:
     build_image()
 
 
 @pytest.fixture(autouse=True)
-def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path / "runtime"))
+    yield
+    clean()  # when a test failed
 
 
 @pytest.fixture
@@ -103,14 +117,59 @@ def killed_harness(run: Path) -> str:
     with harness, harness.stdout:
         try:
             assert harness.stdout.readline() == b"up\n"
-            report = clean()
-            assert (report.live_runs, report.engine) == (1, ())
+            [(_, entry)] = read_journals()
+            assert entry is not None
+            (run_id,) = entry.engine_runs
+            before = things(run_id)
+            assert clean().live_runs == 1
+            assert things(run_id) == before, "a live run is left alone"
         finally:
             harness.kill()
-    [(_, entry)] = read_journals()
-    assert entry is not None
-    (run_id,) = entry.engine_runs
     return run_id
+
+
+@dataclass(frozen=True)
+class InTheKernel:
+    """What the kernel has of a run, containers or not, by kind: each a list of words that say what it is."""
+
+    bridge: str
+    pids: list[int]
+    words: list[str]
+    """That the lines of its mounts have in them."""
+    journals: set[str]
+
+    @classmethod
+    def of(cls, run_id: str, run: Path) -> InTheKernel:
+        only: dict[str, str | list[str] | bool] = {"label": f"{labels.RUN}={run_id}"}
+        with engine() as client:
+            (bridge,) = client.networks.list(filters=only)
+            attributes = [c.attrs for c in client.containers.list(all=True, filters=only)]
+        layers = [one["GraphDriver"]["Data"]["MergedDir"] for one in attributes]
+        namespaces = [Path(one["NetworkSettings"]["SandboxKey"]).name for one in attributes]
+        return cls(
+            bridge=device(bridge),
+            pids=[int(one["State"]["Pid"]) for one in attributes],
+            words=[*layers, *namespaces, run_id, f"{run}/"],
+            journals={path.stem for path, _ in read_journals()},
+        )
+
+    def found(self) -> dict[str, list[str]]:
+        """Return what of it is there."""
+        rules = subprocess.run(["iptables-save"], capture_output=True, text=True, check=True).stdout
+        mounts = Path("/proc/self/mountinfo").read_text()
+        backing = [path.read_text() for path in Path("/sys/block").glob("loop*/loop/backing_file")]
+        helpers = [str(process.pid) for process in processes_of(self.journals)]
+        return {
+            "devices": [name for name in psutil.net_if_addrs() if name == self.bridge],
+            "processes": [str(pid) for pid in self.pids if psutil.pid_exists(pid)],
+            "helpers": helpers,
+            "disks": [file for file in backing if self._is_named_in(file)],
+            "rules": [line for line in rules.splitlines() if self.bridge in line],
+            "mounts": [line for line in mounts.splitlines() if self._is_named_in(line)],
+        }
+
+    def _is_named_in(self, line: str) -> bool:
+        return any(word in line for word in self.words)
 
 
 def test_clean_removes_everything_of_a_dead_harness_and_nothing_else(
@@ -118,32 +177,28 @@ def test_clean_removes_everything_of_a_dead_harness_and_nothing_else(
 ) -> None:
     run = tmp_path / "run"
     run_id = killed_harness(run)
-    with engine() as client:
-        (bridge,) = client.networks.list(filters={"label": f"{labels.RUN}={run_id}"})
-        containers = client.containers.list(all=True, filters={"label": f"{labels.RUN}={run_id}"})
-        pids = [int(container.attrs["State"]["Pid"]) for container in containers]
-    assert len(pids) == 4
-    assert all(map(psutil.pid_exists, pids))
+    kernel = InTheKernel.of(run_id, run)
+    found = kernel.found()
+    assert all(found[kind] for kind in ALWAYS_THERE), found
+    assert len(found["processes"]) == NODES
     expected = things(run_id)
 
     report = clean()
 
     assert report.is_clean
     assert report.lost == ()
-    assert report.runs == (str(run),)
-    assert sorted(report.engine) == expected
+    assert str(run) in report.runs
+    assert set(expected) <= set(report.engine)
     assert things(run_id) == []
     assert loop.devices_of("live") == [somebodys_disk] * bool(somebodys_disk)
-    assert not any(map(psutil.pid_exists, pids))
-    assert device(bridge) not in psutil.net_if_addrs()
+    assert not any(kernel.found().values()), kernel.found()
     assert read_journals() == []
     with engine() as client:
         assert {volume.name for volume in client.volumes.list()} >= set(bystanders)
     # What the dead harness's cluster recorded is worth having: it can be judged.
     assert (run / "raw" / "broker-1.jsonl").stat().st_size > 0
     assert list((run / "raw" / "zookeeper" / "zookeeper-3" / "version-2").glob("log.*"))
-    again = clean()
-    assert (again.runs, again.engine) == ((), ())
+    assert str(run) not in clean().runs
 
 
 def test_clean_finds_a_dead_harness_without_its_journal(tmp_path: Path) -> None:
