@@ -19,7 +19,9 @@ the old one or the new one, never half of one.
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -129,6 +131,25 @@ class RunDirectory:
         run.write_info(info)
         _point_latest(store, Path(info.scenario) / path.name)
         return run
+
+    def discard(self) -> None:
+        """Remove the directory of a run that did not begin; ``latest`` points to the newest of the others.
+
+        Directories that this leaves empty go, too. Raises OSError.
+        """
+        shutil.rmtree(self.path)
+        scenario, store = self.path.parent, self.path.parent.parent
+        latest = store / "latest"
+        if latest.is_symlink() and not latest.exists():
+            runs = [info.parent for info in store.glob(f"*/*/{self.info_file.name}")]
+            newest = max(runs, key=lambda run: run.name, default=None)
+            if newest is None:
+                latest.unlink()
+            else:
+                _point_latest(store, newest.relative_to(store))
+        for directory in (scenario, store):
+            with suppress(OSError):  # it holds other runs
+                directory.rmdir()
 
     @classmethod
     def open(cls, path: Path) -> RunDirectory:

@@ -16,7 +16,7 @@ import time
 from rich.console import Console
 
 from history.run_directory import RunDirectory
-from nemesis.errors import HarnessError
+from nemesis.errors import HarnessError, MissingRequirement
 from nemesis.interrupts import Interrupted, terminable
 from nemesis.paths import short
 from nemesis.preflight import Order
@@ -29,6 +29,9 @@ from nemesis.wall_clock_limit import StillAtWork
 from nemesis.warm_spark import warm_spark
 
 LOG_FILE = "harness.log"
+BEFORE_THE_CLUSTER = ["start"]
+"""The phases of a run that did not begin."""
+
 _logger = logging.getLogger("nemesis")
 
 
@@ -36,8 +39,8 @@ def launch(order: Order, directory: RunDirectory, console: Console) -> None:
     """Run it to its end, in real time or in virtual; blocks.
 
     Raises ``Interrupted`` after Ctrl-C, ``RuntimeFailure`` or ``HarnessError`` when the harness failed, or when a
-    simulation takes too much real time. The
-    cluster is stopped in any case.
+    simulation takes too much real time, and ``MissingRequirement`` when this machine did not let the cluster begin:
+    then nothing is left of the directory either. The cluster is stopped in any case.
     """
     handler = logging.FileHandler(directory.logs / LOG_FILE, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
@@ -69,6 +72,12 @@ def launch(order: Order, directory: RunDirectory, console: Console) -> None:
             f"interrupted: what happened until then is kept, `nemesis check {short(directory.path)}` judges it"
         ) from None
     except Interrupted:
+        raise
+    except MissingRequirement as error:
+        if directory.read_info().phases != BEFORE_THE_CLUSTER:  # it was there, and went
+            _logger.exception("the run failed")
+            raise HarnessError(str(error)) from error
+        directory.discard()
         raise
     except StillAtWork as error:
         _logger.exception("the run was ended")

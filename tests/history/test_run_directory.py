@@ -45,6 +45,18 @@ def test_latest_is_not_replaced_when_it_is_no_link(tmp_path: Path) -> None:
     assert (tmp_path / "latest").read_text() == "mine"
 
 
+def test_a_run_that_did_not_begin_leaves_the_store_as_it_was(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    RunDirectory.create(store, info()).discard()
+    assert list(tmp_path.iterdir()) == []
+    runs = [RunDirectory.create(store, info()) for _ in range(3)]
+    runs.pop().discard()
+    assert (store / "latest").resolve() == runs[-1].path
+    runs[0].discard()
+    assert (store / "latest").resolve() == runs[-1].path
+    assert [run.name for run in (store / info().scenario).iterdir()] == [runs[-1].path.name]
+
+
 @pytest.mark.parametrize(
     ("content", "error", "words"),
     [

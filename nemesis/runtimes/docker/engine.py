@@ -28,6 +28,9 @@ MINIMUM_ENGINE: Final = "20.10"
 TIMEOUT_S: Final = 60
 """For one answer of the engine; stopping and starting a container takes a second or two."""
 
+MINIMUM_FREE_BYTES: Final = 2**30
+"""Image and base together, and what a run's containers write."""
+
 HOST_TOOLS: Final = {
     "nsenter": "util-linux",
     "iptables": "iptables",
@@ -110,6 +113,22 @@ def refuse_unfit(client: DockerClient) -> None:
         )
 
 
+def require_space(directory: Path) -> None:
+    """Raise ``MissingRequirement`` when where the engine keeps everything is full, or is not on this machine."""
+    try:
+        free = shutil.disk_usage(directory).free
+    except OSError as error:
+        raise MissingRequirement(
+            f"the Docker engine keeps its files in {directory}, which is not on this machine ({error.strerror}): "
+            "the runtime docker needs an engine on the machine itself"
+        ) from None
+    if free < MINIMUM_FREE_BYTES:
+        raise MissingRequirement(
+            f"the Docker engine has {free / 2**20:,.0f} MiB left in {directory}: "
+            f"free {MINIMUM_FREE_BYTES / 2**20:,.0f} MiB (`docker system df` says what is there)"
+        )
+
+
 def require_docker() -> str:
     """Return what there is, in a few words; raises ``MissingRequirement`` for the first thing that is missing.
 
@@ -118,6 +137,7 @@ def require_docker() -> str:
     client = connect()
     try:
         version = client.version()
+        require_space(Path(client.info()["DockerRootDir"]))
     finally:
         client.close()
     if os.geteuid() != 0:

@@ -16,12 +16,16 @@ T = TypeVar("T")
 FAILURES = (DockerException, requests.exceptions.RequestException, OSError)
 
 
+class EngineRefused(RuntimeFailure):
+    """The engine did not do what it was asked to, or did not answer; says what and why."""
+
+
 async def ask(what: str, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
-    """Return what the engine answers; raises ``RuntimeFailure`` with "the Docker engine cannot ``what``" and why."""
+    """Return what the engine answers; raises ``EngineRefused`` with "the Docker engine cannot ``what``" and why."""
     try:
         return await unbroken(call, *arguments, **options)
     except FAILURES as error:
-        raise RuntimeFailure(f"the Docker engine cannot {what}: {reason(error)}") from error
+        raise EngineRefused(f"the Docker engine cannot {what}: {reason(error)}") from error
 
 
 async def unbroken(call: Callable[..., T], *arguments: Any, **options: Any) -> T:

@@ -18,6 +18,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
+from nemesis.errors import MissingRequirement
 from nemesis.journal import Journal
 from nemesis.runtimes.base import (
     Address,
@@ -35,7 +36,7 @@ from nemesis.runtimes.docker.cluster import Cluster
 from nemesis.runtimes.docker.compose_file import Compose
 from nemesis.runtimes.docker.container_node import ContainerNode
 from nemesis.runtimes.docker.disk_faults import DISKS, DiskFaults
-from nemesis.runtimes.docker.engine_calls import together
+from nemesis.runtimes.docker.engine_calls import EngineRefused, together
 from nemesis.runtimes.docker.machine import disk_obstacle
 from nemesis.runtimes.docker.packet_faults import PacketFaults
 from nemesis.runtimes.docker.packets import kernel
@@ -148,7 +149,8 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
     async def start(self) -> None:
         """Bring ZooKeeper and every broker up; returns once each broker's port answers.
 
-        Raises ``MissingRequirement`` (no engine, no image, no subnet) or ``RuntimeFailure``; nothing is left behind.
+        Raises ``MissingRequirement`` (no engine, no image, no subnet, no space) or ``RuntimeFailure`` (a node that did
+        not come up); nothing is left behind.
         """
         if self._journal is not None:
             raise RuntimeFailure("this cluster was started already")
@@ -156,9 +158,16 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
         self._journal.add_engine_run(self._run_id)
         try:
             await self._start(self._journal)
+        except EngineRefused as error:
+            await self._give_up()
+            raise MissingRequirement(str(error)) from error
         except BaseException:
-            await self.stop()
+            await self._give_up()
             raise
+
+    async def _give_up(self) -> None:
+        await self.stop()
+        self._not_brought_home = []  # nothing was recorded that could be missed
 
     async def _start(self, journal: Journal) -> None:
         self._clocks.create([*self.zookeepers, *self.brokers])

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import socketserver
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,11 @@ from nemesis.errors import MissingRequirement
 from nemesis.runtimes.docker import engine
 
 FIT = {"Version": "27.1.0", "ApiVersion": "1.46", "MinAPIVersion": "1.24"}
-LINUX = {"OSType": "linux", "OperatingSystem": "Debian GNU/Linux 12"}
+LINUX = {
+    "OSType": "linux",
+    "OperatingSystem": "Debian GNU/Linux 12",
+    "DockerRootDir": tempfile.gettempdir(),
+}
 
 
 @contextmanager
@@ -148,6 +153,20 @@ def test_a_tool_that_is_missing_is_named_with_its_package(
     with answering(socket_path.with_name("other.sock"), FIT, LINUX):
         monkeypatch.setenv("DOCKER_HOST", f"unix://{socket_path.with_name('other.sock')}")
         assert engine.require_docker() == "Docker 27.1.0, API 1.46"
+
+
+def test_an_engine_that_is_full_is_named_with_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.require_space(tmp_path)
+    monkeypatch.setattr(engine, "MINIMUM_FREE_BYTES", 2**70)
+    with pytest.raises(MissingRequirement, match=rf"has [\d,]+ MiB left in {tmp_path}: free "):
+        engine.require_space(tmp_path)
+
+
+def test_an_engine_whose_files_are_elsewhere_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MissingRequirement, match=f"in {tmp_path}/absent, which is not on this"):
+        engine.require_space(tmp_path / "absent")
 
 
 @pytest.mark.parametrize(
