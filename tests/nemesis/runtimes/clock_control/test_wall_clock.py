@@ -128,6 +128,12 @@ def test_without_a_whole_page_the_clock_is_right(
         assert abs(program.ask(WALL_CLOCKS["time"]) - time.time()) < NEAR_S
 
 
+def test_a_directory_in_place_of_the_page_is_none(library: Path, tmp_path: Path) -> None:
+    """The engine makes one for a mounted file that is missing."""
+    with PythonProgram(library, tmp_path) as program:
+        assert abs(program.ask(WALL_CLOCKS["time"]) - time.time()) < NEAR_S
+
+
 def test_a_program_that_is_given_no_page_has_the_right_time(library: Path) -> None:
     with PythonProgram(library, None) as program:
         assert abs(program.ask(WALL_CLOCKS["time"]) - time.time()) < NEAR_S
