@@ -2,7 +2,7 @@
 
 CONFIG.json holds the broker's properties under Kafka's names (see ``reference.kafka_config``). The real adapters are
 chosen here and nowhere else. The process runs until SIGTERM or SIGINT, logs to stderr, and exits with 1 and one
-sentence when it cannot start.
+sentence when it cannot start. It halts with 1 when its last log directory has failed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from random import Random  # noqa: TID251  # seeded here, handed to everything e
 from history.recorder import FileSink, Recorder
 from reference.adapters.clock import monotonic_ns, wall_clock_ms
 from reference.adapters.disk import RealDisk
+from reference.adapters.process import halt
 from reference.adapters.zookeeper import KazooZooKeeperClient
 from reference.kafka_config import ConfigError, KafkaConfig
 from reference.log.errors import KafkaStorageError
@@ -26,6 +27,7 @@ from reference.trace import NullTracer, RecorderTracer, Tracer
 
 logger = logging.getLogger(__name__)
 
+FAILED = 1
 USAGE = "usage: python -m reference CONFIG.json"
 
 
@@ -78,7 +80,8 @@ async def run_broker(config: KafkaConfig) -> None:
     try:
         await server.startup()
         logger.info("broker %s listens on %s:%s", config.broker_id, config.host, config.port)
-        await loop.create_future()
+        await server.await_failure()
+        halt(FAILED)
     except asyncio.CancelledError:
         logger.info("broker %s was told to stop", config.broker_id)
     finally:

@@ -49,9 +49,16 @@ class LogError(Exception):
 
 class KafkaStorageError(LogError):
     """The medium failed (its OSError is the cause) or a file is malformed. After a failed append the records may
-    or may not be there once the broker restarts."""
+    or may not be there once the broker restarts.
+
+    ``failed_log_dir`` is the log directory whose medium failed; None for a file that is malformed.
+    """
 
     error_code = ErrorCode.kafka_storage_error
+
+    def __init__(self, message: str, *, failed_log_dir: str | None = None) -> None:
+        super().__init__(message)
+        self.failed_log_dir = failed_log_dir
 
 
 class InconsistentTopicIdError(LogError):

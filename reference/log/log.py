@@ -370,17 +370,17 @@ class Log:
         return min(max(offset, self.log_start_offset), self.log_end_offset)
 
     def _storage_errors(self, doing: str) -> _StorageErrors:
-        return _StorageErrors(doing, self.topic_partition)
+        return _StorageErrors(doing, self)
 
 
 class _StorageErrors:
     """Turns an OSError of its block into a KafkaStorageError. No generator: every read and append enters one."""
 
-    __slots__ = ("_doing", "_topic_partition")
+    __slots__ = ("_doing", "_log")
 
-    def __init__(self, doing: str, topic_partition: TopicPartition) -> None:
+    def __init__(self, doing: str, log: Log) -> None:
         self._doing = doing
-        self._topic_partition = topic_partition
+        self._log = log
 
     def __enter__(self) -> None:
         pass
@@ -389,4 +389,7 @@ class _StorageErrors:
         self, kind: type[BaseException] | None, error: BaseException | None, where: object
     ) -> None:
         if isinstance(error, OSError):
-            raise KafkaStorageError(f"{self._doing} {self._topic_partition}: {error}") from error
+            raise KafkaStorageError(
+                f"{self._doing} {self._log.topic_partition}: {error}",
+                failed_log_dir=self._log.directory.rpartition("/")[0],
+            ) from error

@@ -5,8 +5,11 @@ checkpoint always lists every log of its directory, whether or not anybody leads
 there would come back with high watermark 0, and its follower would truncate to that. A deleted log leaves the
 checkpoint at once, so that a topic created anew under the name does not inherit it.
 
-Limits: a directory that cannot be loaded is offline until the broker restarts; deletion is immediate, not
-delayed by file.delete.delay.ms; KafkaScheduler calls the checkpoint, this module has no timers.
+A directory that cannot be loaded, or whose medium fails later, is offline with all its logs until the broker restarts;
+with the last one the broker has to halt (KIP-112).
+
+Limits: deletion is immediate, not delayed by file.delete.delay.ms; KafkaScheduler calls the checkpoint, this module has
+no timers.
 """
 
 from __future__ import annotations
@@ -82,6 +85,8 @@ class LogManager:
         """
         log = self._logs.get(topic_partition)
         if log is None:
+            if not self._log_dirs:
+                raise KafkaStorageError(f"{topic_partition}: every log directory is offline")
             if not is_new and len(self._log_dirs) < len(self._configured_log_dirs):
                 raise KafkaStorageError(
                     f"{topic_partition} may be in a log directory that is offline"
@@ -108,11 +113,12 @@ class LogManager:
         log = self._logs.get(topic_partition)
         if log is None:
             return False
-        with _storage_errors(f"deleting {topic_partition}"):
+        log_dir = self._directory_of[topic_partition]
+        with _storage_errors(f"deleting {topic_partition}", log_dir):
             doomed = f"{log.directory}{_DELETE_SUFFIX}"
             self._disk.remove(doomed)
             self._disk.rename(log.directory, doomed)
-            log_dir = self._directory_of.pop(topic_partition)
+            del self._directory_of[topic_partition]
             del self._logs[topic_partition]
             self._disk.remove(doomed)
             self._write_high_watermarks(log_dir)
@@ -122,18 +128,25 @@ class LogManager:
         self, offsets: Mapping[TopicPartition, int] | None = None
     ) -> None:
         """Write each log's high watermark, or the one given for it, to its directory's checkpoint."""
-        with _storage_errors("checkpointing high watermarks"):
-            for log_dir in self._log_dirs:
+        for log_dir in self._log_dirs:
+            with _storage_errors("checkpointing high watermarks", log_dir):
                 self._write_high_watermarks(log_dir, offsets)
 
     def read_high_watermarks(self) -> dict[TopicPartition, int]:
         """Return what the checkpoints on disk say."""
-        with _storage_errors("reading high watermarks"):
-            return {
-                topic_partition: offset
-                for log_dir in self._log_dirs
-                for topic_partition, offset in self._read_checkpoint(log_dir).items()
-            }
+        found: dict[TopicPartition, int] = {}
+        for log_dir in self._log_dirs:
+            with _storage_errors("reading high watermarks", log_dir):
+                found |= self._read_checkpoint(log_dir)
+        return found
+
+    def handle_log_dir_failure(self, log_dir: str) -> list[TopicPartition]:
+        """Give up a directory whose medium failed; return whose logs it had. Of one that is offline already: none."""
+        if log_dir not in self._log_dirs:
+            return []
+        _logger.error("log directory %s goes offline", log_dir)
+        self._log_dirs.remove(log_dir)
+        return self._forget_logs(log_dir)
 
     def close(self) -> None:
         """Checkpoint the high watermarks, sync and close every log. The manager is not used afterwards."""
@@ -156,11 +169,16 @@ class LogManager:
                 self._write_high_watermarks(log_dir)
         except (OSError, KafkaStorageError) as error:
             _logger.error("log directory %s goes offline: %s", log_dir, error)
-            for topic_partition, owner in list(self._directory_of.items()):
-                if owner == log_dir:
-                    del self._logs[topic_partition], self._directory_of[topic_partition]
+            self._forget_logs(log_dir)
             return False
         return True
+
+    def _forget_logs(self, log_dir: str) -> list[TopicPartition]:
+        doomed = [key for key, owner in self._directory_of.items() if owner == log_dir]
+        for topic_partition in doomed:
+            self._disk.close(self._logs.pop(topic_partition).directory)
+            del self._directory_of[topic_partition]
+        return doomed
 
     def _open(self, topic_partition: TopicPartition, log_dir: str, high_watermark: int) -> Log:
         log = Log(
@@ -198,8 +216,8 @@ class LogManager:
 
 
 @contextmanager
-def _storage_errors(doing: str) -> Iterator[None]:
+def _storage_errors(doing: str, log_dir: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise KafkaStorageError(f"{doing}: {error}") from error
+        raise KafkaStorageError(f"{doing}: {error}", failed_log_dir=log_dir) from error

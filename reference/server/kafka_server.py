@@ -11,6 +11,7 @@ Limit: there is no controlled shutdown yet; leaders move when the registration i
 
 from __future__ import annotations
 
+import logging
 from contextlib import AsyncExitStack
 from random import Random  # noqa: TID251  # the type; the instance is an argument
 
@@ -41,6 +42,8 @@ from reference.server.zk_admin_manager import ZkAdminManager
 from reference.trace import Kind, Tracer
 from reference.zk.kafka_zk_client import KafkaZkClient
 from reference.zk.zk_data import random_topic_id, topic_id_to_string
+
+_logger = logging.getLogger(__name__)
 
 
 class KafkaServer:
@@ -120,6 +123,15 @@ class KafkaServer:
         self._started.push_async_callback(self._socket_server.shutdown)
         await self._socket_server.startup(self._config.host, self._config.port)
         await self.controller.startup()
+
+    async def await_failure(self) -> None:
+        """Return when no log directory is left. Whoever runs the broker then halts it, as Kafka does, with no shutdown:
+        its session ends by itself."""
+        await self.replica_manager.all_log_dirs_failed.wait()
+        _logger.critical(
+            "all log directories have failed: %s; the broker halts",
+            ", ".join(self._config.log_dirs),
+        )
 
     async def shutdown(self) -> None:
         """Stop what has been started, also after a start that failed; the znodes go with the session."""

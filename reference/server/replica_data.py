@@ -1,7 +1,8 @@
 """What clients and followers ask of a broker's replicas: append, fetch, offsets, ends of epochs.
 
 Every refusal becomes an error code of its own partition; a request never fails as a whole. A log that fails
-while appending takes its replica offline, since what it then holds is unknown. Append and fetch hand their results to
+while appending takes its replica offline, since what it then holds is unknown; a medium that fails takes its whole log
+directory. Append and fetch hand their results to
 ``respond`` and return what it makes of them: at once if nothing has to be waited for, as a future otherwise.
 """
 
@@ -92,6 +93,18 @@ class ReplicaData(ABC):
     def mark_offline(self, topic_partition: TopicPartition) -> None:
         """Stop serving a replica whose log failed."""
 
+    @abstractmethod
+    def note_storage_error(self, error: KafkaStorageError) -> None:
+        """See to the log directory, if its medium has failed. Nothing changes before the caller is done."""
+
+    def handle_storage_error(
+        self, topic_partition: TopicPartition, error: KafkaStorageError
+    ) -> None:
+        """Stop serving a replica whose log failed, and see to its log directory."""
+        _logger.error("%s: %s", topic_partition, error)
+        self.mark_offline(topic_partition)
+        self.note_storage_error(error)
+
     def complete_delayed_operations(self, topic_partition: TopicPartition) -> None:
         """Re-examine what waits for the partition; called after each of its changes."""
         self._delayed_produces.check_and_complete(topic_partition)
@@ -141,8 +154,7 @@ class ReplicaData(ABC):
         except ReplicaError as error:
             return ProducePartitionResult(error.code, error_message=str(error))
         except KafkaStorageError as error:
-            _logger.error("%s: %s", topic_partition, error)
-            self.mark_offline(topic_partition)
+            self.handle_storage_error(topic_partition, error)
             return ProducePartitionResult(ErrorCode.kafka_storage_error)
         except (LogError, RecordError) as error:
             return ProducePartitionResult(error.error_code, error_message=str(error))
@@ -237,6 +249,9 @@ class ReplicaData(ABC):
             )
         except ReplicaError as error:
             return self._refused_fetch(topic_partition, error.code)
+        except KafkaStorageError as error:
+            self.note_storage_error(error)
+            return FetchPartitionResult(topic_partition, error.error_code)
         except LogError as error:
             return FetchPartitionResult(topic_partition, error.error_code)
 
@@ -271,6 +286,9 @@ class ReplicaData(ABC):
             return list_offset(partition, timestamp, current_leader_epoch, replica_id)
         except ReplicaError as error:
             return ListOffsetsResult(error.code)
+        except KafkaStorageError as error:
+            self.note_storage_error(error)
+            return ListOffsetsResult(error.error_code)
         except LogError as error:
             return ListOffsetsResult(error.error_code)
 

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from reference.kafka_config import KafkaConfig
+from reference.log.errors import KafkaStorageError
 from reference.model import BrokerEndPoint, TopicPartition
 from reference.server.connection import ConnectionFactory
 from reference.server.replica_fetcher_thread import PartitionFetchState, ReplicaFetcherThread
@@ -25,7 +26,7 @@ class ReplicaFetcherManager:
         *,
         connect: ConnectionFactory,
         broker_epoch: Callable[[], int],
-        on_storage_error: Callable[[TopicPartition], None],
+        on_storage_error: Callable[[TopicPartition, KafkaStorageError], None],
     ) -> None:
         self._config = config
         self._connect = connect

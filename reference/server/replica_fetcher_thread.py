@@ -72,7 +72,7 @@ class ReplicaFetcherThread:
         *,
         connection: Connection,
         broker_epoch: Callable[[], int],
-        on_storage_error: Callable[[TopicPartition], None],
+        on_storage_error: Callable[[TopicPartition, KafkaStorageError], None],
     ) -> None:
         """``on_storage_error`` is told the partition whose log can no longer be written."""
         self.leader = leader
@@ -251,9 +251,8 @@ class ReplicaFetcherThread:
         try:
             self._apply(state, data)
         except KafkaStorageError as error:
-            _logger.error("%s: %s", topic_partition, error)
             self.remove(topic_partition)
-            self._on_storage_error(topic_partition)
+            self._on_storage_error(topic_partition, error)
         except (LogError, RecordError, ReplicaError) as error:
             _logger.warning("%s: %s", topic_partition, error)
             self._delay([state])

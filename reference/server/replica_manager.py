@@ -8,8 +8,11 @@ clients and followers ask of the replicas is in ``ReplicaData``, which this clas
 The controller epoch is held in memory only, as in Kafka: a restarted broker believes the first controller that
 it hears.
 
-Limits: a replica whose log fails goes offline alone, not with its whole log directory; no future replicas, no
-quotas.
+A log whose medium fails goes offline at once, and everything else in its log directory as soon as the request that met
+the failure is done, as with Kafka's LogDirFailureHandler (KIP-112).
+
+Limits: the controller is not told of a failed directory by /log_dir_event_notification; it learns of it from the answer
+to its next LeaderAndIsr. No future replicas, no quotas.
 """
 
 from __future__ import annotations
@@ -74,8 +77,10 @@ class ReplicaManager(ReplicaData):
             config,
             connect=connect or connection_factory(config),
             broker_epoch=broker_epoch,
-            on_storage_error=self.mark_offline,
+            on_storage_error=self.handle_storage_error,
         )
+        self.all_log_dirs_failed = asyncio.Event()
+        """Set when no log directory is left: the broker has to halt."""
 
     async def startup(self) -> None:
         """Report the logs that are there, then start the recurring work."""
@@ -106,6 +111,7 @@ class ReplicaManager(ReplicaData):
             self._log_manager.checkpoint_high_watermarks()
         except KafkaStorageError as error:
             _logger.error("high watermarks are not checkpointed: %s", error)
+            self.note_storage_error(error)
 
     def maybe_shrink_isr(self) -> None:
         """Let every leader look for followers that lag."""
@@ -128,6 +134,17 @@ class ReplicaManager(ReplicaData):
         partition = self._partitions.pop(topic_partition, None)
         if partition is not None:
             partition.delete()
+
+    def note_storage_error(self, error: KafkaStorageError) -> None:
+        """Take the failed log directory offline, if one has failed, when nobody is in the middle of something."""
+        if error.failed_log_dir is not None:
+            asyncio.get_running_loop().call_soon(self._handle_log_dir_failure, error.failed_log_dir)
+
+    def _handle_log_dir_failure(self, log_dir: str) -> None:
+        for topic_partition in self._log_manager.handle_log_dir_failure(log_dir):
+            self.mark_offline(topic_partition)
+        if not self._log_manager.live_log_dirs:
+            self.all_log_dirs_failed.set()
 
     def become_leader_or_follower(
         self,
@@ -238,8 +255,7 @@ class ReplicaManager(ReplicaData):
         try:
             self._change_role(partition, state, leaders)
         except KafkaStorageError as error:
-            _logger.error("%s: %s", topic_partition, error)
-            self.mark_offline(topic_partition)
+            self.handle_storage_error(topic_partition, error)
             return ErrorCode.kafka_storage_error
         except LogError as error:
             return error.error_code
@@ -304,8 +320,7 @@ class ReplicaManager(ReplicaData):
             try:
                 self._log_manager.delete_log(topic_partition)
             except KafkaStorageError as error:
-                _logger.error("%s: %s", topic_partition, error)
-                self.mark_offline(topic_partition)
+                self.handle_storage_error(topic_partition, error)
                 return ErrorCode.kafka_storage_error
         self.complete_delayed_operations(topic_partition)
         self._tracer.event(

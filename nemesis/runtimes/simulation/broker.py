@@ -5,7 +5,6 @@ Disk and wall clock belong to the node and outlive its lives; session, tracer an
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -38,7 +37,10 @@ class SimulatedBroker:
     """A stream by its name."""
 
     async def main(self) -> None:
-        """One life: start, and serve until something ends it from outside. Raises what a start raises."""
+        """One life: start, and serve until something ends it from outside, or its last log directory has failed.
+
+        Raises what a start raises, and SystemExit.
+        """
         life = LIFE.get()
         assert life is not None, "a broker lives on a node"
         config = KafkaConfig.from_properties(dict(self.properties))
@@ -58,4 +60,5 @@ class SimulatedBroker:
         )
         await server.startup()
         logger.info("broker %s listens on %s:%s", config.broker_id, config.host, config.port)
-        await asyncio.get_running_loop().create_future()
+        await server.await_failure()
+        raise SystemExit(1)

@@ -113,7 +113,7 @@ def thread_of(host: Host, leader: Leader) -> ReplicaFetcherThread:
         LEADER,
         connection=leader,
         broker_epoch=lambda: 101,
-        on_storage_error=lambda _: None,
+        on_storage_error=lambda *_: None,
     )
 
 
@@ -160,7 +160,7 @@ def test_where_a_diverging_log_is_cut(
         LEADER,
         connection=None,  # type: ignore[arg-type]
         broker_epoch=lambda: 1,
-        on_storage_error=lambda _: None,
+        on_storage_error=lambda *_: None,
     )
     assert thread.truncation_offset(log, EpochEndOffset(*diverging)) == expected
 

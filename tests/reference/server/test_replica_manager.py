@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -10,9 +13,11 @@ from uuid import UUID
 import pytest
 from kio.schema.errors import ErrorCode
 
+from reference.adapters.disk import RealDisk
 from reference.cluster.errors import ReplicaError
 from reference.log.errors import KafkaStorageError
 from reference.log.log import Log
+from reference.model import TopicPartition
 from reference.trace import Kind
 from tests.reference.cluster.hosting import TOPIC_ID, TP, lisr
 from tests.reference.log.batches import batch
@@ -184,6 +189,74 @@ def test_a_log_that_fails_takes_its_replica_offline(
         assert node.lisr(lisr(leader_epoch=1))[1] == {TP: storage_error}
 
     on_node(tmp_path, scenario)
+
+
+async def checkpoint(node: Node) -> None:
+    node.manager.checkpoint_high_watermarks()
+
+
+@pytest.mark.parametrize(
+    ("call", "use"),
+    [
+        ("append", lambda node: node.produce(batch(1))),
+        ("read", lambda node: node.fetch(0)),
+        ("replace", checkpoint),
+    ],
+)
+def test_a_medium_that_fails_takes_its_whole_log_directory_offline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, use: Callable[[Node], Any]
+) -> None:
+    """Whatever the broker wants of it; and with the last directory the broker has to halt (KIP-112)."""
+
+    def fail(*_: Any) -> Any:
+        raise OSError(errno.EIO, "Input/output error")
+
+    async def scenario(node: Node) -> None:
+        other = TopicPartition("t", 1)
+        node.lisr(lisr(isr=(1,)), lisr(isr=(1,), topic_partition=other))
+        await node.produce(batch(1))
+        with monkeypatch.context() as patched:
+            patched.setattr(RealDisk, call, fail)
+            await use(node)
+        async with asyncio.timeout(1.0):
+            await node.manager.all_log_dirs_failed.wait()
+        assert node.logs.live_log_dirs == ()
+        assert node.logs.all_logs() == {}
+        for topic_partition in (TP, other):
+            with pytest.raises(ReplicaError, match="is offline"):
+                node.manager.partition(topic_partition)
+        new = replace(lisr(topic_partition=TopicPartition("t", 2)), is_new=True)
+        assert node.lisr(new)[1] == {new.topic_partition: ErrorCode.kafka_storage_error}
+
+    on_node(tmp_path, scenario)
+
+
+def test_the_other_log_directory_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directories = [str(tmp_path / name) for name in ("one", "two")]
+    append = RealDisk.append
+
+    def fail_on_the_first(disk: RealDisk, path: str, data: bytes) -> None:
+        if path.startswith(directories[0]):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        append(disk, path, data)
+
+    async def scenario(node: Node) -> None:
+        other = TopicPartition("t", 1)
+        node.lisr(lisr(isr=(1,)), lisr(isr=(1,), topic_partition=other))
+        monkeypatch.setattr(RealDisk, "append", fail_on_the_first)
+        results = await node.produce(batch(1), topic_partitions=(TP, other))
+        assert [results[key].error for key in (TP, other)] == [
+            ErrorCode.kafka_storage_error,
+            ErrorCode.none,
+        ]
+        await asyncio.sleep(0.01)
+        assert node.logs.live_log_dirs == (directories[1],)
+        assert set(node.logs.all_logs()) == {other}
+        assert not node.manager.all_log_dirs_failed.is_set()
+        node.manager.checkpoint_high_watermarks()
+        assert node.logs.read_high_watermarks() == {other: 1}
+
+    on_node(tmp_path, scenario, **{"log.dirs": directories})
 
 
 def test_high_watermarks_survive_a_restart(tmp_path: Path) -> None:
