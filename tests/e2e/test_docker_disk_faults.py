@@ -1,0 +1,153 @@
+"""Power cuts, full and failing disks of real brokers in containers, each with an ext4 of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from nemesis.faults.base import Fault, Place, Strike
+from nemesis.faults.cluster_view import ClusterView
+from nemesis.faults.disk import DiskFailure, DiskFull
+from nemesis.faults.power_cut import PowerCut
+from nemesis.runtimes.config import ClusterConfig
+from nemesis.runtimes.docker.machine import disk_obstacle, packet_features
+from nemesis.runtimes.docker.runtime import DockerRuntime
+from tests.e2e.command import SCENARIO, events, latest, nemesis
+from tests.e2e.docker_machine import build_image, needs_docker, things
+from tests.e2e.onlooker import Watcher, create_topic, produce
+
+reason = "there is no engine" if needs_docker.args[0] else disk_obstacle()
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(300),
+    needs_docker,
+    pytest.mark.skipif(bool(reason), reason=reason or "there are disks"),
+]
+
+PROPERTIES = {
+    "zookeeper.session.timeout.ms": 2_000,
+    "replica.lag.time.max.ms": 1_500,
+    "replica.fetch.wait.max.ms": 200,
+    "replica.fetch.backoff.ms": 200,
+    "replica.high.watermark.checkpoint.interval.ms": 1_000,
+}
+TOPIC = "t"
+ALL = {1, 2, 3}
+PLAN = """\
+- {at_s: 4, fault: power-cut, target: leader, duration_s: 5}
+- {at_s: 14, fault: disk-full, target: leader, duration_s: 5}
+- {at_s: 24, fault: disk-failure, target: controller, duration_s: 5}
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _machine() -> None:
+    build_image()
+    packet_features()
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path))
+
+
+@asynccontextmanager
+async def running(run_directory: Path) -> AsyncIterator[tuple[DockerRuntime, Watcher, Place]]:
+    """A cluster of three with a topic that all three have."""
+    runtime = DockerRuntime(
+        ClusterConfig(
+            broker_count=3,
+            client_count=1,
+            run_directory=run_directory,
+            broker_properties=PROPERTIES,
+        ),
+        packet_features(),
+    )
+    await runtime.start()
+    try:
+        watcher = await asyncio.to_thread(Watcher, runtime.zookeeper_connect())
+        try:
+            await watcher.until(lambda: watcher.registered() == ALL)
+            await asyncio.to_thread(create_topic, bootstrap(runtime), TOPIC)
+            await watcher.until(lambda: watcher.isr(TOPIC) == ALL)
+            async with runtime.zookeeper_admin() as zookeeper:
+                yield runtime, watcher, Place.of(runtime, ClusterView(zookeeper))
+        finally:
+            await asyncio.to_thread(watcher.close)
+    finally:
+        await runtime.stop()
+        await runtime.collect()
+
+
+def bootstrap(runtime: DockerRuntime) -> str:
+    return ",".join(map(str, runtime.bootstrap()))
+
+
+async def struck(fault: Fault, place: Place) -> Strike:
+    strike = await fault.aim(place, Random(1))
+    assert (await strike.apply()).is_effective
+    return strike
+
+
+async def healed(strike: Strike, watcher: Watcher) -> None:
+    await strike.undo()
+    verified = await strike.verify()
+    assert verified.is_effective, verified
+    await watcher.until(lambda: watcher.registered() == ALL)
+    await watcher.until(lambda: watcher.isr(TOPIC) == ALL)
+
+
+async def power_cut(runtime: DockerRuntime, watcher: Watcher, place: Place) -> None:
+    """What was produced a moment ago was not synced: the disk has it no more, and the broker catches up again."""
+    await asyncio.to_thread(produce, bootstrap(runtime), TOPIC)
+    strike = await PowerCut(target="broker-1").aim(place, Random(1))
+    applied = await strike.apply()
+    assert applied.is_effective
+    assert not runtime.is_alive("broker-1")
+    assert applied.detail["broker-1"]["device"].startswith("/dev/loop")
+    assert applied.detail["broker-1"]["lost_bytes"] > 0
+    await watcher.until(lambda: watcher.isr(TOPIC) == {2, 3})
+    await healed(strike, watcher)
+
+
+async def disk_fault(
+    runtime: DockerRuntime, watcher: Watcher, place: Place, fault: DiskFull
+) -> None:
+    """Kafka's broker halts when its last log directory has failed; the others go on."""
+    node = fault.target
+    strike = await struck(fault, place)
+    await watcher.until(lambda: int(node[-1]) not in watcher.registered())
+    assert not runtime.is_alive(node)
+    assert not (await strike.verify()).is_effective
+    await asyncio.to_thread(produce, bootstrap(runtime), TOPIC)
+    await healed(strike, watcher)
+
+
+def test_every_fault_has_its_effect_and_heals(tmp_path: Path) -> None:
+    before = things()
+
+    async def scene() -> None:
+        async with running(tmp_path) as (runtime, watcher, place):
+            await power_cut(runtime, watcher, place)
+            await disk_fault(runtime, watcher, place, DiskFull(target="broker-2"))
+            await disk_fault(runtime, watcher, place, DiskFailure(target="broker-3"))
+
+    asyncio.run(scene())
+    assert things() == before
+
+
+def test_a_run_with_them_is_valid(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(PLAN)
+    options = ("--runtime", "docker", "--seed", "3", "--engine", "inline", "--time-limit", "40")
+    ran = nemesis(tmp_path, "run", SCENARIO, *options, "--plan", str(plan))
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    kinds = {"fault-applied": "measured", "fault-healed": "verified"}
+    seen = [e for e in events(latest(tmp_path).resolve(), "nemesis") if e["kind"] in kinds]
+    assert len(seen) == 2 * PLAN.count("fault:")
+    assert all(event["effect"] == kinds[event["kind"]] for event in seen)
