@@ -1,8 +1,7 @@
 """The seed ledger ``docs/seeds.yaml``: read, compared with the code, and shown as the table of ``docs/controller.md``.
 
 ``python -m tests.docs.ledger`` writes the table. A place in the code is ``FILE::SYMBOL`` (``::METHOD``), as pytest
-spells it; files are parsed, never imported. Limit: whether a test is one of what its entry names is for readers to
-judge.
+spells it; files are parsed, never imported. Limit: whether a test is really of that part is for its reader to judge.
 """
 
 from __future__ import annotations
