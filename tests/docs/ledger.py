@@ -148,17 +148,20 @@ def _defined(body: Iterable[ast.stmt], prefix: str = "") -> Iterator[str]:
 
 @cache
 def _built() -> frozenset[str]:
-    """Return the names in the reference that would belie a plan: classes, APIs, scheduled tasks."""
+    """Return the names in the reference that would belie a plan: classes, APIs that are offered, scheduled tasks."""
     files = sorted((ROOT / "reference").rglob("*.py"))
-    symbols = frozenset(symbol for file in files for symbol in _symbols(file))
-    apis = {symbol.removeprefix("ApiKey::") for symbol in symbols if symbol.startswith("ApiKey::")}
-    return symbols.union(apis, *map(_scheduled, files))
+    return frozenset(
+        name for file in files for name in _built_in(ast.parse(file.read_text("utf-8")))
+    )
 
 
-def _scheduled(file: Path) -> Iterator[str]:
-    """Yield the names that are given to ``KafkaScheduler.schedule``."""
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+def _built_in(module: ast.Module) -> Iterator[str]:
+    for node in ast.walk(module):
         match node:
+            case ast.ClassDef(name="ApiKey"):
+                yield from _defined(node.body)
+            case ast.ClassDef(name=name):
+                yield name
             case ast.Call(
                 func=ast.Attribute(attr="schedule"), args=[ast.Constant(value=str(name)), *_]
             ):
