@@ -1,34 +1,39 @@
 """What every runtime must do when a fault strikes, whatever its network and its processes are made of.
 
-``conform`` is given a cluster under load and carries every fault out that its runtime says it can do:
+``conform`` is given a cluster and carries every kind of fault out on it, all in one life of the cluster and under load:
 
-* the symbolic target resolves to the node that it names, as ZooKeeper says and the same seed chooses;
-* after a partition exactly the named directions are blocked, after its heal none is;
-* each fault has a measured effect, and is seen to be undone.
+* the same symbolic target is the same node on every runtime, for the same seed and the same view of the cluster; and
+  ``controller`` is who ZooKeeper says;
+* while a fault is in force, exactly what it names is other than usual; after its heal nothing is. Everybody calls
+  everybody, and counters are read before and after (``conformance_sight``);
+* the fault's own measurement says that it has an effect, and then that it is undone;
+* a kind that the runtime lacks on every machine is refused with the reason that the runtime declares.
 
-What a direction carries is told by the runtime's counters while every node calls every other one. Nothing may cross a
-direction that is named, and nothing be kept on one that is not. That something crosses is asked where a call can be
-completed: between two nodes of which neither direction is cut.
+To add a kind, say in ``conformance_effects`` what it looks like from outside, and run the suite. What a runtime lacks
+it declares itself (``lacks``), and from that the table in ``docs/faults.md`` is made (``conformance_table``).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from itertools import count
 from random import Random
 from typing import Any, get_args
 
 from history.recorder import Recorder
-from nemesis.faults import FAULTS, Fault, grudge, targets
+from nemesis.faults import FAULTS, Fault, targets
 from nemesis.faults.base import DrawRange, Measured, Place, Strike, TargetUnresolved
-from nemesis.faults.cluster_view import ClusterView
+from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView, Ephemeral, PartitionState
 from nemesis.faults.partition import Partition, ShapeName
-from nemesis.runtimes.base import Link, Runtime
+from nemesis.runtimes.base import FaultUnsupported, Runtime
+from tests.e2e import conformance_table
+from tests.e2e.conformance_effects import NOTHING, Effect, effect_of
+from tests.e2e.conformance_sight import Counts, against, calls_of, count, look
 from workloads import WORKLOADS, Workload, WorkloadContext
 
+BROKERS, CLIENTS = 3, 2
 BROKER_PROPERTIES = {
     "zookeeper.session.timeout.ms": 2_000,
     "replica.lag.time.max.ms": 1_500,
@@ -42,92 +47,77 @@ BROKER_PROPERTIES = {
 LOAD = {"producers": 2, "consumers": 2, "send_interval_ms": 100, "poll_interval_ms": 100}
 SEED = 7
 PATIENCE_S = 60.0
-POLL_INTERVAL_S = 0.25
-BLOCKED_TIMEOUT_S = 0.6
-OPEN_TIMEOUT_S = 3.0
+SIGHT_PATIENCE_S = 10.0
+POLL_INTERVAL_S = 0.2
 SPAN = DrawRange(1.0, 1.0)
-SYMBOLS = ("controller", "bystander", "leader", "follower", "one", "minority", "majority", "all")
+
+STILL = ClusterSnapshot(
+    controller=Ephemeral(broker_id=2, session=1, czxid=1),
+    brokers={number: Ephemeral(number, session=number, czxid=number) for number in (1, 2, 3)},
+    partitions={
+        ("orders", 0): PartitionState(leader=3, leader_epoch=0, isr=(3, 1), replicas=(3, 1, 2)),
+        ("orders", 1): PartitionState(leader=3, leader_epoch=0, isr=(3, 2), replicas=(3, 2, 1)),
+        ("orders", 2): PartitionState(leader=1, leader_epoch=4, isr=(1,), replicas=(1, 2, 3)),
+    },
+)
+"""A view of a cluster that stands still."""
+RESOLVED = {
+    "controller": ["broker-2"],
+    "bystander": ["broker-3"],
+    "leader": ["broker-3"],
+    "follower": ["broker-2"],
+    'leader("orders",2)': ["broker-1"],
+    'follower("orders",0)': ["broker-1"],
+    "one": ["broker-2"],
+    "minority": ["broker-2"],
+    "majority": ["broker-1", "broker-2"],
+    "all": ["broker-1", "broker-2", "broker-3"],
+    "broker-2": ["broker-2"],
+}
+"""Whom the symbols stand for in it, with ``SEED``."""
 
 
 class Deviation(AssertionError):
-    """A fault did not do what it says."""
+    """A runtime did not do what every runtime must do."""
 
 
-async def conform(runtime: Runtime, clock_ns: Callable[[], int]) -> list[str]:
-    """Carry every fault out on a started runtime; returns the kinds that did what they say, in their order.
+async def conform(
+    runtime: Runtime, clock_ns: Callable[[], int], *, partitions: Iterable[Partition]
+) -> list[str]:
+    """Carry these partitions and every kind of fault out on a started runtime; return the kinds, in their order.
 
-    Raises ``Deviation`` for the first one that did not.
+    Raises ``Deviation`` for the first one that did not do what it says.
     """
     async with runtime.zookeeper_admin() as zookeeper, _load(runtime, clock_ns):
         place = Place.of(runtime, ClusterView(zookeeper))
         await _settle(place)
-        await targets_resolve(place)
-        await partitions_block_what_they_name(place)
-        kinds = [name for name, kind in FAULTS.items() if kind.capability in runtime.capabilities]
-        for name in kinds:
-            await _settle(place)
+        await _must_look(place, NOTHING, await count(runtime))
+        await symbols_resolve(place)
+        for partition in partitions:
+            await strike(partition, place)
+        able = [name for name, kind in FAULTS.items() if kind.capability not in runtime.lacks]
+        for name in able:
             await strike(_example(name, runtime), place)
-        return kinds
+        for name in sorted(FAULTS.keys() - conformance_table.kinds(runtime.name)):
+            await _is_refused(_example(name, runtime), place)
+        return able
 
 
-async def targets_resolve(place: Place) -> None:
-    """Every symbol names the nodes that ZooKeeper and the seed say."""
-    for symbol in (*SYMBOLS, place.runtime.brokers[1]):
-        before = await place.view.snapshot()
-        found = await targets.resolve(symbol, place, Random(SEED))
-        after = await place.view.snapshot()
-        wanted = [
-            targets.choose(
-                targets.parse(symbol),
-                free=place.runtime.brokers,
-                snapshot=snapshot,
-                total=len(place.runtime.brokers),
-                rng=Random(SEED),
-            )
-            for snapshot in (before, after)
-        ]
-        _require(found in wanted, f"{symbol} is {found}, not {wanted[0]}")
-    controller = await place.view.controller_now()
-    assert controller is not None
-    [node] = await targets.resolve("controller", place, Random(SEED))
-    _require(node == f"broker-{controller.broker_id}", f"the controller is {controller}")
+async def symbols_resolve(place: Place) -> None:
+    """Every symbol names the nodes that it names on every runtime; the controller is who ZooKeeper says."""
+    runtime = place.runtime
+    still = Place.of(runtime, _StillView())
+    found = {symbol: await targets.resolve(symbol, still, Random(SEED)) for symbol in RESOLVED}
+    _require(found == RESOLVED, f"the symbols are {found}")
+    seen = await place.view.snapshot()
+    [controller] = await targets.resolve("controller", place, Random(SEED))
+    if seen == await place.view.snapshot() and seen.controller is not None:
+        wanted = targets.node_of(seen.controller.broker_id)
+        _require(controller == wanted, f"the controller is {controller}, ZooKeeper says {wanted}")
 
 
-async def partitions_block_what_they_name(place: Place) -> None:
-    """Each shape, in each direction: exactly its links are blocked, and none after the heal."""
-    for fault in _partitions():
-        found = await _aim(fault, place)
-        named = grudge.links(
-            {node: frozenset(deaf) for node, deaf in found.intent["grudge"].items()}
-        )
-        applied = await found.apply()
-        _require(applied.is_effective, f"{fault} had no effect: {applied}")
-        seen = await _traffic(place, timeout_s=BLOCKED_TIMEOUT_S)
-        await found.undo()
-        _require(not seen.crossed & named, f"{fault} let pass: {seen.crossed & named}")
-        _require(seen.held <= named, f"{fault} held too much: {seen.held - named}")
-        missing = _complete(place.runtime, named) - seen.crossed
-        _require(not missing, f"{fault} cut {missing}")
-        await _until(found.verify, f"{fault} is not healed")
-        await _settle(place)
-        seen = await _traffic(place, timeout_s=OPEN_TIMEOUT_S)
-        _require(not seen.held, f"{fault} still holds {seen.held}")
-        missing = _complete(place.runtime, frozenset()) - seen.crossed
-        _require(not missing, f"{fault} left {missing} cut")
-
-
-async def strike(fault: Fault, place: Place) -> None:
-    """Aim, apply, undo and verify."""
-    found = await _aim(fault, place)
-    place.touched.update(found.targets)
-    applied = await found.apply()
-    await found.undo()
-    place.touched.subtract(found.targets)
-    _require(applied.is_effective, f"{fault} on {found.targets} had no effect: {applied.detail}")
-    await _until(found.verify, f"{fault} on {found.targets} is not seen to be healed")
-
-
-def _partitions() -> Iterator[Partition]:
+def all_partitions() -> Iterator[Partition]:
+    """Return each shape, in each of its directions."""
     for shape in get_args(ShapeName):
         directed = shape in ("one-way", "from-zookeeper", "from-clients")
         for direction in ("deaf", "mute") if directed else ("both",):
@@ -135,56 +125,72 @@ def _partitions() -> Iterator[Partition]:
     yield Partition(shape="one-node", target="controller", zookeeper="majority")
 
 
+def some_partitions() -> Iterator[Partition]:
+    """Return few that together cut each kind of link in one direction, and in both."""
+    yield Partition(shape="majority-ring", target="broker-2")
+    yield Partition(shape="from-zookeeper", target="broker-2", direction="deaf")
+    yield Partition(shape="from-clients", target="broker-2", direction="mute")
+    yield Partition(shape="one-node", target="controller", zookeeper="majority")
+
+
+async def strike(fault: Fault, place: Place) -> None:
+    """Aim and apply, see the effect, undo, and see that nothing is left of it."""
+    found = await _aim(fault, place)
+    effect = effect_of(fault, found, place)
+    place.touched.update(found.targets)
+    before = await count(place.runtime)
+    applied = await found.apply()
+    _require(applied.is_effective, f"{fault} on {found.targets} had no effect: {applied.detail}")
+    try:
+        await _must_look(place, effect, before)
+    except Deviation as deviation:
+        raise Deviation(f"during {fault} on {found.targets}: {deviation}") from None
+    await found.undo()
+    place.touched.subtract(found.targets)
+    healed = await count(place.runtime)
+    await _until(found.verify, f"{fault} on {found.targets} is not seen to be healed")
+    await _settle(place)
+    try:
+        await _must_look(place, NOTHING, healed)
+    except Deviation as deviation:
+        raise Deviation(f"after {fault} on {found.targets}: {deviation}") from None
+
+
+async def _is_refused(fault: Fault, place: Place) -> None:
+    runtime = place.runtime
+    try:
+        # What it has noted by then concerns nobody else.
+        await (await _aim(fault, Place.of(runtime, place.view))).apply()
+    except FaultUnsupported as refused:
+        words, why = str(refused), runtime.lacks[fault.capability]
+        _require(words.endswith(f": {why}"), f"{fault} is refused with {words!r}, not for {why!r}")
+        return
+    raise Deviation(f"{fault} is carried out, although the runtime lacks {fault.capability}")
+
+
+async def _must_look(place: Place, effect: Effect, changed: Counts) -> None:
+    """Look until all that must be seen is seen, and never what must not be."""
+    deadline = asyncio.get_running_loop().time() + SIGHT_PATIENCE_S
+    while True:
+        sight = await look(place.runtime, effect, changed)
+        verdict = against(effect, sight, calls_of(place.runtime))
+        _require(not verdict.forbidden, "; ".join(verdict.forbidden))
+        if not verdict.missing:
+            return
+        in_time = asyncio.get_running_loop().time() < deadline
+        _require(in_time, "; ".join(verdict.missing))
+        await asyncio.sleep(POLL_INTERVAL_S)
+
+
 def _example(name: str, runtime: Runtime) -> Fault:
     """Return a fault of the kind that suits the cluster and strikes now."""
     nodes = frozenset([*runtime.brokers, *runtime.zookeepers])
-    for seed in count():
+    for seed in itertools.count():
         fault = FAULTS[name].draw(Random(seed), SPAN)
         if getattr(fault, "when", "now") == "now" and getattr(fault, "target", "") != "majority":
             fault.check(nodes)
             return fault
     raise AssertionError
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """On which links something came through meanwhile, and on which something was kept from it."""
-
-    crossed: frozenset[Link]
-    held: frozenset[Link]
-
-
-async def _traffic(place: Place, *, timeout_s: float) -> Traffic:
-    """Let everybody call everybody."""
-    links = _links(place.runtime)
-    before = await place.runtime.counters(links)
-    await place.probe_all(_calls(place.runtime), timeout_s=timeout_s)
-    after = await place.runtime.counters(links)
-    return Traffic(
-        crossed=frozenset(
-            link for link in links if after[link].forwarded_bytes > before[link].forwarded_bytes
-        ),
-        held=frozenset(link for link in links if after[link].held_bytes > before[link].held_bytes),
-    )
-
-
-def _complete(runtime: Runtime, cut: frozenset[Link]) -> frozenset[Link]:
-    """Return the links between nodes of which neither direction is cut."""
-    return frozenset(
-        link for link in _links(runtime) if not cut & {link, Link(link.target, link.source)}
-    )
-
-
-def _links(runtime: Runtime) -> frozenset[Link]:
-    """Return all that can carry anything: calls and replies."""
-    return frozenset(link for a, b in _calls(runtime) for link in (Link(a, b), Link(b, a)))
-
-
-def _calls(runtime: Runtime) -> list[tuple[str, str]]:
-    """Return who may call whom."""
-    brokers, zookeepers = runtime.brokers, runtime.zookeepers
-    callers = [*runtime.clients, *brokers]
-    return [(a, b) for a in callers for b in (*brokers, *zookeepers) if a != b]
 
 
 async def _aim(fault: Fault, place: Place) -> Strike:
@@ -197,13 +203,11 @@ async def _aim(fault: Fault, place: Place) -> Strike:
             await asyncio.sleep(POLL_INTERVAL_S)
 
 
-async def _until(verify: Callable[[], Any], complaint: str) -> None:
+async def _until(verify: Callable[[], Coroutine[Any, Any, Measured]], complaint: str) -> None:
     deadline = asyncio.get_running_loop().time() + PATIENCE_S
-    measured: Measured = await verify()
-    while not measured.is_effective:
+    while not (measured := await verify()).is_effective:
         _require(asyncio.get_running_loop().time() < deadline, f"{complaint}: {measured.detail}")
         await asyncio.sleep(POLL_INTERVAL_S)
-        measured = await verify()
 
 
 async def _settle(place: Place) -> None:
@@ -220,7 +224,7 @@ async def _settle(place: Place) -> None:
 
 
 @asynccontextmanager
-async def _load(runtime: Runtime, clock_ns: Callable[[], int]) -> Any:
+async def _load(runtime: Runtime, clock_ns: Callable[[], int]) -> AsyncIterator[None]:
     """Clients that produce and consume meanwhile; what they see is nobody's concern here."""
     workload: Workload = WORKLOADS["produce-consume"](
         WorkloadContext(
@@ -238,6 +242,16 @@ async def _load(runtime: Runtime, clock_ns: Callable[[], int]) -> Any:
         yield
     finally:
         await workload.stop()
+
+
+class _StillView(ClusterView):
+    """Says always the same."""
+
+    def __init__(self) -> None:
+        """Without a ZooKeeper."""
+
+    async def snapshot(self) -> ClusterSnapshot:
+        return STILL
 
 
 def _require(holds: bool, complaint: str) -> None:

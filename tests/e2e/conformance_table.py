@@ -1,7 +1,7 @@
 """The table fault × runtime of ``docs/faults.md``, from what the runtimes say that they lack, and why.
 
-``python -m tests.e2e.conformance_table`` writes it. A unit test says whether the committed one is current, and the
-conformance suite whether it is true.
+The test of this module writes it anew, and fails, when the one in the docs is not current; the conformance suite says
+whether it is true.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nemesis.runtimes.local import LocalRuntime
 from nemesis.runtimes.simulation import SimulationRuntime
 
 DOCS = Path(__file__).parents[2] / "docs" / "faults.md"
-BEGIN = "<!-- conformance: written by python -m tests.e2e.conformance_table -->\n"
+BEGIN = "<!-- conformance: written by tests/nemesis/faults/test_conformance_table.py -->\n"
 END = "<!-- end of conformance -->\n"
 
 
@@ -61,7 +61,3 @@ def write() -> None:
 
 def _cell(why_not: str | None) -> str:
     return "yes" if why_not is None else f"no: {why_not}"
-
-
-if __name__ == "__main__":
-    write()
