@@ -99,6 +99,7 @@ def _questions(store: Path) -> dict[str, Callable[[], Check]]:
         "store": lambda: _asked("store", lambda: _store(store)),
         "disk": lambda: _disk(store),
         "docker": lambda: replace(_asked("docker", _docker), is_required=False),
+        "broker disks": lambda: replace(_asked("broker disks", _broker_disks), is_required=False),
         "wall clocks": lambda: replace(_asked("wall clocks", _wall_clocks), is_required=False),
         "leftovers": _leftovers,
     }
@@ -133,6 +134,14 @@ def _docker() -> str:
     from nemesis.runtimes.docker.engine import require_docker
 
     return require_docker()
+
+
+def _broker_disks() -> str:
+    from nemesis.runtimes.docker.machine import disk_obstacle
+
+    if obstacle := disk_obstacle():
+        raise MissingRequirement(obstacle)
+    return "each broker in containers has an ext4 of its own"
 
 
 def _wall_clocks() -> str:
