@@ -2,8 +2,9 @@
 
 Filled by UpdateMetadata alone, so it lags behind ZooKeeper, by different amounts on different brokers.
 An update replaces the brokers and merges the partitions (leader −2 removes one). A partition keeps its state
-when the update holds an older one: a request that is sent again may arrive after a newer one. The whole state is one
-immutable snapshot that is exchanged at once: whoever answers from ``snapshot`` sees a single state.
+when the update holds an older one: a request that is sent again may arrive after a newer one. For the same reason what
+was announced as deleted is remembered by its topic id, and nothing that is said of it later counts. The whole state is
+one immutable snapshot that is exchanged at once: whoever answers from ``snapshot`` sees a single state.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class MetadataCache:
     def __init__(self, broker_id: int) -> None:
         self.broker_id = broker_id
         self.snapshot = MetadataSnapshot()
+        self._deleted: set[tuple[UUID, int]] = set()
 
     def update(
         self,
@@ -57,11 +59,16 @@ class MetadataCache:
             topic, partition = state.topic_partition.topic, state.topic_partition.partition
             if topic not in copied:
                 copied[topic] = dict(topics.get(topic, {}))
+            known = copied[topic].get(partition)
             if state.leader == LEADER_DURING_DELETE:
-                if copied[topic].pop(partition, None) is not None:
+                if state.topic_id is not None:
+                    self._deleted.add((state.topic_id, partition))
+                if known is not None and not _is_another_topic(state, known):
+                    del copied[topic][partition]
                     deleted.append(state.topic_partition)
                 continue
-            known = copied[topic].get(partition)
+            if self.is_deleted(state.topic_id, partition):
+                continue
             if known is not None and _is_older(state, known):
                 continue
             copied[topic][partition] = state
@@ -116,11 +123,22 @@ class MetadataCache:
         partitions = self.snapshot.topics.get(topic_partition.topic)
         return partitions is not None and topic_partition.partition in partitions
 
+    def is_deleted(self, topic_id: UUID | None, partition: int) -> bool:
+        """Whether an update has announced, in this process life, that the partition of this topic id is deleted."""
+        return (topic_id, partition) in self._deleted
+
     def topic_id(self, topic: str) -> UUID | None:
         return self.snapshot.topic_ids.get(topic)
 
     def topic_name(self, topic_id: UUID) -> str | None:
         return self.snapshot.topic_names.get(topic_id)
+
+
+def _is_another_topic(
+    state: UpdateMetadataPartitionState, known: UpdateMetadataPartitionState
+) -> bool:
+    """Whether the name has come back since: a deletion that arrives late is not about the topic of now."""
+    return None not in (state.topic_id, known.topic_id) and state.topic_id != known.topic_id
 
 
 def _is_older(state: UpdateMetadataPartitionState, known: UpdateMetadataPartitionState) -> bool:

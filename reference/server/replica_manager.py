@@ -20,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
@@ -29,6 +30,8 @@ from reference.kafka_config import KafkaConfig
 from reference.log.errors import KafkaStorageError, LogError
 from reference.log.log_manager import LogManager
 from reference.model import (
+    EPOCH_DURING_DELETE,
+    UNDEFINED_EPOCH,
     BrokerEndPoint,
     LeaderAndIsrPartitionState,
     StopReplicaPartitionState,
@@ -45,9 +48,6 @@ from reference.server.replica_fetcher_thread import PartitionFetchState
 from reference.trace import Kind, Tracer
 
 _logger = logging.getLogger(__name__)
-
-_NO_EPOCH = -1
-_EPOCH_DURING_DELETE = -2
 
 
 class ReplicaManager(ReplicaData):
@@ -235,6 +235,8 @@ class ReplicaManager(ReplicaData):
         topic_partition = state.topic_partition
         if topic_partition in self._offline:
             return ErrorCode.kafka_storage_error
+        if self._metadata_cache.is_deleted(state.topic_id, topic_partition.partition):
+            return ErrorCode.unknown_topic_id
         hosted = self._partitions.get(topic_partition)
         if hosted is not None and _is_inconsistent(hosted, state):
             return ErrorCode.inconsistent_topic_id
@@ -305,14 +307,11 @@ class ReplicaManager(ReplicaData):
         if topic_partition in self._offline:
             return ErrorCode.kafka_storage_error
         partition = self._partitions.get(topic_partition)
-        if partition is not None and (
-            state.leader_epoch not in (_NO_EPOCH, _EPOCH_DURING_DELETE)
-            and state.leader_epoch < partition.leader_epoch
-        ):
-            return ErrorCode.fenced_leader_epoch
-        self._fetchers.remove_fetchers([topic_partition])
         log = self._log_manager.get_log(topic_partition)
         topic_id = None if log is None else log.topic_id
+        if self._is_fenced(state, partition, topic_id):
+            return ErrorCode.fenced_leader_epoch
+        self._fetchers.remove_fetchers([topic_partition])
         if state.delete_partition:
             self._partitions.pop(topic_partition, None)
             if partition is not None:
@@ -331,6 +330,26 @@ class ReplicaManager(ReplicaData):
             detail="delete" if state.delete_partition else "stop",
         )
         return ErrorCode.none
+
+    def _is_fenced(
+        self,
+        state: StopReplicaPartitionState,
+        partition: Partition | None,
+        topic_id: UUID | None,
+    ) -> bool:
+        """Whether a StopReplica was meant for an earlier state.
+
+        One for a deleted topic names neither an epoch nor a topic id; but before it comes the UpdateMetadata that
+        announces the deletion, with the id. Without that the name has come back as another topic meanwhile.
+        """
+        if state.leader_epoch == EPOCH_DURING_DELETE:
+            number = state.topic_partition.partition
+            return topic_id is not None and not self._metadata_cache.is_deleted(topic_id, number)
+        return (
+            partition is not None
+            and state.leader_epoch != UNDEFINED_EPOCH
+            and state.leader_epoch < partition.leader_epoch
+        )
 
 
 def _is_inconsistent(partition: Partition, state: LeaderAndIsrPartitionState) -> bool:

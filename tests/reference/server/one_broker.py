@@ -11,6 +11,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from reference.model import (
+    LEADER_DURING_DELETE,
     BrokerEndPoint,
     FetchIsolation,
     FetchParams,
@@ -81,6 +82,13 @@ class Node:
     def update_metadata(self, epoch: int = 1, broker_epoch: int = BROKER_EPOCH) -> ErrorCode:
         state = UpdateMetadataPartitionState(TP, TOPIC_ID, epoch, 1, 0, (1, 2, 3), 0, (1, 2, 3))
         return self.manager.maybe_update_metadata_cache(3, epoch, broker_epoch, BROKERS, [state])
+
+    def announce_deletion(self) -> ErrorCode:
+        """What the controller says before it lets the replicas of a topic be deleted."""
+        gone = UpdateMetadataPartitionState(
+            TP, TOPIC_ID, 1, LEADER_DURING_DELETE, 0, (1,), 0, (1, 2, 3)
+        )
+        return self.manager.maybe_update_metadata_cache(3, 1, BROKER_EPOCH, BROKERS, [gone])
 
     def lisr(
         self, *states: Any, epoch: int = 1, broker_epoch: int = BROKER_EPOCH

@@ -195,7 +195,7 @@ class Broker:
             partition.truncate_to(max(partition.log.log_end_offset - 1, 0))
 
     def delete(self, topic_partition: TopicPartition) -> None:
-        state = StopReplicaPartitionState(topic_partition, -2, delete_partition=True)
+        state = StopReplicaPartitionState(topic_partition, -1, delete_partition=True)
         self.manager.stop_replicas(3, 1, BROKER_EPOCH, [state])
 
     def fail(self, topic_partition: TopicPartition) -> None:

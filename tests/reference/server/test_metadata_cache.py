@@ -137,5 +137,24 @@ def test_a_deletion_and_a_topic_of_the_same_name_start_anew_whatever_the_epochs(
     cache.update(1, 2, BROKERS, [reborn])
     assert cache.topic_partitions("t") == {0: reborn}
 
-    cache.update(1, 2, BROKERS, [state(0, leader=LEADER_DURING_DELETE)])
+    cache.update(1, 2, BROKERS, [replace(reborn, leader=LEADER_DURING_DELETE)])
     assert not cache.contains(TopicPartition("t", 0))
+
+
+def test_what_was_deleted_stays_deleted_and_its_successor_stays() -> None:
+    cache = MetadataCache(1)
+    gone = state(0, leader=LEADER_DURING_DELETE)
+    cache.update(1, 1, BROKERS, [state(0, leader=1), state(1, leader=2)])
+    cache.update(1, 1, BROKERS, [gone])
+
+    cache.update(1, 1, BROKERS, [NEWEST])
+    assert cache.topic_partitions("t") == {1: state(1, leader=2)}
+
+    reborn = replace(state(0, leader=2), topic_id=UUID(int=9))
+    cache.update(1, 1, BROKERS, [reborn])
+    assert cache.update(1, 1, BROKERS, [gone]) == []
+    assert cache.partition_info(TopicPartition("t", 0)) == reborn
+    assert cache.is_deleted(TOPIC_ID, 0)
+    assert not cache.is_deleted(TOPIC_ID, 1)
+    assert not cache.is_deleted(UUID(int=9), 0)
+    assert not cache.is_deleted(None, 0)

@@ -78,7 +78,7 @@ def test_a_deleted_partition_releases_who_waits(tmp_path: Path) -> None:
         pending = asyncio.ensure_future(node.produce(batch(2)))
         polling = asyncio.ensure_future(node.fetch(0))
         await asyncio.sleep(0.1)
-        node.stop(-2, delete=True)
+        node.stop(-1, delete=True)
         assert (await pending)[TP].error is ErrorCode.not_leader_or_follower
         assert (await polling)[0].error is ErrorCode.not_leader_or_follower
         assert time() == pytest.approx(0.1)
