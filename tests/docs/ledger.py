@@ -176,10 +176,11 @@ def render(ledger: Ledger) -> str:
 
 
 def _row(entry: Entry) -> list[str]:
+    name = f"`{entry.name}`" + (f", now `{entry.kafka}`" if entry.kafka else "")
     if entry.module is None or entry.test is None:
-        return [f"`{entry.name}`", f"planned: {entry.planned}", "planned", "planned"]
+        return [name, f"planned: {entry.planned}", "planned", "planned"]
     judge = "its test alone" if entry.property is None else f"`{entry.property}`"
-    return [f"`{entry.name}`", _link(entry.module), _link(entry.test), judge]
+    return [name, _link(entry.module), _link(entry.test), judge]
 
 
 def _link(place: str) -> str:

@@ -95,5 +95,5 @@ def test_the_table_shows_the_components_of_the_controllers_seeds() -> None:
     test = "[`test_nobody_alive_nobody_elected`](../tests/reference/controller/test_election.py)"
     assert shown.splitlines()[2:] == [f"| `X` | {place} | {test} | `convergence` |"]
     assert ledger.render(one(Entry("X", (1, 2, 4), planned="later"))).count("\n") == 2
-    planned = ledger.render(one(Entry("X", (0,), planned="later")))
-    assert planned.splitlines()[2:] == ["| `X` | planned: later | planned | planned |"]
+    planned = ledger.render(one(Entry("X", (0,), kafka="Z", planned="later")))
+    assert planned.splitlines()[2:] == ["| `X`, now `Z` | planned: later | planned | planned |"]

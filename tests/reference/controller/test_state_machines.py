@@ -179,6 +179,18 @@ def test_a_batch_that_was_not_sent_is_an_error() -> None:
     machines.batch.new_batch()
 
 
+def test_a_batch_that_is_cleared_is_not_sent() -> None:
+    machines = Machines()
+    state = LeaderIsrAndControllerEpoch(LeaderAndIsr(1, 0, (1, 2)), 3)
+    assignment = machines.context.assignment(TP)
+    machines.batch.add_leader_and_isr_request_for_brokers([1], TP, state, assignment, is_new=True)
+    machines.batch.add_stop_replica_request_for_brokers([2], TP, delete_partition=False)
+    machines.batch.clear()
+    machines.batch.new_batch()
+    machines.batch.send_requests_to_brokers(3)
+    assert machines.channels.sent == []
+
+
 def test_a_batch_is_sent_in_kafkas_order_and_only_to_live_brokers() -> None:
     machines = Machines()
     machines.context.leadership[TP] = LeaderIsrAndControllerEpoch(LeaderAndIsr(1, 4, (1,)), 3)
