@@ -81,6 +81,8 @@ def problems(ledger: Ledger) -> list[str]:
 def _problems_of_names(ledger: Ledger) -> Iterator[str]:
     counts = Counter(entry.name for entry in ledger.entries)
     yield from (f"{name} has {count} entries" for name, count in counts.items() if count > 1)
+    themes = ledger.themes.keys() - {entry.planned for entry in ledger.entries}
+    yield from (f"nothing is planned under {theme}" for theme in sorted(themes))
     yield from (f"named: there is no seed {seed}" for seed in ledger.named.keys() - ledger.seeds)
     for seed in ledger.seeds:
         names = ledger.named.get(seed, "").split()

@@ -14,7 +14,8 @@ TEST = "tests/reference/controller/test_election.py::test_nobody_alive_nobody_el
 
 def one(entry: Entry, *, named: str = "X") -> Ledger:
     """Return a ledger of a single class."""
-    return Ledger({0: "seed"}, {"later": "much"}, {0: named}, (entry,), (), (), (), (), (), ())
+    themes = {"later": "much"} if entry.planned == "later" else {}
+    return Ledger({0: "seed"}, themes, {0: named}, (entry,), (), (), (), (), (), ())
 
 
 def test_the_ledger_is_true() -> None:
@@ -80,6 +81,12 @@ def test_a_name_has_one_entry() -> None:
     entry = Entry("X", (0,), planned="later")
     twice = msgspec.structs.replace(one(entry), methods=(entry,))
     assert ledger.problems(twice) == ["X has 2 entries"]
+
+
+def test_a_theme_that_is_done_is_told() -> None:
+    ledger_of_one = one(Entry("X", (0,), module=PLACE, test=TEST))
+    done = msgspec.structs.replace(ledger_of_one, themes={"done": "all of it"})
+    assert ledger.problems(done) == ["nothing is planned under done"]
 
 
 def test_a_field_that_nobody_knows_is_refused() -> None:
