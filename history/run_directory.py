@@ -66,6 +66,8 @@ class RunInfo(msgspec.Struct, kw_only=True, omit_defaults=False):
     """Of a shrunk run: which run it was, what it keeps broken, and its size before and after."""
     phases: list[str] = []
     """The phases that the run got through; a run without ``end`` was interrupted."""
+    durations_s: dict[str, float] = {}
+    """How long each took, in seconds of real time, and after the phases ``stop``, ``ingest`` and ``check``."""
 
 
 @dataclass(frozen=True, slots=True)

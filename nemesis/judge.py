@@ -8,6 +8,7 @@ interrupted.
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,11 +58,16 @@ def judge(
     and OSError when it cannot be written.
     """
     salvage(run)
+    began = time.monotonic()
     session: SparkSession | None = spark.session(spark_master) if engine == "spark" else None
     ingest(run, session)
+    ingest_s = round(time.monotonic() - began, 3)
     outcome = check(run.history, select(checkers), engine=engine, spark_master=spark_master)
     if checkers is not None:
         outcome = only(outcome, checkers)
+    info = run.read_info()
+    durations_s = {**info.durations_s, "ingest": ingest_s, "check": round(outcome.seconds, 3)}
+    run.write_info(msgspec.structs.replace(info, durations_s=durations_s))
     reports.write(run, outcome)
     return outcome
 

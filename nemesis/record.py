@@ -5,12 +5,17 @@ A record hands out recorders by process name; the recorders of one file share it
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from history.recorder import Clock, FileSink, Recorder
 from history.run_directory import RunDirectory
+
+NS: Final = 1_000_000_000
+END: Final = "end"
+"""The last phase has no length: from then on the cluster is stopped and its records are brought in."""
+STOP: Final = "stop"
 
 
 class Record(Protocol):
@@ -33,6 +38,8 @@ class FileRecord:
         self._clock = clock
         self._sinks: dict[str, FileSink] = {}
         self._phases: list[str] = []
+        self._durations_s: dict[str, float] = {}
+        self._began_ns = clock()
 
     def recorder(self, process: str, file: str) -> Recorder:
         if file not in self._sinks:
@@ -40,10 +47,27 @@ class FileRecord:
         return Recorder(self._sinks[file], process=process, clock=self._clock)
 
     def phase(self, name: str) -> None:
+        self._end_phase()
         self._phases.append(name)
-        info = self._directory.read_info()
-        self._directory.write_info(msgspec.structs.replace(info, phases=list(self._phases)))
+        self._write_down()
 
     def close(self) -> None:
+        self._end_phase()
+        self._write_down()
         for sink in self._sinks.values():
             sink.close()
+
+    def _end_phase(self) -> None:
+        now = self._clock()
+        for last in self._phases[-1:]:
+            name = STOP if last == END else last
+            self._durations_s[name] = round((now - self._began_ns) / NS, 3)
+        self._began_ns = now
+
+    def _write_down(self) -> None:
+        info = self._directory.read_info()
+        self._directory.write_info(
+            msgspec.structs.replace(
+                info, phases=list(self._phases), durations_s=dict(self._durations_s)
+            )
+        )

@@ -203,6 +203,7 @@ def _environment() -> Environment:
     environment.filters["promise"] = wording.promise
     environment.filters["columns"] = wording.columns
     environment.filters["measured"] = wording.measured
+    environment.filters["phases"] = wording.phases
     environment.filters["yaml"] = _yaml
     return environment
 

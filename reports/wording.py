@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from history.run_directory import RunInfo
+
 PROMISES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "single-controller": "Every controller epoch has one owner, and only the owner acts in it.",
@@ -79,6 +81,12 @@ def quantity(name: str, value: float) -> tuple[str, str]:
     if what and unit in {"ms", "s", "ns", "us", "bytes", "records"}:
         return what.replace("_", " "), f"{value:,.10g} {unit}"
     return name.replace("_", " "), f"{value:,.10g}"
+
+
+def phases(info: RunInfo) -> str:
+    """Return what the run went through and how long each part took; the names alone where that is not told."""
+    told = [f"{name} {seconds:,.1f} s" for name, seconds in info.durations_s.items()]
+    return ", ".join(told or info.phases)
 
 
 def measured(detail: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import pytest
 from docker import DockerClient
 
 from nemesis.errors import MissingRequirement
-from nemesis.runtimes.docker import labels
+from nemesis.runtimes.docker import compose_file, labels
 from nemesis.runtimes.docker.disks import loop
 from nemesis.runtimes.docker.engine import connect, require_docker
 from nemesis.runtimes.docker.image import ensure_image
@@ -53,3 +54,10 @@ def things(run_id: str = "") -> list[str]:
             + [f"volume {volume.name}" for volume in volumes]
             + [f"disk {device}" for device in loop.devices_of(run_id)]
         )
+
+
+def run_id_of(run: Path) -> str:
+    """Return what the containers of a run are labelled with, from the compose file in its directory."""
+    services = compose_file.read(run / compose_file.FILE_NAME)["services"]
+    (run_id,) = {service["labels"][labels.RUN] for service in services.values()}
+    return str(run_id)

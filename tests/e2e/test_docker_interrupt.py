@@ -18,7 +18,7 @@ from tests.e2e.command import (
     start_nemesis,
     wait_until,
 )
-from tests.e2e.docker_machine import build_image, needs_docker, things
+from tests.e2e.docker_machine import build_image, needs_docker, run_id_of, things
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), needs_docker]
 
@@ -53,16 +53,16 @@ def require_judged(tmp_path: Path, run: Path) -> None:
 
 
 def test_ctrl_c_removes_everything_and_says_how_to_judge_it(tmp_path: Path) -> None:
-    before = things()
     harness = start_and_wait_for_a_partition(tmp_path)
-    assert len(things()) > len(before)
+    run_id = run_id_of(latest(tmp_path))
+    assert things(run_id)
     harness.send_signal(signal.SIGINT)
     _, said = harness.communicate(timeout=40)
     assert harness.returncode == EXIT_CRASH, said
     run = latest(tmp_path).resolve()
     assert f"`nemesis check {run.relative_to(tmp_path)}` judges it" in said
     assert "Traceback" not in said
-    assert things() == before
+    assert things(run_id) == []
     assert journal_names(tmp_path) == set()
     require_judged(tmp_path, run)
 
@@ -70,13 +70,13 @@ def test_ctrl_c_removes_everything_and_says_how_to_judge_it(tmp_path: Path) -> N
 def test_after_sigkill_clean_removes_everything_and_the_record_can_be_judged(
     tmp_path: Path,
 ) -> None:
-    before = things()
     harness = start_and_wait_for_a_partition(tmp_path)
+    run_id = run_id_of(latest(tmp_path))
     harness.kill()
     harness.communicate(timeout=40)
-    assert len(things()) > len(before), "the cluster should have outlived its harness"
+    assert things(run_id), "the cluster should have outlived its harness"
     cleaned = nemesis(tmp_path, "clean")
     assert cleaned.returncode == 0, cleaned.stdout + cleaned.stderr
-    assert things() == before
+    assert things(run_id) == []
     assert journal_names(tmp_path) == set()
     require_judged(tmp_path, latest(tmp_path).resolve())

@@ -238,7 +238,8 @@ def test_what_is_broken_comes_before_what_is_allowed(reported: Reported, tmp_pat
 
 
 def test_a_run_without_traces_says_so_instead_of_drawing(tmp_path: Path) -> None:
-    run = RunDirectory.create(tmp_path, story.info(target="kafka", phases=["warm-up"]))
+    told = story.info(target="kafka", phases=["warm-up"], durations_s={"start": 2.51, "warm-up": 4})
+    run = RunDirectory.create(tmp_path, told)
     run.raw_file("harness").write_bytes(
         b'{"time":1,"process":"harness","kind":"phase","detail":"warm-up"}\n'
     )
@@ -249,6 +250,8 @@ def test_a_run_without_traces_says_so_instead_of_drawing(tmp_path: Path) -> None
     words = " ".join(one.words for one in page.all("p"))
     assert "No controller traced its election." in words
     assert "No broker traced a partition." in words
+    cells = [one.words for one in page.all("td")]
+    assert "start 2.5 s, warm-up 4.0 s" in cells
     assert "The run was interrupted in phase warm-up." in page.by_id("verdict").words
     assert set(json.loads(page.by_id("data").text)["figures"]) == {"timeline"}
 
