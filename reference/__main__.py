@@ -84,6 +84,7 @@ async def run_broker(config: KafkaConfig) -> None:
         halt(FAILED)
     except asyncio.CancelledError:
         logger.info("broker %s was told to stop", config.broker_id)
+        await server.controlled_shutdown()
     finally:
         await server.shutdown()
 

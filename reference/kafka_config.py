@@ -89,6 +89,24 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     )
 
     delete_topic_enable: bool = msgspec.field(name="delete.topic.enable", default=True)
+    controlled_shutdown_enable: bool = msgspec.field(
+        name="controlled.shutdown.enable", default=True
+    )
+    controlled_shutdown_max_retries: PositiveInt = msgspec.field(
+        name="controlled.shutdown.max.retries", default=3
+    )
+    controlled_shutdown_retry_backoff_ms: PositiveInt = msgspec.field(
+        name="controlled.shutdown.retry.backoff.ms", default=5_000
+    )
+    auto_leader_rebalance_enable: bool = msgspec.field(
+        name="auto.leader.rebalance.enable", default=True
+    )
+    leader_imbalance_check_interval_seconds: PositiveInt = msgspec.field(
+        name="leader.imbalance.check.interval.seconds", default=300
+    )
+    leader_imbalance_per_broker_percentage: NonNegativeInt = msgspec.field(
+        name="leader.imbalance.per.broker.percentage", default=10
+    )
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, object]) -> KafkaConfig:

@@ -29,6 +29,17 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+@dataclass(frozen=True, slots=True)
+class ApiError:
+    """What a request, or one item of it, is answered with: an error code and one sentence."""
+
+    code: ErrorCode
+    message: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.code.name.upper()}: {self.message}"
+
+
 class OffsetAndEpoch(NamedTuple):
     offset: int
     leader_epoch: int

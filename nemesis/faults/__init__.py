@@ -1,7 +1,8 @@
 """What is broken, whom it strikes, and how that is measured.
 
 * ``base``        what a fault is: aim, apply, undo, verify (start here)
-* ``partition``, ``kill``, ``session``, ``stall``, ``pause``, ``restart``   the faults of every runtime
+* ``partition``, ``kill``, ``session``, ``stall``, ``pause``, ``restart``,
+  ``graceful_restart``   the faults of every runtime
 * ``power_cut``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own
 * ``connections``   slow links and connections that are reset
 * ``packets``, ``bandwidth``   networks that lose, delay, double and reorder packets, or are narrow
@@ -24,6 +25,7 @@ from nemesis.faults.base import Fault
 from nemesis.faults.clock import ClockSkew
 from nemesis.faults.connections import ResetConnections, SlowLink
 from nemesis.faults.disk import DiskFailure, DiskFull
+from nemesis.faults.graceful_restart import GracefulRestart
 from nemesis.faults.kill import Kill, KillController
 from nemesis.faults.packets import (
     PacketDelay,
@@ -53,6 +55,7 @@ FAULTS: Final[Mapping[str, type[Fault]]] = MappingProxyType(
             StallFollower,
             Pause,
             Restart,
+            GracefulRestart,
             PowerCut,
             DiskFull,
             DiskFailure,

@@ -55,7 +55,7 @@ class RestartStrike:
             if not runtime.is_alive(node):
                 continue
             self._place.stopped.add(node)
-            killed = await runtime.kill(node)
+            killed = await self.end(node)
             self._dead.append(node)
             is_dead = not runtime.is_alive(node)
             started = await self._start(node)
@@ -73,6 +73,10 @@ class RestartStrike:
     async def verify(self) -> Measured:
         alive = {node: self._place.runtime.is_alive(node) for node in self.targets}
         return Measured(is_effective=all(alive.values()), detail={"alive": alive})
+
+    async def end(self, node: str) -> dict[str, Any]:
+        """End the process; returns what the runtime measured, ``pid`` among it."""
+        return await self._place.runtime.kill(node)
 
     async def _start(self, node: str) -> dict[str, Any]:
         self._dead.remove(node)

@@ -169,6 +169,12 @@ class Runtime(Protocol):
     async def kill(self, node: str) -> dict[str, Any]:
         """SIGKILL; returns what was measured: ``{"pid": ..., "dead": True}`` once the process is gone."""
 
+    async def terminate(self, node: str, *, grace_s: float) -> dict[str, Any]:
+        """SIGTERM, and SIGKILL when it has not ended after the grace.
+
+        Returns what ``kill`` does, and under ``ended_by`` the name of the signal.
+        """
+
     async def restart(self, node: str) -> dict[str, Any]:
         """Start a dead node again on the same data; returns once its port answers."""
 

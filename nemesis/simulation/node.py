@@ -155,6 +155,11 @@ class Node:
         if self.life is not None:
             self.life.die(self._loop)
 
+    def terminate(self) -> None:
+        """SIGTERM: the main coroutine is cancelled, and the process ends with it. A dead node is left as it is."""
+        if self.is_alive and self._main is not None:
+            self._main.cancel()
+
     def pause(self) -> None:
         """SIGSTOP. Raises RuntimeError when there is no process."""
         life = self._living()

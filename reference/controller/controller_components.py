@@ -11,7 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from reference.controller import response_events
+from reference.controller.auto_leader_rebalance import AutoLeaderRebalance
 from reference.controller.cluster_changes import ClusterChanges
+from reference.controller.controlled_shutdowns import ControlledShutdowns
 from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
 from reference.controller.controller_channel_manager import Connection, ControllerChannelManager
 from reference.controller.controller_context import ControllerContext
@@ -19,22 +21,27 @@ from reference.controller.controller_event_manager import ControllerEvent
 from reference.controller.controller_events import (
     AlterPartitionReceived,
     ApiPartitionReassignment,
+    AutoPreferredReplicaLeaderElection,
     BrokerChange,
+    ControlledShutdown,
     Event,
     ListPartitionReassignments,
     NewerControllerSeen,
     PartitionModifications,
     PartitionReassignmentIsrChange,
+    ReplicaLeaderElection,
     ReplicasFailed,
     TopicChange,
     TopicDeletion,
     TopicDeletionStopReplicaResponseReceived,
     ZkPartitionReassignment,
+    ZkPreferredReplicaElection,
 )
 from reference.controller.isr_changes import IsrChanges
 from reference.controller.partition_reassignments import PartitionReassignments
 from reference.controller.partition_state_machine import PartitionStateMachine
 from reference.controller.reassignment_phases import ReassignmentPhases
+from reference.controller.replica_leader_elections import ReplicaLeaderElections
 from reference.controller.replica_state_machine import ReplicaStateMachine
 from reference.controller.topic_changes import TopicChanges
 from reference.controller.topic_deletion_manager import TopicDeletionManager
@@ -129,6 +136,21 @@ class ControllerComponents:
         self._isr_changes = IsrChanges(
             self.context, zk_client=zk_client, request_batch=self.request_batch
         )
+        self._replica_leader_elections = ReplicaLeaderElections(
+            self.context,
+            zk_client=zk_client,
+            partition_state_machine=self.partition_state_machine,
+            put=put,
+        )
+        self._auto_leader_rebalance = AutoLeaderRebalance(
+            config, self.context, elections=self._replica_leader_elections, put=put
+        )
+        self._controlled_shutdowns = ControlledShutdowns(
+            self.context,
+            request_batch=self.request_batch,
+            partition_state_machine=self.partition_state_machine,
+            replica_state_machine=self.replica_state_machine,
+        )
 
     async def process(self, event: ControllerEvent) -> None:
         """Process an event of the present term; one of an earlier term, or of none of the kinds here, is dropped."""
@@ -145,6 +167,16 @@ class ControllerComponents:
                 await self._topic_changes.process_stop_replica_response(event)
             case ReplicasFailed() if event.controller_epoch == self.context.epoch:
                 await self._cluster_changes.process_replicas_failed(event)
+            case AlterPartitionReceived():
+                if await self._isr_changes.process(event):
+                    reason = "an AlterPartition with newer epochs"
+                    self._put(NewerControllerSeen(self.context.epoch, reason))
+            case _:
+                await self._process_request(event)
+
+    async def _process_request(self, event: ControllerEvent) -> None:
+        """What operators, brokers or the clock ask for: other replicas, other leaders."""
+        match event:
             case ZkPartitionReassignment():
                 await self._reassignments.process_zk_reassignment()
             case ApiPartitionReassignment():
@@ -153,10 +185,14 @@ class ControllerComponents:
                 await self._reassignments.process_isr_change(topic_partition)
             case ListPartitionReassignments():
                 self._reassignments.process_list(event)
-            case AlterPartitionReceived():
-                if await self._isr_changes.process(event):
-                    reason = "an AlterPartition with newer epochs"
-                    self._put(NewerControllerSeen(self.context.epoch, reason))
+            case ControlledShutdown():
+                await self._controlled_shutdowns.process(event)
+            case ReplicaLeaderElection():
+                await self._replica_leader_elections.process(event)
+            case ZkPreferredReplicaElection():
+                await self._replica_leader_elections.process_znode()
+            case AutoPreferredReplicaLeaderElection():
+                await self._auto_leader_rebalance.process()
 
     async def on_controller_failover(self) -> None:
         """Begin a term: ``context.fence`` is set. UpdateMetadata goes before the state machines (KAFKA-4443)."""
@@ -168,9 +204,12 @@ class ControllerComponents:
         await self.partition_state_machine.startup()
         await self._reassignments.initialize()
         await self.topic_deletion_manager.try_topic_deletion()
+        await self._replica_leader_elections.process_znode()
+        self._auto_leader_rebalance.startup()
 
     async def on_controller_resignation(self) -> None:
         """End the term: nothing is sent or written in it any more. Harmless without one."""
+        self._auto_leader_rebalance.shutdown()
         self._unregister_handlers()
         self.context.reset()
         self.request_batch.clear()
@@ -188,12 +227,14 @@ class ControllerComponents:
         session.register_znode_child_change_handler(
             zk_data.DELETE_TOPICS, lambda: self._put(TopicDeletion())
         )
+        self._replica_leader_elections.register_handlers()
 
     def _unregister_handlers(self) -> None:
         self._topic_changes.unregister_partition_modifications_handlers()
         for path in (zk_data.BROKER_IDS, zk_data.TOPICS, zk_data.DELETE_TOPICS):
             self._zk_client.session.unregister_znode_child_change_handler(path)
         self._reassignments.unwatch()
+        self._replica_leader_elections.unregister_handlers()
 
     async def _initialize_controller_context(self) -> None:
         context = self.context

@@ -184,6 +184,15 @@ class ControllerContext:
     def replicas_for_topic(self, topic: str) -> list[PartitionAndReplica]:
         return self.replicas_for_partitions(self.partitions_for_topic(topic))
 
+    def leader(self, topic_partition: TopicPartition) -> int:
+        """The leader's broker id; −1 when there is none, or no state."""
+        state = self.leadership.get(topic_partition)
+        return NO_LEADER if state is None else state.leader_and_isr.leader
+
+    def preferred_replica(self, topic_partition: TopicPartition) -> int | None:
+        """The first of the assignment; None for an unknown partition."""
+        return next(iter(self.assignment(topic_partition).replicas), None)
+
     def has_online_leader(self, topic_partition: TopicPartition) -> bool:
         state = self.leadership.get(topic_partition)
         if state is None or state.leader_and_isr.leader == NO_LEADER:

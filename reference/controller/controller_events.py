@@ -6,12 +6,13 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Generic, TypeVar
 
 from kio.schema.errors import ErrorCode
 
 from reference.controller.alter_partition import AlterPartitionAnswer, AlterPartitionItem
-from reference.model import TopicPartition
+from reference.model import ApiError, TopicPartition
 from reference.zk.zk_data import ReplicaAssignment
 
 Answer = TypeVar("Answer")
@@ -80,6 +81,14 @@ class TopicDeletionStopReplicaResponseReceived(Event):
     """Those that the request carried: an answer of an earlier term or life says nothing about this one."""
     replica_id: int
     partition_errors: Mapping[TopicPartition, ErrorCode]
+
+
+class ZkPreferredReplicaElection(Event):
+    """``/admin/preferred_replica_election`` was created or written, or its watch was lost."""
+
+
+class AutoPreferredReplicaLeaderElection(Event):
+    """It is time to look whether preferred replicas lead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,3 +186,42 @@ class ListPartitionReassignments(RequestEvent[ListReassignmentsResult]):
     @property
     def refusal(self) -> ListReassignmentsResult:
         return ErrorCode.not_controller, {}
+
+
+class ElectionType(IntEnum):
+    """As in ElectLeaders (KIP-460)."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+ElectionResults = dict[TopicPartition, int | ApiError]
+"""The new leader of each partition, or why none was elected."""
+
+
+ControlledShutdownResult = tuple[ErrorCode, list[TopicPartition]]
+"""The request's error, and the partitions that the broker still leads."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ControlledShutdown(RequestEvent[ControlledShutdownResult]):
+    """A broker wants to leave; −1 is a sender that does not know its broker epoch."""
+
+    broker_id: int
+    broker_epoch: int
+
+    @property
+    def refusal(self) -> ControlledShutdownResult:
+        return ErrorCode.stale_controller_epoch, []
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplicaLeaderElection(RequestEvent[ElectionResults]):
+    """A client asks for elections (ElectLeaders)."""
+
+    partitions: tuple[TopicPartition, ...]
+    election_type: ElectionType
+
+    @property
+    def refusal(self) -> ElectionResults:
+        return dict.fromkeys(self.partitions, ApiError(ErrorCode.not_controller))

@@ -96,17 +96,22 @@ class PartitionStateMachine:
         target: PartitionState,
         strategy: PartitionLeaderElectionStrategy = PartitionLeaderElectionStrategy.OFFLINE,
     ) -> dict[TopicPartition, Outcome]:
-        """Change the states and tell the brokers; returns what came of each that was to go online.
+        """Change the states and tell the brokers; returns what came of those that were to go online.
 
-        ``strategy`` elects for those that have a state already. A partition that may not go online, or whose election
+        ``strategy`` elects for those that have a state already. A partition that may not change, or whose election
         finds nobody, has a ``StateChangeError`` as its outcome.
         Raises ``ControllerMovedError`` and ``SessionExpiredError``: then nothing more is told to anybody.
         """
         self._request_batch.new_batch()
-        legal = [tp for tp in partitions if self._is_legal(tp, target)]
+        legal: list[TopicPartition] = []
         outcomes: dict[TopicPartition, Outcome] = {}
+        for topic_partition in partitions:
+            if self._is_legal(topic_partition, target):
+                legal.append(topic_partition)
+            else:
+                outcomes[topic_partition] = StateChangeError(f"it may not go {target.value} now")
         if target is PartitionState.ONLINE:
-            outcomes = await self._bring_online(legal, strategy)
+            outcomes |= await self._bring_online(legal, strategy)
         else:
             for topic_partition in legal:
                 self._change(topic_partition, target)

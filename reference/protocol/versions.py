@@ -22,12 +22,14 @@ class ApiKey(IntEnum):
     LEADER_AND_ISR = 4
     STOP_REPLICA = 5
     UPDATE_METADATA = 6
+    CONTROLLED_SHUTDOWN = 7
     FIND_COORDINATOR = 10
     API_VERSIONS = 18
     CREATE_TOPICS = 19
     OFFSET_FOR_LEADER_EPOCH = 23
     ALTER_PARTITION_REASSIGNMENTS = 45
     LIST_PARTITION_REASSIGNMENTS = 46
+    ELECT_LEADERS = 43
     ALTER_PARTITION = 56
 
 
@@ -46,12 +48,14 @@ OFFERED = MappingProxyType(
         ApiKey.LEADER_AND_ISR: VersionRange(0, 7),
         ApiKey.STOP_REPLICA: VersionRange(0, 4),
         ApiKey.UPDATE_METADATA: VersionRange(0, 8),
+        ApiKey.CONTROLLED_SHUTDOWN: VersionRange(0, 3),
         ApiKey.FIND_COORDINATOR: VersionRange(0, 6),
         ApiKey.API_VERSIONS: VersionRange(0, 4),
         ApiKey.CREATE_TOPICS: VersionRange(0, 7),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: VersionRange(0, 4),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: VersionRange(0, 0),
         ApiKey.LIST_PARTITION_REASSIGNMENTS: VersionRange(0, 0),
+        ApiKey.ELECT_LEADERS: VersionRange(0, 2),
         ApiKey.ALTER_PARTITION: VersionRange(0, 3),
     }
 )

@@ -16,6 +16,7 @@ from reference.protocol.versions import ApiKey
 from reference.server.apis.control import ControlApis
 from reference.server.apis.controller import ControllerApis
 from reference.server.apis.data import DataApis
+from reference.server.apis.elections import ElectionApis
 from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
 from reference.server.apis.reassignments import ReassignmentApis
@@ -27,6 +28,8 @@ _WAITING: Final = frozenset(
         ApiKey.CREATE_TOPICS,
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.CONTROLLED_SHUTDOWN,
+        ApiKey.ELECT_LEADERS,
         ApiKey.ALTER_PARTITION,
     }
 )
@@ -44,6 +47,7 @@ class KafkaApis:
         control: ControlApis,
         controller: ControllerApis,
         reassignments: ReassignmentApis,
+        elections: ElectionApis,
     ) -> None:
         self._handlers: dict[int, Callable[[Any], Any | Later]] = {
             ApiKey.PRODUCE: data.handle_produce,
@@ -56,11 +60,13 @@ class KafkaApis:
             ApiKey.LEADER_AND_ISR: control.handle_leader_and_isr,
             ApiKey.STOP_REPLICA: control.handle_stop_replica,
             ApiKey.UPDATE_METADATA: control.handle_update_metadata,
+            ApiKey.CONTROLLED_SHUTDOWN: elections.handle_controlled_shutdown,
             ApiKey.CREATE_TOPICS: controller.handle_create_topics,
             ApiKey.ALTER_PARTITION_REASSIGNMENTS: (
                 reassignments.handle_alter_partition_reassignments
             ),
             ApiKey.LIST_PARTITION_REASSIGNMENTS: reassignments.handle_list_partition_reassignments,
+            ApiKey.ELECT_LEADERS: elections.handle_elect_leaders,
             ApiKey.ALTER_PARTITION: controller.handle_alter_partition,
         }
 

@@ -2,11 +2,9 @@
 
 Start: ZooKeeper session, cluster id, logs, replicas, listener, controller. The controller part comes last
 because it registers the broker, and a registered broker must be able to answer. What a controller says before
-that waits: it was said to an earlier life. Stop: the listener,
-replicas, logs, controller, session, as Kafka does, and only those that had started: the high watermarks
-of logs that were never loaded must not be written.
-
-Limit: there is no controlled shutdown yet; leaders move when the registration is gone.
+that waits: it was said to an earlier life. Stop: the listener, replicas, logs, controller, session, as Kafka does, and
+only those that had started: the high watermarks of logs that were never loaded must not be written. A broker that is
+told to stop asks the controller to let it go first (``controlled_shutdown``).
 """
 
 from __future__ import annotations
@@ -30,10 +28,12 @@ from reference.server.alter_partition_manager import AlterPartitionManager
 from reference.server.apis.control import ControlApis
 from reference.server.apis.controller import ControllerApis
 from reference.server.apis.data import DataApis
+from reference.server.apis.elections import ElectionApis
 from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
 from reference.server.apis.reassignments import ReassignmentApis
 from reference.server.connection import connection_factory
+from reference.server.controlled_shutdown import controlled_shutdown
 from reference.server.kafka_apis import KafkaApis
 from reference.server.kafka_scheduler import KafkaScheduler
 from reference.server.metadata_cache import MetadataCache
@@ -65,10 +65,11 @@ class KafkaServer:
         self._tracer = tracer
         self._rng = rng
         self._started = AsyncExitStack()
+        self._is_complete = False
         self.metadata_cache = MetadataCache(config.broker_id)
         self.log_manager = LogManager(config, disk)
         self._zk_client = KafkaZkClient(zookeeper, tracer=tracer)
-        connect = connection_factory(config, codec)
+        self._connect = connect = connection_factory(config, codec)
         self.controller = KafkaController(
             config,
             zk_client=self._zk_client,
@@ -123,6 +124,7 @@ class KafkaServer:
         self._started.push_async_callback(self._socket_server.shutdown)
         await self._socket_server.startup(self._config.host, self._config.port)
         await self.controller.startup()
+        self._is_complete = True
 
     async def await_failure(self) -> None:
         """Return when no log directory is left. Whoever runs the broker then halts it, as Kafka does, with no shutdown:
@@ -136,6 +138,22 @@ class KafkaServer:
     async def shutdown(self) -> None:
         """Stop what has been started, also after a start that failed; the znodes go with the session."""
         await self._started.aclose()
+
+    async def controlled_shutdown(self) -> None:
+        """Ask the controller to take this broker's partitions, for as long as the configuration says.
+
+        For a broker that is told to stop; one that had not started whole leaves nothing to be taken. Raises nothing.
+        """
+        if not self._is_complete or not self._config.controlled_shutdown_enable:
+            return
+        let_go = await controlled_shutdown(
+            self._config,
+            metadata_cache=self.metadata_cache,
+            broker_epoch=self._broker_epoch,
+            connection=self._connect(f"broker-{self._config.broker_id}-controlled-shutdown"),
+        )
+        if not let_go:
+            _logger.warning("stopping although the controller has not let this broker go")
 
     def _settings_told(self) -> str:
         """The settings that decide what is a fault of the cluster and what its owner asked for."""
@@ -159,6 +177,9 @@ class KafkaServer:
             control=ControlApis(self.replica_manager),
             controller=ControllerApis(self.controller, zk_admin),
             reassignments=ReassignmentApis(self.controller),
+            elections=ElectionApis(
+                self.controller, self.metadata_cache, self.replica_manager.delayed_elections
+            ),
         )
 
     async def _find_cluster(self) -> str:

@@ -40,6 +40,7 @@ from reference.model import (
 )
 from reference.server.alter_partition_manager import IsrChannel
 from reference.server.connection import ConnectionFactory, connection_factory
+from reference.server.delayed_operations import DelayedOperationPurgatory
 from reference.server.kafka_scheduler import KafkaScheduler
 from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_data import ReplicaData
@@ -72,6 +73,8 @@ class ReplicaManager(ReplicaData):
         self._alter_partition_manager = alter_partition_manager
         self._scheduler = scheduler
         self._broker_epoch = broker_epoch
+        self.delayed_elections = DelayedOperationPurgatory()
+        """ElectLeaders requests that wait for an UpdateMetadata."""
         self._clock = asyncio.get_running_loop().time
         self._fetchers = ReplicaFetcherManager(
             config,
@@ -197,6 +200,8 @@ class ReplicaManager(ReplicaData):
                 peer=controller_id,
                 detail=str(len(partitions)),
             )
+            for state in partitions:
+                self.delayed_elections.check_and_complete(state.topic_partition)
         return error
 
     def _admit(

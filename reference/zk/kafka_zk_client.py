@@ -13,6 +13,7 @@ from reference.zk.controller_election import ControllerElection
 from reference.zk.fenced_writes import FencedWrites
 from reference.zk.partition_reassignment import PartitionReassignmentZnode
 from reference.zk.partition_states import PartitionStates
+from reference.zk.preferred_replica_election import PreferredReplicaElectionZnode
 from reference.zk.topic_deletions import TopicDeletions
 from reference.zk.topic_znodes import TopicZnodes
 from reference.zk.zookeeper_session import ZooKeeperSession
@@ -30,3 +31,4 @@ class KafkaZkClient:
         self.deletions = TopicDeletions(self.session, fenced)
         self.states = PartitionStates(self.session, fenced)
         self.reassignment = PartitionReassignmentZnode(self.session, fenced)
+        self.preferred_replica_election = PreferredReplicaElectionZnode(self.session, fenced)

@@ -14,14 +14,13 @@ from random import Random  # noqa: TID251 — the type only
 from typing import Any
 from uuid import UUID
 
-import msgspec
-
 from reference.model import (
     BrokerEndPoint,
     LeaderAndIsr,
     LeaderRecoveryState,
     TopicPartition,
 )
+from reference.zk import znode_json
 from reference.zk.errors import ZnodeFormatError
 
 CONTROLLER = "/controller"
@@ -31,6 +30,7 @@ TOPICS = "/brokers/topics"
 TOPIC_CONFIGS = "/config/topics"
 CLUSTER_ID = "/cluster/id"
 DELETE_TOPICS = "/admin/delete_topics"
+PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PERSISTENT_PATHS = (
     BROKER_IDS,
@@ -159,7 +159,7 @@ class LeaderIsrAndControllerEpoch:
 
 
 def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
-    return _encode(
+    return znode_json.encode(
         {
             "version": 2,
             "brokerid": broker_id,
@@ -171,7 +171,7 @@ def encode_controller(broker_id: int, timestamp_ms: int) -> bytes:
 
 def decode_controller(data: bytes) -> int:
     """Return the controller's broker id."""
-    return _integer(CONTROLLER, _decode(CONTROLLER, data), "brokerid")
+    return znode_json.integer(CONTROLLER, znode_json.decode(CONTROLLER, data), "brokerid")
 
 
 def encode_controller_epoch(epoch: int) -> bytes:
@@ -198,13 +198,13 @@ def encode_broker(broker: BrokerEndPoint, timestamp_ms: int) -> bytes:
     }
     if broker.rack is not None:
         value["rack"] = broker.rack
-    return _encode(value)
+    return znode_json.encode(value)
 
 
 def decode_broker(broker_id: int, data: bytes) -> BrokerEndPoint:
     """Return the PLAINTEXT endpoint (the only kind that the reference speaks)."""
     path = broker_path(broker_id)
-    value = _decode(path, data)
+    value = znode_json.decode(path, data)
     rack = value.get("rack")
     for endpoint in value.get("endpoints") or ():
         protocol, _, address = str(endpoint).partition("://")
@@ -229,12 +229,12 @@ def encode_topic(assignment: TopicAssignment) -> bytes:
     }
     if assignment.topic_id is not None:
         value["topic_id"] = topic_id_to_string(assignment.topic_id)
-    return _encode(value)
+    return znode_json.encode(value)
 
 
 def decode_topic(topic: str, data: bytes) -> TopicAssignment:
     path = topic_path(topic)
-    value = _decode(path, data)
+    value = znode_json.decode(path, data)
     try:
         topic_id = value.get("topic_id")
         adding = value.get("adding_replicas") or {}
@@ -257,7 +257,7 @@ def decode_topic(topic: str, data: bytes) -> TopicAssignment:
 
 def encode_partition_reassignment(targets: Mapping[TopicPartition, Sequence[int]]) -> bytes:
     """``/admin/reassign_partitions``: the replicas that each partition shall have."""
-    return _encode(
+    return znode_json.encode(
         {
             "version": 1,
             "partitions": [
@@ -270,7 +270,7 @@ def encode_partition_reassignment(targets: Mapping[TopicPartition, Sequence[int]
 
 def decode_partition_reassignment(data: bytes) -> dict[TopicPartition, tuple[int, ...]]:
     """In the znode's order; of a partition that is named twice the last one counts, as in Kafka."""
-    value = _decode(REASSIGN_PARTITIONS, data)
+    value = znode_json.decode(REASSIGN_PARTITIONS, data)
     try:
         return {
             TopicPartition(str(item["topic"]), int(item["partition"])): tuple(
@@ -285,13 +285,13 @@ def decode_partition_reassignment(data: bytes) -> dict[TopicPartition, tuple[int
 
 
 def encode_topic_config(config: Mapping[str, str]) -> bytes:
-    return _encode({"version": 1, "config": dict(config)})
+    return znode_json.encode({"version": 1, "config": dict(config)})
 
 
 def decode_topic_config(topic: str, data: bytes) -> dict[str, str]:
     """Return the topic's settings; raises ``ZnodeFormatError`` when they are not strings."""
     path = topic_config_path(topic)
-    config = _decode(path, data).get("config")
+    config = znode_json.decode(path, data).get("config")
     if not isinstance(config, dict) or not all(isinstance(v, str) for v in config.values()):
         raise ZnodeFormatError(f"{path} has config {config!r}, not an object of strings")
     return config
@@ -308,7 +308,7 @@ def encode_state(state: LeaderIsrAndControllerEpoch) -> bytes:
     }
     if leader_and_isr.leader_recovery_state is not LeaderRecoveryState.RECOVERED:
         value["leader_recovery_state"] = int(leader_and_isr.leader_recovery_state)
-    return _encode(value)
+    return znode_json.encode(value)
 
 
 def decode_state(
@@ -316,7 +316,7 @@ def decode_state(
 ) -> LeaderIsrAndControllerEpoch:
     """``zk_version`` (the znode's data version) becomes the partition epoch."""
     path = state_path(topic_partition)
-    value = _decode(path, data)
+    value = znode_json.decode(path, data)
     try:
         return LeaderIsrAndControllerEpoch(
             LeaderAndIsr(
@@ -333,11 +333,11 @@ def decode_state(
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:
-    return _encode({"version": "1", "id": cluster_id})
+    return znode_json.encode({"version": "1", "id": cluster_id})
 
 
 def decode_cluster_id(data: bytes) -> str:
-    cluster_id = _decode(CLUSTER_ID, data).get("id")
+    cluster_id = znode_json.decode(CLUSTER_ID, data).get("id")
     if not isinstance(cluster_id, str):
         raise ZnodeFormatError(f"{CLUSTER_ID} holds no id")
     return cluster_id
@@ -345,24 +345,3 @@ def decode_cluster_id(data: bytes) -> str:
 
 def _without(replicas: Sequence[int], gone: Sequence[int]) -> tuple[int, ...]:
     return tuple(replica for replica in replicas if replica not in gone)
-
-
-def _encode(value: Mapping[str, Any]) -> bytes:
-    return msgspec.json.encode(value)
-
-
-def _decode(path: str, data: bytes) -> dict[str, Any]:
-    try:
-        value = msgspec.json.decode(data)
-    except msgspec.DecodeError as error:
-        raise ZnodeFormatError(f"{path} does not hold JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise ZnodeFormatError(f"{path} holds {type(value).__name__}, not an object")
-    return value
-
-
-def _integer(path: str, value: Mapping[str, Any], key: str) -> int:
-    number = value.get(key)
-    if not isinstance(number, int):
-        raise ZnodeFormatError(f"{path} has {key} {number!r}, not a number")
-    return number

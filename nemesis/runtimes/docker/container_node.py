@@ -25,6 +25,7 @@ SIGNAL_TIMEOUT_S = 15.0
 
 CGROUPS = Path("/sys/fs/cgroup")
 KILLED = "SIGKILL"
+TERMINATED = "SIGTERM"
 
 
 class ContainerNode:
@@ -101,13 +102,31 @@ class ContainerNode:
         await self._until(lambda: not self.is_paused, "thaw")
         return self._measured(pid, paused=False)
 
+    async def terminate(self, *, grace_s: float) -> dict[str, Any]:
+        """SIGTERM, and SIGKILL after the grace; tells which of them ended it. ``RuntimeFailure`` when it is dead."""
+        pid = self._require_alive("asked to end")
+        await ask(f"signal {self.container_name}", self._container.kill, signal=TERMINATED)
+        deadline = asyncio.get_running_loop().time() + grace_s
+        while self.is_alive and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(POLL_INTERVAL_S)
+        if self.is_alive:
+            return {**await self.kill(), "ended_by": KILLED}
+        await self._until_exited()
+        return self._measured(pid, dead=True) | {"ended_by": TERMINATED}
+
     async def stop(self) -> None:
-        """End it from any state: thaw, SIGTERM, SIGKILL after the container's own grace. Idempotent."""
+        """End it from any state: thaw, SIGTERM, SIGKILL after the container's own grace. Idempotent.
+
+        A broker is killed at once: asked, it would look for others to lead its partitions, while all of them go.
+        """
         if not self.is_alive:
             return
         if self.is_paused:
             await ask(f"unpause {self.container_name}", self._container.unpause)
-        await ask(f"stop {self.container_name}", self._container.stop)
+        if self.is_broker:
+            await ask(f"kill {self.container_name}", self._container.kill, signal=KILLED)
+        else:
+            await ask(f"stop {self.container_name}", self._container.stop)
         await self._until(lambda: not self.is_alive, "end")
 
     def read_file(self, path: PurePath) -> bytes:

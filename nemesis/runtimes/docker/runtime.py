@@ -239,6 +239,10 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
         """SIGKILL; returns ``{"container": ..., "pid": ..., "dead": True}`` once the process is gone."""
         return await self._node(node).kill()
 
+    async def terminate(self, node: str, *, grace_s: float) -> dict[str, Any]:
+        """SIGTERM, SIGKILL after the grace; returns what ``kill`` does and ``ended_by``."""
+        return await self._node(node).terminate(grace_s=grace_s)
+
     async def restart(self, node: str) -> dict[str, Any]:
         """Start a dead node again on the same data; returns ``{"container": ..., "pid": ..., "answered": bool}``.
 

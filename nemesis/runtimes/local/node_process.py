@@ -119,20 +119,33 @@ class NodeProcess:
         await self._until(lambda: not self.is_paused, "go on at SIGCONT")
         return {"pid": pid, "paused": False}
 
-    async def stop(self) -> None:
-        """End it from any state: resume, SIGTERM, SIGKILL after a grace. Idempotent; reaped when it returns."""
+    async def terminate(self, *, grace_s: float) -> dict[str, Any]:
+        """SIGTERM, and SIGKILL after the grace; tells which ended it. Raises ``RuntimeFailure`` when it is dead."""
+        pid = self._require_alive("asked to end")
+        ended_by = await self.stop(grace_s=grace_s)
+        return {"pid": pid, "dead": True, "ended_by": ended_by}
+
+    async def stop(self, *, grace_s: float = TERM_GRACE_S) -> str | None:
+        """End it from any state: resume, SIGTERM, SIGKILL after the grace (0: at once). Idempotent.
+
+        It is reaped when this returns the signal that ended it; None: it was dead.
+        """
         if self._popen is None:
-            return
-        if self.is_alive:
+            return None
+        ended_by = None
+        if self.is_alive and grace_s > 0:
+            ended_by = "SIGTERM"
             self._signal(signal.SIGTERM)
             self._signal(signal.SIGCONT)
-            deadline = asyncio.get_running_loop().time() + TERM_GRACE_S
+            deadline = asyncio.get_running_loop().time() + grace_s
             while self.is_alive and asyncio.get_running_loop().time() < deadline:
                 await asyncio.sleep(POLL_INTERVAL_S)
         if self.is_alive:
+            ended_by = "SIGKILL"
             self._signal(signal.SIGKILL)
             await self._until(lambda: not self.is_alive, "die of SIGKILL")
         self._journal.remove_process(self._popen.pid)
+        return ended_by
 
     def _signal(self, number: signal.Signals) -> None:
         if self._popen is not None:

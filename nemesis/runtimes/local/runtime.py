@@ -30,7 +30,7 @@ from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local.addresses import AddressPlan, Lease, take_lease
 from nemesis.runtimes.local.broker_process import broker_place, broker_process
 from nemesis.runtimes.local.links import Links
-from nemesis.runtimes.local.node_process import NodeProcess
+from nemesis.runtimes.local.node_process import TERM_GRACE_S, NodeProcess
 from nemesis.runtimes.local.zookeeper_server import data_directory, zookeeper_process
 from nemesis.runtimes.probes import probe_broker, probe_zookeeper
 from nemesis.targets import TARGETS
@@ -190,10 +190,13 @@ class LocalRuntime(SharedMachine, WholeStreams):
         if self._journal is None:
             return
         failures: list[BaseException] = []
-        for nodes in (self.brokers, self.zookeepers):
-            ends = (self._nodes[node].stop() for node in nodes if node in self._nodes)
+        # A broker that is asked looks for others to lead its partitions; here all of them go.
+        for nodes, grace_s in ((self.brokers, 0.0), (self.zookeepers, TERM_GRACE_S)):
+            ends = (
+                self._nodes[node].stop(grace_s=grace_s) for node in nodes if node in self._nodes
+            )
             results = await asyncio.gather(*ends, return_exceptions=True)
-            failures += [result for result in results if result is not None]
+            failures += [result for result in results if isinstance(result, BaseException)]
         if self._links is not None:
             await self._links.stop()
         if failures:
@@ -227,6 +230,10 @@ class LocalRuntime(SharedMachine, WholeStreams):
     async def kill(self, node: str) -> dict[str, Any]:
         """SIGKILL; returns ``{"pid": ..., "dead": True}`` once the process is reaped."""
         return await self._process(node).kill()
+
+    async def terminate(self, node: str, *, grace_s: float) -> dict[str, Any]:
+        """SIGTERM, SIGKILL after the grace; returns ``{"pid": ..., "dead": True, "ended_by": ...}`` once reaped."""
+        return await self._process(node).terminate(grace_s=grace_s)
 
     async def restart(self, node: str) -> dict[str, Any]:
         """Start a dead node again on the same data; returns ``{"pid": ..., "answered": bool}``.

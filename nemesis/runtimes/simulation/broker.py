@@ -5,6 +5,7 @@ Disk and wall clock belong to the node and outlive its lives; session, tracer an
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ class SimulatedBroker:
     async def main(self) -> None:
         """One life: start, and serve until something ends it from outside, or its last log directory has failed.
 
-        Raises what a start raises, and SystemExit.
+        A cancellation is SIGTERM: the broker stops in order. Raises what a start raises, and SystemExit.
         """
         life = LIFE.get()
         assert life is not None, "a broker lives on a node"
@@ -58,7 +59,13 @@ class SimulatedBroker:
             wall_clock=self.clock,
             codec=self.codec,
         )
-        await server.startup()
-        logger.info("broker %s listens on %s:%s", config.broker_id, config.host, config.port)
-        await server.await_failure()
-        raise SystemExit(1)
+        try:
+            await server.startup()
+            logger.info("broker %s listens on %s:%s", config.broker_id, config.host, config.port)
+            await server.await_failure()
+        except asyncio.CancelledError:
+            logger.info("broker %s was told to stop", config.broker_id)
+            await server.controlled_shutdown()
+            await server.shutdown()
+        else:
+            raise SystemExit(1)

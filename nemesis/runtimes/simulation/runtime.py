@@ -216,6 +216,19 @@ class SimulationRuntime(WholeStreams):
         """SIGKILL; returns ``{"pid": ..., "dead": True}``, where the pid counts the node's lives."""
         return await self._end(node, self._nodes[node].kill)
 
+    async def terminate(self, node: str, *, grace_s: float) -> dict[str, Any]:
+        """SIGTERM, SIGKILL after the grace; returns what ``kill`` does and ``ended_by``."""
+        life = self._nodes[node].life
+        self._nodes[node].terminate()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + grace_s
+        while self.is_alive(node) and loop.time() < deadline:
+            await asyncio.sleep(POLL_INTERVAL_S)
+        ended_by = "SIGKILL" if self.is_alive(node) else "SIGTERM"
+        self._nodes[node].kill()
+        pid = 0 if life is None else life.number
+        return {"pid": pid, "dead": not self.is_alive(node), "ended_by": ended_by}
+
     async def restart(self, node: str) -> dict[str, Any]:
         """Start a dead node again on the same data; returns ``{"pid": ..., "answered": bool}``.
 

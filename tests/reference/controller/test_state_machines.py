@@ -83,7 +83,9 @@ class Machines:
             channel_manager=self.channels,  # type: ignore[arg-type]
             response_received=lambda *_: None,
         )
-        unused: Any = KafkaZkClient(KazooZooKeeperClient("", 1000, None), tracer=self.tracer)
+        self.zk_client = unused = KafkaZkClient(
+            KazooZooKeeperClient("", 1000, None), tracer=self.tracer
+        )
         self.partitions = PartitionStateMachine(
             self.context,
             zk_client=unused,

@@ -1,0 +1,98 @@
+"""Lets preferred replicas lead again where too many of them do not: the scheduled task of the active controller.
+
+Leaders leave a broker with every failure and do not come back by themselves. Five seconds after a failover, and then
+every ``leader.imbalance.check.interval.seconds``, each broker is looked at: when more than
+``leader.imbalance.per.broker.percentage`` of the partitions that prefer it are led by others, they are elected for, as
+far as it is alive and in their ISR. Nothing is moved while a partition is being reassigned.
+
+The task only queues an event; a new one is scheduled when that has been processed. Source:
+kafka.controller.KafkaController (checkAndTriggerAutoLeaderRebalance).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from reference.controller.controller_context import ControllerContext
+from reference.controller.controller_events import AutoPreferredReplicaLeaderElection, Event
+from reference.controller.replica_leader_elections import ReplicaLeaderElections
+from reference.kafka_config import KafkaConfig
+from reference.model import TopicPartition
+
+_logger = logging.getLogger(__name__)
+
+INITIAL_DELAY_S = 5
+
+
+class AutoLeaderRebalance:
+    """Runs in the event task, but for the timer."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        context: ControllerContext,
+        *,
+        elections: ReplicaLeaderElections,
+        put: Callable[[Event], None],
+    ) -> None:
+        self._is_enabled = config.auto_leader_rebalance_enable
+        self._interval_s = config.leader_imbalance_check_interval_seconds
+        self._allowed_ratio = config.leader_imbalance_per_broker_percentage / 100
+        self._context = context
+        self._elections = elections
+        self._put = put
+        self._timer: asyncio.TimerHandle | None = None
+
+    def startup(self) -> None:
+        """Schedule the first look of a term."""
+        if self._is_enabled:
+            self._schedule(INITIAL_DELAY_S)
+
+    def shutdown(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def process(self) -> None:
+        """Look, elect, and schedule the next look."""
+        try:
+            for broker_id, partitions in self._imbalanced().items():
+                _logger.info("%d partitions shall be led by broker %d", len(partitions), broker_id)
+                await self._elections.elect_preferred(partitions)
+        finally:
+            if self._context.fence is not None:
+                self._schedule(self._interval_s)
+
+    def _schedule(self, delay_s: float) -> None:
+        self.shutdown()
+        self._timer = asyncio.get_running_loop().call_later(
+            delay_s, self._put, AutoPreferredReplicaLeaderElection()
+        )
+
+    def _imbalanced(self) -> dict[int, list[TopicPartition]]:
+        """By preferred replica, the partitions that it may take over, where its share of others' is too large."""
+        context = self._context
+        preferring: dict[int, list[TopicPartition]] = {}
+        for topic_partition, assignment in context.assignments.items():
+            if not context.is_topic_queued_up_for_deletion(topic_partition.topic):
+                preferring.setdefault(assignment.replicas[0], []).append(topic_partition)
+        found: dict[int, list[TopicPartition]] = {}
+        for broker_id, partitions in sorted(preferring.items()):
+            led_by_others = [
+                tp
+                for tp in partitions
+                if tp in context.leadership and context.leader(tp) != broker_id
+            ]
+            if len(led_by_others) / len(partitions) > self._allowed_ratio:
+                found[broker_id] = [tp for tp in led_by_others if self._may_lead(broker_id, tp)]
+        return {broker_id: partitions for broker_id, partitions in found.items() if partitions}
+
+    def _may_lead(self, broker_id: int, topic_partition: TopicPartition) -> bool:
+        context = self._context
+        return (
+            not context.partitions_being_reassigned
+            and context.is_replica_online(broker_id, topic_partition)
+            and broker_id in context.leadership[topic_partition].leader_and_isr.isr
+        )

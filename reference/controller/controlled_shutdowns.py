@@ -1,0 +1,95 @@
+"""A broker wants to leave (ControlledShutdown): its partitions get other leaders before it goes, not after.
+
+From then on it counts as shutting down: it is told of everything, but leads and joins nothing. What it leads is
+elected for among the others of the ISR; what it follows it stops fetching, and it is taken out of those ISRs.
+Partitions without another replica are not touched, and those without another live member of the ISR stay: they are the
+answer, and the broker may ask again. Source: kafka.controller.KafkaController.doControlledShutdown; KIP-380 (epoch).
+"""
+
+from __future__ import annotations
+
+import logging
+
+from kio.schema.errors import ErrorCode
+
+from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
+from reference.controller.controller_context import (
+    ControllerContext,
+    PartitionAndReplica,
+    PartitionState,
+    ReplicaState,
+)
+from reference.controller.controller_events import ControlledShutdown
+from reference.controller.leader_elections import PartitionLeaderElectionStrategy
+from reference.controller.partition_state_machine import PartitionStateMachine
+from reference.controller.replica_state_machine import ReplicaStateMachine
+from reference.model import TopicPartition
+
+_logger = logging.getLogger(__name__)
+
+UNKNOWN_BROKER_EPOCH = -1
+
+
+class ControlledShutdowns:
+    """Runs in the event task."""
+
+    def __init__(
+        self,
+        context: ControllerContext,
+        *,
+        request_batch: ControllerBrokerRequestBatch,
+        partition_state_machine: PartitionStateMachine,
+        replica_state_machine: ReplicaStateMachine,
+    ) -> None:
+        self._context = context
+        self._request_batch = request_batch
+        self._partition_state_machine = partition_state_machine
+        self._replica_state_machine = replica_state_machine
+
+    async def process(self, event: ControlledShutdown) -> None:
+        """Move what can be moved, and answer with what the broker still leads."""
+        context, broker_id = self._context, event.broker_id
+        epoch = context.live_broker_epochs.get(broker_id)
+        if epoch is None:
+            event.answer((ErrorCode.broker_not_available, []))
+            return
+        if event.broker_epoch != UNKNOWN_BROKER_EPOCH and event.broker_epoch < epoch:
+            event.answer((ErrorCode.stale_broker_epoch, []))
+            return
+        context.shutting_down_broker_ids.add(broker_id)
+        _logger.info("shutting down: brokers %s", sorted(context.shutting_down_broker_ids))
+        led, followed = self._partitions_of(broker_id)
+        await self._partition_state_machine.handle_state_changes(
+            led, PartitionState.ONLINE, PartitionLeaderElectionStrategy.CONTROLLED_SHUTDOWN
+        )
+        await self._stop_following(broker_id, followed)
+        event.answer((ErrorCode.none, self._partitions_of(broker_id)[0]))
+
+    async def _stop_following(self, broker_id: int, partitions: list[TopicPartition]) -> None:
+        """Let it stop fetching first: a fetch after the removal from the ISR would ask for it back."""
+        self._request_batch.new_batch()
+        for topic_partition in partitions:
+            self._request_batch.add_stop_replica_request_for_brokers(
+                [broker_id], topic_partition, delete_partition=False
+            )
+        self._request_batch.send_requests_to_brokers(self._context.epoch)
+        await self._replica_state_machine.handle_state_changes(
+            [PartitionAndReplica(topic_partition, broker_id) for topic_partition in partitions],
+            ReplicaState.OFFLINE,
+        )
+
+    def _partitions_of(self, broker_id: int) -> tuple[list[TopicPartition], list[TopicPartition]]:
+        """Those with more than one replica that the broker leads, and those that it follows."""
+        context = self._context
+        led: list[TopicPartition] = []
+        followed: list[TopicPartition] = []
+        for replica in context.replicas_on_brokers([broker_id]):
+            topic_partition = replica.topic_partition
+            if (
+                len(context.assignment(topic_partition).replicas) > 1
+                and topic_partition in context.leadership
+                and not context.is_topic_queued_up_for_deletion(topic_partition.topic)
+            ):
+                is_leader = context.leader(topic_partition) == broker_id
+                (led if is_leader else followed).append(topic_partition)
+        return led, followed

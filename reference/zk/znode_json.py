@@ -1,0 +1,35 @@
+"""JSON in znodes, as Kafka writes it: an object; anything else is a ``ZnodeFormatError`` that names path and value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from reference.zk.errors import ZnodeFormatError
+
+
+def encode(value: Mapping[str, Any]) -> bytes:
+    return msgspec.json.encode(value)
+
+
+def decode(path: str, data: bytes) -> dict[str, Any]:
+    """Return the object; raises ``ZnodeFormatError`` when the data is none."""
+    try:
+        value = msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        raise ZnodeFormatError(f"{path} does not hold JSON: {error}: {data[:200]!r}") from error
+    if not isinstance(value, dict):
+        raise ZnodeFormatError(
+            f"{path} holds {type(value).__name__}, not an object: {data[:200]!r}"
+        )
+    return value
+
+
+def integer(path: str, value: Mapping[str, Any], key: str) -> int:
+    """Return a number of the object; raises ``ZnodeFormatError`` when there is none under the key."""
+    number = value.get(key)
+    if not isinstance(number, int):
+        raise ZnodeFormatError(f"{path} has {key} {number!r}, not a number")
+    return number
