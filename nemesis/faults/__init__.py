@@ -22,7 +22,7 @@ from typing import Final
 
 from nemesis.faults.bandwidth import Bandwidth
 from nemesis.faults.base import Fault
-from nemesis.faults.clock import ClockSkew
+from nemesis.faults.clock import ClockSkew, ClockSkewZookeeper
 from nemesis.faults.connections import ResetConnections, SlowLink
 from nemesis.faults.disk import DiskFailure, DiskFull
 from nemesis.faults.graceful_restart import GracefulRestart
@@ -63,6 +63,7 @@ FAULTS: Final[Mapping[str, type[Fault]]] = MappingProxyType(
             KillZookeeper,
             PauseZookeeper,
             PartitionZookeeper,
+            ClockSkewZookeeper,
             SlowLink,
             ResetConnections,
             PacketLoss,

@@ -1,4 +1,4 @@
-"""``clock-skew``: the target's wall clock is stepped and drifts, until the time is over.
+"""``clock-skew``, ``clock-skew-zookeeper``: the target's wall clock is stepped and drifts, until the time is over.
 
 Time-outs run on the monotonic clock, which is left alone; what depends on the wall clock are timestamps, and nothing
 that Kafka promises may depend on those. Effect: the clock read back says what was asked for. Undone: it is right.
@@ -11,10 +11,11 @@ from __future__ import annotations
 from random import Random
 from typing import Annotated, Any, ClassVar, Self
 
+import msgspec
 from msgspec import Meta
 
 from nemesis.errors import UsageError
-from nemesis.faults import targets
+from nemesis.faults import members, targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place
 from nemesis.runtimes.base import Capability
 
@@ -48,13 +49,41 @@ class ClockSkew(Fault, frozen=True, kw_only=True):
 
     def check(self, nodes: frozenset[str]) -> None:
         targets.check(self.target, nodes)
-        if self.offset_ms == 0 and self.drift == 0:
-            raise UsageError(
-                "clock-skew with offset_ms 0 and drift 0 changes nothing: give one of them"
-            )
+        self._check_change()
 
     async def aim(self, place: Place, rng: Random) -> ClockStrike:
         return ClockStrike(place, await targets.resolve(self.target, place, rng), self)
+
+    def _check_change(self) -> None:
+        if self.offset_ms == 0 and self.drift == 0:
+            raise UsageError(
+                f"{self.name} with offset_ms 0 and drift 0 changes nothing: give one of them"
+            )
+
+
+class ClockSkewZookeeper(ClockSkew, frozen=True, kw_only=True):
+    """Set the wall clocks of members of the ensemble off, which stamp what they write: nothing may depend on that."""
+
+    name: ClassVar[str] = "clock-skew-zookeeper"
+    summary: ClassVar[str] = (
+        "the wall clock of members of the ZooKeeper ensemble is stepped and drifts; set right later "
+        "(simulation, docker)"
+    )
+    capability: ClassVar[Capability] = Capability.MEMBER_CLOCK
+
+    target: str = "leader"
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        target = rng.choice(["leader", "leader", "follower", "minority"])
+        return msgspec.structs.replace(super().draw(rng, durations), target=target)
+
+    def check(self, nodes: frozenset[str]) -> None:
+        members.check(self.target, nodes, duration_s=self.duration_s)
+        self._check_change()
+
+    async def aim(self, place: Place, rng: Random) -> ClockStrike:
+        return ClockStrike(place, sorted(await members.resolve(self.target, place, rng)), self)
 
 
 class ClockStrike:

@@ -31,6 +31,8 @@ class Capability(StrEnum):
     POWER_CUT = "power-cut"
     DISK = "disk"
     CLOCK = "clock"
+    MEMBER_CLOCK = "member-clock"
+    """The wall clocks of the members of an ensemble."""
     ZOOKEEPER = "zookeeper"
     """Members of an ensemble can be killed, paused, cut off, and looked at one by one."""
     SLOW = "slow"

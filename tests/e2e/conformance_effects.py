@@ -125,6 +125,7 @@ EFFECTS: Final[Mapping[str, Expect]] = MappingProxyType(
         "kill-zookeeper": _silence_in_the_ensemble,
         "pause-zookeeper": _silence_in_the_ensemble,
         "partition-zookeeper": _cut_in_the_ensemble,
+        "clock-skew-zookeeper": _nothing,
         "slow-link": _slowness,
         "reset-connections": _nothing,
         "packet-loss": _bad_packets,

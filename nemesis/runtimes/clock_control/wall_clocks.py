@@ -27,7 +27,7 @@ class WallClocks:
         try:
             self._library = wall_clock_library()
         except MissingRequirement as error:
-            self.lacks = {Capability.CLOCK: str(error)}
+            self.lacks = dict.fromkeys((Capability.CLOCK, Capability.MEMBER_CLOCK), str(error))
 
     def create(self, nodes: Iterable[str]) -> None:
         """Give these nodes clocks that are right; raises ``RuntimeFailure``."""

@@ -39,10 +39,12 @@ from nemesis.zookeeper_admin import KazooAdmin
 from workloads.kafka import codec as wire_format
 from workloads.kafka.codec import Codec
 
+ONE_SERVER: Final = "it has one ZooKeeper server"
 LACKS: Final[Lacks] = {
     **ONE_MACHINE,
     **NO_PACKETS,
-    Capability.ZOOKEEPER: "it has one ZooKeeper server",
+    Capability.ZOOKEEPER: ONE_SERVER,
+    Capability.MEMBER_CLOCK: ONE_SERVER,
     Capability.SLOW: "its proxy holds bytes or lets them through at once",
     Capability.RESET: "its proxy keeps connections open",
 }
@@ -62,7 +64,7 @@ class LocalRuntime(SharedMachine, WholeStreams):
         self._config = config
         self._run_directory = config.run_directory.resolve()
         self._clocks = WallClocks(self._run_directory)
-        self.lacks = {**LACKS, **self._clocks.lacks}
+        self.lacks = {**self._clocks.lacks, **LACKS}
         self.capabilities = capabilities_without(self.lacks)
         self._target = TARGETS[config.target]
         self._names = AddressPlan(

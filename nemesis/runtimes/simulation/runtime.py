@@ -121,12 +121,15 @@ class SimulationRuntime(WholeStreams):
             self._nodes[node] = Node(loop, node, host_of(node))
         self._by_reference = ByReferenceCodec()
         self._disks = {node: SimulatedDisk() for node in self.brokers}
-        self._clocks = {node: SimulatedWallClock(loop, EPOCH_MS) for node in self.brokers}
+        self._clocks = {
+            node: SimulatedWallClock(loop, EPOCH_MS) for node in [*self.zookeepers, *self.brokers]
+        }
         self._brokers = {node: self._broker(node) for node in self.brokers}
         self._ensemble = SimulatedEnsemble(
             {node: str(address_of(node)) for node in self.zookeepers},
             tick_time_ms=config.zookeeper_tick_time_ms,
             rng=stream(config.seed, "zookeeper"),
+            wall_clocks=self._clocks,
         )
 
     @property

@@ -29,12 +29,15 @@ class SimulatedEnsemble:
         rng: Random,
         tick_time_ms: int = 500,
         settings: EnsembleSettings | None = None,
-        wall_clock: Callable[[], int] | None = None,
+        wall_clocks: Mapping[str, Callable[[], int]] | None = None,
     ) -> None:
-        """``addresses`` are ``host:port`` for clients, by node. ``settings`` are taken instead of ``tick_time_ms``."""
+        """``addresses`` are ``host:port`` for clients, by node. ``settings`` are taken instead of ``tick_time_ms``.
+
+        ``wall_clocks`` are the members' by node; all are right without them.
+        """
         self.connect_string = ",".join(addresses.values())
         self.settings = settings or EnsembleSettings(tick_time_ms=tick_time_ms)
-        self._wall_clock = wall_clock or _virtual_wall_clock
+        self._wall_clocks = wall_clocks or dict.fromkeys(addresses, _virtual_wall_clock)
         self._numbers = {node: number for number, node in enumerate(addresses, start=1)}
         self._by_address = {addresses[node]: number for node, number in self._numbers.items()}
         self._places = {number: _place(addresses[node]) for node, number in self._numbers.items()}
@@ -53,7 +56,7 @@ class SimulatedEnsemble:
             committed=self._committed,
             settings=self.settings,
             rng=self._rngs[number],
-            wall_clock=self._wall_clock,
+            wall_clock=self._wall_clocks[node],
         )
         await member.run()
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
+from typing import cast
 
 import pytest
 
 from nemesis.errors import UsageError
 from nemesis.faults import members
 from nemesis.faults.base import DrawRange, Fault, Place, TargetUnresolved
+from nemesis.faults.clock import ClockSkewZookeeper
 from nemesis.faults.zookeeper import (
     KillZookeeper,
     PartitionZookeeper,
@@ -17,6 +19,7 @@ from nemesis.faults.zookeeper import (
     moved_sessions,
 )
 from nemesis.runtimes.base import EVERYWHERE, Capability, ZooKeeperMember
+from nemesis.runtimes.simulation import SimulationRuntime
 from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
 
 ENSEMBLE = ["zookeeper-1", "zookeeper-2", "zookeeper-3"]
@@ -72,6 +75,8 @@ def test_a_standalone_server_is_never_struck() -> None:
         (PauseZookeeper(target="zookeeper-7"), "this cluster has zookeeper-1, zookeeper-2"),
         (KillZookeeper(target="majority", duration_s=9.0), "for 4 s at most, not for 9 s"),
         (PartitionZookeeper(shape="from-all", target="minority"), "strikes one member"),
+        (ClockSkewZookeeper(target="broker-1", drift=1.0), "unknown ZooKeeper target 'broker-1'"),
+        (ClockSkewZookeeper(), "clock-skew-zookeeper with offset_ms 0 and drift 0"),
     ],
 )
 def test_what_cannot_be_is_one_sentence(fault: Fault, words: str) -> None:
@@ -79,13 +84,15 @@ def test_what_cannot_be_is_one_sentence(fault: Fault, words: str) -> None:
         fault.check(NODES)
 
 
-@pytest.mark.parametrize("kind", [KillZookeeper, PauseZookeeper, PartitionZookeeper])
+@pytest.mark.parametrize(
+    "kind", [KillZookeeper, PauseZookeeper, PartitionZookeeper, ClockSkewZookeeper]
+)
 def test_what_is_drawn_makes_sense_in_an_ensemble(kind: type[Fault]) -> None:
     drawn = [kind.draw(Random(seed), DrawRange(5.0, 7.0)) for seed in range(200)]
     for fault in drawn:
         fault.check(NODES)
     assert len({getattr(fault, "target", "") for fault in drawn}) >= 3
-    assert kind.capability is Capability.ZOOKEEPER
+    assert kind.capability in (Capability.ZOOKEEPER, Capability.MEMBER_CLOCK)
     assert kind.capability not in EVERYWHERE
 
 
@@ -201,5 +208,24 @@ def test_the_harness_reads_from_a_member_that_knows_the_present() -> None:
             assert loop.time() - began < 5.0
             await healed(strike, place)
             await asyncio.sleep(3.0)
+
+    in_cluster(test)
+
+
+def test_a_leader_whose_clock_is_off_leads_on_and_stamps_with_it() -> None:
+    async def test(place: Place) -> None:
+        leader, epoch = await leader_of(place)
+        sessions = await place.view.sessions()
+        strike = await struck(ClockSkewZookeeper(offset_ms=-3_600_000), place)
+        assert strike.targets == [leader]
+        await asyncio.sleep(6.0)
+        assert await leader_of(place) == (leader, epoch)
+        assert await place.view.sessions() == sessions
+        await place.runtime.kill("broker-1")
+        while len(await place.view.sessions()) == len(sessions):
+            await asyncio.sleep(0.5)
+        await healed(strike, place)
+        before, *_, last = cast("SimulationRuntime", place.runtime)._ensemble.transactions()
+        assert last.wall_ms - before.wall_ms == pytest.approx(-3_600_000, abs=60_000)
 
     in_cluster(test)

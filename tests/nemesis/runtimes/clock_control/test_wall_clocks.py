@@ -80,7 +80,7 @@ def test_without_the_library_clocks_cannot_be_set(
     monkeypatch.setattr(wall_clocks, "wall_clock_library", nothing)
     clocks = WallClocks(tmp_path)
     clocks.create([NODE])
-    assert clocks.lacks == {Capability.CLOCK: "no C compiler was found"}
+    assert clocks.lacks[Capability.CLOCK] == "no C compiler was found"
     assert clocks.environment(NODE) == {}
     words = "the wall clock of broker-1 cannot be moved: no C compiler was found"
     with pytest.raises(FaultUnsupported, match=words):
