@@ -14,7 +14,8 @@ watermark does (that is how Kafka lost data before KIP-101).
 What a correct cluster does and is not convicted for: cutting at or above ``h``; cutting anything outside the ISR;
 a leader whose own high watermark fell after it had been demoted, answering an earlier produce; an unclean election
 that the configuration permits (the partition is then exempt); losing unsynced records in a power cut: what was set
-before the next start does not bind the broker that was struck.
+before the next start does not bind the broker that was struck; deleting the log of a replica that was taken out of the
+ISR before: what was set before the deletion does not bind that broker.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ import numpy as np
 from checkers.findings import finding, tp_name
 from checkers.fold import Results, Scan, conclude
 from checkers.model import Finding, Verdict
-from checkers.power_cuts import PowerCuts, join_power_cuts, power_cuts
+from checkers.power_cuts import NEVER, PowerCuts, join_power_cuts, power_cuts
+from checkers.replication import removed_replicas
+from checkers.replication.removed_replicas import Removals
 from checkers.replication.rows import TopicKey, high_watermark_rows, members, partitions
 from checkers.segment import Mask, Segment
 from checkers.unclean import UNCLEAN, Permission, permission
@@ -120,6 +123,7 @@ class Bonds:
 
     steps: dict[TopicKey, Steps] = field(default_factory=dict)
     power_cuts: PowerCuts = field(default_factory=PowerCuts)
+    removals: dict[TopicKey, Removals] = field(default_factory=dict)
 
 
 class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
@@ -132,18 +136,17 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
             Kind.LEADER_ELECTED,
             Kind.BROKER_STARTED,
             Kind.FAULT_APPLIED,
+            *removed_replicas.KINDS,
         }
     )
     columns = (
+        *removed_replicas.COLUMNS,
         "topic",
         "topic_id",
         "partition",
-        "node",
         "log_end_offset",
         "high_watermark",
-        "isr",
         "maximal_isr",
-        "detail",
         "fault",
         "targets",
     )
@@ -151,6 +154,7 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
     def state(self, segment: Segment) -> Bonds:
         bonds = Bonds(power_cuts=power_cuts(segment))
         for key, part in partitions(segment):
+            bonds.removals[key] = removed_replicas.removals(part)
             moves = high_watermark_rows(part)
             at, member = members(moves)
             values, times = moves.numbers("high_watermark"), moves.numbers("time")
@@ -173,7 +177,10 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
                 broker: _staircase([*mine.get(broker, ()), *later])
                 for broker, later in theirs.items()
             }
-        return Bonds(steps, join_power_cuts(a.power_cuts, b.power_cuts))
+        removals = dict(a.removals)
+        for key, later_ones in b.removals.items():
+            removals[key] = removed_replicas.join(removals.get(key, Removals()), later_ones)
+        return Bonds(steps, join_power_cuts(a.power_cuts, b.power_cuts), removals)
 
     def reduce(self, segment: Segment, carry: Bonds | None) -> CommitmentSummary:
         summary = CommitmentSummary(permission=permission(segment))
@@ -184,7 +191,9 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
                 summary.unclean.add(key)
             cuts = part.where(part.is_kind(Kind.TRUNCATE, Kind.LOG_LOADED))
             summary.checked += len(cuts)
-            found = list(_cuts_below(part, cuts, before.steps.get(key, {}), losses))
+            removed = before.removals.get(key, Removals())
+            deletions = removed_replicas.freed_at_cuts(part, cuts, removed)
+            found = list(_cuts_below(part, cuts, before.steps.get(key, {}), losses, deletions))
             if found:
                 summary.broken[key] = found[:KEPT_PER_PARTITION]
                 summary.counts[key] = len(found)
@@ -207,15 +216,20 @@ def _staircase(steps: list[Step]) -> tuple[Step, ...]:
     return tuple(reversed(kept))
 
 
-def _cuts_below(part: Segment, cuts: Segment, steps: Steps, losses: PowerCuts) -> Iterator[Broken]:
-    """The cuts of one partition's logs that went below a mark that was set before them and binds."""
+def _cuts_below(
+    part: Segment, cuts: Segment, steps: Steps, losses: PowerCuts, deletions: dict[int, int]
+) -> Iterator[Broken]:
+    """The cuts of one partition's logs that went below a mark that was set before them and binds.
+
+    ``deletions`` has, by the row of a cut, when its broker was freed by the deletion of its log.
+    """
     moves = high_watermark_rows(part)
     at, member = members(moves)
     marks, times = moves.numbers("high_watermark"), moves.numbers("time")
     for row, event in cuts.events("node", "log_end_offset"):
         if event.node is None or event.log_end_offset is None:
             continue
-        freed_at = losses.freed_at(event.node, event.time)
+        freed_at = max(losses.freed_at(event.node, event.time), deletions.get(row, NEVER))
         binding = [step for step in steps.get(event.node, ()) if step.time > freed_at][:1]
         here = at[(member == event.node) & (moves.rows[at] < row)]
         here = here[times[here] > freed_at]

@@ -171,9 +171,13 @@ class Partition(LocalReplica):
         self.partition_epoch = decided.partition_epoch
         self.controller_epoch = state.controller_epoch
         self.replicas = state.replicas
-        remote = [broker for broker in state.replicas if broker != self._local_id]
+        # Whoever is in the ISR counts for the high watermark, a replica or not: a reassignment takes those that it
+        # removes out of the assignment first and out of the ISR later, and until then they may be elected.
+        members = dict.fromkeys((*state.replicas, *decided.isr))
         self.remote_replicas = {
-            broker: self.remote_replicas.get(broker) or Replica(broker) for broker in remote
+            broker: self.remote_replicas.get(broker) or Replica(broker)
+            for broker in members
+            if broker != self._local_id
         }
         # A change in flight ends here: its answer, if it comes, finds another state (KAFKA-12686).
         self.state = CommittedPartitionState(isr)
@@ -282,8 +286,7 @@ class Partition(LocalReplica):
 
         def is_out_of_sync(broker: int) -> bool:
             # Someone in the ISR who is not a replica cannot be in sync (KAFKA-9672).
-            replica = self.remote_replicas.get(broker)
-            return replica is None or not replica.is_caught_up(
+            return broker not in self.replicas or not self.remote_replicas[broker].is_caught_up(
                 leader_end_offset, now, self._max_lag
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from checkers.model import Verdict
 from checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
@@ -130,6 +131,48 @@ class TestNoTruncationBelowHwAndPower:
         )
         again = [power_cut(7, 2), loaded(8, 2, 5)]
         assert only(NoTruncationBelowHw(), [*before, low, lower, *again]).finding_count == 0
+
+
+def isr(time: int, partition_epoch: int, *members: int, kind: str = "leader-elected") -> Event:
+    return broker(time, 9, kind, isr=list(members), partition_epoch=partition_epoch, **TP)
+
+
+def deleted(time: int, node: int, how: str = "delete") -> Event:
+    return broker(time, node, "replica-stopped", detail=how, **TP)
+
+
+MARK = high_watermark(1, 1, 0, 5, [1, 2])
+
+
+class TestNoTruncationBelowHwAndReassignment:
+    """A broker is freed when it deletes its log, but only if it had been taken out of the ISR before."""
+
+    @pytest.mark.parametrize("kind", ["leader-elected", "isr-change-committed"])
+    def test_a_removed_replica_that_comes_back_has_nothing(self, kind: str) -> None:
+        events = [isr(0, 1, 1, 2), MARK, isr(2, 2, 1, kind=kind), deleted(3, 2), loaded(5, 2, 0)]
+        assert only(NoTruncationBelowHw(), events).finding_count == 0
+
+    def test_a_high_watermark_of_a_leader_that_had_not_heard_of_it_binds_nobody(self) -> None:
+        late = high_watermark(3, 1, 0, 6, [1, 2])
+        events = [MARK, isr(2, 2, 1), late, deleted(4, 2), loaded(5, 2, 0)]
+        assert only(NoTruncationBelowHw(), events).finding_count == 0
+
+    @pytest.mark.parametrize(
+        "before",
+        [
+            [deleted(3, 2)],
+            [isr(2, 2, 1, 2), deleted(3, 2)],
+            [deleted(2, 2), isr(3, 2, 1)],
+            [isr(2, 2, 1), deleted(3, 2, "stop")],
+            [isr(2, 2, 1), deleted(3, 1)],
+            [isr(1, 2, 1), isr(2, 3, 1, 2), deleted(3, 2)],
+            [isr(1, 3, 1, 2), isr(2, 2, 1, kind="isr-change-committed"), deleted(3, 2)],
+            [isr(2, 2, 1), deleted(3, 2), high_watermark(4, 1, 1, 3, [1, 2])],
+        ],
+    )
+    def test_what_is_no_excuse(self, before: list[Event]) -> None:
+        result = only(NoTruncationBelowHw(), [MARK, *before, loaded(5, 2, 0)])
+        assert result.finding_count == 1
 
 
 class TestAckAfterCommit:

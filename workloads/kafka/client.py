@@ -1,8 +1,8 @@
-"""KafkaClient: metadata, topic creation, send and poll; one attempt per operation.
+"""KafkaClient: metadata, topic creation, reassignment, send and poll; one attempt per operation.
 
 Every method that changes or reads data makes exactly one request and tells exactly what came of it. Looking for
 metadata is not an operation: it may ask any broker, any number of times. Versions are those of Kafka 3.9: Metadata 12,
-Produce 9, Fetch 13 (by topic id), ListOffsets 7, CreateTopics 7.
+Produce 9, Fetch 13 (by topic id), ListOffsets 7, CreateTopics 7, AlterPartitionReassignments 0.
 
 Numbers are ``cast``: the check that kio's types make would cost more than the rest of a request, and writing them
 checks them too.
@@ -19,6 +19,7 @@ from random import Random  # noqa: TID251 - the type only
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
+from kio.schema.alter_partition_reassignments.v0 import request as reassignments
 from kio.schema.create_topics.v7 import request as create_topics
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v13 import request as fetch
@@ -149,6 +150,33 @@ class KafkaClient:
         if code is not ErrorCode.none:
             # NOT_CONTROLLER is answered before anything is written.
             raise BrokerError(code, definite=True if code is ErrorCode.not_controller else None)
+
+    async def reassign(
+        self, topic: str, partition: int, replicas: tuple[int, ...] | None, *, timeout_s: float
+    ) -> None:
+        """Ask the controller to move a partition to these replicas, or with None to cancel its move.
+
+        Returns when the move has begun. Raises ``KafkaError``.
+        """
+        wanted = reassignments.ReassignablePartition(
+            partition_index=i32(partition),
+            replicas=None if replicas is None else tuple(map(BrokerId, replicas)),
+        )
+        request = reassignments.AlterPartitionReassignmentsRequest(
+            timeout=_milliseconds(int(timeout_s * 1000)),
+            topics=(
+                reassignments.ReassignableTopic(
+                    name=cast("TopicName", topic), partitions=(wanted,)
+                ),
+            ),
+        )
+        response = await self._request(self.metadata.controller_id, request, timeout_s)
+        code = response.error_code
+        if code is ErrorCode.none:
+            code = response.responses[0].partitions[0].error_code
+        if code is not ErrorCode.none:
+            # Only UNKNOWN_SERVER_ERROR is answered after something was written.
+            raise BrokerError(code, definite=code is not ErrorCode.unknown_server_error)
 
     async def send(
         self,

@@ -29,6 +29,19 @@ def test_it_is_the_smallest_end_offset_of_the_isr(tmp_path: Path) -> None:
     assert host.high_watermark == 8
 
 
+def test_it_waits_for_a_member_that_is_no_replica_any_more(tmp_path: Path) -> None:
+    """A reassignment takes broker 3 out of the assignment first: until it is out of the ISR it may be elected."""
+    host = Host(tmp_path)
+    host.partition.make_leader(lisr(replicas=(1, 2)))
+    host.partition.append_as_leader(batch(1), acks=-1)
+    host.fetch(2, 1)
+    assert host.high_watermark == 0
+    host.partition.make_leader(lisr(leader_epoch=1, isr=(1, 2), replicas=(1, 2)))
+    host.fetch(2, 1)
+    assert host.high_watermark == 1
+    assert list(host.partition.remote_replicas) == [2]
+
+
 def test_alone_in_the_isr_the_leader_decides(tmp_path: Path) -> None:
     host = Host(tmp_path)
     host.partition.make_leader(lisr(isr=(1,)))

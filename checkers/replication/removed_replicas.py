@@ -1,0 +1,87 @@
+"""When a replica was taken away from a broker, so that what it held binds it no longer.
+
+Reassignment moves a partition to other brokers: the one that leaves is taken out of the ISR, then it deletes its log.
+Should it come back it starts with nothing. Only a deletion *after* the ISR was without the broker counts: to delete a
+member's log is to lose what was committed. The latest ISR is the one with the highest partition epoch that the
+controller or a leader has traced; a leader may trace one late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from checkers.segment import Segment
+from history.events import Event, Kind
+
+COLUMNS: Final = ("node", "isr", "partition_epoch", "detail")
+KINDS: Final = frozenset({Kind.REPLICA_STOPPED, Kind.LEADER_ELECTED, Kind.ISR_CHANGE_COMMITTED})
+_DELETED: Final = "delete"
+
+Latest = tuple[int, frozenset[int]]
+"""(partition epoch, ISR)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Removals:
+    """What a stretch of one partition's events says; ``join`` of neighbours is what both together say."""
+
+    latest: Latest | None = None
+    freed: dict[int, int] = field(default_factory=dict)
+    """Broker → when it deleted its log last, not being in the ISR."""
+    unresolved: dict[int, int] = field(default_factory=dict)
+    """The same, before the stretch tells of any ISR."""
+
+
+def removals(part: Segment) -> Removals:
+    """Return those of one partition's rows; needs ``COLUMNS`` and ``KINDS``."""
+    found = Removals()
+    for _, event in _rows(part):
+        found = join(found, _of(event))
+    return found
+
+
+def join(a: Removals, b: Removals) -> Removals:
+    """``a`` comes before ``b``."""
+    freed, unresolved = dict(a.freed), dict(a.unresolved)
+    for broker, time in b.unresolved.items():
+        if a.latest is None:
+            unresolved[broker] = time
+        elif broker not in a.latest[1]:
+            freed[broker] = time
+    known = [latest for latest in (a.latest, b.latest) if latest is not None]
+    return Removals(
+        max(known, key=lambda latest: latest[0], default=None), freed | b.freed, unresolved
+    )
+
+
+def freed_at_cuts(part: Segment, cuts: Segment, before: Removals) -> dict[int, int]:
+    """Return row of a cut → when its broker was freed before it; those that were not are left out.
+
+    ``before`` is what is known before the first row of ``part``.
+    """
+    changes = iter(_rows(part))
+    change = next(changes, None)
+    known, freed = before, {}
+    for row, event in cuts.events("node"):
+        while change is not None and change[0] < row:
+            known = join(known, _of(change[1]))
+            change = next(changes, None)
+        if event.node in known.freed:
+            freed[row] = known.freed[event.node]
+    return freed
+
+
+def _rows(part: Segment) -> Iterator[tuple[int, Event]]:
+    return part.where(part.is_kind(*KINDS)).events(*COLUMNS)
+
+
+def _of(event: Event) -> Removals:
+    if event.kind == Kind.REPLICA_STOPPED:
+        if event.detail != _DELETED or event.node is None:
+            return Removals()
+        return Removals(unresolved={event.node: event.time})
+    if event.isr is None or event.partition_epoch is None:
+        return Removals()
+    return Removals(latest=(event.partition_epoch, frozenset(event.isr)))
