@@ -4,7 +4,8 @@ ORS are the original replicas, TRS the target ones, AR = TRS − ORS those to be
 removed.
 
 * **U**, the assignment: ORS + TRS with AR and RR goes to the topic's znode, then to memory. From here on a controller
-  that fails over goes on by itself. What a replaced reassignment was adding, and nobody wants any more, is stopped.
+  that fails over goes on by itself. What a replaced reassignment was adding, and nobody wants any more, is stopped
+  before.
 * **A**, while TRS is not in the ISR: (1) a new leader epoch tells all replicas of the assignment; (2) AR become New and
   begin to fetch. Then nothing happens until the leader has them in the ISR.
 * **B**, once it is: (1) AR are Online; (2) memory has TRS alone; (3) the leader is told, in a new epoch, or another one
@@ -13,15 +14,15 @@ removed.
 
 Source: kafka.controller.KafkaController (onPartitionReassignment and what it calls).
 
-Beyond Kafka: B waits until one of TRS could lead; a leader that U stops is replaced at once; a partition that never
-had a leader is refused before anything is written. Limits: as in Kafka, nobody waits for what removed replicas answer,
-so one that was down keeps its log until it is a replica of the partition again.
+Beyond Kafka: U stops what is not needed first, and elects if that was the leader; B waits until one of TRS could lead;
+a partition that never had a leader is refused before anything is written. Limits: as in Kafka, nobody waits for what
+removed replicas answer, so one that was down keeps its log until it is a replica of the partition again.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from reference.controller import election
 from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
@@ -126,14 +127,13 @@ class ReassignmentPhases:
         current = context.assignment(topic_partition)
         if current != assignment:
             _logger.info("%s: from %s towards %s", topic_partition, current, assignment)
+            unneeded = [r for r in current.replicas if r not in assignment.replicas]
+            if unneeded:
+                await self._remove_unneeded_replicas(topic_partition, unneeded)
             await self._zk_client.topics.update_replica_assignment(
                 topic_partition, assignment, self._fence()
             )
             context.assignments[topic_partition] = assignment
-            unneeded = [r for r in current.replicas if r not in assignment.replicas]
-            if unneeded:
-                await self._remove_replicas(topic_partition, unneeded)
-                await self._replace_leader_if_gone(topic_partition)
         self._zk_client.session.register_znode_change_handler(
             zk_data.state_path(topic_partition),
             lambda: self._put(PartitionReassignmentIsrChange(topic_partition)),
@@ -191,12 +191,22 @@ class ReassignmentPhases:
         for state in _REMOVAL if replicas else ():
             await self._replica_state_machine.handle_state_changes(replicas, state)
 
-    async def _replace_leader_if_gone(self, topic_partition: TopicPartition) -> None:
-        """Kafka leaves a partition whose leader it has just stopped without one."""
-        if self._context.has_online_leader(topic_partition):
-            return
-        for state in (PartitionState.OFFLINE, PartitionState.ONLINE):
-            await self._partition_state_machine.handle_state_changes([topic_partition], state)
+    async def _remove_unneeded_replicas(
+        self, topic_partition: TopicPartition, unneeded: Sequence[int]
+    ) -> None:
+        """What a replaced reassignment was adding leaves the ISR while the topic's znode still has it.
+
+        Kafka writes the znode first: a controller that then fails leaves members of the ISR, the leader perhaps, of
+        which no later one knows. And a leader that was stopped is replaced at once; Kafka waits for the next election.
+        """
+        remaining = self._context.assignment(topic_partition)
+        for replica in unneeded:
+            remaining = remaining.remove_replica(replica)
+        self._context.assignments[topic_partition] = remaining
+        await self._remove_replicas(topic_partition, unneeded)
+        if not self._context.has_online_leader(topic_partition):
+            for state in (PartitionState.OFFLINE, PartitionState.ONLINE):
+                await self._partition_state_machine.handle_state_changes([topic_partition], state)
 
     async def _forget_reassignment(
         self, topic_partition: TopicPartition, completed: ReplicaAssignment

@@ -517,6 +517,27 @@ def test_another_controller_goes_on_where_one_broke_down(
     with_topic(zookeeper_address, (1, 2), test)
 
 
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_a_cancellation_that_broke_down_leaves_nobody_unknown_in_the_isr(
+    zookeeper_address: str, after: bool
+) -> None:
+    async def test(*all_nodes: Node) -> None:
+        first = all_nodes[0]
+        assert await reassign(first, (3, 4)) == BEGUN
+        await propose_isr(first, first, 1, 2, 3)
+        fails_once(first, "_remove_unneeded_replicas", after=after)
+        error, _ = await first.controller.ask(ApiPartitionReassignment({TP: None}))
+        assert error is ErrorCode.not_controller
+        heir = await controller_of(*all_nodes)
+        assert (await assignment(heir)).target_replicas == (3, 4)
+        assert (await leader_and_isr(heir)).isr == ((1, 2) if after else (1, 2, 3))
+        assert await reassign(heir, None) == BEGUN
+        await until_moved(heir, 1, 2)
+        assert (await leader_and_isr(heir)).isr == (1, 2)
+
+    with_topic(zookeeper_address, (1, 2), test)
+
+
 def test_one_that_has_just_begun_is_begun_again(zookeeper_address: str) -> None:
     async def test(*all_nodes: Node) -> None:
         first = all_nodes[0]
