@@ -6,6 +6,7 @@ Findings are data that checkers made; this package only renders them, and draws 
 * ``figures``   series to plotly figures, as plain JSON
 * ``diagram``   the messages between the nodes around a finding, as a sequence diagram
 * ``series``    history to series: faults, phases, controllers, partitions (``clients``: operations)
+* ``containers``  which node was which container, of a run in containers
 * ``sampling``  fewer points that draw the same line
 * ``wording``   what each property promises, and how values are written
 * ``junit``     one test case per property
@@ -20,6 +21,7 @@ import msgspec
 from checkers.model import Outcome
 from history.reader import open_history
 from history.run_directory import RunDirectory, RunInfo, write_atomically
+from reports.containers import containers
 from reports.html import render as render_page
 from reports.junit import render as render_junit
 
@@ -40,7 +42,7 @@ def write(run: RunDirectory, outcome: Outcome) -> None:
     """
     info = run.read_info()
     history = open_history(run.history)
-    page = render_page(info, outcome, history)
+    page = render_page(info, outcome, history, containers(run.path))
     fields = {name: getattr(outcome, name) for name in outcome.__struct_fields__}
     results = msgspec.json.encode(Results(**{**fields, "run": info}))
     write_atomically(run.results_file, msgspec.json.format(results) + b"\n")

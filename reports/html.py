@@ -25,6 +25,7 @@ from history.events import Kind
 from history.reader import History
 from history.run_directory import RunInfo
 from reports import clients, figures, series, wording
+from reports.containers import NamedContainer
 from reports.diagram import message_diagrams
 from reports.marks import Marks, timeline
 
@@ -42,7 +43,9 @@ class Numbered:
     """Who told whom what around it; only the first findings of broken properties have one."""
 
 
-def render(info: RunInfo, outcome: Outcome, history: History) -> str:
+def render(
+    info: RunInfo, outcome: Outcome, history: History, containers: Sequence[NamedContainer] = ()
+) -> str:
     """Return the page. Raises HistoryError when the history cannot be read."""
     rows = series.read(history)
     run = series.extract(rows)
@@ -70,6 +73,7 @@ def render(info: RunInfo, outcome: Outcome, history: History) -> str:
     environment = _environment()
     return environment.get_template("report.html").render(
         info=info,
+        containers=containers,
         outcome=outcome,
         results={result.property: result for result in outcome.results},
         headline=_headline(outcome),

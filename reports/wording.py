@@ -103,9 +103,13 @@ def measured(detail: str) -> str:
     return "; ".join(_measure(name, value, colon=": ") for name, value in told.items())
 
 
+_SAID_AS: Final = {"held_bytes": "bytes stopped"}
+"""A proxy holds them, a kernel drops them."""
+
+
 def _measure(name: str, value: Any, *, colon: str) -> str:
     """One measured thing: a yes or no is named or denied, several are counted."""
-    name = name.replace("_", " ")
+    name = _SAID_AS.get(name, name).replace("_", " ")
     if isinstance(value, bool):
         return name if value else f"not {name}"
     if isinstance(value, dict):

@@ -155,7 +155,7 @@ def test_names_every_fault(page: Page) -> None:
     [
         (
             '{"held_bytes": 10, "probes_after": {"a to b": false, "a to c": true}}',
-            "held bytes 10; probes after: 1 of 2",
+            "bytes stopped 10; probes after: 1 of 2",
         ),
         ('{"broker-1": {"dead": true, "pid": 7}}', "broker-1: dead, pid 7"),
         ('{"restarted": {"broker-1": {"answered": false}}}', "restarted: broker-1 not answered"),
@@ -254,6 +254,26 @@ def test_a_run_without_traces_says_so_instead_of_drawing(tmp_path: Path) -> None
     assert "start 2.5 s, warm-up 4.0 s" in cells
     assert "The run was interrupted in phase warm-up." in page.by_id("verdict").words
     assert set(json.loads(page.by_id("data").text)["figures"]) == {"timeline"}
+
+
+COMPOSE = """
+services:
+  broker-1: {container_name: nemesis-7-broker-1, networks: {cluster: {ipv4_address: 198.18.0.21}}}
+"""
+
+
+@pytest.mark.parametrize(("text", "is_told"), [(COMPOSE, True), ("services: [}", False)])
+def test_a_run_in_containers_names_them(tmp_path: Path, text: str, is_told: bool) -> None:
+    run = RunDirectory.create(tmp_path, story.info(runtime="docker"))
+    (run.path / "compose.yaml").write_text(text)
+    run.raw_file("harness").write_bytes(
+        b'{"time":1,"process":"harness","kind":"phase","detail":"start"}\n'
+    )
+    ingest(run)
+    reports.write(run, outcome(Result(property="unseen", verdict=Verdict.VALID, checked=1)))
+    cells = [one.words for one in Page.of(run.report_file.read_text()).all("td")]
+    named = ["broker-1", "nemesis-7-broker-1", "198.18.0.21"]
+    assert all(name in cells for name in named) is is_told
 
 
 def test_results_read_back_as_they_were(reported: Reported) -> None:
