@@ -63,7 +63,7 @@ class WallClocks:
         return {
             "preloaded": True,
             "offset_ms": round(found.offset_ms_at(since.at_ns)),
-            "drift": round(found.drift, DRIFT_DIGITS),
+            "drift": round(found.drift, DRIFT_DIGITS) + 0.0,  # never minus zero
         }
 
     def _page(self, node: str) -> Path:
