@@ -26,7 +26,9 @@ class ApiKey(IntEnum):
     FIND_COORDINATOR = 10
     API_VERSIONS = 18
     CREATE_TOPICS = 19
+    DELETE_TOPICS = 20
     OFFSET_FOR_LEADER_EPOCH = 23
+    CREATE_PARTITIONS = 37
     ALTER_PARTITION_REASSIGNMENTS = 45
     LIST_PARTITION_REASSIGNMENTS = 46
     ELECT_LEADERS = 43
@@ -52,7 +54,9 @@ OFFERED = MappingProxyType(
         ApiKey.FIND_COORDINATOR: VersionRange(0, 6),
         ApiKey.API_VERSIONS: VersionRange(0, 4),
         ApiKey.CREATE_TOPICS: VersionRange(0, 7),
+        ApiKey.DELETE_TOPICS: VersionRange(0, 6),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: VersionRange(0, 4),
+        ApiKey.CREATE_PARTITIONS: VersionRange(0, 3),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: VersionRange(0, 0),
         ApiKey.LIST_PARTITION_REASSIGNMENTS: VersionRange(0, 0),
         ApiKey.ELECT_LEADERS: VersionRange(0, 2),

@@ -20,12 +20,15 @@ from reference.server.apis.elections import ElectionApis
 from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
 from reference.server.apis.reassignments import ReassignmentApis
+from reference.server.apis.topics import TopicApis
 
 _WAITING: Final = frozenset(
     {
         ApiKey.PRODUCE,
         ApiKey.FETCH,
         ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.CREATE_PARTITIONS,
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS,
         ApiKey.CONTROLLED_SHUTDOWN,
@@ -46,6 +49,7 @@ class KafkaApis:
         metadata: MetadataApis,
         control: ControlApis,
         controller: ControllerApis,
+        topics: TopicApis,
         reassignments: ReassignmentApis,
         elections: ElectionApis,
     ) -> None:
@@ -61,7 +65,9 @@ class KafkaApis:
             ApiKey.STOP_REPLICA: control.handle_stop_replica,
             ApiKey.UPDATE_METADATA: control.handle_update_metadata,
             ApiKey.CONTROLLED_SHUTDOWN: elections.handle_controlled_shutdown,
-            ApiKey.CREATE_TOPICS: controller.handle_create_topics,
+            ApiKey.CREATE_TOPICS: topics.handle_create_topics,
+            ApiKey.DELETE_TOPICS: topics.handle_delete_topics,
+            ApiKey.CREATE_PARTITIONS: topics.handle_create_partitions,
             ApiKey.ALTER_PARTITION_REASSIGNMENTS: (
                 reassignments.handle_alter_partition_reassignments
             ),

@@ -32,6 +32,7 @@ from reference.server.apis.elections import ElectionApis
 from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
 from reference.server.apis.reassignments import ReassignmentApis
+from reference.server.apis.topics import TopicApis
 from reference.server.connection import connection_factory
 from reference.server.controlled_shutdown import controlled_shutdown
 from reference.server.kafka_apis import KafkaApis
@@ -175,7 +176,10 @@ class KafkaServer:
             offsets=OffsetApis(self.replica_manager),
             metadata=MetadataApis(self.metadata_cache, cluster_id),
             control=ControlApis(self.replica_manager),
-            controller=ControllerApis(self.controller, zk_admin),
+            controller=ControllerApis(self.controller),
+            topics=TopicApis(
+                self.controller, zk_admin, delete_topic_enable=self._config.delete_topic_enable
+            ),
             reassignments=ReassignmentApis(self.controller),
             elections=ElectionApis(
                 self.controller, self.metadata_cache, self.replica_manager.delayed_elections

@@ -1,7 +1,9 @@
-"""CreateTopics on the controller: validate, assign replicas, write the znodes, wait until there are leaders.
+"""CreateTopics, DeleteTopics and CreatePartitions on the controller: validate, write the znodes, wait for the effect.
 
-The controller learns of the topic through its watch on ``/brokers/topics`` like of any other change. Source:
-kafka.server.ZkAdminManager and kafka.zk.AdminZkClient.
+The controller learns of what is written through its watches like of any other change, and the waiting ends when this
+broker's metadata cache shows it: leaders for new partitions, nothing of a deleted topic. Only the waiting is bounded by
+the request's time-out: REQUEST_TIMED_OUT says that what was asked for will come about later.
+Source: kafka.server.ZkAdminManager and kafka.zk.AdminZkClient.
 
 Limits: topic configurations are not supported yet and are refused with INVALID_CONFIG rather than ignored.
 """
@@ -10,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random  # noqa: TID251 — the type only
 from uuid import UUID
 
@@ -19,9 +21,14 @@ from kio.schema.errors import ErrorCode
 
 from reference.kafka_config import KafkaConfig
 from reference.model import TopicPartition
-from reference.server.admin_utils import assign_replicas_to_brokers, topic_name_problem
+from reference.server.admin_utils import (
+    assign_added_partitions,
+    assign_replicas_to_brokers,
+    assignment_problem,
+    topic_name_problem,
+)
 from reference.server.metadata_cache import MetadataCache
-from reference.zk.errors import NodeExistsError, ZooKeeperError
+from reference.zk.errors import NodeExistsError, NoNodeError, ZooKeeperError
 from reference.zk.kafka_zk_client import KafkaZkClient
 from reference.zk.zk_data import ReplicaAssignment, TopicAssignment, random_topic_id
 
@@ -29,7 +36,7 @@ _logger = logging.getLogger(__name__)
 
 USE_DEFAULT = -1
 MAX_PARTITIONS = 10_000
-_LEADER_POLL_S = 0.02
+_POLL_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +52,19 @@ class TopicSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class CreatedTopic:
-    """What came of one topic; everything but the name is only set without an error."""
+class PartitionsSpec:
+    """How many partitions a topic is to have, and the replicas of the new ones unless the broker chooses."""
 
     name: str
+    count: int
+    assignments: tuple[tuple[int, ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicResult:
+    """What came of one topic; the numbers are those of a topic that was created."""
+
+    name: str | None
     error: ErrorCode = ErrorCode.none
     message: str | None = None
     topic_id: UUID | None = None
@@ -56,14 +72,14 @@ class CreatedTopic:
     replication_factor: int = -1
 
 
-class _InvalidTopicError(Exception):
+class _RefusedError(Exception):
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
 class ZkAdminManager:
-    """Only the controller's broker is asked; whoever calls has checked that."""
+    """Only the controller's broker is asked; whoever calls has checked that. Results come in the order of requests."""
 
     def __init__(
         self,
@@ -80,73 +96,106 @@ class ZkAdminManager:
 
     async def create_topics(
         self, topics: Sequence[TopicSpec], *, validate_only: bool, timeout_ms: int
-    ) -> list[CreatedTopic]:
-        """Create each topic that is valid and wait for the leaders of all; results in their order.
-
-        Only the waiting is bounded by ``timeout_ms``: with 0, clients ask for no more than that the topics are
-        created. REQUEST_TIMED_OUT means that the topic exists without leaders yet.
-        """
+    ) -> list[TopicResult]:
+        """Create each topic that is valid and wait for the leaders of all."""
         results = [await self._create(spec, validate_only=validate_only) for spec in topics]
         if validate_only:
             return results
+        return await self._settle(
+            results, timeout_ms, self._has_leaders, "There are no leaders yet."
+        )
+
+    async def create_partitions(
+        self, topics: Sequence[PartitionsSpec], *, validate_only: bool, timeout_ms: int
+    ) -> list[TopicResult]:
+        """Add partitions where that is valid and wait for the leaders of all."""
+        results = [await self._grow(spec, validate_only=validate_only) for spec in topics]
+        if validate_only:
+            return results
+        return await self._settle(
+            results, timeout_ms, self._has_leaders, "There are no leaders yet."
+        )
+
+    async def delete_topics(self, topics: Sequence[str], *, timeout_ms: int) -> list[TopicResult]:
+        """Mark each topic for deletion and wait until nobody is told of it any more.
+
+        A topic that is marked already is no error. The replicas may still be there when this returns; the name is free
+        when the topic's znodes are gone.
+        """
+        results = [await self._mark(name) for name in topics]
+        return await self._settle(results, timeout_ms, self._is_gone, "It is not deleted yet.")
+
+    async def _settle(
+        self,
+        results: Sequence[TopicResult],
+        timeout_ms: int,
+        is_done: Callable[[TopicResult], bool],
+        late: str,
+    ) -> list[TopicResult]:
+        """Wait for those without an error; what is not done in time has one."""
+        begun = [result for result in results if result.error is ErrorCode.none]
         try:
             async with asyncio.timeout(max(timeout_ms, 0) / 1000):
-                for created in results:
-                    if created.error is ErrorCode.none:
-                        await self._wait_for_leaders(created)
+                for result in begun:
+                    while not is_done(result):
+                        await asyncio.sleep(_POLL_S)
         except TimeoutError:
-            _logger.info("no leaders yet for some of %s", [spec.name for spec in topics])
-        return [self._settled(created) for created in results]
+            _logger.info("not done in %d ms: some of %s", timeout_ms, [r.name for r in begun])
+        timed_out = ErrorCode.request_timed_out
+        return [
+            TopicResult(result.name, timed_out, late)
+            if result.error is ErrorCode.none and not is_done(result)
+            else result
+            for result in results
+        ]
 
-    def _settled(self, created: CreatedTopic) -> CreatedTopic:
-        """The result, unless the topic still lacks a leader."""
-        if created.error is not ErrorCode.none or self._has_leaders(created):
-            return created
-        return CreatedTopic(created.name, ErrorCode.request_timed_out, "There are no leaders yet.")
+    # Creation
 
-    async def _create(self, spec: TopicSpec, *, validate_only: bool) -> CreatedTopic:
+    async def _create(self, spec: TopicSpec, *, validate_only: bool) -> TopicResult:
         try:
-            await self._refuse_bad_name(spec)
+            await self._refuse_bad_name(spec.name)
             if spec.configs:
-                raise _InvalidTopicError(
+                raise _RefusedError(
                     ErrorCode.invalid_config,
                     f"topic configuration is not supported: {', '.join(sorted(spec.configs))}",
                 )
             assignment = TopicAssignment(spec.name, random_topic_id(self._rng), self._assign(spec))
             if not validate_only:
                 await self._zk_client.topics.create_topic(assignment, {})
-        except _InvalidTopicError as error:
-            return CreatedTopic(spec.name, error.code, str(error))
         except NodeExistsError:
-            return CreatedTopic(
-                spec.name, ErrorCode.topic_already_exists, f"Topic '{spec.name}' already exists."
-            )
-        except ZooKeeperError as error:
-            return CreatedTopic(spec.name, ErrorCode.unknown_server_error, str(error))
-        return CreatedTopic(
+            error = ErrorCode.topic_already_exists
+            return TopicResult(spec.name, error, f"Topic '{spec.name}' already exists.")
+        except (_RefusedError, ZooKeeperError) as error:
+            return _refused(spec.name, error)
+        return TopicResult(
             spec.name,
             topic_id=assignment.topic_id,
             num_partitions=len(assignment.partitions),
             replication_factor=len(assignment.partitions[0].replicas),
         )
 
-    async def _refuse_bad_name(self, spec: TopicSpec) -> None:
+    async def _refuse_bad_name(self, name: str) -> None:
         existing = await self._zk_client.topics.get_all_topics()
-        if spec.name in existing:
-            raise NodeExistsError(spec.name)
-        problem = topic_name_problem(spec.name, existing)
+        if name in existing:
+            raise NodeExistsError(name)
+        problem = topic_name_problem(name, existing)
         if problem is not None:
-            raise _InvalidTopicError(ErrorCode.invalid_topic_exception, problem)
+            raise _RefusedError(ErrorCode.invalid_topic_exception, problem)
+        # In this order: the znode of a deleted topic goes first, and its mark last, after its configuration.
+        if await self._zk_client.deletions.is_topic_marked_for_deletion(name):
+            raise _RefusedError(
+                ErrorCode.topic_already_exists, f"Topic '{name}' is marked for deletion."
+            )
 
     def _assign(self, spec: TopicSpec) -> dict[int, ReplicaAssignment]:
-        brokers = [broker.id for broker in self._metadata_cache.alive_brokers()]
+        brokers = self._broker_ids()
         if spec.assignment:
             if (spec.num_partitions, spec.replication_factor) != (USE_DEFAULT, USE_DEFAULT):
-                raise _InvalidTopicError(
+                raise _RefusedError(
                     ErrorCode.invalid_request,
                     "numPartitions and replicationFactor must be -1 with an assignment.",
                 )
-            return _checked_assignment(spec.assignment, brokers)
+            return _checked(spec.assignment, 0, None, brokers)
         partitions = spec.num_partitions
         if partitions == USE_DEFAULT:
             partitions = self._config.num_partitions
@@ -154,22 +203,98 @@ class ZkAdminManager:
         if factor == USE_DEFAULT:
             factor = self._config.default_replication_factor
         if not 1 <= partitions <= MAX_PARTITIONS:
-            raise _InvalidTopicError(
+            raise _RefusedError(
                 ErrorCode.invalid_partitions,
                 f"Number of partitions is {partitions}; allowed are 1 to {MAX_PARTITIONS}.",
             )
         if not 1 <= factor <= len(brokers):
-            raise _InvalidTopicError(
-                ErrorCode.invalid_replication_factor,
-                f"Replication factor is {factor}; there are {len(brokers)} live brokers.",
-            )
+            raise _too_few_brokers(factor, brokers)
         return assign_replicas_to_brokers(brokers, partitions, factor, self._rng)
 
-    async def _wait_for_leaders(self, created: CreatedTopic) -> None:
-        while not self._has_leaders(created):
-            await asyncio.sleep(_LEADER_POLL_S)
+    # Growth
 
-    def _has_leaders(self, created: CreatedTopic) -> bool:
+    async def _grow(self, spec: PartitionsSpec, *, validate_only: bool) -> TopicResult:
+        try:
+            if await self._zk_client.deletions.is_topic_marked_for_deletion(spec.name):
+                raise _RefusedError(
+                    ErrorCode.invalid_topic_exception, "The topic is queued for deletion."
+                )
+            present = await self._zk_client.topics.get_replica_assignments([spec.name])
+            if not present:
+                raise NoNodeError(spec.name)
+            grown = replace(present[0], partitions=self._added(spec, present[0]))
+            if not validate_only:
+                grown = await self._zk_client.topics.add_partitions(
+                    spec.name, lambda found: self._added(spec, found)
+                )
+        except NoNodeError:
+            error = ErrorCode.unknown_topic_or_partition
+            return TopicResult(spec.name, error, f"The topic '{spec.name}' does not exist.")
+        except (_RefusedError, ZooKeeperError) as error:
+            return _refused(spec.name, error)
+        return TopicResult(spec.name, topic_id=grown.topic_id, num_partitions=spec.count)
+
+    def _added(
+        self, spec: PartitionsSpec, present: TopicAssignment
+    ) -> dict[int, ReplicaAssignment]:
+        """The assignments of the new partitions of a topic as it is now."""
+        existing = present.partitions
+        if any(assignment.is_being_reassigned for assignment in existing.values()):
+            raise _RefusedError(
+                ErrorCode.reassignment_in_progress,
+                f"A partition reassignment is in progress for the topic '{spec.name}'.",
+            )
+        if sorted(existing) != list(range(len(existing))) or not existing:
+            raise _RefusedError(
+                ErrorCode.unknown_server_error, f"Topic has partitions {sorted(existing)}."
+            )
+        if not len(existing) < spec.count <= MAX_PARTITIONS:
+            raise _RefusedError(
+                ErrorCode.invalid_partitions,
+                f"Topic currently has {len(existing)} partitions, {spec.count} were requested; "
+                f"allowed are up to {MAX_PARTITIONS}.",
+            )
+        brokers = self._broker_ids()
+        factor = len(existing[0].replicas)
+        if spec.assignments is None:
+            if factor > len(brokers):
+                raise _too_few_brokers(factor, brokers)
+            return assign_added_partitions(brokers, existing, spec.count)
+        increment = spec.count - len(existing)
+        if len(spec.assignments) != increment:
+            raise _RefusedError(
+                ErrorCode.invalid_replica_assignment,
+                f"Increasing the number of partitions by {increment} "
+                f"but {len(spec.assignments)} assignments provided.",
+            )
+        assignment = dict(enumerate(spec.assignments, start=len(existing)))
+        return _checked(assignment, len(existing), factor, brokers)
+
+    # Deletion
+
+    async def _mark(self, name: str) -> TopicResult:
+        topic_id = self._metadata_cache.topic_id(name)
+        try:
+            if not await self._zk_client.topics.topic_exists(name):
+                raise _RefusedError(
+                    ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist."
+                )
+            await self._zk_client.deletions.create_delete_topic_path(name)
+        except NodeExistsError:
+            _logger.info("topic %s is marked for deletion already", name)
+        except (_RefusedError, ZooKeeperError) as error:
+            return _refused(name, error)
+        return TopicResult(name, topic_id=topic_id)
+
+    # What this broker knows of the cluster
+
+    def _is_gone(self, deleted: TopicResult) -> bool:
+        assert deleted.name is not None
+        found = self._metadata_cache.topic_id(deleted.name)
+        return not self._metadata_cache.topic_partitions(deleted.name) or found != deleted.topic_id
+
+    def _has_leaders(self, created: TopicResult) -> bool:
+        assert created.name is not None
         return all(
             self._has_leader(TopicPartition(created.name, partition), created.topic_id)
             for partition in range(created.num_partitions)
@@ -179,25 +304,38 @@ class ZkAdminManager:
         state = self._metadata_cache.partition_info(topic_partition)
         return state is not None and state.topic_id == topic_id and state.leader >= 0
 
+    def _broker_ids(self) -> list[int]:
+        return [broker.id for broker in self._metadata_cache.alive_brokers()]
 
-def _checked_assignment(
-    assignment: Mapping[int, tuple[int, ...]], brokers: Sequence[int]
+
+def _refused(name: str, error: _RefusedError | ZooKeeperError) -> TopicResult:
+    code = error.code if isinstance(error, _RefusedError) else ErrorCode.unknown_server_error
+    _logger.warning("topic %r: %s: %s", name, code.name, error)
+    return TopicResult(name, code, str(error))
+
+
+def _too_few_brokers(factor: int, brokers: Sequence[int]) -> _RefusedError:
+    return _RefusedError(
+        ErrorCode.invalid_replication_factor,
+        f"Replication factor is {factor}; there are {len(brokers)} live brokers.",
+    )
+
+
+def _checked(
+    assignment: Mapping[int, tuple[int, ...]],
+    first_partition: int,
+    replication_factor: int | None,
+    broker_ids: Sequence[int],
 ) -> dict[int, ReplicaAssignment]:
-    def refuse(message: str) -> _InvalidTopicError:
-        return _InvalidTopicError(ErrorCode.invalid_replica_assignment, message)
-
-    if sorted(assignment) != list(range(len(assignment))):
-        raise refuse(f"Partitions are {sorted(assignment)}; they must be numbered from 0.")
-    factor = len(assignment[0])
-    for partition, replicas in assignment.items():
-        if not replicas or len(replicas) != factor:
-            raise refuse("All partitions must have the same number of replicas, at least one.")
-        if len(set(replicas)) != len(replicas):
-            raise refuse(f"Partition {partition} names a broker twice: {list(replicas)}.")
-        unknown = sorted(set(replicas).difference(brokers))
-        if unknown:
-            raise refuse(f"Partition {partition} names brokers that are not alive: {unknown}.")
+    problem = assignment_problem(
+        assignment,
+        first_partition=first_partition,
+        replication_factor=replication_factor,
+        broker_ids=broker_ids,
+    )
+    if problem is not None:
+        raise _RefusedError(ErrorCode.invalid_replica_assignment, problem)
     return {
-        partition: ReplicaAssignment(tuple(assignment[partition]))
-        for partition in sorted(assignment)
+        partition: ReplicaAssignment(tuple(replicas))
+        for partition, replicas in sorted(assignment.items())
     }

@@ -1,11 +1,10 @@
-"""CreateTopics and AlterPartition: what only the active controller does.
+"""AlterPartition: leaders ask the active controller for another ISR.
 
 Any other broker answers NOT_CONTROLLER, and the sender looks for the controller anew.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -18,18 +17,16 @@ from reference.controller.alter_partition import (
 from reference.controller.kafka_controller import KafkaController
 from reference.model import LeaderAndIsr, LeaderRecoveryState
 from reference.protocol.schema import build, build_items, item_class
-from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
-from reference.server.zk_admin_manager import CreatedTopic, TopicSpec, ZkAdminManager
+from reference.server.apis.conversion import NO_THROTTLE, response_of
 
 _UNKNOWN = -1
 
 
 class ControllerApis:
-    """Needs this broker's controller, active or not, and the one who writes topics to ZooKeeper."""
+    """Needs this broker's controller, active or not."""
 
-    def __init__(self, controller: KafkaController, zk_admin: ZkAdminManager) -> None:
+    def __init__(self, controller: KafkaController) -> None:
         self._controller = controller
-        self._zk_admin = zk_admin
 
     async def handle_alter_partition(self, message: Any) -> Any:
         asked = [
@@ -65,28 +62,6 @@ class ControllerApis:
             topics=build_items(response, "topics", topics),
         )
 
-    async def handle_create_topics(self, message: Any) -> Any:
-        response = response_of(message)
-        named = Counter(topic.name for topic in message.topics)
-        if not self._controller.is_active:
-            results = [CreatedTopic(name, ErrorCode.not_controller) for name in named]
-        else:
-            results = [
-                CreatedTopic(name, ErrorCode.invalid_request, "The topic is named more than once.")
-                for name, count in named.items()
-                if count > 1
-            ]
-            results += await self._zk_admin.create_topics(
-                [_topic_spec(topic) for topic in message.topics if named[topic.name] == 1],
-                validate_only=getattr(message, "validate_only", False),
-                timeout_ms=milliseconds(message.timeout),
-            )
-        return build(
-            response,
-            throttle_time=NO_THROTTLE,
-            topics=build_items(response, "topics", map(_created_topic, results)),
-        )
-
 
 def _alter_partition_item(topic: Any, partition: Any) -> AlterPartitionItem:
     if hasattr(partition, "new_isr"):
@@ -119,26 +94,4 @@ def _alter_partition_answer(partition: int, answer: AlterPartitionAnswer) -> dic
         "isr": state.isr,
         "leader_recovery_state": int(state.leader_recovery_state),
         "partition_epoch": state.partition_epoch,
-    }
-
-
-def _topic_spec(topic: Any) -> TopicSpec:
-    return TopicSpec(
-        name=topic.name,
-        num_partitions=topic.num_partitions,
-        replication_factor=topic.replication_factor,
-        assignment={item.partition_index: item.broker_ids for item in topic.assignments},
-        configs={item.name: item.value for item in topic.configs},
-    )
-
-
-def _created_topic(created: CreatedTopic) -> dict[str, Any]:
-    return {
-        "name": created.name,
-        "topic_id": created.topic_id,
-        "error_code": created.error,
-        "error_message": created.message,
-        "num_partitions": created.num_partitions,
-        "replication_factor": created.replication_factor,
-        "configs": (),
     }

@@ -1,0 +1,208 @@
+"""Topics are created, grown, deleted and created again by confluent-kafka's AdminClient, on a real cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from nemesis.runtimes.config import ClusterConfig
+from nemesis.runtimes.local import LocalRuntime
+
+pytestmark = pytest.mark.e2e
+
+DEADLINE_S = 30.0
+
+
+class Cluster:
+    """Three brokers, a client that administers them, and their files."""
+
+    def __init__(self, runtime: LocalRuntime, directory: Path) -> None:
+        self.directory = directory
+        addresses = [str(address) for address in runtime.bootstrap()]
+        self.client = {"bootstrap.servers": ",".join(addresses)}
+        self.admin = AdminClient(self.client)
+        self._each = [AdminClient({"bootstrap.servers": address}) for address in addresses]
+        until(lambda: self._brokers_known() == [len(addresses)] * len(addresses))
+
+    def _brokers_known(self) -> list[int]:
+        """How many brokers each broker tells of."""
+        try:
+            return [len(admin.list_topics(timeout=DEADLINE_S).brokers) for admin in self._each]
+        except KafkaException:
+            return []  # one that was told of nobody yet
+
+    def create(self, topic: NewTopic, **options: Any) -> None:
+        created = self.admin.create_topics([topic], operation_timeout=DEADLINE_S, **options)
+        created[topic.topic].result(DEADLINE_S)
+
+    def grow(self, topic: NewPartitions, **options: Any) -> None:
+        grown = self.admin.create_partitions([topic], operation_timeout=DEADLINE_S, **options)
+        grown[topic.topic].result(DEADLINE_S)
+
+    def delete(self, topic: str) -> None:
+        deleted = self.admin.delete_topics([topic], operation_timeout=DEADLINE_S)
+        deleted[topic].result(DEADLINE_S)
+
+    def replicas(self, topic: str) -> dict[int, list[int]]:
+        """By partition; empty when nobody knows the topic."""
+        topics = self.admin.list_topics(timeout=DEADLINE_S).topics
+        if topic not in topics:
+            return {}
+        return {p: list(found.replicas) for p, found in topics[topic].partitions.items()}
+
+    def is_known(self, topic: str, partitions: int) -> bool:
+        """Whether every broker tells of that many partitions with leaders; librdkafka asks any of them."""
+        known = [admin.list_topics(timeout=DEADLINE_S).topics.get(topic) for admin in self._each]
+        leaders = [
+            [partition.leader > 0 for partition in found.partitions.values()] if found else []
+            for found in known
+        ]
+        return leaders == [[True] * partitions] * len(self._each)
+
+    def produce(self, topic: str, partition: int, *values: str) -> None:
+        failures: list[object] = []
+        producer = Producer(self.client | {"acks": "all"})
+        for value in values:
+            producer.produce(
+                topic,
+                value=value,
+                partition=partition,
+                on_delivery=lambda error, _: failures.append(error) if error else None,
+            )
+        assert producer.flush(DEADLINE_S) == 0
+        assert failures == []
+
+    def consume(self, topic: str, partition: int, count: int) -> list[str]:
+        consumer = Consumer(
+            self.client
+            | {"group.id": "none", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+        )
+        try:
+            consumer.assign([TopicPartition(topic, partition, 0)])
+            values: list[str] = []
+            deadline = time.monotonic() + DEADLINE_S
+            while len(values) < count and time.monotonic() < deadline:
+                for message in consumer.consume(count, timeout=1.0):
+                    assert message.error() is None
+                    values.append(message.value().decode())
+            return values
+        finally:
+            consumer.close()
+
+    def directories(self, topic: str) -> list[str]:
+        """What brokers keep of the topic, deleted logs included."""
+        return sorted(path.name for path in self.directory.rglob(f"{topic}-[0-9]*"))
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it does not come about"
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    directory = tmp_path_factory.mktemp("topic-administration")
+    properties = {"min.insync.replicas": 2}
+    runtime = LocalRuntime(
+        ClusterConfig(
+            broker_count=3, client_count=1, run_directory=directory, broker_properties=properties
+        )
+    )
+    with asyncio.Runner() as runner:
+        runner.run(runtime.start())
+        try:
+            yield Cluster(runtime, directory)
+        finally:
+            runner.run(runtime.stop())
+
+
+def test_a_topic_is_validated_without_being_created(cluster: Cluster) -> None:
+    cluster.create(NewTopic("valid", 3, 3), validate_only=True)
+    with pytest.raises(KafkaException, match="INVALID_REPLICATION_FACTOR"):
+        cluster.create(NewTopic("valid", 3, 4), validate_only=True)
+    assert cluster.replicas("valid") == {}
+
+
+def test_a_topic_has_the_replicas_that_were_asked_for(cluster: Cluster) -> None:
+    assignment = [[2, 1], [3, 2]]
+    cluster.create(NewTopic("placed", 2, replica_assignment=assignment))
+    assert cluster.replicas("placed") == {0: [2, 1], 1: [3, 2]}
+    with pytest.raises(KafkaException, match="INVALID_REPLICA_ASSIGNMENT"):
+        cluster.create(NewTopic("misplaced", 1, replica_assignment=[[2, 9]]))
+
+
+def test_a_topic_gets_more_partitions(cluster: Cluster) -> None:
+    cluster.create(NewTopic("grown", 1, 3))
+    until(lambda: cluster.is_known("grown", 1))
+    cluster.produce("grown", 0, "before")
+
+    cluster.grow(NewPartitions("grown", 2, replica_assignment=[[3, 1, 2]]), validate_only=True)
+    assert list(cluster.replicas("grown")) == [0]
+    cluster.grow(NewPartitions("grown", 2, replica_assignment=[[3, 1, 2]]))
+    cluster.grow(NewPartitions("grown", 4))
+
+    until(lambda: cluster.is_known("grown", 4))
+    assert cluster.replicas("grown")[1] == [3, 1, 2]
+    cluster.produce("grown", 3, "after")
+    assert cluster.consume("grown", 3, 1) == ["after"]
+    assert cluster.consume("grown", 0, 1) == ["before"]
+
+
+@pytest.mark.parametrize(
+    ("partitions", "error"),
+    [
+        (NewPartitions("short", 1), "INVALID_PARTITIONS"),
+        (NewPartitions("short", 2), "INVALID_PARTITIONS"),
+        (NewPartitions("short", 3, replica_assignment=[[1, 2]]), "INVALID_REPLICA_ASSIGNMENT"),
+        (NewPartitions("short", 3, replica_assignment=[[1, 2, 9]]), "INVALID_REPLICA_ASSIGNMENT"),
+        (NewPartitions("absent", 3), "UNKNOWN_TOPIC_OR_PART"),
+    ],
+)
+def test_partitions_that_cannot_be_are_refused(
+    cluster: Cluster, partitions: NewPartitions, error: str
+) -> None:
+    if not cluster.replicas("short"):
+        cluster.create(NewTopic("short", 2, 3))
+    with pytest.raises(KafkaException, match=error):
+        cluster.grow(partitions)
+    assert list(cluster.replicas("short")) == [0, 1]
+
+
+def test_a_deleted_topic_is_gone_and_its_name_is_free(cluster: Cluster) -> None:
+    for life in ("first", "second", "third"):
+        cluster.create(NewTopic("mortal", 2, 3))
+        until(lambda: cluster.is_known("mortal", 2))
+        values = [f"{life}-{number}" for number in range(20)]
+        cluster.produce("mortal", 1, *values)
+        assert cluster.consume("mortal", 1, len(values)) == values
+
+        cluster.delete("mortal")
+
+        until(lambda: cluster.directories("mortal") == [])
+        until(lambda: cluster.is_known("mortal", 0))
+        # Its name is free as soon as ZooKeeper has nothing of it any more.
+        until(lambda: can_be_created(cluster, "mortal"))
+
+
+def can_be_created(cluster: Cluster, topic: str) -> bool:
+    try:
+        cluster.create(NewTopic(topic, 1, 1), validate_only=True)
+    except KafkaException as error:
+        if "TOPIC_ALREADY_EXISTS" not in str(error):
+            raise
+        return False
+    return True
+
+
+def test_a_topic_that_is_absent_cannot_be_deleted(cluster: Cluster) -> None:
+    with pytest.raises(KafkaException, match="UNKNOWN_TOPIC_OR_PART"):
+        cluster.delete("never-was")
