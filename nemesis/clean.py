@@ -1,8 +1,8 @@
 """``nemesis clean``: end what dead harnesses left behind, and nothing else.
 
 For each journal whose harness no longer exists: its processes get SIGKILL (a paused one dies of it too) and are seen
-to be gone, its leases are removed, what its containers recorded is brought home, its containers, networks and volumes
-are removed, then the journal. Things at the Docker engine tell by their labels whose they are, so they are found
+to be gone, its leases are removed, what its containers recorded is brought home, its containers, networks, volumes and
+disks are removed, then the journal. Things at the Docker engine tell by their labels whose they are, so they are found
 without a journal, too; so is what a build of the nodes' image has left that was broken off. What belongs to a live
 harness is left alone. Idempotent: it can be interrupted and run again.
 Limits: processes of another user are not seen.
