@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import time
-import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from nemesis.clean import clean
+from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import compose_file, engine
-from nemesis.runtimes.docker.image import ensure_image
-from tests.e2e.docker_machine import needs_docker, things
+from nemesis.runtimes.docker.machine import packet_features
+from nemesis.runtimes.docker.runtime import DockerRuntime
+from tests.e2e.docker_machine import build_image, needs_docker, run_id_of, things
 
-SUBNET = IPv4Network("198.19.255.0/24")
-HOSTS = {f"broker-{number}": str(SUBNET[20 + number]) for number in (1, 2)}
 START_TIMEOUT_S = 60.0
 
 
@@ -45,35 +44,26 @@ def compose(request: pytest.FixtureRequest) -> list[str]:
     return program
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a run that is over."""
+    build_image()
+    directory = tmp_path_factory.mktemp("run")
+    config = ClusterConfig(broker_count=2, client_count=1, run_directory=directory)
+    runtime = DockerRuntime(config, packet_features())
+
+    async def go() -> None:
+        await runtime.start()
+        await runtime.stop()
+
+    asyncio.run(go())
+    return directory
+
+
 @pytest.fixture
-def cluster(tmp_path: Path, compose: list[str]) -> Iterator[Path]:
-    """The compose file of a cluster of two brokers, which is taken down at the end."""
-    with closing(engine.connect()) as client:
-        image = ensure_image(client, progress=print)
-    ensemble = ",".join(f"{SUBNET[host]}:2181" for host in (11, 12, 13))
-    brokers: dict[str, dict[str, object]] = {
-        node: {
-            "broker.id": int(node.removeprefix("broker-")),
-            "host": host,
-            "port": 9092,
-            "advertised.host": host,
-            "advertised.port": 9092,
-            "zookeeper.connect": ensemble,
-            "log.dirs": [str(compose_file.DATA_DIRECTORY)],
-            "trace.file": str(compose_file.TRACE_FILE),
-        }
-        for node, host in HOSTS.items()
-    }
-    described = compose_file.effective(
-        compose_file.read_template(),
-        run_id=f"test-{uuid.uuid4().hex[:8]}",
-        subnet=SUBNET,
-        image=image,
-        hosts=HOSTS,
-        brokers=brokers,
-    )
-    file = tmp_path / compose_file.FILE_NAME
-    compose_file.write(described, file)
+def cluster(run: Path, compose: list[str]) -> Iterator[Path]:
+    """Its compose file; what is brought up of it is taken down at the end."""
+    file = run / compose_file.FILE_NAME
     yield file
     call(compose, file, "down", "--volumes", "--timeout", "2")
 
@@ -97,20 +87,21 @@ def health(run_id: str) -> dict[str, str]:
         return {node.labels["nemesis.node"]: node.health for node in nodes}
 
 
-def known_brokers() -> dict[int, str]:
-    """Return what a foreign client is told of the cluster."""
-    admin = AdminClient({"bootstrap.servers": f"{HOSTS['broker-1']}:9092"})
+def known_brokers(host: str) -> dict[int, str]:
+    """Return what a foreign client is told of the cluster of two."""
+    admin = AdminClient({"bootstrap.servers": f"{host}:9092"})
     deadline = time.monotonic() + START_TIMEOUT_S
     while True:
         found = admin.list_topics(timeout=START_TIMEOUT_S).brokers
-        if len(found) == len(HOSTS) or time.monotonic() > deadline:
+        if len(found) == 2 or time.monotonic() > deadline:
             return {number: broker.host for number, broker in found.items()}
         time.sleep(0.05)
 
 
 def test_a_person_brings_the_cluster_up_and_away_again(compose: list[str], cluster: Path) -> None:
     services = compose_file.read(cluster)["services"]
-    run_id = services["broker-1"]["labels"]["nemesis.run"]
+    run_id = run_id_of(cluster.parent)
+    assert things(run_id) == []
     call(compose, cluster, "up", "--detach")
     deadline = time.monotonic() + START_TIMEOUT_S
     while set(health(run_id).values()) != {"healthy"} and time.monotonic() < deadline:
@@ -119,6 +110,10 @@ def test_a_person_brings_the_cluster_up_and_away_again(compose: list[str], clust
     before = things(run_id)
     clean()
     assert things(run_id) == before, "a cluster that a person brought up is theirs to end"
-    assert known_brokers() == {1: HOSTS["broker-1"], 2: HOSTS["broker-2"]}
+    addresses = {
+        number: services[f"broker-{number}"]["networks"]["cluster"]["ipv4_address"]
+        for number in (1, 2)
+    }
+    assert known_brokers(addresses[1]) == addresses
     call(compose, cluster, "down", "--volumes", "--timeout", "2")
     assert things(run_id) == []
