@@ -163,9 +163,11 @@ class ControllerComponents:
                 await self._topic_changes.process_partition_modifications(topic)
             case TopicDeletion():
                 await self._topic_changes.process_topic_deletion()
-            case TopicDeletionStopReplicaResponseReceived() if self._is_of_now(event):
+            case TopicDeletionStopReplicaResponseReceived() if self._is_of_now(
+                event, event.replica_id
+            ):
                 await self._topic_changes.process_stop_replica_response(event)
-            case ReplicasFailed() if event.controller_epoch == self.context.epoch:
+            case ReplicasFailed() if self._is_of_now(event, event.broker_id):
                 await self._cluster_changes.process_replicas_failed(event)
             case AlterPartitionReceived():
                 if await self._isr_changes.process(event):
@@ -245,8 +247,11 @@ class ControllerComponents:
         )
         self.channel_manager.startup(context.live_brokers.values())
 
-    def _is_of_now(self, event: TopicDeletionStopReplicaResponseReceived) -> bool:
-        live = self.context.live_broker_epochs.get(event.replica_id)
+    def _is_of_now(
+        self, event: ReplicasFailed | TopicDeletionStopReplicaResponseReceived, broker_id: int
+    ) -> bool:
+        """Whether the broker's answer is one of its present life, to a request of this term."""
+        live = self.context.live_broker_epochs.get(broker_id)
         return (event.controller_epoch, event.broker_epoch) == (self.context.epoch, live)
 
     def _response_received(self, api: str, broker_id: int, request: Any, response: Any) -> None:

@@ -104,6 +104,8 @@ class ReplicasFailed(Event):
     """A broker could not open the logs of these partitions (KAFKA_STORAGE_ERROR to a LeaderAndIsr)."""
 
     controller_epoch: int
+    broker_epoch: int
+    """Those that the request carried, as above."""
     broker_id: int
     partitions: tuple[TopicPartition, ...]
 

@@ -40,7 +40,9 @@ def event_of(
         errors = control_requests.partition_errors(response, context.topic_names)
         failed = [tp for tp, code in errors.items() if code is ErrorCode.kafka_storage_error]
         if failed:
-            return ReplicasFailed(request.controller_epoch, broker_id, tuple(failed))
+            return ReplicasFailed(
+                request.controller_epoch, request.broker_epoch, broker_id, tuple(failed)
+            )
     return None
 
 

@@ -65,7 +65,7 @@ def opened(*errors: ErrorCode) -> LeaderAndIsrResponse:
 def test_a_log_that_failed_fails_the_replica() -> None:
     answer = opened(ErrorCode.none, ErrorCode.kafka_storage_error)
     event = event_of(knowing_t(), "LeaderAndIsr", 2, leader_and_isr(), answer)
-    assert event == ReplicasFailed(7, 2, (T1,))
+    assert event == ReplicasFailed(7, 102, 2, (T1,))
 
 
 def test_other_errors_of_a_partition_change_nothing() -> None:
