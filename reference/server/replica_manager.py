@@ -73,6 +73,8 @@ class ReplicaManager(ReplicaData):
         self._alter_partition_manager = alter_partition_manager
         self._scheduler = scheduler
         self._broker_epoch = broker_epoch
+        self._removed: dict[tuple[UUID, int], int] = {}
+        """Topic id and partition of replicas that were taken away → the leader epoch in which they were."""
         self.delayed_elections = DelayedOperationPurgatory()
         """ElectLeaders requests that wait for an UpdateMetadata."""
         self._clock = asyncio.get_running_loop().time
@@ -247,9 +249,19 @@ class ReplicaManager(ReplicaData):
             return ErrorCode.inconsistent_topic_id
         if hosted is not None and _is_stale(hosted, state):
             return ErrorCode.stale_controller_epoch
+        if self._is_of_a_removed_replica(state):
+            return ErrorCode.stale_controller_epoch
         if self._config.broker_id not in state.replicas:
             return ErrorCode.unknown_topic_or_partition
         return None
+
+    def _is_of_a_removed_replica(self, state: LeaderAndIsrPartitionState) -> bool:
+        """Whether this is a late copy of what was said before the replica was taken away: it may make it lead again,
+        with nothing, and an ISR of its own. A replica that is added again is told of a newer leader epoch."""
+        if state.topic_id is None:
+            return False
+        removed_in = self._removed.get((state.topic_id, state.topic_partition.partition))
+        return removed_in is not None and state.leader_and_isr.leader_epoch <= removed_in
 
     def _apply(
         self, state: LeaderAndIsrPartitionState, leaders: dict[int, BrokerEndPoint]
@@ -326,6 +338,8 @@ class ReplicaManager(ReplicaData):
             except KafkaStorageError as error:
                 self.handle_storage_error(topic_partition, error)
                 return ErrorCode.kafka_storage_error
+            if topic_id is not None and state.leader_epoch >= 0:
+                self._removed[topic_id, topic_partition.partition] = state.leader_epoch
         self.complete_delayed_operations(topic_partition)
         self._tracer.event(
             Kind.REPLICA_STOPPED,

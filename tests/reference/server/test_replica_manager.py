@@ -174,6 +174,23 @@ def test_a_deleted_replica_is_gone_and_may_come_back_as_a_new_topic(tmp_path: Pa
     on_node(tmp_path, scenario)
 
 
+def test_what_was_said_before_a_replica_was_taken_away_does_not_bring_it_back(
+    tmp_path: Path,
+) -> None:
+    async def scenario(node: Node) -> None:
+        late = lisr(leader=1, leader_epoch=3, isr=(1,))
+        assert node.lisr(late)[1] == {TP: ErrorCode.none}
+        assert node.stop(4, delete=True)[1] == {TP: ErrorCode.none}
+        for said_before in (late, lisr(leader=2, leader_epoch=4)):
+            assert node.lisr(said_before)[1] == {TP: ErrorCode.stale_controller_epoch}
+        assert node.logs.get_log(TP) is None
+        assert node.lisr(lisr(leader=2, leader_epoch=5))[1] == {TP: ErrorCode.none}
+        assert node.stop(4, delete=True)[1] == {TP: ErrorCode.fenced_leader_epoch}
+        assert node.logs.get_log(TP) is not None
+
+    on_node(tmp_path, scenario)
+
+
 def test_late_words_about_a_deleted_topic_do_not_touch_its_successor(tmp_path: Path) -> None:
     async def scenario(node: Node) -> None:
         node.lisr(lisr(isr=(1,)))
