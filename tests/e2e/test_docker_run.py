@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -73,8 +74,17 @@ def test_members_of_the_ensemble_are_struck_too(tmp_path: Path) -> None:
     assert all(event["effect"] == kinds[event["kind"]] for event in seen)
 
 
-def test_what_containers_cannot_do_is_refused_before_the_start(tmp_path: Path) -> None:
+def test_what_containers_cannot_do_here_is_refused_before_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "programs" / "mkfs.ext4"
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\necho 'no such luck' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{broken.parent}:{os.environ['PATH']}")
     ran = nemesis(tmp_path, "run", "machine-faults", "--runtime", "docker")
     assert ran.returncode == 254
-    assert "the runtime docker cannot do clock-skew" in ran.stderr
+    said = " ".join(ran.stderr.split())
+    assert "the runtime docker cannot do power-cut, disk-full, disk-failure (" in said
+    assert "failed: no such luck): it can partition," in said
     assert not (tmp_path / "store").exists()
