@@ -118,6 +118,7 @@ EFFECTS: Final[Mapping[str, Expect]] = MappingProxyType(
         "stall-follower": _stall,
         "pause": _silence,
         "restart": _nothing,
+        "graceful-restart": _nothing,
         "power-cut": _silence,
         "disk-full": _doubt,
         "disk-failure": _doubt,
