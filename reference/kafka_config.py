@@ -30,6 +30,7 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     port: Port = msgspec.field(name="port")
     advertised_host: str = msgspec.field(name="advertised.host")
     advertised_port: Port = msgspec.field(name="advertised.port")
+    broker_rack: str | None = msgspec.field(name="broker.rack", default=None)
     zookeeper_connect: str = msgspec.field(name="zookeeper.connect")
     log_dirs: tuple[str, ...] = msgspec.field(name="log.dirs")
     trace_file: str | None = msgspec.field(name="trace.file", default=None)

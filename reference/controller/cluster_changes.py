@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
+from reference.controller.broker_modifications import BrokerModificationHandlers
 from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
 from reference.controller.controller_channel_manager import ControllerChannelManager
 from reference.controller.controller_context import (
@@ -43,6 +44,7 @@ class ClusterChanges:
         replica_state_machine: ReplicaStateMachine,
         reassignments: PartitionReassignments,
         topic_deletion_manager: TopicDeletionManager,
+        broker_modifications: BrokerModificationHandlers,
     ) -> None:
         self._context = context
         self._zk_client = zk_client
@@ -52,6 +54,7 @@ class ClusterChanges:
         self._replica_state_machine = replica_state_machine
         self._reassignments = reassignments
         self._topic_deletion_manager = topic_deletion_manager
+        self._broker_modifications = broker_modifications
 
     async def process_broker_change(self) -> None:
         context = self._context
@@ -87,6 +90,7 @@ class ClusterChanges:
         context = self._context
         for broker_id in broker_ids:
             context.replicas_on_offline_dirs.pop(broker_id, None)
+        await self._broker_modifications.register(broker_ids)
         others = [b for b in context.live_or_shutting_down_broker_ids if b not in broker_ids]
         self._request_batch.send_update_metadata(others, ())
         self._request_batch.send_update_metadata(broker_ids, context.partitions_with_leaders())
@@ -104,6 +108,7 @@ class ClusterChanges:
         for broker_id in broker_ids:
             self._context.replicas_on_offline_dirs.pop(broker_id, None)
             self._context.shutting_down_broker_ids.discard(broker_id)
+        self._broker_modifications.unregister(broker_ids)
         await self._on_replicas_become_offline(self._context.replicas_on_brokers(broker_ids))
 
     async def _on_replicas_become_offline(self, replicas: Sequence[PartitionAndReplica]) -> None:

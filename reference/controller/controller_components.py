@@ -12,6 +12,7 @@ from typing import Any
 
 from reference.controller import response_events
 from reference.controller.auto_leader_rebalance import AutoLeaderRebalance
+from reference.controller.broker_modifications import BrokerModificationHandlers
 from reference.controller.cluster_changes import ClusterChanges
 from reference.controller.controlled_shutdowns import ControlledShutdowns
 from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
@@ -23,9 +24,11 @@ from reference.controller.controller_events import (
     ApiPartitionReassignment,
     AutoPreferredReplicaLeaderElection,
     BrokerChange,
+    BrokerModifications,
     ControlledShutdown,
     Event,
     ListPartitionReassignments,
+    LogDirEventNotification,
     NewerControllerSeen,
     PartitionModifications,
     PartitionReassignmentIsrChange,
@@ -38,6 +41,7 @@ from reference.controller.controller_events import (
     ZkPreferredReplicaElection,
 )
 from reference.controller.isr_changes import IsrChanges
+from reference.controller.log_dir_failures import LogDirFailures
 from reference.controller.partition_reassignments import PartitionReassignments
 from reference.controller.partition_state_machine import PartitionStateMachine
 from reference.controller.reassignment_phases import ReassignmentPhases
@@ -123,6 +127,15 @@ class ControllerComponents:
             topic_deletion_manager=self.topic_deletion_manager,
             put=put,
         )
+        self._broker_modifications = BrokerModificationHandlers(
+            self.context, zk_client=zk_client, request_batch=self.request_batch, put=put
+        )
+        self._log_dir_failures = LogDirFailures(
+            self.context,
+            zk_client=zk_client,
+            replica_state_machine=self.replica_state_machine,
+            put=put,
+        )
         self._cluster_changes = ClusterChanges(
             self.context,
             zk_client=zk_client,
@@ -132,6 +145,7 @@ class ControllerComponents:
             replica_state_machine=self.replica_state_machine,
             reassignments=self._reassignments,
             topic_deletion_manager=self.topic_deletion_manager,
+            broker_modifications=self._broker_modifications,
         )
         self._isr_changes = IsrChanges(
             self.context, zk_client=zk_client, request_batch=self.request_batch
@@ -157,6 +171,10 @@ class ControllerComponents:
         match event:
             case BrokerChange():
                 await self._cluster_changes.process_broker_change()
+            case BrokerModifications():
+                await self._broker_modifications.process(event)
+            case LogDirEventNotification():
+                await self._log_dir_failures.process()
             case TopicChange():
                 await self._topic_changes.process_topic_change()
             case PartitionModifications(topic):
@@ -198,7 +216,9 @@ class ControllerComponents:
 
     async def on_controller_failover(self) -> None:
         """Begin a term: ``context.fence`` is set. UpdateMetadata goes before the state machines (KAFKA-4443)."""
+        await self._zk_client.feature.enable_feature_versioning()
         self._register_handlers()
+        await self._log_dir_failures.startup()
         await self._initialize_controller_context()
         await self.topic_deletion_manager.init()
         self.request_batch.send_update_metadata(self.context.live_or_shutting_down_broker_ids, ())
@@ -225,6 +245,7 @@ class ControllerComponents:
         session.register_znode_child_change_handler(
             zk_data.TOPICS, lambda: self._put(TopicChange())
         )
+        self._log_dir_failures.register_handlers()
         self._reassignments.watch()
         session.register_znode_child_change_handler(
             zk_data.DELETE_TOPICS, lambda: self._put(TopicDeletion())
@@ -235,6 +256,8 @@ class ControllerComponents:
         self._topic_changes.unregister_partition_modifications_handlers()
         for path in (zk_data.BROKER_IDS, zk_data.TOPICS, zk_data.DELETE_TOPICS):
             self._zk_client.session.unregister_znode_child_change_handler(path)
+        self._log_dir_failures.unregister_handlers()
+        self._broker_modifications.unregister_all()
         self._reassignments.unwatch()
         self._replica_leader_elections.unregister_handlers()
 
@@ -245,6 +268,7 @@ class ControllerComponents:
         context.leadership = await self._zk_client.states.get_topic_partition_states(
             list(context.assignments)
         )
+        await self._broker_modifications.register(context.live_or_shutting_down_broker_ids)
         self.channel_manager.startup(context.live_brokers.values())
 
     def _is_of_now(

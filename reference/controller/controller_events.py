@@ -83,6 +83,17 @@ class TopicDeletionStopReplicaResponseReceived(Event):
     partition_errors: Mapping[TopicPartition, ErrorCode]
 
 
+@dataclass(frozen=True, slots=True)
+class BrokerModifications(Event):
+    """A live broker's znode was written or deleted, or its watch was lost."""
+
+    broker_id: int
+
+
+class LogDirEventNotification(Event):
+    """Children of ``/log_dir_event_notification`` came or went."""
+
+
 class ZkPreferredReplicaElection(Event):
     """``/admin/preferred_replica_election`` was created or written, or its watch was lost."""
 

@@ -33,6 +33,7 @@ class ApiKey(IntEnum):
     LIST_PARTITION_REASSIGNMENTS = 46
     ELECT_LEADERS = 43
     ALTER_PARTITION = 56
+    DESCRIBE_CLUSTER = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ OFFERED = MappingProxyType(
         ApiKey.LIST_PARTITION_REASSIGNMENTS: VersionRange(0, 0),
         ApiKey.ELECT_LEADERS: VersionRange(0, 2),
         ApiKey.ALTER_PARTITION: VersionRange(0, 3),
+        ApiKey.DESCRIBE_CLUSTER: VersionRange(0, 1),
     }
 )
 

@@ -59,6 +59,7 @@ class KafkaApis:
             ApiKey.LIST_OFFSETS: offsets.handle_list_offsets,
             ApiKey.OFFSET_FOR_LEADER_EPOCH: offsets.handle_offset_for_leader_epoch,
             ApiKey.METADATA: metadata.handle_metadata,
+            ApiKey.DESCRIBE_CLUSTER: metadata.handle_describe_cluster,
             ApiKey.API_VERSIONS: metadata.handle_api_versions,
             ApiKey.FIND_COORDINATOR: metadata.handle_find_coordinator,
             ApiKey.LEADER_AND_ISR: control.handle_leader_and_isr,

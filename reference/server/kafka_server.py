@@ -9,6 +9,7 @@ told to stop asks the controller to let it go first (``controlled_shutdown``).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import AsyncExitStack
 from random import Random  # noqa: TID251  # the type; the instance is an argument
@@ -41,6 +42,7 @@ from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
 from reference.server.zk_admin_manager import ZkAdminManager
 from reference.trace import Kind, Tracer
+from reference.zk.errors import ZooKeeperError
 from reference.zk.kafka_zk_client import KafkaZkClient
 from reference.zk.zk_data import random_topic_id, topic_id_to_string
 
@@ -76,7 +78,7 @@ class KafkaServer:
             zk_client=self._zk_client,
             tracer=tracer,
             broker_end_point=BrokerEndPoint(
-                config.broker_id, config.advertised_host, config.advertised_port
+                config.broker_id, config.advertised_host, config.advertised_port, config.broker_rack
             ),
             connection_factory=lambda: connect(f"controller-{config.broker_id}"),
             wall_clock=wall_clock,
@@ -95,7 +97,9 @@ class KafkaServer:
             scheduler=KafkaScheduler(),
             broker_epoch=self._broker_epoch,
             connect=connect,
+            on_log_dir_failure=self._on_log_dir_failure,
         )
+        self._told: list[asyncio.Task[None]] = []
         self._channel = RequestChannel(
             queued_max_requests=config.queued_max_requests, num_io_threads=config.num_io_threads
         )
@@ -113,6 +117,7 @@ class KafkaServer:
         self._tracer.event(Kind.BROKER_STARTED, detail=self._settings_told())
         self._started.push_async_callback(self._zookeeper.close)
         await self._zookeeper.start()
+        self._started.callback(self._stop_telling)
         cluster_id = await self._zk_client.session.retry_across_sessions(self._find_cluster)
         self._started.push_async_callback(self.controller.shutdown)
         self.log_manager.load_logs()
@@ -155,6 +160,21 @@ class KafkaServer:
         )
         if not let_go:
             _logger.warning("stopping although the controller has not let this broker go")
+
+    def _on_log_dir_failure(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._told.append(loop.create_task(self._tell_log_dir_failure(), name="log-dir-event"))
+
+    async def _tell_log_dir_failure(self) -> None:
+        """A session that ends meanwhile makes it needless: the controller then asks about all replicas anyway."""
+        try:
+            await self._zk_client.log_dir_events.propagate_log_dir_event(self._config.broker_id)
+        except ZooKeeperError as error:
+            _logger.warning("the controller is not told of a failed log directory: %s", error)
+
+    def _stop_telling(self) -> None:
+        for task in self._told:
+            task.cancel()
 
     def _settings_told(self) -> str:
         """The settings that decide what is a fault of the cluster and what its owner asked for."""

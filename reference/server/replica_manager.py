@@ -11,8 +11,7 @@ it hears.
 A log whose medium fails goes offline at once, and everything else in its log directory as soon as the request that met
 the failure is done, as with Kafka's LogDirFailureHandler (KIP-112).
 
-Limits: the controller is not told of a failed directory by /log_dir_event_notification; it learns of it from the answer
-to its next LeaderAndIsr. No future replicas, no quotas.
+Limits: no future replicas, no quotas.
 """
 
 from __future__ import annotations
@@ -65,14 +64,19 @@ class ReplicaManager(ReplicaData):
         scheduler: KafkaScheduler,
         broker_epoch: Callable[[], int],
         connect: ConnectionFactory | None = None,
+        on_log_dir_failure: Callable[[], None] = lambda: None,
     ) -> None:
-        """``broker_epoch`` returns this broker's own epoch, −1 before it is registered. Needs a running loop."""
+        """``broker_epoch`` returns this broker's own epoch, −1 before it is registered. Needs a running loop.
+
+        ``on_log_dir_failure`` is called when one log directory has failed and others are left.
+        """
         super().__init__(config, tracer=tracer, metadata_cache=metadata_cache)
         self.controller_epoch = 0
         self._log_manager = log_manager
         self._alter_partition_manager = alter_partition_manager
         self._scheduler = scheduler
         self._broker_epoch = broker_epoch
+        self._on_log_dir_failure = on_log_dir_failure
         self._removed: dict[tuple[UUID, int], int] = {}
         """Topic id and partition of replicas that were taken away → the leader epoch in which they were."""
         self.delayed_elections = DelayedOperationPurgatory()
@@ -150,6 +154,8 @@ class ReplicaManager(ReplicaData):
             self.mark_offline(topic_partition)
         if not self._log_manager.live_log_dirs:
             self.all_log_dirs_failed.set()
+        else:
+            self._on_log_dir_failure()
 
     def become_leader_or_follower(
         self,

@@ -21,6 +21,7 @@ from kio.schema.errors import ErrorCode
 
 from reference.kafka_config import KafkaConfig
 from reference.model import TopicPartition
+from reference.server import rack_aware_assignment
 from reference.server.admin_utils import (
     assign_added_partitions,
     assign_replicas_to_brokers,
@@ -209,7 +210,12 @@ class ZkAdminManager:
             )
         if not 1 <= factor <= len(brokers):
             raise _too_few_brokers(factor, brokers)
-        return assign_replicas_to_brokers(brokers, partitions, factor, self._rng)
+        racks = self._racks()
+        if racks is None:
+            return assign_replicas_to_brokers(brokers, partitions, factor, self._rng)
+        return rack_aware_assignment.assign_replicas_to_brokers(
+            racks, partitions, factor, self._rng
+        )
 
     # Growth
 
@@ -259,7 +265,10 @@ class ZkAdminManager:
         if spec.assignments is None:
             if factor > len(brokers):
                 raise _too_few_brokers(factor, brokers)
-            return assign_added_partitions(brokers, existing, spec.count)
+            racks = self._racks()
+            if racks is None:
+                return assign_added_partitions(brokers, existing, spec.count)
+            return rack_aware_assignment.assign_added_partitions(racks, existing, spec.count)
         increment = spec.count - len(existing)
         if len(spec.assignments) != increment:
             raise _RefusedError(
@@ -303,6 +312,18 @@ class ZkAdminManager:
     def _has_leader(self, topic_partition: TopicPartition, topic_id: UUID | None) -> bool:
         state = self._metadata_cache.partition_info(topic_partition)
         return state is not None and state.topic_id == topic_id and state.leader >= 0
+
+    def _racks(self) -> dict[int, str] | None:
+        """The racks of the live brokers, None when there are none; a mixture is refused, as in Kafka."""
+        brokers = self._metadata_cache.alive_brokers()
+        racks = {broker.id: broker.rack for broker in brokers if broker.rack is not None}
+        if racks and len(racks) < len(brokers):
+            without = [broker.id for broker in brokers if broker.rack is None]
+            raise _RefusedError(
+                ErrorCode.unknown_server_error,
+                f"Brokers {without} have no rack, as the others have.",
+            )
+        return racks or None
 
     def _broker_ids(self) -> list[int]:
         return [broker.id for broker in self._metadata_cache.alive_brokers()]

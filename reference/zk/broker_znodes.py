@@ -13,7 +13,7 @@ from collections.abc import Callable
 from reference.model import BrokerEndPoint
 from reference.ports import ZnodeStat
 from reference.zk import zk_data
-from reference.zk.errors import NodeExistsError, NoNodeError
+from reference.zk.errors import NodeExistsError, NoNodeError, ZnodeFormatError
 from reference.zk.pipelining import pipelined
 from reference.zk.zookeeper_session import ZooKeeperSession
 
@@ -85,11 +85,16 @@ class BrokerZnodes:
         names = await self._session.get_children(zk_data.BROKER_IDS)
         ids = sorted(int(name) for name in names if name.isdigit())
 
-        async def read(broker_id: int) -> tuple[BrokerEndPoint, int] | None:
-            try:
-                data, stat = await self._session.get(zk_data.broker_path(broker_id))
-            except NoNodeError:
-                return None
-            return zk_data.decode_broker(broker_id, data), stat.czxid
+        found = await pipelined(ids, self.get_broker_and_epoch)
+        return dict(broker for broker in found if broker is not None)
 
-        return dict(found for found in await pipelined(ids, read) if found is not None)
+    async def get_broker_and_epoch(self, broker_id: int) -> tuple[BrokerEndPoint, int] | None:
+        """A live broker and its epoch; None when it is not there, or cannot be read (that is logged)."""
+        try:
+            data, stat = await self._session.get(zk_data.broker_path(broker_id))
+            return zk_data.decode_broker(broker_id, data), stat.czxid
+        except NoNodeError:
+            return None
+        except ZnodeFormatError as error:
+            _logger.error("broker %d is ignored: %s", broker_id, error)
+            return None

@@ -10,7 +10,9 @@ from reference.ports import ZooKeeperClient
 from reference.trace import Tracer
 from reference.zk.broker_znodes import BrokerZnodes
 from reference.zk.controller_election import ControllerElection
+from reference.zk.feature_znode import FeatureZnode
 from reference.zk.fenced_writes import FencedWrites
+from reference.zk.log_dir_events import LogDirEvents
 from reference.zk.partition_reassignment import PartitionReassignmentZnode
 from reference.zk.partition_states import PartitionStates
 from reference.zk.preferred_replica_election import PreferredReplicaElectionZnode
@@ -31,4 +33,6 @@ class KafkaZkClient:
         self.deletions = TopicDeletions(self.session, fenced)
         self.states = PartitionStates(self.session, fenced)
         self.reassignment = PartitionReassignmentZnode(self.session, fenced)
+        self.log_dir_events = LogDirEvents(self.session, fenced)
+        self.feature = FeatureZnode(self.session)
         self.preferred_replica_election = PreferredReplicaElectionZnode(self.session, fenced)

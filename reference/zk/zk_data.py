@@ -30,6 +30,9 @@ TOPICS = "/brokers/topics"
 TOPIC_CONFIGS = "/config/topics"
 CLUSTER_ID = "/cluster/id"
 DELETE_TOPICS = "/admin/delete_topics"
+BROKER_SEQUENCE_ID = "/brokers/seqid"
+FEATURE = "/feature"
+LOG_DIR_EVENTS = "/log_dir_event_notification"
 PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PERSISTENT_PATHS = (
@@ -39,7 +42,8 @@ PERSISTENT_PATHS = (
     "/config/changes",
     DELETE_TOPICS,
     "/isr_change_notification",
-    "/log_dir_event_notification",
+    LOG_DIR_EVENTS,
+    BROKER_SEQUENCE_ID,
     "/cluster",
 )
 """Parents that a broker makes sure of when it starts."""

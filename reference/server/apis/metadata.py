@@ -1,4 +1,4 @@
-"""ApiVersions, Metadata and FindCoordinator: what a client asks before it does anything.
+"""ApiVersions, Metadata, DescribeCluster and FindCoordinator: what a client asks before it does anything.
 
 Metadata answers from one snapshot of the MetadataCache. "All topics" is an empty list in version 0 and
 null later, where an empty list means none. Version 12 may ask by topic id alone.
@@ -18,6 +18,11 @@ from reference.server.apis.conversion import NO_THROTTLE, response_of
 from reference.server.metadata_cache import MetadataCache, MetadataSnapshot
 
 _NONE = -1
+_BROKERS, _CONTROLLERS = 1, 2
+_ENDPOINT_ERRORS = {
+    _BROKERS: ErrorCode.none,
+    _CONTROLLERS: ErrorCode.mismatched_endpoint_type,
+}
 
 
 class MetadataApis:
@@ -58,6 +63,31 @@ class MetadataApis:
             cluster_id=self._cluster_id,
             controller_id=_NONE if controller_id is None else controller_id,
             topics=tuple(_asked_topics(message, response, snapshot)),
+        )
+
+    def handle_describe_cluster(self, message: Any) -> Any:
+        """The brokers; version 1 may ask for Raft controllers, of which a broker knows none (KIP-919)."""
+        endpoint_type = getattr(message, "endpoint_type", _BROKERS)
+        error = _ENDPOINT_ERRORS.get(endpoint_type, ErrorCode.unsupported_endpoint_type)
+        is_known = error is ErrorCode.none
+        controller_id = self._metadata_cache.controller_id if is_known else None
+        brokers = self._metadata_cache.alive_brokers() if is_known else []
+        response = response_of(message)
+        return build(
+            response,
+            throttle_time=NO_THROTTLE,
+            error_code=error,
+            endpoint_type=endpoint_type,
+            cluster_id=self._cluster_id if is_known else "",
+            controller_id=_NONE if controller_id is None else controller_id,
+            brokers=build_items(
+                response,
+                "brokers",
+                (
+                    {"broker_id": b.id, "host": b.host, "port": b.port, "rack": b.rack}
+                    for b in brokers
+                ),
+            ),
         )
 
     def handle_find_coordinator(self, message: Any) -> Any:

@@ -58,6 +58,8 @@ class Node:
         self.cache = MetadataCache(1)
         self.scheduler = KafkaScheduler()
         self.peers: list[SilentConnection] = []
+        self.log_dir_failures = 0
+        """How often the controller was to be told."""
         self.manager = ReplicaManager(
             self.config,
             tracer=self.trace,
@@ -72,7 +74,11 @@ class Node:
             scheduler=self.scheduler,
             broker_epoch=lambda: BROKER_EPOCH,
             connect=self._connect,
+            on_log_dir_failure=self._note_log_dir_failure,
         )
+
+    def _note_log_dir_failure(self) -> None:
+        self.log_dir_failures += 1
 
     def _connect(self, client_id: str) -> SilentConnection:
         assert client_id.startswith("broker-1-fetcher-")

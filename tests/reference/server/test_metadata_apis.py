@@ -45,6 +45,36 @@ def partition(number: int, leader: int) -> UpdateMetadataPartitionState:
     )
 
 
+@pytest.mark.parametrize("version", [0, 1])
+def test_the_cluster_is_described_in_every_version(version: int) -> None:
+    request = build(
+        load_request_schema(ApiKey.DESCRIBE_CLUSTER, version),
+        include_cluster_authorized_operations=False,
+    )
+    response = apis().handle_describe_cluster(request)
+    frame = encode_response(response, correlation_id=1)
+    answer = decode_response(frame[SIZE_BYTES:], type(response))[1]
+    assert answer.error_code is ErrorCode.none
+    assert (answer.cluster_id, answer.controller_id) == ("cluster", 1)
+    brokers = [(b.broker_id, b.host, b.port, b.rack) for b in answer.brokers]
+    assert brokers == [(1, "a", 91, None), (2, "b", 92, "r")]
+
+
+@pytest.mark.parametrize(
+    ("endpoint_type", "error"),
+    [(2, ErrorCode.mismatched_endpoint_type), (3, ErrorCode.unsupported_endpoint_type)],
+)
+def test_a_broker_describes_no_other_end_points(endpoint_type: int, error: ErrorCode) -> None:
+    request = build(
+        load_request_schema(ApiKey.DESCRIBE_CLUSTER, 1),
+        include_cluster_authorized_operations=False,
+        endpoint_type=endpoint_type,
+    )
+    answer = apis().handle_describe_cluster(request)
+    assert answer.error_code is error
+    assert answer.brokers == ()
+
+
 def ask(version: int, topics: list[dict[str, Any]] | None) -> Any:
     """The answer of ``apis`` to a Metadata request, after a trip over the wire."""
     schema = load_request_schema(ApiKey.METADATA, version)

@@ -269,6 +269,7 @@ def test_a_medium_that_fails_takes_its_whole_log_directory_offline(
         async with asyncio.timeout(1.0):
             await node.manager.all_log_dirs_failed.wait()
         assert node.logs.live_log_dirs == ()
+        assert node.log_dir_failures == 0  # It halts instead.
         assert node.logs.all_logs() == {}
         for topic_partition in (TP, other):
             with pytest.raises(ReplicaError, match="is offline"):
@@ -301,6 +302,7 @@ def test_the_other_log_directory_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
         assert node.logs.live_log_dirs == (directories[1],)
         assert set(node.logs.all_logs()) == {other}
         assert not node.manager.all_log_dirs_failed.is_set()
+        assert node.log_dir_failures == 1
         node.manager.checkpoint_high_watermarks()
         assert node.logs.read_high_watermarks() == {other: 1}
 

@@ -313,3 +313,26 @@ def test_what_does_not_exist_cannot_be_deleted(zookeeper_address: str) -> None:
         assert await zookeeper.get_children("/admin/delete_topics") == []
 
     run(zookeeper_address, test)
+
+
+def test_replicas_are_spread_over_racks_and_some_without_one_are_refused(
+    zookeeper_address: str,
+) -> None:
+    async def test(
+        manager: ZkAdminManager, cache: MetadataCache, zookeeper: KazooZooKeeperClient
+    ) -> None:
+        racks = {1: "a", 2: "a", 3: "b"}
+        cache.update(1, 1, [replace(b, rack=racks[b.id]) for b in BROKERS], [])
+        spec = TopicSpec("t", num_partitions=6, replication_factor=2)
+        await manager.create_topics([spec], validate_only=False, timeout_ms=0)
+        data, _ = await zookeeper.get("/brokers/topics/t")
+        for replicas in json.loads(data)["partitions"].values():
+            assert {racks[broker] for broker in replicas} == {"a", "b"}
+        cache.update(1, 1, [replace(BROKERS[0], rack="a"), *BROKERS[1:]], [])
+        (refused,) = await manager.create_topics(
+            [replace(spec, name="u")], validate_only=True, timeout_ms=0
+        )
+        assert refused.error is ErrorCode.unknown_server_error
+        assert refused.message == "Brokers [2, 3] have no rack, as the others have."
+
+    run(zookeeper_address, test)
