@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 from kio.schema.api_versions.v4.request import ApiVersionsRequest
+from kio.schema.elect_leaders.v2.request import ElectLeadersRequest
+from kio.schema.list_partition_reassignments.v0.request import ListPartitionReassignmentsRequest
+from kio.static.primitive import i8
 
 from nemesis.simulation.codec import ByReferenceCodec
 from reference.adapters.disk import RealDisk
@@ -172,6 +175,10 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
             await client.refresh_metadata()
             return len(client.metadata.topics[TOPIC].partitions[0].isr)
 
+        async def reassign() -> None:
+            await client.refresh_metadata()
+            await client.reassign(TOPIC, 0, BROKERS, timeout_s=5)
+
         for one in servers.values():
             await one.startup()
         try:
@@ -179,6 +186,7 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
             await attempt(send)
             await attempt(poll)
             leader = client.metadata.topics[TOPIC].partitions[0].leader
+            await servers[leader].controlled_shutdown()
             await servers.pop(leader).shutdown()
             await attempt(send)
             servers[leader] = server(leader)
@@ -188,7 +196,8 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
             async with asyncio.timeout(10):
                 while await isr() < len(BROKERS):
                     await asyncio.sleep(0.02)
-            await versions_asked(codec, ports[leader])
+            await attempt(reassign)
+            await operator_asks(codec, ports[client.metadata.controller_id])
         finally:
             client.close()
             for one in servers.values():
@@ -202,10 +211,15 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
     assert codec.responses >= set(ApiKey) - seldom
 
 
-async def versions_asked(codec: ComparingCodec, port: int) -> None:
+async def operator_asks(codec: ComparingCodec, port: int) -> None:
+    """Send what the client of the workloads does not."""
     connection = BrokerConnection(
         client_id="c", source_address=None, max_response_bytes=9999, codec=codec
     )
-    request = ApiVersionsRequest(client_software_name="n", client_software_version="1")
-    await connection.send(HOST, port, request, timeout_s=5)
+    for request in (
+        ApiVersionsRequest(client_software_name="n", client_software_version="1"),
+        ElectLeadersRequest(election_type=i8(0), topic_partitions=None),
+        ListPartitionReassignmentsRequest(topics=None),
+    ):
+        await connection.send(HOST, port, request, timeout_s=5)
     await connection.close()
