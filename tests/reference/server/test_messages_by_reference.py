@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from datetime import timedelta
 from enum import Enum
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from kio.schema.api_versions.v4.request import ApiVersionsRequest
+from kio.schema.create_partitions.v3.request import CreatePartitionsRequest, CreatePartitionsTopic
+from kio.schema.delete_topics.v6.request import DeleteTopicsRequest, DeleteTopicState
 from kio.schema.elect_leaders.v2.request import ElectLeadersRequest
 from kio.schema.list_partition_reassignments.v0.request import ListPartitionReassignmentsRequest
-from kio.static.primitive import i8
+from kio.schema.types import TopicName
+from kio.static.primitive import i8, i32, i32Timedelta
 
 from nemesis.simulation.codec import ByReferenceCodec
 from reference.adapters.disk import RealDisk
@@ -33,6 +37,7 @@ from workloads.kafka.errors import KafkaError
 
 BROKERS = (1, 2, 3)
 TOPIC = "t"
+SOON = i32Timedelta.parse(timedelta(seconds=4))
 
 
 def differences(path: str, sent: Any, received: Any) -> list[str]:
@@ -213,6 +218,9 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
 
 async def operator_asks(codec: ComparingCodec, port: int) -> None:
     """Send what the client of the workloads does not."""
+    topic = cast("TopicName", TOPIC)
+    more = CreatePartitionsTopic(name=topic, count=i32(3), assignments=None)
+    gone = DeleteTopicState(name=topic, topic_id=None)
     connection = BrokerConnection(
         client_id="c", source_address=None, max_response_bytes=9999, codec=codec
     )
@@ -220,6 +228,8 @@ async def operator_asks(codec: ComparingCodec, port: int) -> None:
         ApiVersionsRequest(client_software_name="n", client_software_version="1"),
         ElectLeadersRequest(election_type=i8(0), topic_partitions=None),
         ListPartitionReassignmentsRequest(topics=None),
+        CreatePartitionsRequest(topics=(more,), timeout=SOON, validate_only=False),
+        DeleteTopicsRequest(topics=(gone,), timeout=SOON),
     ):
         await connection.send(HOST, port, request, timeout_s=5)
     await connection.close()
