@@ -89,6 +89,8 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         name="unclean.leader.election.enable", default=False
     )
 
+    auto_create_topics_enable: bool = msgspec.field(name="auto.create.topics.enable", default=False)
+    """Kafka's default is true: here a topic exists because somebody asked for it."""
     delete_topic_enable: bool = msgspec.field(name="delete.topic.enable", default=True)
     controlled_shutdown_enable: bool = msgspec.field(
         name="controlled.shutdown.enable", default=True

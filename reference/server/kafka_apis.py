@@ -26,6 +26,7 @@ _WAITING: Final = frozenset(
     {
         ApiKey.PRODUCE,
         ApiKey.FETCH,
+        ApiKey.METADATA,
         ApiKey.CREATE_TOPICS,
         ApiKey.DELETE_TOPICS,
         ApiKey.CREATE_PARTITIONS,

@@ -34,6 +34,7 @@ from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
 from reference.server.apis.reassignments import ReassignmentApis
 from reference.server.apis.topics import TopicApis
+from reference.server.auto_topic_creation_manager import AutoTopicCreationManager
 from reference.server.connection import connection_factory
 from reference.server.controlled_shutdown import controlled_shutdown
 from reference.server.kafka_apis import KafkaApis
@@ -194,7 +195,9 @@ class KafkaServer:
         return KafkaApis(
             data=DataApis(self.replica_manager, self.metadata_cache),
             offsets=OffsetApis(self.replica_manager),
-            metadata=MetadataApis(self.metadata_cache, cluster_id),
+            metadata=MetadataApis(
+                self.metadata_cache, cluster_id, self._auto_topic_creation(zk_admin)
+            ),
             control=ControlApis(self.replica_manager),
             controller=ControllerApis(self.controller),
             topics=TopicApis(
@@ -205,6 +208,19 @@ class KafkaServer:
                 self.controller, self.metadata_cache, self.replica_manager.delayed_elections
             ),
         )
+
+    def _auto_topic_creation(self, zk_admin: ZkAdminManager) -> AutoTopicCreationManager | None:
+        if not self._config.auto_create_topics_enable:
+            return None
+        manager = AutoTopicCreationManager(
+            self._config,
+            controller=self.controller,
+            zk_admin=zk_admin,
+            metadata_cache=self.metadata_cache,
+            connection=self._connect(f"broker-{self._config.broker_id}-auto-topic-creation"),
+        )
+        self._started.push_async_callback(manager.shutdown)
+        return manager
 
     async def _find_cluster(self) -> str:
         await self._zk_client.brokers.make_sure_persistent_paths_exist()

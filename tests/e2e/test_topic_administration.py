@@ -111,7 +111,7 @@ def until(condition: Callable[[], bool]) -> None:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     directory = tmp_path_factory.mktemp("topic-administration")
-    properties = {"min.insync.replicas": 2}
+    properties = {"min.insync.replicas": 2, "auto.create.topics.enable": True}
     runtime = LocalRuntime(
         ClusterConfig(
             broker_count=3, client_count=1, run_directory=directory, broker_properties=properties
@@ -206,3 +206,23 @@ def can_be_created(cluster: Cluster, topic: str) -> bool:
 def test_a_topic_that_is_absent_cannot_be_deleted(cluster: Cluster) -> None:
     with pytest.raises(KafkaException, match="UNKNOWN_TOPIC_OR_PART"):
         cluster.delete("never-was")
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_a_topic_that_is_produced_to_comes_into_being(cluster: Cluster, attempt: int) -> None:
+    """Whichever broker librdkafka asks for metadata, controller or not."""
+    topic = f"made-by-producing-{attempt}"
+    producer = Producer(cluster.client | {"allow.auto.create.topics": True})
+    producer.produce(topic, value="first", partition=0)
+    assert producer.flush(DEADLINE_S) == 0
+    assert cluster.consume(topic, 0, 1) == ["first"]
+
+
+def test_a_consumer_does_not_bring_a_topic_into_being(cluster: Cluster) -> None:
+    consumer = Consumer(cluster.client | {"group.id": "none", "allow.auto.create.topics": False})
+    try:
+        asked = consumer.list_topics("never-made", timeout=DEADLINE_S).topics["never-made"]
+        assert asked.error.name() == "UNKNOWN_TOPIC_OR_PART"
+    finally:
+        consumer.close()
+    assert cluster.is_known("never-made", 0)

@@ -1,20 +1,23 @@
 """ApiVersions, Metadata, DescribeCluster and FindCoordinator: what a client asks before it does anything.
 
 Metadata answers from one snapshot of the MetadataCache. "All topics" is an empty list in version 0 and
-null later, where an empty list means none. Version 12 may ask by topic id alone.
+null later, where an empty list means none. Version 12 may ask by topic id alone. A topic that is asked for by a name
+that nobody has is created where the broker's configuration and the request allow it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
 from reference.model import UpdateMetadataPartitionState
+from reference.network.request_channel import Later
 from reference.protocol.schema import build, build_items, item_class
 from reference.protocol.versions import OFFERED
 from reference.server.apis.conversion import NO_THROTTLE, response_of
+from reference.server.auto_topic_creation_manager import AutoTopicCreationManager
 from reference.server.metadata_cache import MetadataCache, MetadataSnapshot
 
 _NONE = -1
@@ -26,11 +29,17 @@ _ENDPOINT_ERRORS = {
 
 
 class MetadataApis:
-    """Needs the cache and the cluster's id."""
+    """Needs the cache and the cluster's id; ``auto_topic_creation`` is None where topics are not created so."""
 
-    def __init__(self, metadata_cache: MetadataCache, cluster_id: str) -> None:
+    def __init__(
+        self,
+        metadata_cache: MetadataCache,
+        cluster_id: str,
+        auto_topic_creation: AutoTopicCreationManager | None = None,
+    ) -> None:
         self._metadata_cache = metadata_cache
         self._cluster_id = cluster_id
+        self._auto_topic_creation = auto_topic_creation
 
     def handle_api_versions(self, message: Any) -> Any:
         response = response_of(message)
@@ -45,7 +54,27 @@ class MetadataApis:
             throttle_time=NO_THROTTLE,
         )
 
-    def handle_metadata(self, message: Any) -> Any:
+    def handle_metadata(self, message: Any) -> Any | Later:
+        missing = self._creatable(message)
+        if self._auto_topic_creation is None or not missing:
+            return self._metadata(message, {})
+        return self._metadata_with_new_topics(message, self._auto_topic_creation, missing)
+
+    async def _metadata_with_new_topics(
+        self, message: Any, auto_topic_creation: AutoTopicCreationManager, missing: list[str]
+    ) -> Any:
+        return self._metadata(message, await auto_topic_creation.create_topics(missing))
+
+    def _creatable(self, message: Any) -> list[str]:
+        """The names that nobody has, if the request lets their topics be created: always below version 4."""
+        if not getattr(message, "allow_auto_topic_creation", True):
+            return []
+        known = self._metadata_cache.snapshot.topics
+        named = [topic.name for topic in message.topics or () if topic.name is not None]
+        return [name for name in dict.fromkeys(named) if name not in known]
+
+    def _metadata(self, message: Any, codes: Mapping[str, ErrorCode]) -> Any:
+        """``codes``: what to say of topics that are not known."""
         response = response_of(message)
         snapshot = self._metadata_cache.snapshot
         controller_id = self._metadata_cache.controller_id
@@ -62,7 +91,7 @@ class MetadataApis:
             ),
             cluster_id=self._cluster_id,
             controller_id=_NONE if controller_id is None else controller_id,
-            topics=tuple(_asked_topics(message, response, snapshot)),
+            topics=tuple(_asked_topics(message, response, snapshot, codes)),
         )
 
     def handle_describe_cluster(self, message: Any) -> Any:
@@ -110,7 +139,12 @@ class MetadataApis:
         )
 
 
-def _asked_topics(message: Any, response: type[Any], snapshot: MetadataSnapshot) -> Iterable[Any]:
+def _asked_topics(
+    message: Any,
+    response: type[Any],
+    snapshot: MetadataSnapshot,
+    codes: Mapping[str, ErrorCode],
+) -> Iterable[Any]:
     topic_class = item_class(response, "topics")
     is_all = message.topics is None or (message.__version__ == 0 and not message.topics)
     if is_all:
@@ -120,7 +154,8 @@ def _asked_topics(message: Any, response: type[Any], snapshot: MetadataSnapshot)
     for topic in message.topics:
         topic_id = getattr(topic, "topic_id", None)
         if topic_id is None and topic.name is not None:
-            yield _topic(topic_class, snapshot, topic.name)
+            unknown = codes.get(topic.name, ErrorCode.unknown_topic_or_partition)
+            yield _topic(topic_class, snapshot, topic.name, unknown)
         elif topic_id is not None and topic_id in snapshot.topic_names:
             yield _topic(topic_class, snapshot, snapshot.topic_names[topic_id])
         else:
@@ -134,11 +169,16 @@ def _asked_topics(message: Any, response: type[Any], snapshot: MetadataSnapshot)
             )
 
 
-def _topic(topic_class: type[Any], snapshot: MetadataSnapshot, name: str) -> Any:
+def _topic(
+    topic_class: type[Any],
+    snapshot: MetadataSnapshot,
+    name: str,
+    unknown: ErrorCode = ErrorCode.unknown_topic_or_partition,
+) -> Any:
     partitions = snapshot.topics.get(name)
     return build(
         topic_class,
-        error_code=ErrorCode.unknown_topic_or_partition if partitions is None else ErrorCode.none,
+        error_code=unknown if partitions is None else ErrorCode.none,
         name=name,
         topic_id=snapshot.topic_ids.get(name),
         is_internal=False,

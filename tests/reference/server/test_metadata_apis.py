@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 from uuid import UUID
 
@@ -140,6 +141,39 @@ def test_an_unknown_name_is_an_error_of_that_topic_alone() -> None:
         ("u", ErrorCode.unknown_topic_or_partition),
         ("t", ErrorCode.none),
     ]
+
+
+class Creation:
+    """Takes every name and says LEADER_NOT_AVAILABLE of it."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def create_topics(self, names: list[str]) -> dict[str, ErrorCode]:
+        self.asked += names
+        return dict.fromkeys(names, ErrorCode.leader_not_available)
+
+
+@pytest.mark.parametrize("version", range(LAST_METADATA + 1))
+@pytest.mark.parametrize("allowed", [True, False])
+def test_unknown_names_are_created_if_the_request_allows_it(version: int, *, allowed: bool) -> None:
+    creation: Any = Creation()
+    schema = load_request_schema(ApiKey.METADATA, version)
+    items = [{"name": name, "topic_id": None} for name in ("t", "u", "u")]
+    request = build(
+        schema,
+        topics=build_items(schema, "topics", items),
+        allow_auto_topic_creation=allowed,
+        include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )
+    answer: Any = MetadataApis(apis()._metadata_cache, "cluster", creation).handle_metadata(request)
+    is_created = allowed or version < 4
+    response = asyncio.run(answer) if is_created else answer
+    assert creation.asked == (["u"] if is_created else [])
+    told = {topic.name: topic.error_code for topic in response.topics}
+    unknown = ErrorCode.unknown_topic_or_partition
+    assert told == {"t": ErrorCode.none, "u": ErrorCode.leader_not_available if is_created else unknown}  # fmt: skip
 
 
 def test_a_topic_may_be_asked_for_by_id_alone() -> None:

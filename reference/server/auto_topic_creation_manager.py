@@ -1,0 +1,138 @@
+"""Topics that come into being because a client asked for their metadata (auto.create.topics.enable).
+
+The controller's broker creates them itself, with the broker's defaults; any other broker forwards a CreateTopics to the
+controller and lets the client ask again. A topic that is on its way is not asked for twice. Nobody waits for leaders.
+Source: kafka.server.DefaultAutoTopicCreationManager of Kafka 3.9 with ZooKeeper.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
+from kio.schema.errors import ErrorCode
+from kio.schema.types import TopicName
+from kio.static.primitive import i16, i32, i32Timedelta
+
+from reference.controller.kafka_controller import KafkaController
+from reference.kafka_config import KafkaConfig
+from reference.network.errors import NetworkError
+from reference.server.admin_utils import topic_name_problem
+from reference.server.apis.conversion import NO_THROTTLE
+from reference.server.connection import Connection
+from reference.server.metadata_cache import MetadataCache
+from reference.server.zk_admin_manager import USE_DEFAULT, TopicSpec, ZkAdminManager
+
+_logger = logging.getLogger(__name__)
+
+_CREATED = frozenset({ErrorCode.none, ErrorCode.request_timed_out, ErrorCode.topic_already_exists})
+
+
+class AutoTopicCreationManager:
+    """See the module. ``connection`` is its own way to the controller."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        *,
+        controller: KafkaController,
+        zk_admin: ZkAdminManager,
+        metadata_cache: MetadataCache,
+        connection: Connection,
+    ) -> None:
+        self._timeout_s = config.controller_socket_timeout_ms / 1000
+        self._controller = controller
+        self._zk_admin = zk_admin
+        self._metadata_cache = metadata_cache
+        self._connection = connection
+        self._inflight: dict[str, None] = {}
+        self._forwarding: dict[asyncio.Task[None], None] = {}
+        self._is_free = asyncio.Lock()
+
+    async def create_topics(self, names: Iterable[str]) -> dict[str, ErrorCode]:
+        """Begin to create unknown topics; returns what the client is told of each, for now."""
+        codes: dict[str, ErrorCode] = {}
+        creatable: list[str] = []
+        for name in names:
+            if topic_name_problem(name, ()) is not None:
+                codes[name] = ErrorCode.invalid_topic_exception
+            elif name in self._inflight:
+                codes[name] = ErrorCode.unknown_topic_or_partition
+            else:
+                creatable.append(name)
+        if not creatable:
+            return codes
+        self._inflight.update(dict.fromkeys(creatable))
+        if self._controller.is_active:
+            return codes | await self._create(creatable)
+        task = asyncio.create_task(self._forward(creatable), name=f"auto-create {creatable}")
+        self._forwarding[task] = None
+        task.add_done_callback(self._forwarding.pop)
+        return codes | dict.fromkeys(creatable, ErrorCode.unknown_topic_or_partition)
+
+    async def shutdown(self) -> None:
+        """What was forwarded and not answered may come about or not."""
+        for task in self._forwarding:
+            task.cancel()
+        await asyncio.gather(*self._forwarding, return_exceptions=True)
+        await self._connection.close()
+
+    async def _create(self, names: Sequence[str]) -> dict[str, ErrorCode]:
+        try:
+            results = await self._zk_admin.create_topics(
+                [TopicSpec(name) for name in names], validate_only=False, timeout_ms=0
+            )
+        finally:
+            self._forget(names)
+        return {
+            name: ErrorCode.leader_not_available if result.error in _CREATED else result.error
+            for name, result in zip(names, results, strict=True)
+        }
+
+    async def _forward(self, names: Sequence[str]) -> None:
+        try:
+            async with self._is_free:
+                await self._send(names)
+        finally:
+            self._forget(names)
+
+    async def _send(self, names: Sequence[str]) -> None:
+        controller_id = self._metadata_cache.controller_id
+        controller = (
+            None if controller_id is None else self._metadata_cache.alive_broker(controller_id)
+        )
+        if controller is None:
+            _logger.info("topics %s are not created: the controller is not known", names)
+            return
+        try:
+            response = await self._connection.send(
+                controller.host, controller.port, _request(names), timeout_s=self._timeout_s
+            )
+        except NetworkError as error:
+            _logger.info("topics %s may not be created: %s", names, error)
+            return
+        for topic in response.topics:
+            _logger.info("topic %s: %s", topic.name, topic.error_code.name)
+
+    def _forget(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._inflight.pop(name, None)
+
+
+def _request(names: Iterable[str]) -> CreateTopicsRequest:
+    return CreateTopicsRequest(
+        topics=tuple(
+            CreatableTopic(
+                name=cast("TopicName", name),
+                num_partitions=i32(USE_DEFAULT),
+                replication_factor=i16(USE_DEFAULT),
+                assignments=(),
+                configs=(),
+            )
+            for name in names
+        ),
+        timeout=cast("i32Timedelta", NO_THROTTLE),
+    )
