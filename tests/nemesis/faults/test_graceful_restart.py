@@ -35,6 +35,7 @@ def test_the_leaders_of_a_broker_move_before_it_goes(target: str) -> None:
     moved = [e for e in events(run, Kind.LEADER_ELECTED) if e.detail == "controlled-shutdown"]
     (applied,) = events(run, Kind.FAULT_APPLIED)
     (leaving,) = applied.targets or []
+    assert run.simulated.node_errors == ()
     assert moved
     assert all(f"broker-{event.leader}" != leaving for event in moved)
     # Nobody was left without a leader: what was offline would have been elected for as such.
