@@ -2,7 +2,7 @@
 
 * ``base``        what a fault is: aim, apply, undo, verify (start here)
 * ``partition``, ``kill``, ``session``, ``stall``, ``pause``, ``restart``,
-  ``graceful_restart``   the faults of every runtime
+  ``graceful_restart``, ``delay_control``   the faults of every runtime
 * ``power_cut``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own
 * ``connections``   slow links and connections that are reset
 * ``packets``, ``bandwidth``   networks that lose, delay, double and reorder packets, or are narrow
@@ -24,6 +24,7 @@ from nemesis.faults.bandwidth import Bandwidth
 from nemesis.faults.base import Fault
 from nemesis.faults.clock import ClockSkew, ClockSkewZookeeper
 from nemesis.faults.connections import ResetConnections, SlowLink
+from nemesis.faults.delay_control import DelayControl
 from nemesis.faults.disk import DiskFailure, DiskFull
 from nemesis.faults.graceful_restart import GracefulRestart
 from nemesis.faults.kill import Kill, KillController
@@ -56,6 +57,7 @@ FAULTS: Final[Mapping[str, type[Fault]]] = MappingProxyType(
             Pause,
             Restart,
             GracefulRestart,
+            DelayControl,
             PowerCut,
             DiskFull,
             DiskFailure,

@@ -17,6 +17,8 @@ from nemesis.zookeeper_admin import ZooKeeperAdmin
 from workloads.kafka.codec import Codec
 
 FETCH_API_KEY = 1
+CONTROL_API_KEYS = (4, 5, 6)
+"""LeaderAndIsr, StopReplica, UpdateMetadata."""
 
 
 class Capability(StrEnum):

@@ -14,7 +14,7 @@ from typing import Any, Final
 from nemesis.faults import Fault, grudge
 from nemesis.faults.base import Place, Strike
 from nemesis.faults.connections import links_of
-from nemesis.runtimes.base import FETCH_API_KEY, Link
+from nemesis.runtimes.base import CONTROL_API_KEYS, FETCH_API_KEY, Link
 
 NO_LINKS: Final[frozenset[Link]] = frozenset()
 NOBODY: Final[frozenset[str]] = frozenset()
@@ -93,6 +93,15 @@ def _stall(fault: Fault, strike: Strike, place: Place) -> Effect:
     return Effect(blocked=frozenset(Link(follower, leader, FETCH_API_KEY) for leader in others))
 
 
+def _delayed_control(fault: Fault, strike: Strike, place: Place) -> Effect:
+    del fault
+    [deaf] = strike.targets
+    others = [broker for broker in place.runtime.brokers if broker != deaf]
+    return Effect(
+        blocked=frozenset(Link(other, deaf, key) for other in others for key in CONTROL_API_KEYS)
+    )
+
+
 def _slowness(fault: Any, strike: Strike, place: Place) -> Effect:
     [victim] = strike.targets
     return Effect(slow=links_of(victim, fault.peers, place), delay_ms=fault.delay_ms)
@@ -119,6 +128,7 @@ EFFECTS: Final[Mapping[str, Expect]] = MappingProxyType(
         "pause": _silence,
         "restart": _nothing,
         "graceful-restart": _nothing,
+        "delay-control": _delayed_control,
         "power-cut": _silence,
         "disk-full": _doubt,
         "disk-failure": _doubt,

@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 from nemesis.faults.bandwidth import FREE_FACTOR, MEASURED_EXCESS
-from nemesis.runtimes.base import FETCH_API_KEY, Capability, Link, LinkCounters, Runtime
+from nemesis.runtimes.base import (
+    CONTROL_API_KEYS,
+    FETCH_API_KEY,
+    Capability,
+    Link,
+    LinkCounters,
+    Runtime,
+)
 from nemesis.runtimes.impairment import PacketCounters
 from tests.e2e.conformance_effects import Effect
 
@@ -119,10 +126,14 @@ def calls_of(runtime: Runtime) -> list[Pair]:
 
 
 def links_of_all(runtime: Runtime) -> frozenset[Link]:
-    """Return all that carries calls and answers, and what carries fetch requests."""
+    """Return all that carries calls and answers, and what carries fetch and control requests."""
     whole = {link for a, b in calls_of(runtime) for link in (Link(a, b), Link(b, a))}
-    fetches = {Link(a, b, FETCH_API_KEY) for a, b in permutations(runtime.brokers, 2)}
-    return frozenset(whole | fetches)
+    narrow = {
+        Link(a, b, key)
+        for a, b in permutations(runtime.brokers, 2)
+        for key in (FETCH_API_KEY, *CONTROL_API_KEYS)
+    }
+    return frozenset(whole | narrow)
 
 
 def _judge_calls(effect: Effect, sight: Sight, calls: list[Pair], verdict: Verdict) -> None:

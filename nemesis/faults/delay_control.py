@@ -1,0 +1,128 @@
+"""``delay-control``: what controllers tell one broker is held while leaders change several times, and arrives late.
+
+LeaderAndIsr, StopReplica and UpdateMetadata to the target are held, whoever sends them; its clients, its fetching and
+its session work. So that there is something to be told, the ZooKeeper sessions of other brokers are ended one after
+the other: each time its replicas leave their ISRs and what it led gets another leader, in new leader epochs. The
+controller's own session is spared where there is another: the target might be elected, and would hear itself. What a
+controller sends again after its time-out is held as well, so at the heal it arrives in order and twice.
+
+That a broker acts on old orders while others are two leader epochs ahead is what the hard bugs of replication need:
+KAFKA-7395 and, in the TLA+ specifications of Kafka's replication, every mutant of KIP-320 that is wrong.
+
+Effect: bytes of control requests are seen held at the links. Undone: they get through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Annotated, Any, ClassVar, Self
+
+from msgspec import Meta
+
+from nemesis.faults import targets
+from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.runtimes.base import CONTROL_API_KEYS, Capability, Link
+
+ELECTION_TIMEOUT_S = 3.0
+"""From the end of a session until orders that follow from it are held."""
+POLL_INTERVAL_S = 0.1
+
+
+class DelayControl(Fault, frozen=True, kw_only=True):
+    """Hold what controllers tell the target for ``duration_s`` after ``elections`` sessions have ended."""
+
+    name: ClassVar[str] = "delay-control"
+    summary: ClassVar[str] = "a broker hears of elections late, in order and twice"
+    capability: ClassVar[Capability] = Capability.STALL
+
+    target: str = "bystander"
+    elections: Annotated[int, Meta(ge=1, le=10)] = 3
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        return cls(duration_s=durations.draw(rng), elections=rng.randint(2, 4))
+
+    def check(self, nodes: frozenset[str]) -> None:
+        targets.check(self.target, nodes)
+
+    async def aim(self, place: Place, rng: Random) -> DelayControlStrike:
+        target = (await targets.resolve(self.target, place, rng))[0]
+        return DelayControlStrike(place, target, rng, elections=self.elections)
+
+
+class DelayControlStrike:
+    """A broker that is about to hear nothing from controllers."""
+
+    def __init__(self, place: Place, target: str, rng: Random, *, elections: int) -> None:
+        self._place = place
+        self._rng = rng
+        self._elections = elections
+        self._links = frozenset(
+            Link(sender, target, api_key=key)
+            for sender in place.runtime.brokers
+            if sender != target
+            for key in CONTROL_API_KEYS
+        )
+        self._is_held = False
+        self._forwarded_at_undo = 0
+        self.targets = [target]
+        self.intent: dict[str, Any] = {"held": "control requests", "broker": target}
+
+    async def apply(self) -> Measured:
+        _, held_before = await self._bytes()
+        await self._place.links.hold(self._links)
+        self._is_held = True
+        held, ended = held_before, []
+        for _ in range(self._elections):
+            ended += await self._end_a_session()
+            held = await self._held_above(held)
+        return Measured(
+            is_effective=held > held_before,
+            detail={"held_control_bytes": held - held_before, "sessions_ended": ended},
+        )
+
+    async def undo(self) -> None:
+        if not self._is_held:
+            return
+        self._is_held = False
+        self._forwarded_at_undo, _ = await self._bytes()
+        await self._place.links.release(self._links)
+
+    async def verify(self) -> Measured:
+        forwarded, _ = await self._bytes()
+        since = forwarded - self._forwarded_at_undo
+        return Measured(
+            is_effective=not self._is_held and since > 0, detail={"control_bytes_since": since}
+        )
+
+    async def _end_a_session(self) -> list[str]:
+        """End that of a registered broker which is neither the target nor, if it can be helped, the controller."""
+        snapshot = await self._place.view.snapshot()
+        sessions = {
+            targets.node_of(broker): owner.session
+            for broker, owner in sorted(snapshot.brokers.items())
+            if targets.node_of(broker) not in self.targets
+        }
+        controller = snapshot.controller
+        spared = None if controller is None else targets.node_of(controller.broker_id)
+        candidates = [node for node in sessions if node != spared] or list(sessions)
+        if not candidates:
+            return []
+        victim = self._rng.choice(candidates)
+        await self._place.view.zookeeper.end_session(sessions[victim])
+        return [victim]
+
+    async def _held_above(self, bound: int) -> int:
+        """The bytes held, as soon as there are more than ``bound``, or when the time is over."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + ELECTION_TIMEOUT_S
+        _, held = await self._bytes()
+        while held <= bound and loop.time() < deadline:
+            await asyncio.sleep(POLL_INTERVAL_S)
+            _, held = await self._bytes()
+        return held
+
+    async def _bytes(self) -> tuple[int, int]:
+        counters = (await self._place.runtime.counters(self._links)).values()
+        return sum(c.forwarded_bytes for c in counters), sum(c.held_bytes for c in counters)
