@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import msgspec
 import pytest
 
@@ -27,6 +29,20 @@ def test_the_ledger_is_true() -> None:
 def test_the_table_of_the_controllers_page_is_current() -> None:
     found = ledger.read(ledger.LEDGER.read_text("utf-8"))
     assert ledger.committed() == ledger.render(found), "write it again: python -m tests.docs.ledger"
+
+
+def test_the_controllers_page_has_every_component() -> None:
+    source = (ledger.ROOT / "reference/controller/controller_components.py").read_text("utf-8")
+    made = {
+        node.value.func.id
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+    }
+    assert {"ControllerContext", "ControllerChannelManager", "PartitionStateMachine"} <= made
+    page = ledger.PAGE.read_text("utf-8").partition(ledger.BEGIN)[0]
+    assert [component for component in sorted(made) if component not in page] == []
 
 
 @pytest.mark.parametrize(
