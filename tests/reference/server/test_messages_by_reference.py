@@ -14,6 +14,7 @@ import pytest
 from kio.schema.api_versions.v4.request import ApiVersionsRequest
 from kio.schema.create_partitions.v3.request import CreatePartitionsRequest, CreatePartitionsTopic
 from kio.schema.delete_topics.v6.request import DeleteTopicsRequest, DeleteTopicState
+from kio.schema.describe_cluster.v1.request import DescribeClusterRequest
 from kio.schema.elect_leaders.v2.request import ElectLeadersRequest
 from kio.schema.list_partition_reassignments.v0.request import ListPartitionReassignmentsRequest
 from kio.schema.types import TopicName
@@ -226,6 +227,7 @@ async def operator_asks(codec: ComparingCodec, port: int) -> None:
     )
     for request in (
         ApiVersionsRequest(client_software_name="n", client_software_version="1"),
+        DescribeClusterRequest(include_cluster_authorized_operations=False),
         ElectLeadersRequest(election_type=i8(0), topic_partitions=None),
         ListPartitionReassignmentsRequest(topics=None),
         CreatePartitionsRequest(topics=(more,), timeout=SOON, validate_only=False),
