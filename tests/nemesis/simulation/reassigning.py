@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from random import Random
 from types import MappingProxyType
 from unittest.mock import patch
 
 from workloads import WORKLOADS
+from workloads.kafka.client import KafkaClient
 from workloads.kafka.errors import KafkaError
 from workloads.produce_consume import ProduceConsume
 
 NAME = "reassigning"
 INTERVAL_S = 1.2
+CHANGE_OF_MIND = 0.4
+"""How often a move is replaced or cancelled soon after it has been asked for."""
 
 
 class Reassigning(ProduceConsume):
@@ -35,23 +39,30 @@ class Reassigning(ProduceConsume):
                 await asyncio.sleep(INTERVAL_S)
                 if not await client.refresh_metadata() or not self._partitions:
                     continue
-                brokers = sorted(client.metadata.brokers)
-                size = rng.randint(2, 3)
-                target = (
-                    None
-                    if rng.random() < 0.2
-                    else tuple(rng.sample(brokers, k=min(size, len(brokers))))
-                )
-                try:
-                    await client.reassign(*rng.choice(self._partitions), target, timeout_s=1)
-                except KafkaError:
-                    continue
-                if target is None:
-                    type(self).cancelled += 1
-                else:
-                    type(self).begun += 1
+                partition = rng.choice(self._partitions)
+                await self._ask(client, partition, self._target(client, rng))
+                if rng.random() < CHANGE_OF_MIND:
+                    await asyncio.sleep(rng.uniform(0.005, 0.3))
+                    target = None if rng.random() < 0.5 else self._target(client, rng)
+                    await self._ask(client, partition, target)
         finally:
             client.close()
+
+    def _target(self, client: KafkaClient, rng: Random) -> tuple[int, ...]:
+        brokers = sorted(client.metadata.brokers)
+        return tuple(rng.sample(brokers, k=min(rng.randint(2, 3), len(brokers))))
+
+    async def _ask(
+        self, client: KafkaClient, partition: tuple[str, int], target: tuple[int, ...] | None
+    ) -> None:
+        try:
+            await client.reassign(*partition, target, timeout_s=1)
+        except KafkaError:
+            return
+        if target is None:
+            type(self).cancelled += 1
+        else:
+            type(self).begun += 1
 
 
 @contextmanager

@@ -21,10 +21,11 @@ def test_what_is_moved_keeps_its_promises(seed: int) -> None:
         named = msgspec.structs.replace(scenario.workload, name=NAME)
         varied = vary(msgspec.structs.replace(scenario, brokers=4, workload=named), seed)
         simulated = simulate(SimulationOrder(scenario=varied.scenario, seed=seed, plan=varied.plan))
-        begun = workload.begun
+        begun, cancelled = workload.begun, workload.cancelled
     assert [finding.sentence for finding in simulated.outcome.broken()] == []
     assert simulated.node_errors == ()
     assert begun > 10
+    assert cancelled > 0
     elections = {e.detail for e in simulated.events if e.kind == Kind.LEADER_ELECTED}
     assert {"reassign", "no-op", "remove-from-isr"} <= elections
     stopped = [e.detail for e in simulated.events if e.kind == Kind.REPLICA_STOPPED]
