@@ -57,6 +57,8 @@ class LocalReplica:
             raise InconsistentTopicIdError(
                 f"{self.topic_partition} has topic id {self.topic_id}, not {topic_id}"
             )
+        if self.log is None and topic_id is not None:
+            self._delete_stray_log(topic_id)
         is_known = self._log_manager.get_log(self.topic_partition) is not None
         log = self._log_manager.get_or_create_log(self.topic_partition, topic_id, is_new=is_new)
         self.topic_id = log.topic_id
@@ -65,6 +67,20 @@ class LocalReplica:
         if not is_known:
             trace_log_loaded(self._tracer, log)
         return log
+
+    def _delete_stray_log(self, topic_id: UUID) -> None:
+        """Delete the log of an earlier topic of this name, of which nobody has told this process anything.
+
+        It was left by a reassignment that took the replica away while this broker was down. The word that is being
+        followed cannot be the older one: it carries this life's broker epoch, so it is of a controller that has seen
+        this life begin, and knows the topic of now.
+        """
+        stray = self._log_manager.get_log(self.topic_partition)
+        if stray is None or stray.topic_id in (None, topic_id):
+            return
+        identity = _identity(self.topic_partition, stray.topic_id)
+        self._log_manager.delete_log(self.topic_partition)
+        self._tracer.event(Kind.REPLICA_STOPPED, **identity, detail="delete")
 
     def append_as_follower(self, records: bytes, leader_high_watermark: int) -> None:
         """Append the leader's batches, then follow its high watermark as far as the log reaches (it may fall)."""

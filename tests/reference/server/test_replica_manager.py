@@ -103,15 +103,20 @@ def test_a_replica_of_somebody_else_or_of_another_topic_is_refused(tmp_path: Pat
     on_node(tmp_path, scenario)
 
 
-def test_a_log_of_a_deleted_topic_of_the_same_name_is_not_reused(tmp_path: Path) -> None:
+def test_a_stray_log_of_an_earlier_topic_of_the_name_gives_way(tmp_path: Path) -> None:
+    """A reassignment took the replica away while the broker was down; then the topic was deleted and created anew."""
+
     async def first(node: Node) -> None:
-        node.lisr(lisr())
+        node.lisr(lisr(isr=(1,)))
+        await node.produce(batch(3))
 
     async def second(node: Node) -> None:
-        other = lisr(topic_id=UUID(int=8))
-        assert node.lisr(other)[1] == {TP: ErrorCode.inconsistent_topic_id}
-        with pytest.raises(ReplicaError):
-            node.manager.partition(TP)
+        assert node.lisr(lisr(topic_id=UUID(int=8)))[1] == {TP: ErrorCode.none}
+        assert node.manager.partition(TP).leader_log.log_end_offset == 0
+        (gone,) = node.trace.of(Kind.REPLICA_STOPPED)
+        assert (gone["topic_id"], gone["detail"]) == (str(TOPIC_ID), "delete")
+        # One that is hosted does not give way: the word may be the older one.
+        assert node.lisr(lisr(leader_epoch=9))[1] == {TP: ErrorCode.inconsistent_topic_id}
 
     on_node(tmp_path, first)
     on_node(tmp_path, second)
