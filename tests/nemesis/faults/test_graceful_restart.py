@@ -12,6 +12,9 @@ from nemesis.faults.graceful_restart import GracefulRestart
 from nemesis.faults.kill import KillController
 from nemesis.faults.plan import PlannedFault
 from nemesis.faults.session import ExpireSession
+from nemesis.runtimes.simulation.runtime import SimulationRuntime, SimulationRuntimeConfig
+from nemesis.simulation.loop import SimulationLoop
+from nemesis.simulation.memory_record import MemoryRecord
 from nemesis.testing import PlanRun, assert_valid, simulate_plan
 
 FEW = {"producers": 2, "consumers": 1}
@@ -54,3 +57,28 @@ def test_a_controller_that_is_lost_meanwhile_breaks_nothing(
         PlannedFault(5.0 + after_s, blow),
     )
     assert_valid(simulate_plan(plan, options=FEW, seed=int(after_s * 100)))
+
+
+def test_a_broker_that_does_not_go_in_time_is_killed() -> None:
+    loop = SimulationLoop()
+    record = MemoryRecord(loop.clock_ns)
+    runtime = SimulationRuntime(
+        SimulationRuntimeConfig(broker_count=1, client_count=0, zookeeper_count=1), loop, record
+    )
+
+    async def scene() -> None:
+        await runtime.start()
+        await runtime.pause("broker-1")
+        paused_at = loop.time()
+        ended = await runtime.terminate("broker-1", grace_s=2.0)
+        assert ended == {"pid": 1, "dead": True, "ended_by": "SIGKILL"}
+        assert 2.0 <= loop.time() - paused_at < 3.0
+        await runtime.restart("broker-1")
+        ended = await runtime.terminate("broker-1", grace_s=2.0)
+        assert ended == {"pid": 2, "dead": True, "ended_by": "SIGTERM"}
+        await runtime.stop()
+
+    try:
+        loop.run_until_complete(scene())
+    finally:
+        loop.close()

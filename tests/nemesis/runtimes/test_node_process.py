@@ -59,6 +59,26 @@ def test_kill_and_start_again(tmp_path: Path, journal: Journal) -> None:
     asyncio.run(scene())
 
 
+def test_a_process_that_is_asked_ends_or_is_killed_after_the_grace(
+    tmp_path: Path, journal: Journal
+) -> None:
+    async def scene() -> None:
+        for command, grace_s, signal in ((SLEEP, 20.0, "SIGTERM"), (STUBBORN, 0.01, "SIGKILL")):
+            process = node(tmp_path, journal, command)
+            process.start()
+            if command is STUBBORN:
+                await asyncio.sleep(0.5)  # until it has chosen not to listen
+            pid = process.pid
+            ended = await process.terminate(grace_s=grace_s)
+            assert ended == {"pid": pid, "dead": True, "ended_by": signal}
+            assert not psutil.pid_exists(pid)
+            assert journaled(tmp_path) == []
+            with pytest.raises(RuntimeFailure, match="broker-1 cannot be asked to end"):
+                await process.terminate(grace_s=grace_s)
+
+    asyncio.run(scene())
+
+
 def test_a_paused_process_exists_and_can_be_resumed(tmp_path: Path, journal: Journal) -> None:
     async def scene() -> None:
         process = node(tmp_path, journal)

@@ -17,6 +17,7 @@ from kio.static.primitive import i32, i64
 
 from reference.adapters.disk import RealDisk
 from reference.adapters.zookeeper import KazooZooKeeperClient
+from reference.log.errors import KafkaStorageError
 from reference.network.network_client import BrokerConnection
 from reference.ports import ZnodeStat
 from reference.server.kafka_server import KafkaServer
@@ -53,10 +54,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def broker(directory: Path, zookeeper: KazooZooKeeperClient) -> tuple[KafkaServer, ListTracer, int]:
+def broker(
+    directory: Path, zookeeper: KazooZooKeeperClient, **properties: Any
+) -> tuple[KafkaServer, ListTracer, int]:
     tracer, port = ListTracer(), free_port()
     server = KafkaServer(
-        config(directory, port=port, advertised_port=port),
+        config(directory, port=port, advertised_port=port, **properties),
         disk=RealDisk(),
         zookeeper=zookeeper,
         tracer=tracer,
@@ -183,5 +186,52 @@ def test_a_broker_that_is_not_registered_yet_can_be_stopped(
         assert tracer.of(Kind.CONTROL_REQUEST_HANDLED) == []
         await connection.close()
         await asyncio.to_thread(previous.end)
+
+    run(test())
+
+
+def test_the_controller_is_told_of_one_failed_log_directory_of_several(
+    tmp_path: Path, zookeeper_address: str
+) -> None:
+    directories = [str(tmp_path / name) for name in ("a", "b")]
+    for directory in directories:
+        Path(directory).mkdir()
+
+    async def test() -> None:
+        server, tracer, _ = broker(
+            tmp_path,
+            KazooZooKeeperClient(zookeeper_address, SESSION_TIMEOUT_MS, None),
+            log_dirs=directories,
+        )
+        try:
+            await server.startup()
+            error = KafkaStorageError("the medium failed", failed_log_dir=directories[0])
+            server.replica_manager.note_storage_error(error)
+
+            def processed() -> list[str]:
+                """What the controller has read and taken away."""
+                attempts = tracer.of(Kind.ZNODE_ATTEMPT)
+                return [e["path"] for e in attempts if e["path"].startswith(zk_data.LOG_DIR_EVENTS)]
+
+            await until(lambda: len(processed()) == 1)
+            assert server.log_manager.live_log_dirs == (directories[1],)
+        finally:
+            await server.shutdown()
+
+    run(test())
+
+
+def test_a_broker_alone_is_let_go_by_itself(tmp_path: Path, zookeeper_address: str) -> None:
+    async def test() -> None:
+        zookeeper = KazooZooKeeperClient(zookeeper_address, SESSION_TIMEOUT_MS, None)
+        server, _, _ = broker(tmp_path, zookeeper)
+        try:
+            await server.controlled_shutdown()  # Not started: there is nothing to be let go from.
+            await server.startup()
+            await until(lambda: server.metadata_cache.controller_id == 1)
+            await server.controlled_shutdown()
+            assert server.controller.context.shutting_down_broker_ids == {1}
+        finally:
+            await server.shutdown()
 
     run(test())
