@@ -4,7 +4,9 @@
 * ``columns``                         the arrays behind a segment
 * ``model``                           verdicts, findings, results
 * ``controller``                      one live controller per epoch, stale ones fenced
+* ``broker_epochs``                   nothing is done in the name of an earlier life of a broker
 * ``leadership``                      leader epochs, one leader per epoch, elections from the ISR
+* ``transitions``                     the state machines of partitions and replicas
 * ``replication``                     high watermarks and the agreement of logs
 * ``log``                             what clients see: lost, unseen, duplicate, reordered
 * ``convergence``, ``faults``         did the cluster come back; did the faults strike at all
@@ -21,6 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from checkers.broker_epochs import BrokerEpochFenced
 from checkers.controller import ControllerEpochGrows, SingleController, StaleControllerFenced
 from checkers.convergence import Convergence
 from checkers.faults import FaultEffect
@@ -30,6 +33,7 @@ from checkers.log import ClientLog
 from checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
 from checkers.replication.high_watermark import HwBounded, HwGrows
 from checkers.replication.logs import ReplicaLogs
+from checkers.transitions import LegalTransition
 
 __all__ = ["CHECKERS", "select"]
 
@@ -37,9 +41,11 @@ _IN_REPORT_ORDER: tuple[type[Check], ...] = (
     SingleController,
     ControllerEpochGrows,
     StaleControllerFenced,
+    BrokerEpochFenced,
     LeaderEpochGrows,
     OneLeaderPerEpoch,
     LeaderFromIsr,
+    LegalTransition,
     HwBounded,
     HwGrows,
     NoTruncationBelowHw,

@@ -42,6 +42,11 @@ control-request-sent       api, peer, controller_epoch, broker_epoch (of the rec
                            attempt, before its bytes leave
 control-request-handled    api, peer (controller id), controller_epoch (carried), broker_epoch (carried),
                            error (``NONE`` = accepted). Written before its effects are visible elsewhere.
+alter-partition-handled    tp, peer (the leader that proposes), broker_epoch (the leader's, as carried),
+                           leader_epoch and partition_epoch (as carried), isr (as proposed), isr_epochs (its members'
+                           broker epochs in that order, −1 unknown), error (``NONE`` = the ISR is as proposed), zxid
+                           (of the write; none where nothing was left to be written). The controller's, one per
+                           partition of a request, before its answer.
 transition                 tp or (tp, peer), detail ``partition New->Online`` / ``replica ...``; error if illegal
 log-loaded                 tp, log_start_offset, log_end_offset, high_watermark: a log opened or created in
                            this incarnation
@@ -119,6 +124,7 @@ class Kind(StrEnum):
     ZNODE_OUTCOME = "znode-outcome"
     CONTROL_REQUEST_SENT = "control-request-sent"
     CONTROL_REQUEST_HANDLED = "control-request-handled"
+    ALTER_PARTITION_HANDLED = "alter-partition-handled"
     TRANSITION = "transition"
     LOG_LOADED = "log-loaded"
     BECOME_LEADER = "become-leader"
@@ -179,6 +185,7 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     partition_epoch: int | None = None
     broker_epoch: int | None = None
     isr: list[int] | None = None
+    isr_epochs: list[int] | None = None
     maximal_isr: list[int] | None = None
     replicas: list[int] | None = None
     live: list[int] | None = None

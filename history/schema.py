@@ -50,7 +50,9 @@ WORD_COLUMNS: Final = frozenset(
     ]
 )
 TEXT_COLUMNS: Final = frozenset(["path", "data", "detail"])
-NUMBER_LISTS: Final = frozenset(["values", "offsets", "isr", "maximal_isr", "replicas", "live"])
+NUMBER_LISTS: Final = frozenset(
+    ["values", "offsets", "isr", "isr_epochs", "maximal_isr", "replicas", "live"]
+)
 
 
 def _type(name: str) -> pa.DataType:
@@ -69,7 +71,7 @@ def _type(name: str) -> pa.DataType:
 
 REQUIRED: Final = frozenset({"time", "process", "kind", "seq"})
 COLUMNS: Final = tuple(Event.__struct_fields__)
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 TRANSPOSED_EVENTS: Final = 256
 SCHEMA: Final = pa.schema(
     [pa.field(name, _type(name), nullable=name not in REQUIRED) for name in COLUMNS]

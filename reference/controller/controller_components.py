@@ -148,7 +148,7 @@ class ControllerComponents:
             broker_modifications=self._broker_modifications,
         )
         self._isr_changes = IsrChanges(
-            self.context, zk_client=zk_client, request_batch=self.request_batch
+            self.context, zk_client=zk_client, request_batch=self.request_batch, tracer=tracer
         )
         self._replica_leader_elections = ReplicaLeaderElections(
             self.context,

@@ -65,6 +65,34 @@ def writes_unfenced(events: list[Event], choose: Choose) -> list[Event] | None:
     return _with(events, write, change(events[write], session=777))
 
 
+def heeds_what_was_said_to_another_life(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_places(events, "control-request-handled", error="NONE"))
+    return _with(events, at, change(events[at], broker_epoch=0))
+
+
+def takes_in_a_member_of_an_earlier_life(events: list[Event], choose: Choose) -> list[Event] | None:
+    about: dict[str, Any] = {"topic": "t", "topic_id": "id", "partition": 0, "error": "NONE"}
+    sent = events[choose(_places(events, "control-request-sent"))]
+    assert sent.node is not None
+    assert sent.peer is not None
+    stale = {"isr": [sent.peer], "isr_epochs": [0], "peer": sent.node, "broker_epoch": 10_000}
+    now = _end(events)
+    life = sent.incarnation or 1
+    kind = "alter-partition-handled"
+    return [*events, broker(now, sent.node, kind, incarnation=life, zxid=1, **stale, **about)]
+
+
+def makes_an_online_partition_new(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_places(events, "transition", peer=None))
+    return _with(events, at, change(events[at], detail="partition Online->New"))
+
+
+def loses_a_transition(events: list[Event], choose: Choose) -> list[Event] | None:
+    """The state changes, and nobody is told."""
+    at = choose(_places(events, "transition", detail="replica NonExistent->New"))
+    return [*events[:at], *events[at + 1 :]]
+
+
 def keeps_the_leader_epoch(events: list[Event], choose: Choose) -> list[Event] | None:
     at = _places(events, "znode", seq=1, topic="t")[-1]
     last = events[at]
@@ -231,9 +259,14 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "single-controller": [acts_in_anothers_epoch],
     "controller-epoch-grows": [epoch_leaps],
     "stale-controller-fenced": [heeds_a_stale_controller, writes_unfenced],
+    "broker-epoch-fenced": [
+        heeds_what_was_said_to_another_life,
+        takes_in_a_member_of_an_earlier_life,
+    ],
     "leader-epoch-grows": [keeps_the_leader_epoch],
     "one-leader-per-epoch": [two_leaders],
     "leader-from-isr": [elects_an_outsider],
+    "legal-transition": [makes_an_online_partition_new, loses_a_transition],
     "hw-bounded": [overstates_the_high_watermark],
     "hw-grows": [lowers_the_high_watermark],
     "no-truncation-below-hw": [cuts_committed_records],

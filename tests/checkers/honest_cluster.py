@@ -33,6 +33,8 @@ class Order:
     leader_epoch: int
     isr: tuple[int, ...]
     partition_epoch: int
+    broker_epoch: int = -1
+    """The receiver's, as the controller knows it."""
 
 
 @dataclass
@@ -40,6 +42,8 @@ class Broker:
     node: int
     session: int
     incarnation: int = 1
+    epoch: int = -1
+    """The zxid of its registration."""
     alive: bool = True
     log: list[Record] = field(default_factory=list)
     checkpoint: int = 0
@@ -54,6 +58,8 @@ class Broker:
     isr: tuple[int, ...] = ()
     proposed: tuple[int, ...] | None = None
     remote: dict[int, int] = field(default_factory=dict)
+    remote_epochs: dict[int, int] = field(default_factory=dict)
+    """The broker epochs with which the others fetched last."""
     waiting: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     """Produces that wait for the high watermark: (offset, columns of their operation)."""
 
@@ -75,8 +81,10 @@ class HonestCluster:
         self.sessions = 100
         self.brokers = {node: Broker(node, 10 * node) for node in NODES}
         self.controller, self.epoch = -1, 0
-        self.live: set[int] = set(NODES)
-        """As the controller sees it."""
+        self.live: dict[int, int] = {}
+        """Broker → broker epoch, as the controller sees it."""
+        self.partition_state = "NonExistent"
+        self.replica_states: dict[int, str] = {}
         self.position = 0
         self.committed: Order | None = None
         self._znode(9, "/controller_epoch", zk_op="create", controller_epoch=0)
@@ -85,7 +93,11 @@ class HonestCluster:
             self._register(broker)
             self._trace(broker, "log-loaded", log_end_offset=0, high_watermark=0)
         self._elect_controller(1)
+        self._replicas_become("New", NODES)
+        self._partition_becomes("New")
         self._commit(1, 0, NODES, detail="new")
+        self._partition_becomes("Online")
+        self._replicas_become("Online", NODES)
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -121,7 +133,9 @@ class HonestCluster:
 
     def _register(self, broker: Broker) -> None:
         self._znode(broker.session, f"/brokers/ids/{broker.node}", zk_op="create", node=broker.node)
-        self._trace(broker, "broker-registered", session=broker.session, zxid=self.zxid)
+        broker.epoch = self.zxid
+        about = {"session": broker.session, "zxid": self.zxid, "broker_epoch": broker.epoch}
+        self._trace(broker, "broker-registered", **about)
 
     def _elect_controller(self, node: int) -> None:
         broker = self.brokers[node]
@@ -130,7 +144,37 @@ class HonestCluster:
         self._znode(broker.session, "/controller_epoch", same=1, controller_epoch=self.epoch)
         about = {"controller_epoch": self.epoch, "zxid": self.zxid, "session": broker.session}
         self._trace(broker, "controller-elected", **about)
-        self.live = {one.node for one in self.brokers.values() if one.alive}
+        self._see_who_is_alive()
+        self._start_state_machines()
+
+    def _see_who_is_alive(self) -> None:
+        self.live = {one.node: one.epoch for one in self.brokers.values() if one.alive}
+
+    def _start_state_machines(self) -> None:
+        """The states that a failover finds are not traced; what it does about them is."""
+        if self.committed is None:
+            return
+        self.partition_state = "Online" if self.committed.leader in self.live else "Offline"
+        alive = {node: node in self.live for node in NODES}
+        self.replica_states = {
+            node: "Online" if alive[node] else "DeletionIneligible" for node in NODES
+        }
+        self._replicas_become("Online", [node for node in NODES if alive[node]])
+        self._replicas_become("Offline", [node for node in NODES if not alive[node]])
+
+    def _partition_becomes(self, state: str) -> None:
+        before, self.partition_state = self.partition_state, state
+        self._transition(f"partition {before}->{state}")
+
+    def _replicas_become(self, state: str, nodes: Iterable[int]) -> None:
+        for node in nodes:
+            before = self.replica_states.get(node, "NonExistent")
+            self.replica_states[node] = state
+            self._transition(f"replica {before}->{state}", peer=node)
+
+    def _transition(self, detail: str, **columns: Any) -> None:
+        boss = self.brokers[self.controller]
+        self._trace(boss, "transition", controller_epoch=self.epoch, detail=detail, **columns)
 
     def _commit(self, leader: int, leader_epoch: int, isr: Iterable[int], *, detail: str) -> None:
         """Write the partition's state and send it to everybody that the controller believes alive."""
@@ -160,13 +204,15 @@ class HonestCluster:
         self._send(order)
 
     def _send(self, state: Order) -> None:
-        order = replace(state, controller_epoch=self.epoch, controller=self.controller)
+        told = replace(state, controller_epoch=self.epoch, controller=self.controller)
         for node in sorted(self.live):
+            order = replace(told, broker_epoch=self.live[node])
             self._trace(
                 self.brokers[self.controller],
                 "control-request-sent",
                 peer=node,
                 controller_epoch=order.controller_epoch,
+                broker_epoch=order.broker_epoch,
             )
             self.brokers[node].inbox.append(order)
 
@@ -178,8 +224,13 @@ class HonestCluster:
             if chosen is None:
                 return
             self._elect_controller(chosen)
-        self.live = {one.node for one in self.brokers.values() if one.alive}
+        before = self.live
+        self._see_who_is_alive()
+        gone = [node for node, epoch in before.items() if self.live.get(node) != epoch]
+        come = [node for node, epoch in self.live.items() if before.get(node) != epoch]
         self._elect_leader()
+        self._replicas_become("Offline", gone)
+        self._replicas_become("Online", come)
 
     def _elect_leader(self) -> None:
         assert self.committed is not None
@@ -187,8 +238,11 @@ class HonestCluster:
         isr = tuple(node for node in now.isr if node in self.live)
         if now.leader in self.live:
             self._send(now)
-        elif isr:
+            return
+        self._partition_becomes("Offline")
+        if isr:
             self._commit(isr[0], now.leader_epoch + 1, isr, detail="offline")
+            self._partition_becomes("Online")
         elif now.leader != -1:
             self._commit(-1, now.leader_epoch + 1, now.isr, detail="remove-from-isr")
 
@@ -198,16 +252,21 @@ class HonestCluster:
         if not broker.alive or not broker.inbox:
             return
         order = broker.inbox.pop(0)
-        stale = self.is_stale(broker, order)
+        error = "NONE"
+        if order.broker_epoch < broker.epoch:
+            error = "STALE_BROKER_EPOCH"
+        elif self.is_stale(broker, order):
+            error = "STALE_CONTROLLER_EPOCH"
         self._trace(
             broker,
             "control-request-handled",
             api="LeaderAndIsr",
             peer=order.controller,
             controller_epoch=order.controller_epoch,
-            error="STALE_CONTROLLER_EPOCH" if stale else "NONE",
+            broker_epoch=order.broker_epoch,
+            error=error,
         )
-        if stale:
+        if error != "NONE":
             return
         broker.controller_epoch = order.controller_epoch
         if (order.leader_epoch, order.partition_epoch) <= (
@@ -303,6 +362,7 @@ class HonestCluster:
             return
         if traced:
             leader.remote[broker.node] = agreed
+            leader.remote_epochs[broker.node] = broker.epoch
             self._raise_high_watermark(leader)
         if agreed < len(leader.log):
             if traced:
@@ -349,10 +409,27 @@ class HonestCluster:
         )
         if not broker.leads or broker.proposed is None or not fresh:
             return
-        if not self.brokers[self.controller].alive or not set(broker.proposed) <= self.live:
+        if not self.brokers[self.controller].alive or broker.epoch != self.live.get(broker.node):
+            return
+        # KIP-903: the members are those whom the leader saw catch up.
+        saw = {**broker.remote_epochs, broker.node: broker.epoch}
+        if any(saw.get(node) != self.live.get(node) for node in broker.proposed):
+            broker.proposed = None
             return
         self._commit(now.leader, now.leader_epoch, broker.proposed, detail="alter-partition")
         assert self.committed is not None
+        self._trace(
+            self.brokers[self.controller],
+            "alter-partition-handled",
+            peer=broker.node,
+            broker_epoch=broker.epoch,
+            leader_epoch=broker.leader_epoch,
+            partition_epoch=broker.partition_epoch,
+            isr=list(broker.proposed),
+            isr_epochs=[saw[node] for node in broker.proposed],
+            error="NONE",
+            zxid=self.zxid,
+        )
         broker.isr, broker.proposed = self.committed.isr, None
         broker.partition_epoch = self.committed.partition_epoch
         self._raise_high_watermark(broker)
@@ -371,6 +448,7 @@ class HonestCluster:
             return
         self.sessions += 1
         fresh = Broker(broker.node, self.sessions, broker.incarnation + 1, log=broker.log)
+        fresh.inbox = broker.inbox  # what was said to the life before is still on its way
         # The checkpointed high watermark is older than the one that the broker had.
         fresh.high_watermark = fresh.checkpoint = min(broker.checkpoint, len(broker.log))
         # The leader epochs of its log outlive the process, the controller epoch does not.
@@ -393,7 +471,7 @@ class HonestCluster:
         if broker.node == self.controller:
             others = [n for n in NODES if n != broker.node and self.brokers[n].alive]
             self._elect_controller(others[0] if others else broker.node)
-        self.live.discard(broker.node)
+        self.live.pop(broker.node, None)
         self._elect_leader()
 
     def _poll(self, broker: Broker) -> None:

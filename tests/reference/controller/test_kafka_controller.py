@@ -291,6 +291,45 @@ def test_an_unclean_election_needs_the_configuration_of_topic_or_broker(
     run(test())
 
 
+def test_what_becomes_of_a_proposed_isr_is_traced(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2) as (first, second):
+            await create_topic(first, "t", (2, 1))
+            await until(lambda: len(first.elected("t", 0)) == 1)
+            epoch = second.controller.broker_epoch
+            proposed = (
+                (epoch, ((2, epoch),)),
+                (epoch, ((2, epoch), (1, 0))),
+                (epoch - 1, ((2, epoch),)),
+            )
+            for carried, isr in proposed:
+                item = AlterPartitionItem(
+                    None, TOPIC_ID, 0, 0, isr, LeaderRecoveryState.RECOVERED, len(isr) - 1
+                )
+                await first.controller.alter_partitions(2, carried, [item])
+            committed, stale_member, stale_leader = first.tracer.of(Kind.ALTER_PARTITION_HANDLED)
+            assert committed.pop("zxid") > first.tracer.of(Kind.LEADER_ELECTED)[0]["zxid"]
+            about = {"topic": "t", "topic_id": str(TOPIC_ID), "partition": 0}
+            assert committed == {
+                **about,
+                "peer": 2,
+                "broker_epoch": epoch,
+                "leader_epoch": 0,
+                "partition_epoch": 0,
+                "isr": [2],
+                "isr_epochs": [epoch],
+                "error": "NONE",
+            }
+            assert stale_member["error"] == "INELIGIBLE_REPLICA"
+            assert (stale_member["isr_epochs"], "zxid" in stale_member) == ([epoch, 0], False)
+            assert (stale_leader["error"], stale_leader["broker_epoch"]) == (
+                "STALE_BROKER_EPOCH",
+                epoch - 1,
+            )
+
+    run(test())
+
+
 def test_a_request_is_sent_again_until_it_is_answered(zookeeper_address: str) -> None:
     async def test() -> None:
         async with nodes(zookeeper_address, 1, 2) as (first, second):

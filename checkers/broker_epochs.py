@@ -1,0 +1,155 @@
+"""What was meant for, or said by, another life of a broker has no effect.
+
+A broker epoch is the czxid of the broker's registration: it tells the lives of a broker apart, and its sessions.
+
+**broker-epoch-fenced**: (a) a broker accepts no control request that carries a smaller broker epoch than the one with
+which it registered, nor one of another process life of its; (b) a controller that knows of a newer registration of a
+broker commits no ISR that an older one proposed; (c) nor one into which a member comes by an older one (KIP-903): the
+leader saw a replica catch up that has since lost what it had. A controller knows of a registration once it has sent
+the broker a request that carries it.
+Smallest breaks: broker 3 registers with epoch 7, restarts, registers with 9, accepts a request that carries 7; the
+controller sends broker 2 a request that carries 9, then commits an ISR that has broker 2 with 7.
+
+What a correct cluster does and is not convicted for: a request with a greater epoch than the broker knows of itself is
+accepted, for the controller may learn first (KAFKA-9839); so is one with the epoch of an earlier session that comes
+before the broker has registered in the next; −1 is a sender that does not know (any member's epoch in the ISRs of
+Kafka's ZooKeeper mode): it is not checked, and not counted; a registration of which the controller does not know yet
+fences nothing.
+
+Limits: ControlledShutdown is not traced. What a controller knows and has told nobody is not held against it, nor a
+change of which its death left no trace.
+
+Source: KIP-380 (KAFKA-7235), KIP-903 (KAFKA-14617).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from checkers.findings import finding, tp_name
+from checkers.fold import Results, conclude
+from checkers.model import Finding
+from checkers.rare import Rare, Row, succeeded
+from history.events import Event, Kind
+
+UNKNOWN_BROKER_EPOCH: Final = -1
+
+Life = tuple[str, int | None]
+"""Process and incarnation."""
+
+
+class BrokerEpochFenced(Rare):
+    name = "broker-epoch-fenced"
+    kinds = frozenset(
+        {
+            Kind.BROKER_REGISTERED,
+            Kind.CONTROL_REQUEST_HANDLED,
+            Kind.CONTROL_REQUEST_SENT,
+            Kind.ALTER_PARTITION_HANDLED,
+        }
+    )
+    columns = (
+        "incarnation",
+        "node",
+        "api",
+        "peer",
+        "error",
+        "broker_epoch",
+        "topic",
+        "partition",
+        "isr",
+        "isr_epochs",
+        "zxid",
+    )
+
+    def judge(self, rows: list[Row]) -> Results:
+        in_time = sorted(rows, key=lambda item: (item[1].time, item[1].seq))
+        requests, accepted = self._requests(in_time)
+        isrs, committed = self._isrs(in_time)
+        return conclude(self.name, checked=accepted + committed, findings=requests + isrs)
+
+    def _requests(self, rows: list[Row]) -> tuple[list[Finding], int]:
+        """Part (a)."""
+        firsts, lives = _registrations(rows)
+        own: dict[Life, tuple[int, int]] = {}
+        findings: list[Finding] = []
+        accepted = 0
+        for row, event in rows:
+            life, epoch = (event.process, event.incarnation), event.broker_epoch
+            if epoch is None or epoch == UNKNOWN_BROKER_EPOCH:
+                continue
+            if event.kind == Kind.BROKER_REGISTERED:
+                own[life] = (epoch, row)
+            elif event.kind == Kind.CONTROL_REQUEST_HANDLED and succeeded(event):
+                accepted += 1
+                # Before its first registration whatever is older than that was said to an earlier life.
+                mine, mine_row = own.get(life) or firsts.get(life) or (None, None)
+                what = f"Broker {event.node} accepted {event.api or 'a control request'} for its broker epoch {epoch}"
+                other = lives.get((event.process, epoch))
+                if mine is not None and epoch < mine:
+                    sentence = f"{what}, though it registered with {mine}."
+                    findings.append(
+                        finding(self.name, f"broker-{event.node}", sentence, mine_row, row)
+                    )
+                elif other is not None and life not in other:
+                    sentence = f"{what}, which was that of another process life."
+                    findings.append(finding(self.name, f"broker-{event.node}", sentence, row))
+        return findings, accepted
+
+    def _isrs(self, rows: list[Row]) -> tuple[list[Finding], int]:
+        """Parts (b) and (c)."""
+        known: dict[Life, dict[int, tuple[int, int]]] = defaultdict(dict)
+        findings: list[Finding] = []
+        committed = 0
+        for row, event in rows:
+            told = known[event.process, event.incarnation]
+            if event.kind == Kind.CONTROL_REQUEST_SENT and event.peer is not None:
+                epoch = UNKNOWN_BROKER_EPOCH if event.broker_epoch is None else event.broker_epoch
+                if epoch > told.get(event.peer, (UNKNOWN_BROKER_EPOCH, row))[0]:
+                    told[event.peer] = (epoch, row)
+            elif event.kind == Kind.ALTER_PARTITION_HANDLED and _is_commit(event):
+                committed += 1
+                findings += self._judge_isr(row, event, told)
+        return findings, committed
+
+    def _judge_isr(
+        self, row: int, event: Event, told: dict[int, tuple[int, int]]
+    ) -> Iterator[Finding]:
+        tp = tp_name(event.topic, event.partition)
+        did = f"Broker {event.node} committed ISR {list(event.isr or ())} of {tp}"
+        if event.peer in told and (event.broker_epoch or 0) < told[event.peer][0]:
+            newer, newer_row = told[event.peer]
+            sentence = (
+                f"{did} for broker {event.peer} with broker epoch {event.broker_epoch}, though it knew that it had "
+                f"registered with {newer}."
+            )
+            yield finding(self.name, tp, sentence, newer_row, row)
+        for member, epoch in zip(event.isr or (), event.isr_epochs or (), strict=False):
+            newer, newer_row = told.get(member, (UNKNOWN_BROKER_EPOCH, row))
+            if UNKNOWN_BROKER_EPOCH < epoch < newer:
+                sentence = (
+                    f"{did} with broker {member} as it was under broker epoch {epoch}, though it knew that it had "
+                    f"registered with {newer}."
+                )
+                yield finding(self.name, tp, sentence, newer_row, row)
+
+
+def _registrations(
+    rows: Iterable[Row],
+) -> tuple[dict[Life, tuple[int, int]], dict[tuple[str, int], set[Life]]]:
+    """Return life → (its first broker epoch, row), and (process, broker epoch) → the lives that registered with it."""
+    firsts: dict[Life, tuple[int, int]] = {}
+    lives: dict[tuple[str, int], set[Life]] = defaultdict(set)
+    for row, event in rows:
+        if event.kind == Kind.BROKER_REGISTERED and event.broker_epoch is not None:
+            life = (event.process, event.incarnation)
+            firsts.setdefault(life, (event.broker_epoch, row))
+            lives[event.process, event.broker_epoch].add(life)
+    return firsts, lives
+
+
+def _is_commit(event: Event) -> bool:
+    """Whether the answer says that a state was written; without a zxid the ISR was as proposed already."""
+    return succeeded(event) and event.zxid is not None

@@ -1,0 +1,123 @@
+"""The controller's state machines take only Kafka's transitions, and take each from where they are.
+
+**legal-transition**: every transition of a partition or of a replica that a controller traces without an error is one
+of those below, and begins in the state in which the same controller, in the same term, last left it.
+
+    partition   NonExistent → New → Online ⇄ Offline → NonExistent;   Online → Online, Offline → Offline, New → Offline
+    replica     NonExistent → New → Online ⇄ Offline → DeletionStarted → DeletionSuccessful → NonExistent;
+                Online → Online, Offline → Offline, New → Offline;
+                Offline or DeletionStarted → DeletionIneligible → Online or Offline
+
+Smallest breaks: a partition goes Online → New; a replica goes New → Online, then Offline → DeletionStarted.
+
+What a correct controller does and is not convicted for: it refuses an illegal transition and traces that with an error;
+a term begins with the states that its failover found, which are not traced (a replica that it found is Online, or, with
+its broker away, DeletionIneligible); the next term, on the same broker or another, begins anew; a partition that is not
+brought online stays as it is; a topic that was created twice is two topics.
+
+Source: PartitionStateMachine and ReplicaStateMachine (validPreviousStates).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from checkers.findings import finding, tp_name
+from checkers.fold import Results, conclude
+from checkers.model import Finding, Verdict
+from checkers.rare import Rare, Row, succeeded
+from history.events import Event, Kind
+
+PREVIOUS_STATES: Final[Mapping[str, Mapping[str, frozenset[str]]]] = MappingProxyType(
+    {
+        "partition": {
+            "NonExistent": frozenset({"Offline"}),
+            "New": frozenset({"NonExistent"}),
+            "Online": frozenset({"New", "Online", "Offline"}),
+            "Offline": frozenset({"New", "Online", "Offline"}),
+        },
+        "replica": {
+            "NonExistent": frozenset({"DeletionSuccessful"}),
+            "New": frozenset({"NonExistent"}),
+            "Online": frozenset({"New", "Online", "Offline", "DeletionIneligible"}),
+            "Offline": frozenset({"New", "Online", "Offline", "DeletionIneligible"}),
+            "DeletionStarted": frozenset({"Offline"}),
+            "DeletionSuccessful": frozenset({"DeletionStarted"}),
+            "DeletionIneligible": frozenset({"Offline", "DeletionStarted"}),
+        },
+    }
+)
+"""Machine → state → the states from which it may be reached."""
+
+FIRST_STATES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "partition": frozenset({"NonExistent", "New", "Online", "Offline"}),
+        "replica": frozenset({"NonExistent", "Online", "DeletionIneligible"}),
+    }
+)
+"""Machine → the states in which a term may find something, or begin to know it."""
+
+_DETAIL = re.compile(r"(partition|replica) (\w+)->(\w+)")
+
+Thing = tuple[str | None, str | None, int | None, int | None]
+"""Topic, topic id, partition and, if it is a replica, its broker."""
+Term = tuple[str, int | None, int | None]
+"""Process, incarnation and controller epoch."""
+
+
+class LegalTransition(Rare):
+    name = "legal-transition"
+    kinds = frozenset({Kind.TRANSITION, Kind.CONTROLLER_ELECTED})
+    columns = (
+        "incarnation",
+        "node",
+        "controller_epoch",
+        "topic",
+        "topic_id",
+        "partition",
+        "peer",
+        "detail",
+        "error",
+    )
+
+    def judge(self, rows: list[Row]) -> Results:
+        terms: dict[Term, dict[Thing, tuple[int, str]]] = {}
+        findings: list[Finding] = []
+        checked = 0
+        for row, event in sorted(rows, key=lambda item: (item[1].time, item[1].seq)):
+            term = (event.process, event.incarnation, event.controller_epoch)
+            if event.kind == Kind.CONTROLLER_ELECTED:
+                terms[term] = {}
+            elif succeeded(event):
+                checked += 1
+                findings += self._judge_transition(row, event, terms.setdefault(term, {}))
+        return conclude(self.name, checked=checked, unit="transitions", findings=findings)
+
+    def _judge_transition(
+        self, row: int, event: Event, states: dict[Thing, tuple[int, str]]
+    ) -> list[Finding]:
+        """What is wrong with one transition; ``states`` holds what each thing last became, and in which row."""
+        tp = tp_name(event.topic, event.partition)
+        read = _DETAIL.fullmatch(event.detail or "")
+        if read is None:
+            sentence = f"Of {tp} a transition is traced that cannot be read: {event.detail!r}."
+            return [finding(self.name, tp, sentence, row, verdict=Verdict.UNKNOWN)]
+        machine, before, after = read.groups()
+        thing = (event.topic, event.topic_id, event.partition, event.peer)
+        last_row, last = states.get(thing, (None, None))
+        states[thing] = (row, after)
+        what = tp if machine == "partition" else f"the replica of {tp} on broker {event.peer}"
+        who = f"Broker {event.node}, controller of epoch {event.controller_epoch}, took {what}"
+        if before not in PREVIOUS_STATES[machine].get(after, ()):
+            why = "which is no legal transition"
+        elif last is not None and before != last:
+            why = f"though it had last brought it to {last}"
+        elif last is None and before not in FIRST_STATES[machine]:
+            why = "a state in which no term finds anything"
+        else:
+            return []
+        sentence = f"{who} from {before} to {after}, {why}."
+        return [finding(self.name, tp, sentence, last_row, row)]
