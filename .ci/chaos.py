@@ -9,7 +9,8 @@ In the output directory, kept up to date after each seed, so that a night that i
 * ``failing-seeds.txt``    a seed to a line; the next night reads it, and drops those that no longer fail
 * ``seed-N/``              report, JUnit, results and plan; all that was recorded when the verdict was not `valid`
 
-Exit code: 1 when a seed failed (a property broke, or the harness crashed), 254 when nothing can be run, else 0.
+Exit code: 1 when a seed failed (a property broke, or the harness crashed) or none was `valid`, 254 when nothing can be
+run, else 0.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def main(arguments: Sequence[str]) -> int:
         failing = [o.seed for o in outcomes if o.has_failed]
         write_lines(night.out / FAILING_SEEDS, map(str, in_order(failing, not_yet)))
         write_lines(night.out / "summary.md", summary(night, outcomes, planned=len(seeds)))
-    return EXIT_FAILED if any(outcome.has_failed for outcome in outcomes) else 0
+    return EXIT_FAILED if has_failed(outcomes) else 0
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -164,6 +165,11 @@ def broken_properties(said: str) -> str:
         first = next((f": {finding['sentence']}" for finding in result["findings"]), "")
         parts.append(f"{result['property']} {result['verdict']}{first}")
     return "; ".join(parts)
+
+
+def has_failed(outcomes: Sequence[Outcome]) -> bool:
+    """Whether the night is to be looked at: a seed failed, or so many were `unknown` that none was `valid`."""
+    return any(o.has_failed for o in outcomes) or all(o.verdict != VERDICTS[0] for o in outcomes)
 
 
 def in_order(first: Iterable[int], then: Iterable[int]) -> list[int]:

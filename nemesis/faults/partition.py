@@ -157,8 +157,8 @@ class PartitionStrike:
     async def apply(self) -> Measured:
         place = self._place
         before = await self._probe_before()
+        self._is_held = True  # also if what holds them fails in the middle
         await place.links.hold(self._links)
-        self._is_held = True
         crossed = [pair for pair, has_crossed in before.items() if has_crossed]
         after = await place.probe_all(crossed, timeout_s=HELD_TIMEOUT_S)
         counters = await place.runtime.counters(self._links)

@@ -59,8 +59,8 @@ class StallFollowerStrike:
 
     async def apply(self) -> Measured:
         _, held_before = await self._bytes()
+        self._is_held = True  # also if what holds them fails in the middle
         await self._place.links.hold(self._links)
-        self._is_held = True
         loop = asyncio.get_running_loop()
         deadline = loop.time() + HELD_TIMEOUT_S
         held = held_before

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 from nemesis.errors import UsageError
 from nemesis.faults import grudge, members
-from nemesis.faults.base import DrawRange, Fault, Measured, Place, Strike
+from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place, Strike
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.grudge import Direction
 from nemesis.faults.kill import KillStrike
@@ -37,6 +37,7 @@ class KillZookeeper(Fault, frozen=True, kw_only=True):
         "kill members of the ZooKeeper ensemble with SIGKILL and start them again later (simulation, docker)"
     )
     capability: ClassVar[Capability] = Capability.ZOOKEEPER
+    recovery_s: ClassVar[float] = RESTART_S
 
     target: str = "leader"
 

@@ -49,6 +49,23 @@ def test_the_summary_begins_with_what_failed(chaos: ModuleType, tmp_path: Path) 
     assert [line[2] for line in lines[-2:]] == ["2", "1"]
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "has_failed"),
+    [
+        (("valid", "unknown"), False),
+        (("unknown", "unknown"), True),
+        (("valid", "crashed"), True),
+        (("invalid", "valid"), True),
+        ((), True),
+    ],
+)
+def test_a_night_that_decides_nothing_has_failed_too(
+    chaos: ModuleType, verdicts: tuple[str, ...], has_failed: bool
+) -> None:
+    outcomes = [chaos.Outcome(seed, verdict, "", 80.0) for seed, verdict in enumerate(verdicts)]
+    assert chaos.has_failed(outcomes) is has_failed
+
+
 def test_what_did_not_hold_is_named_with_its_first_finding(chaos: ModuleType) -> None:
     results = [
         {"property": "a", "verdict": "valid", "findings": []},

@@ -69,16 +69,25 @@ def _compile(library: Path) -> None:
     compiler = next(filter(None, map(shutil.which, COMPILERS)), None)
     if compiler is None:
         raise MissingRequirement(f"no C compiler was found, {CURE}")
-    with tempfile.TemporaryDirectory(dir=library.parent, prefix="draft-") as folder:
-        draft = Path(folder) / library.name
-        command = [compiler, *OPTIONS, "-o", str(draft), str(SOURCE), *LIBRARIES]
-        try:
-            ran = subprocess.run(
-                command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise MissingRequirement(f"{compiler} cannot be run ({error})") from None
-        if ran.returncode != 0:
-            complaint = next(filter(None, ran.stderr.splitlines()), "it said nothing")
-            raise MissingRequirement(f"{compiler} does not compile ({complaint}), {CURE}")
-        draft.replace(library)
+    try:
+        with tempfile.TemporaryDirectory(dir=library.parent, prefix="draft-") as folder:
+            draft = Path(folder) / library.name
+            _run([compiler, *OPTIONS, "-o", str(draft), str(SOURCE), *LIBRARIES])
+            draft.replace(library)
+    except OSError as error:
+        raise MissingRequirement(
+            f"the library that moves wall clocks cannot be kept in {library.parent}: {error.strerror}"
+        ) from None
+
+
+def _run(command: list[str]) -> None:
+    compiler = command[0]
+    try:
+        ran = subprocess.run(
+            command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MissingRequirement(f"{compiler} cannot be run ({error})") from None
+    if ran.returncode != 0:
+        complaint = next(filter(None, ran.stderr.splitlines()), "it said nothing")
+        raise MissingRequirement(f"{compiler} does not compile ({complaint}), {CURE}")

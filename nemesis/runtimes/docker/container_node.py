@@ -17,7 +17,7 @@ import psutil
 from docker.models.containers import Container
 
 from nemesis.runtimes.base import NodeExited, RuntimeFailure
-from nemesis.runtimes.docker.engine_calls import ask
+from nemesis.runtimes.docker.engine_calls import EngineRefused, ask
 
 POLL_INTERVAL_S = 0.01
 SIGNAL_TIMEOUT_S = 15.0
@@ -83,7 +83,11 @@ class ContainerNode:
     async def kill(self) -> dict[str, Any]:
         """SIGKILL, then wait until process and container are gone; raises ``RuntimeFailure`` when nothing is there."""
         pid = self._require_alive("killed")
-        await ask(f"kill {self.container_name}", self._container.kill, signal=KILLED)
+        try:
+            await ask(f"kill {self.container_name}", self._container.kill, signal=KILLED)
+        except EngineRefused:
+            if self.is_alive:
+                raise  # otherwise it ended by itself in this very moment
         await self._until(lambda: not self.is_alive, "die of SIGKILL")
         await self._until_exited()
         return self._measured(pid, dead=True)

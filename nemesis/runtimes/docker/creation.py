@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from docker import DockerClient
 from docker.models.containers import Container
-from docker.types import LogConfig, NetworkingConfig
+from docker.types import LogConfig, Mount, NetworkingConfig
 
 from nemesis.runtimes.base import RuntimeFailure
 from nemesis.runtimes.docker import labels
@@ -82,10 +82,10 @@ def create_container(
         raise RuntimeFailure(f"the compose file says {foreign[0]!r} of {node}: not understood")
     api = client.api
     ((network, settings),) = service["networks"].items()
-    binds = [_bind(volume, composed, directory) for volume in service.get("volumes", ())]
+    mounts = [_mount(volume, composed, directory) for volume in service.get("volumes", ())]
     logging = service.get("logging") or {"driver": LogConfig.types.JSON}
     host = api.create_host_config(
-        binds=binds,
+        mounts=mounts,
         mem_limit=service.get("mem_limit"),
         cap_add=service.get("cap_add"),
         restart_policy={"Name": service.get("restart", "no")},
@@ -119,11 +119,12 @@ def seconds(duration: str) -> int:
     return int(number)
 
 
-def _bind(volume: str, composed: Mapping[str, Any], directory: Path) -> str:
-    """``NAME:/path``, where the file says what the volume of that name is really called, or ``./FILE:/path``."""
-    name, _, path = volume.partition(":")
+def _mount(volume: str, composed: Mapping[str, Any], directory: Path) -> Mount:
+    """``NAME:/path``, where the file says what the volume of that name is really called, or ``./FILE:/path:ro``."""
+    name, path, *mode = volume.split(":")
+    is_read_only = mode == ["ro"]
     if name.startswith("./"):
-        return f"{directory / name}:{path}"
+        return Mount(path, str(directory / name), type="bind", read_only=is_read_only)
     if name not in (composed.get("volumes") or {}):
         raise RuntimeFailure(f"the compose file has no volume {name!r}")
-    return f"{composed['volumes'][name]['name']}:{path}"
+    return Mount(path, composed["volumes"][name]["name"], type="volume", read_only=is_read_only)

@@ -39,6 +39,10 @@ HOST_TOOLS: Final = {
 }
 """Programs that act in a container's network namespace, and the distribution's packages that hold them."""
 
+IN_A_VIRTUAL_MACHINE: Final = "Docker Desktop"
+ROOTLESS: Final = "name=rootless"
+"""What engines say of themselves that cannot do."""
+
 UNIX: Final = "unix://"
 DEFAULT_ADDRESS: Final = f"{UNIX}/var/run/docker.sock"
 AS_ROOT: Final = "run nemesis with sudo"
@@ -110,6 +114,16 @@ def refuse_unfit(client: DockerClient) -> None:
         raise MissingRequirement(
             "the runtime docker needs Linux, with the engine on the machine itself: "
             f"here is {sys.platform}, and the engine runs {info.get('OperatingSystem', 'something else')}"
+        )
+    if info.get("OperatingSystem") == IN_A_VIRTUAL_MACHINE:
+        raise MissingRequirement(
+            "Docker Desktop runs its engine in a virtual machine, where the containers' network namespaces are out of "
+            f"reach: {GET_DOCKER}"
+        )
+    if ROOTLESS in (info.get("SecurityOptions") or ()):
+        raise MissingRequirement(
+            "the Docker engine runs without root's rights, so its networks are not this machine's: "
+            "use the one that the system starts"
         )
 
 

@@ -9,10 +9,11 @@ from typing import Any, cast
 import pytest
 
 from nemesis.faults import partition as partition_module
-from nemesis.faults.base import Place, TargetUnresolved
+from nemesis.faults.base import Fault, Place, TargetUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.partition import Partition
-from nemesis.runtimes.base import Link, LinkCounters
+from nemesis.faults.stall import StallFollower
+from nemesis.runtimes.base import FaultLost, Link, LinkCounters
 
 
 class QuietView:
@@ -27,9 +28,10 @@ class ProbedRuntime:
     zookeepers = ("zookeeper-1",)
     clients = ("client-1",)
 
-    def __init__(self, *, dead: str = "", missed: int = 0) -> None:
+    def __init__(self, *, dead: str = "", missed: int = 0, fails: bool = False) -> None:
         self.dead = dead
         self.missed = missed
+        self.fails = fails
         self.held: frozenset[Link] = frozenset()
 
     def is_alive(self, node: str) -> bool:
@@ -37,6 +39,11 @@ class ProbedRuntime:
 
     async def cut(self, links: frozenset[Link]) -> None:
         self.held |= links
+        if self.fails:
+            raise FaultLost("the helper died")
+
+    async def restore(self, links: frozenset[Link]) -> None:
+        self.held -= links
 
     async def counters(self, links: frozenset[Link]) -> dict[Link, LinkCounters]:
         return {link: LinkCounters(0, 1) for link in links}
@@ -71,3 +78,19 @@ def test_the_probes_before_the_hold_are_repeated_twice(missed: int, is_effective
         return (await strike.apply()).is_effective
 
     assert asyncio.run(scene()) is is_effective
+
+
+@pytest.mark.parametrize("fault", [BRIDGE, StallFollower(target="broker-1")])
+def test_links_that_were_held_when_a_helper_failed_are_let_go(fault: Fault) -> None:
+    """A cluster that stays cut would not converge, and the harness's failure would convict it."""
+    runtime = ProbedRuntime(fails=True)
+
+    async def scene() -> None:
+        strike = await fault.aim(place(runtime), Random(1))
+        with pytest.raises(FaultLost):
+            await strike.apply()
+        assert runtime.held
+        await strike.undo()
+
+    asyncio.run(scene())
+    assert not runtime.held

@@ -14,17 +14,15 @@ from nemesis.runtimes.docker.disks.disk import Disk
 from nemesis.runtimes.docker.disks.errors import DiskError
 
 SIZE_BYTES = 16 * 2**20
-WITHOUT_ROOT = ("name=rootless", "name=userns")
+OWN_USERS = "name=userns"
 
 
 def find_obstacle(engine: dict[str, Any]) -> str:
     """Return one sentence; empty when all is there. ``engine`` is what the Docker engine says of itself. Blocks."""
     if os.geteuid() != 0:
         return "brokers have disks of their own only with root's rights"
-    if any(option in WITHOUT_ROOT for option in engine.get("SecurityOptions") or ()):
-        return (
-            "the Docker engine has no root's rights itself, or gives containers users of their own"
-        )
+    if OWN_USERS in (engine.get("SecurityOptions") or ()):
+        return "the Docker engine gives containers users of their own"
     name = uuid.uuid4().hex[:12]
     try:
         try:

@@ -11,15 +11,19 @@ import socket
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from enum import StrEnum
+from random import Random
 from typing import Final
 
 from nemesis.runtimes.base import Capability, Lacks
 from nemesis.runtimes.docker.packets import bandwidth, connections
 from nemesis.runtimes.docker.packets.chain import RESTORE
+from nemesis.runtimes.docker.packets.handler import Station
 from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError
 from nemesis.runtimes.docker.packets.rules import api_key_match
+from nemesis.runtimes.docker.packets.shaping import Lane, Tally
 
 LOOPBACK = "127.0.0.1"
+QUEUE = 1
 START_TIMEOUT_S = 5.0
 POLL_INTERVAL_S = 0.01
 
@@ -63,7 +67,7 @@ _RULES = {
     Feature.DROP: '-s 192.0.2.1 -m mark --mark 1 -m comment --comment "nemesis:a>b:held" -j DROP',
     Feature.U32: f"-p tcp --dport 1 -m u32 --u32 {api_key_match(1)} -j DROP",
     Feature.LOSS: "-m statistic --mode random --probability 0.5 -j DROP",
-    Feature.QUEUE: "-s 192.0.2.1 -j NFQUEUE --queue-num 1",
+    Feature.QUEUE: f"-s 192.0.2.1 -j NFQUEUE --queue-num {QUEUE}",
 }
 
 
@@ -76,6 +80,8 @@ async def features() -> frozenset[Feature]:
             table = f"*filter\n-A INPUT {rule}\nCOMMIT\n*filter\n-F INPUT\nCOMMIT\n"
             if await _works(namespace, table):
                 found.add(feature)
+        if not await asyncio.to_thread(_can_queue, namespace):
+            found.discard(Feature.QUEUE)
         if await _can_limit(namespace):
             found.add(Feature.BANDWIDTH)
         if await _can_reset(namespace):
@@ -141,6 +147,21 @@ async def _works(namespace: Namespace, table: str) -> bool:
         await namespace.run(*RESTORE, stdin=table)
     except NamespaceError:
         return False
+    return True
+
+
+def _can_queue(namespace: Namespace) -> bool:
+    """A kernel may know the rule and have nobody who hands the packets over."""
+    try:
+        station = Station(namespace.path)
+    except OSError:
+        return False
+    try:
+        station.open_lane(QUEUE, Lane(Random(0), Tally()))
+    except OSError:
+        return False
+    finally:
+        station.close()
     return True
 
 

@@ -192,7 +192,16 @@ class PacketRules:
             if isinstance(result, BaseException):
                 raise result
         if is_handled or self._is_handled(links):
-            await self._handler.confirm()
+            try:
+                await self._handler.confirm()
+            except FaultLost:
+                await self._do_without_handler()
+                raise
+
+    async def _do_without_handler(self) -> None:
+        """Let no rule send packets to a handler that is lost: nobody may ever heal that partition."""
+        self._in_force.is_handled = False
+        await asyncio.gather(*(self._rule(node) for node in sorted(self._namespaces)))
 
     def _is_handled(self, links: Iterable[Link]) -> bool:
         """Whether any of these links is in the packet handler's hands."""

@@ -59,6 +59,15 @@ def test_a_compiler_that_fails_is_quoted_and_leaves_nothing(cache: Path, program
     assert list(cache.iterdir()) == []
 
 
+def test_a_library_that_cannot_be_kept_is_missing_and_leaves_nothing(
+    cache: Path, programs: Path
+) -> None:
+    compiler(programs, "exit 0")
+    with pytest.raises(MissingRequirement, match=f"cannot be kept in {cache}: No such file"):
+        compiled()
+    assert list(cache.iterdir()) == []
+
+
 def test_another_source_is_another_library(
     cache: Path, programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

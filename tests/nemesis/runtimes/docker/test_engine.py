@@ -28,7 +28,7 @@ LINUX = {
 
 
 @contextmanager
-def answering(path: Path, version: dict[str, str], info: dict[str, str]) -> Iterator[None]:
+def answering(path: Path, version: dict[str, str], info: dict[str, Any]) -> Iterator[None]:
     """Serve the two questions that ``connect`` asks, over a real socket."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -118,6 +118,23 @@ def test_an_engine_in_another_system_is_refused(socket_path: Path) -> None:
     with (
         answering(socket_path, FIT, windows),
         pytest.raises(MissingRequirement, match="the engine runs Windows Server"),
+    ):
+        engine.connect()
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        ({"OperatingSystem": "Docker Desktop"}, "Docker Desktop runs its engine in a virtual"),
+        ({"SecurityOptions": ["name=seccomp,profile=builtin", "name=rootless"]}, "without root's"),
+    ],
+)
+def test_an_engine_whose_networks_are_out_of_reach_is_refused(
+    socket_path: Path, told: dict[str, Any], sentence: str
+) -> None:
+    with (
+        answering(socket_path, FIT, LINUX | told),
+        pytest.raises(MissingRequirement, match=sentence),
     ):
         engine.connect()
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
+
 import pytest
 
 from nemesis.runtimes.base import Capability
 from nemesis.runtimes.docker.packets import kernel
+from nemesis.runtimes.docker.packets.handler import Station
 from nemesis.runtimes.docker.packets.kernel import Feature
+from nemesis.runtimes.docker.packets.shaping import Lane
+from tests.nemesis.runtimes.docker.packets.laboratory import features
 
 ALL = frozenset(Feature)
 
@@ -38,3 +44,15 @@ def test_the_reason_names_what_is_missing() -> None:
     assert (
         lacks[Capability.PACKETS] == "this kernel lacks the target NFQUEUE and the match statistic"
     )
+
+
+def test_a_kernel_that_takes_the_rule_and_hands_no_packets_over_has_no_queues(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert Feature.QUEUE in features()
+
+    def refuse(station: Station, queue: int, lane: Lane) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(Station, "open_lane", refuse)
+    assert asyncio.run(kernel.features()) == features() - {Feature.QUEUE}

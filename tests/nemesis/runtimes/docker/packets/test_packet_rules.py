@@ -329,6 +329,21 @@ def test_a_handler_that_dies_loses_its_faults_and_says_so(tmp_path: Path) -> Non
     play(tmp_path, lambda lab: _with_a_lost_handler(lab, signal.SIGKILL))
 
 
+def test_no_link_stays_cut_because_the_heal_of_another_one_met_a_dead_handler(
+    tmp_path: Path,
+) -> None:
+    async def scene(lab: Laboratory) -> None:
+        await lab.rules.delay(links(("broker-1", "broker-2"), ("client-1", "broker-1")), delay_ms=1)
+        assert lab.rules.handler_pid is not None
+        os.kill(lab.rules.handler_pid, signal.SIGKILL)
+        assert ("client-1", "broker-1") not in await asyncio.to_thread(lab.heard)
+        with pytest.raises(FaultLost, match="the packet handler"):
+            await lab.rules.delay(links(("broker-1", "broker-2")), delay_ms=0)
+        assert await asyncio.to_thread(lab.heard) == EVERYBODY
+
+    play(tmp_path, scene)
+
+
 def test_a_handler_that_hangs_loses_its_faults_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
