@@ -72,6 +72,17 @@ class LogManager:
         """The logs there are; changes as they are created and deleted."""
         return self._logs
 
+    def logs_by_dir(self) -> dict[str, dict[TopicPartition, Log] | None]:
+        """The logs of each configured directory; None where it is offline."""
+        found: dict[str, dict[TopicPartition, Log] | None] = {
+            log_dir: {} if log_dir in self._log_dirs else None
+            for log_dir in self._configured_log_dirs
+        }
+        for topic_partition, log in self._logs.items():
+            if (logs := found[self._directory_of[topic_partition]]) is not None:
+                logs[topic_partition] = log
+        return found
+
     def get_log(self, topic_partition: TopicPartition) -> Log | None:
         return self._logs.get(topic_partition)
 

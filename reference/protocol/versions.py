@@ -28,6 +28,7 @@ class ApiKey(IntEnum):
     CREATE_TOPICS = 19
     DELETE_TOPICS = 20
     OFFSET_FOR_LEADER_EPOCH = 23
+    DESCRIBE_LOG_DIRS = 35
     CREATE_PARTITIONS = 37
     ALTER_PARTITION_REASSIGNMENTS = 45
     LIST_PARTITION_REASSIGNMENTS = 46
@@ -57,6 +58,7 @@ OFFERED = MappingProxyType(
         ApiKey.CREATE_TOPICS: VersionRange(0, 7),
         ApiKey.DELETE_TOPICS: VersionRange(0, 6),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: VersionRange(0, 4),
+        ApiKey.DESCRIBE_LOG_DIRS: VersionRange(0, 4),
         ApiKey.CREATE_PARTITIONS: VersionRange(0, 3),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: VersionRange(0, 0),
         ApiKey.LIST_PARTITION_REASSIGNMENTS: VersionRange(0, 0),

@@ -17,6 +17,7 @@ from reference.server.apis.control import ControlApis
 from reference.server.apis.controller import ControllerApis
 from reference.server.apis.data import DataApis
 from reference.server.apis.elections import ElectionApis
+from reference.server.apis.log_dirs import LogDirApis
 from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
 from reference.server.apis.reassignments import ReassignmentApis
@@ -53,6 +54,7 @@ class KafkaApis:
         topics: TopicApis,
         reassignments: ReassignmentApis,
         elections: ElectionApis,
+        log_dirs: LogDirApis,
     ) -> None:
         self._handlers: dict[int, Callable[[Any], Any | Later]] = {
             ApiKey.PRODUCE: data.handle_produce,
@@ -74,6 +76,7 @@ class KafkaApis:
                 reassignments.handle_alter_partition_reassignments
             ),
             ApiKey.LIST_PARTITION_REASSIGNMENTS: reassignments.handle_list_partition_reassignments,
+            ApiKey.DESCRIBE_LOG_DIRS: log_dirs.handle_describe_log_dirs,
             ApiKey.ELECT_LEADERS: elections.handle_elect_leaders,
             ApiKey.ALTER_PARTITION: controller.handle_alter_partition,
         }

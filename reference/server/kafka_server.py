@@ -30,6 +30,7 @@ from reference.server.apis.control import ControlApis
 from reference.server.apis.controller import ControllerApis
 from reference.server.apis.data import DataApis
 from reference.server.apis.elections import ElectionApis
+from reference.server.apis.log_dirs import LogDirApis
 from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
 from reference.server.apis.reassignments import ReassignmentApis
@@ -207,6 +208,7 @@ class KafkaServer:
             elections=ElectionApis(
                 self.controller, self.metadata_cache, self.replica_manager.delayed_elections
             ),
+            log_dirs=LogDirApis(self.log_manager),
         )
 
     def _auto_topic_creation(self, zk_admin: ZkAdminManager) -> AutoTopicCreationManager | None:
