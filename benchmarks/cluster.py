@@ -17,7 +17,7 @@ from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.runtimes.local.addresses import AddressPlan
 from nemesis.targets.base import BrokerPlace
-from workloads.kafka.client import KafkaClient
+from workloads.kafka.admin import KafkaAdmin
 from workloads.kafka.errors import KafkaError
 
 BROKERS = 3
@@ -61,9 +61,9 @@ class Cluster:
         """Processor time that the brokers have used so far, in seconds, all together."""
         return sum(sum(broker.cpu_times()[:2]) for broker in self._brokers)
 
-    def client(self, name: str, *bootstrap: Address) -> KafkaClient:
+    def client(self, name: str, *bootstrap: Address) -> KafkaAdmin:
         """A client of ours, which first asks the brokers named, or any; the caller closes it."""
-        return KafkaClient(
+        return KafkaAdmin(
             [(address.host, address.port) for address in bootstrap or self._bootstrap],
             client_id=name,
             source_host=self.runtime.client_host(self.runtime.clients[0]),
@@ -116,7 +116,7 @@ class Cluster:
         finally:
             client.close()
 
-    def _is_complete(self, client: KafkaClient) -> bool:
+    def _is_complete(self, client: KafkaAdmin) -> bool:
         topic = client.metadata.topics.get(TOPIC)
         return topic is not None and sorted(topic.partitions) == list(range(self._partitions))
 

@@ -13,13 +13,15 @@ acknowledged there or read there by anybody. The order of versions is given: off
 * **dirty-read** (G1a): a value was read whose send certainly failed.
 * **poll-skip**, **nonmonotonic-poll**: within one poll, or between successive polls of one consumer, records are
   skipped (poll-skip), repeated or backwards (nonmonotonic-poll). A history has no seeks and no rebalances.
+* **earlier-life-read**: what was read of a topic that was deleted is read of the next one of its name; see ``lives``.
 * **nonmonotonic-send**: two sends of one producer, both acknowledged, one after the other, at falling offsets.
 
 What a correct cluster does and is not convicted for: a send whose outcome is unknown (``info``, or no completion)
 may be there or not; acks 0 and 1 promise nothing; a final read that did not reach the high watermark, or asked a
 broker that was leader no more, or a new leader whose high watermark had not yet caught up, proves nothing about the
-tail (``unknown``); nor does any final read when the cluster had not converged. After an unclean election that the
-configuration permits losses are reported and allowed.
+tail (``unknown``); nor does any final read when the cluster had not converged. What a topic held that was deleted need
+not be seen again (``unseen``), whoever deleted it: whether anybody had asked for that is the property ``deletion``.
+After an unclean election that the configuration permits losses are reported and allowed.
 
 Limits: offsets are taken to be dense (no compaction, no transaction markers); all of one partition's operations fit
 into memory. Source: the kafka workload of jepsen.tests, whose names these are.
@@ -36,6 +38,7 @@ from checkers.findings import tp_name
 from checkers.fold import Grouped, Results, conclude
 from checkers.log import operations as ops
 from checkers.log import polls, writes
+from checkers.log.lives import COLUMNS, KINDS, earlier_life_reads, lives
 from checkers.model import Finding, Verdict
 from checkers.segment import Key, Segment
 from checkers.unclean import Permission, permission
@@ -71,22 +74,19 @@ class ClientLog(Grouped[PartitionReport]):
         "nonmonotonic-poll",
         "poll-skip",
         "nonmonotonic-send",
+        "earlier-life-read",
     )
     keys = ("topic", "partition")
     kinds = frozenset(
         {
-            Kind.INVOKE,
-            Kind.OK,
-            Kind.FAIL,
-            Kind.INFO,
-            Kind.FINAL_READ,
+            *KINDS,
             Kind.BECOME_LEADER,
             Kind.LEADER_ELECTED,
             Kind.CONVERGENCE,
             Kind.BROKER_STARTED,
         }
     )
-    columns = ops.COLUMNS
+    columns = (*ops.COLUMNS, *COLUMNS)
     units = {  # noqa: RUF012
         "lost-write": "committed values",
         "unseen": "acknowledged sends",
@@ -96,6 +96,7 @@ class ClientLog(Grouped[PartitionReport]):
         "nonmonotonic-poll": "polls",
         "poll-skip": "polls",
         "nonmonotonic-send": "acknowledged sends",
+        "earlier-life-read": "values read",
     }
 
     def check(self, key: Key, segment: Segment) -> PartitionReport:
@@ -105,8 +106,12 @@ class ClientLog(Grouped[PartitionReport]):
         report.permission = permission(segment)
         topic, partition = key
         if topic is not None and partition is not None:
-            for part in _incarnations(segment):
-                _judge(ops.gather(tp_name(topic, partition), part), report)
+            tp = tp_name(topic, partition)
+            parts = lives(segment)
+            for life in parts:
+                _judge(ops.gather(tp, life.rows), report, was_deleted=life.was_deleted)
+            if len(parts) > 1:
+                report.findings["earlier-life-read"] += earlier_life_reads(tp, segment)
         return report
 
     def finish(self, summaries: list[tuple[Key, PartitionReport]]) -> Results:
@@ -128,19 +133,10 @@ class ClientLog(Grouped[PartitionReport]):
         ]
 
 
-def _incarnations(segment: Segment) -> list[Segment]:
-    """The rows of each incarnation of the topic. With one only, rows that do not name it belong to it too."""
-    clients = segment.is_kind(Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO, Kind.FINAL_READ)
-    ids = sorted(set(segment.where(clients).values("topic_id")) - {None}) if clients.any() else []
-    if len(ids) <= 1:
-        return [segment]
-    return [segment.where(segment.is_word("topic_id", {topic_id})) for topic_id in ids]
-
-
-def _judge(operations: ops.Operations, report: PartitionReport) -> None:
+def _judge(operations: ops.Operations, report: PartitionReport, *, was_deleted: bool) -> None:
     found: dict[str, list[Finding]] = defaultdict(list)
     found["lost-write"] += writes.lost_writes(operations)
-    missing = writes.unseen(operations)
+    missing = writes.Unseen([], [], []) if was_deleted else writes.unseen(operations)
     found["unseen"] += missing.certain + missing.doubtful
     found["duplicate"] += writes.duplicates(operations)
     found["inconsistent-offset"] += polls.inconsistent_offsets(operations)
@@ -153,17 +149,18 @@ def _judge(operations: ops.Operations, report: PartitionReport) -> None:
         kept[name] += items
     tail = report.unclean_tail if operations.unclean else report.tail
     tail += missing.tail
-    _count(operations, report.checked)
+    _count(operations, report.checked, was_deleted=was_deleted)
 
 
-def _count(operations: ops.Operations, checked: dict[str, int]) -> None:
+def _count(operations: ops.Operations, checked: dict[str, int], *, was_deleted: bool) -> None:
     read = {value for poll in operations.polls for value in poll.values}
     acknowledged = {send.value for send in operations.acknowledged}
     for name in ("lost-write", "duplicate", "inconsistent-offset"):
         checked[name] += len(read | acknowledged)
-    for name in ("unseen", "nonmonotonic-send"):
-        checked[name] += len(operations.acknowledged)
-    checked["dirty-read"] += len(read)
+    checked["nonmonotonic-send"] += len(operations.acknowledged)
+    checked["unseen"] += 0 if was_deleted else len(operations.acknowledged)
+    for name in ("dirty-read", "earlier-life-read"):
+        checked[name] += len(read)
     for name in ("nonmonotonic-poll", "poll-skip"):
         checked[name] += len(operations.polls)
 

@@ -223,10 +223,10 @@ def send(
     time: int, value: int, outcome: str = "ok", *, process: str = "producer-0", **columns: Any
 ) -> list[Event]:
     """A send and its completion one tick later."""
-    about = {"acks": columns.pop("acks", -1)}
+    about = {"acks": columns.pop("acks", -1)} | {k: columns[k] for k in TP if k in columns}
     return [
         client(time, process, "invoke", "send", time, value=value, **about),
-        client(time + 1, process, outcome, "send", time, value=value, **about, **columns),
+        client(time + 1, process, outcome, "send", time, value=value, **about | columns),
     ]
 
 
@@ -272,6 +272,6 @@ def final(
             offset=end,
             high_watermark=end if mark is None else mark,
             error="NONE",
-            **TP,
+            **TP | {"topic_id": columns.get("topic_id", TP["topic_id"])},
         ),
     ]

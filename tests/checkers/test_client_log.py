@@ -22,6 +22,7 @@ from tests.checkers.histories import (
     poll,
     send,
     started,
+    znode,
 )
 
 Said = Event | list[Event]
@@ -284,6 +285,57 @@ class TestOtherAnomalies:
 def test_incarnations_of_a_topic_are_apart() -> None:
     events = [*send(1, 7, offset=0), *send(3, 8, offset=0, topic_id="later")]
     assert result("inconsistent-offset", events).verdict == Verdict.VALID
+
+
+def deleted(topic_id: str) -> Event:
+    """ZooKeeper deletes the partition's state."""
+    path = "/brokers/topics/t/partitions/0/state"
+    return znode(9, 1, path, zk_op="delete", **TP | {"topic_id": topic_id})
+
+
+def test_what_a_deleted_topic_held_need_not_be_seen_again() -> None:
+    history = [*send(1, 7, offset=0), *final(20, {0: 8}, topic_id="later")]
+    assert result("unseen", *history).verdict == Verdict.UNKNOWN
+    gone = [*history, deleted(TP["topic_id"]), *send(3, 8, offset=0, topic_id="later")]
+    assert result("unseen", *gone).verdict == Verdict.VALID
+    assert result("unseen", *gone).checked == 1
+    # The topic that is there now was not deleted.
+    kept = [*gone, *send(5, 9, offset=1, topic_id="later")]
+    assert result("unseen", *kept).verdict == Verdict.INVALID
+
+
+def test_a_topic_that_only_ever_had_one_life_may_be_deleted() -> None:
+    history = send(1, 7, offset=0)
+    assert result("unseen", history).verdict == Verdict.UNKNOWN
+    assert result("unseen", history, deleted(TP["topic_id"])).findings == ()
+
+
+def test_a_send_belongs_to_the_life_in_which_it_was_read() -> None:
+    """Its client had not heard that the topic was deleted and created again."""
+    late = send(5, 8, offset=0)
+    first = [*send(1, 7, offset=0), *poll(3, 0, {0: 7}), deleted(TP["topic_id"])]
+    second = final(20, {0: 8}, topic_id="later")
+    for name in ("inconsistent-offset", "unseen", "lost-write"):
+        assert result(name, *first, late, second).findings == ()
+    assert result("unseen", *first, late, second).checked == 1
+    torn = final(20, {0: 9}, topic_id="later")
+    reread = poll(7, 0, {0: 8}, topic_id="later")
+    assert sentences("lost-write", *first, late, reread, torn) == [
+        "Value 8, committed at offset 0 of t-0, was gone when final-0 read past that offset."
+    ]
+
+
+def test_what_was_read_of_an_earlier_life_comes_back() -> None:
+    earlier, later = poll(3, 0, {0: 7}), poll(9, 0, {0: 7, 1: 8}, topic_id="later")
+    assert result("earlier-life-read", send(1, 7, offset=0), earlier, later).findings == (
+        finding(
+            "earlier-life-read",
+            "t-0",
+            f"Value 7 of t-0 was read of the topic with id {TP['topic_id']} and of the one with id later.",
+            earlier[1],
+            later[1],
+        ),
+    )
 
 
 def test_rows_without_a_topic_id_belong_to_the_only_incarnation() -> None:

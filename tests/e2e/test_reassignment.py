@@ -20,7 +20,7 @@ from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from reference.model import TopicPartition as Partition
 from reference.zk import zk_data
-from workloads.kafka.client import KafkaClient
+from workloads.kafka.admin import KafkaAdmin
 from workloads.kafka.errors import BrokerError
 
 pytestmark = pytest.mark.e2e
@@ -38,7 +38,7 @@ class Cluster:
         self.client = {"bootstrap.servers": ",".join(str(a) for a in runtime.bootstrap())}
         self._admin = AdminClient(self.client)
         self._runner = runner
-        self._asker = KafkaClient(
+        self._asker = KafkaAdmin(
             [(address.host, address.port) for address in runtime.bootstrap()],
             client_id="asker",
             source_host="127.0.0.1",

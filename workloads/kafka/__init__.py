@@ -1,6 +1,7 @@
 """A Kafka client for workloads: one attempt per operation, and the truth about its outcome.
 
-* ``client``        KafkaClient: metadata, create topics, send, poll (start here)
+* ``client``        KafkaClient: metadata, send, poll (start here)
+* ``admin``         KafkaAdmin: topics, reassignments, elections, log directories
 * ``connection``    one TCP connection bound to its source address
 * ``codec``         frames to messages and back, by kio
 * ``record_batch``  building and reading record batches of format v2

@@ -1,8 +1,8 @@
-"""KafkaClient: metadata, topic creation, reassignment, send and poll; one attempt per operation.
+"""KafkaClient: metadata, send and poll; one attempt per operation. What administrators ask for is in ``admin``.
 
 Every method that changes or reads data makes exactly one request and tells exactly what came of it. Looking for
 metadata is not an operation: it may ask any broker, any number of times. Versions are those of Kafka 3.9: Metadata 12,
-Produce 9, Fetch 13 (by topic id), ListOffsets 7, CreateTopics 7, AlterPartitionReassignments 0.
+Produce 9, Fetch 13 (by topic id), ListOffsets 7.
 
 Numbers are ``cast``: the check that kio's types make would cost more than the rest of a request, and writing them
 checks them too.
@@ -19,8 +19,6 @@ from random import Random  # noqa: TID251 - the type only
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
-from kio.schema.alter_partition_reassignments.v0 import request as reassignments
-from kio.schema.create_topics.v7 import request as create_topics
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v13 import request as fetch
 from kio.schema.list_offsets.v7 import request as list_offsets
@@ -87,7 +85,8 @@ class Polled(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _milliseconds(value: int) -> i32Timedelta:
+def milliseconds(value: int) -> i32Timedelta:
+    """Return a time-out as kio writes it."""
     return cast("i32Timedelta", datetime.timedelta(milliseconds=value))
 
 
@@ -129,55 +128,6 @@ class KafkaClient:
         self.metadata = _cluster_metadata(response)
         return True
 
-    async def create_topic(
-        self, topic: str, *, partitions: int, replication_factor: int, timeout_s: float
-    ) -> None:
-        """Ask the controller to create a topic. Raises ``KafkaError``."""
-        request = create_topics.CreateTopicsRequest(
-            topics=(
-                create_topics.CreatableTopic(
-                    name=cast("TopicName", topic),
-                    num_partitions=i32(partitions),
-                    replication_factor=i16(replication_factor),
-                    assignments=(),
-                    configs=(),
-                ),
-            ),
-            timeout=_milliseconds(int(timeout_s * 1000)),
-        )
-        response = await self._request(self.metadata.controller_id, request, timeout_s)
-        code = response.topics[0].error_code
-        if code is not ErrorCode.none:
-            # NOT_CONTROLLER is answered before anything is written.
-            raise BrokerError(code, definite=True if code is ErrorCode.not_controller else None)
-
-    async def reassign(
-        self, topic: str, partition: int, replicas: tuple[int, ...] | None, *, timeout_s: float
-    ) -> None:
-        """Ask the controller to move a partition to these replicas, or with None to cancel its move.
-
-        Returns when the move has begun. Raises ``KafkaError``.
-        """
-        wanted = reassignments.ReassignablePartition(
-            partition_index=i32(partition),
-            replicas=None if replicas is None else tuple(map(BrokerId, replicas)),
-        )
-        request = reassignments.AlterPartitionReassignmentsRequest(
-            timeout=_milliseconds(int(timeout_s * 1000)),
-            topics=(
-                reassignments.ReassignableTopic(
-                    name=cast("TopicName", topic), partitions=(wanted,)
-                ),
-            ),
-        )
-        response = await self._request(self.metadata.controller_id, request, timeout_s)
-        code = response.error_code
-        if code is ErrorCode.none:
-            code = response.responses[0].partitions[0].error_code
-        if code is not ErrorCode.none:
-            # Only UNKNOWN_SERVER_ERROR is answered after something was written.
-            raise BrokerError(code, definite=code is not ErrorCode.unknown_server_error)
-
     async def send(
         self,
         topic: str,
@@ -196,7 +146,7 @@ class KafkaClient:
         request = produce.ProduceRequest(
             transactional_id=None,
             acks=cast("i16", acks),
-            timeout=_milliseconds(int(timeout_s * 1000)),
+            timeout=milliseconds(int(timeout_s * 1000)),
             topic_data=(
                 produce.TopicProduceData(
                     name=cast("TopicName", topic), partition_data=(partition_data,)
@@ -204,7 +154,7 @@ class KafkaClient:
             ),
         )
         node = -1 if leader is None else leader
-        response = await self._request(node, request, timeout_s)
+        response = await self.request(node, request, timeout_s)
         result = response.responses[0].partition_responses[0]
         if result.error_code is not ErrorCode.none:
             raise BrokerError(result.error_code)
@@ -227,7 +177,7 @@ class KafkaClient:
             raise ConnectionFailed("LEADER_UNKNOWN", definite=True)
         request = fetch.FetchRequest(
             replica_id=_CONSUMER,
-            max_wait=_milliseconds(max_wait_ms),
+            max_wait=milliseconds(max_wait_ms),
             min_bytes=_ONE_BYTE,
             max_bytes=cast("i32", max_bytes),
             isolation_level=_READ_UNCOMMITTED,
@@ -251,7 +201,7 @@ class KafkaClient:
             forgotten_topics_data=(),
             rack_id="",
         )
-        response = await self._request(leader, request, timeout_s)
+        response = await self.request(leader, request, timeout_s)
         if response.error_code is not ErrorCode.none:
             raise BrokerError(response.error_code)
         data = response.responses[0].partitions[0]
@@ -286,13 +236,14 @@ class KafkaClient:
                 ),
             ),
         )
-        response = await self._request(leader, request, timeout_s)
+        response = await self.request(leader, request, timeout_s)
         data = response.topics[0].partitions[0]
         if data.error_code is not ErrorCode.none:
             raise BrokerError(data.error_code)
         return int(data.offset)
 
-    async def _request(self, node: int, request: Any, timeout_s: float) -> Any:
+    async def request(self, node: int, request: Any, timeout_s: float) -> Any:
+        """Send one request to a broker that the metadata names; returns its response. Raises ``KafkaError``."""
         if (address := self.metadata.brokers.get(node)) is None:
             raise ConnectionFailed("BROKER_UNKNOWN", definite=True)
         connection = self._connections.get(node)

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from datetime import timedelta
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from kio.schema.api_versions.v4.request import ApiVersionsRequest
-from kio.schema.create_partitions.v3.request import CreatePartitionsRequest, CreatePartitionsTopic
-from kio.schema.delete_topics.v6.request import DeleteTopicsRequest, DeleteTopicState
 from kio.schema.describe_cluster.v1.request import DescribeClusterRequest
-from kio.schema.elect_leaders.v2.request import ElectLeadersRequest
-from kio.schema.list_partition_reassignments.v0.request import ListPartitionReassignmentsRequest
-from kio.schema.types import TopicName
-from kio.static.primitive import i8, i32, i32Timedelta
 
 from nemesis.simulation.codec import ByReferenceCodec
 from reference.adapters.disk import RealDisk
@@ -33,12 +27,11 @@ from tests.reference.cluster.hosting import config
 from tests.reference.controller.cluster import SESSION_TIMEOUT_MS, ListTracer
 from tests.reference.server.test_kafka_server import HOST, free_port
 from workloads.kafka import codec as client_wire_format
-from workloads.kafka.client import KafkaClient
+from workloads.kafka.admin import KafkaAdmin
 from workloads.kafka.errors import KafkaError
 
 BROKERS = (1, 2, 3)
 TOPIC = "t"
-SOON = i32Timedelta.parse(timedelta(seconds=4))
 
 
 def differences(path: str, sent: Any, received: Any) -> list[str]:
@@ -143,7 +136,7 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
 
     async def test() -> None:
         servers = {broker_id: server(broker_id) for broker_id in BROKERS}
-        client = KafkaClient(
+        client = KafkaAdmin(
             [(HOST, port) for port in ports.values()],
             client_id="c",
             source_host=HOST,
@@ -203,7 +196,8 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
                 while await isr() < len(BROKERS):
                     await asyncio.sleep(0.02)
             await attempt(reassign)
-            await operator_asks(codec, ports[client.metadata.controller_id])
+            await administer(client)
+            await ask_what_clients_of_ours_do_not(codec, ports[client.metadata.controller_id])
         finally:
             client.close()
             for one in servers.values():
@@ -217,21 +211,23 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
     assert codec.responses >= set(ApiKey) - seldom
 
 
-async def operator_asks(codec: ComparingCodec, port: int) -> None:
-    """Send what the client of the workloads does not."""
-    topic = cast("TopicName", TOPIC)
-    more = CreatePartitionsTopic(name=topic, count=i32(3), assignments=None)
-    gone = DeleteTopicState(name=topic, topic_id=None)
+async def administer(client: KafkaAdmin) -> None:
+    """What is asked of the controller beside creation, and of any broker."""
+    with suppress(KafkaError):  # it may lead already
+        await client.elect_preferred_leader(TOPIC, 0, timeout_s=4)
+    await client.reassignments(timeout_s=4)
+    await client.create_partitions(TOPIC, count=3, timeout_s=4)
+    assert (TOPIC, 0) in await client.log_dirs(BROKERS[0], timeout_s=4)
+    await client.delete_topic(TOPIC, timeout_s=4)
+
+
+async def ask_what_clients_of_ours_do_not(codec: ComparingCodec, port: int) -> None:
     connection = BrokerConnection(
         client_id="c", source_address=None, max_response_bytes=9999, codec=codec
     )
     for request in (
         ApiVersionsRequest(client_software_name="n", client_software_version="1"),
         DescribeClusterRequest(include_cluster_authorized_operations=False),
-        ElectLeadersRequest(election_type=i8(0), topic_partitions=None),
-        ListPartitionReassignmentsRequest(topics=None),
-        CreatePartitionsRequest(topics=(more,), timeout=SOON, validate_only=False),
-        DeleteTopicsRequest(topics=(gone,), timeout=SOON),
     ):
         await connection.send(HOST, port, request, timeout_s=5)
     await connection.close()

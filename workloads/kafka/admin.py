@@ -1,0 +1,173 @@
+"""KafkaAdmin: a client that creates, grows and deletes topics, moves replicas, has leaders elected, looks at logs.
+
+One attempt per operation, as with ``KafkaClient``. Everything but ``log_dirs`` goes to the controller that the metadata
+names. A failure is definite only when the answer is given before anything is written; NOT_CONTROLLER of
+AlterPartitionReassignments is not, since a controller that loses its office half-way says so too.
+
+Versions are those of Kafka 3.9: CreateTopics 7, DeleteTopics 6, CreatePartitions 3, AlterPartitionReassignments 0,
+ListPartitionReassignments 0, ElectLeaders 2, DescribeLogDirs 4.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from kio.schema.alter_partition_reassignments.v0 import request as alter_reassignments
+from kio.schema.create_partitions.v3 import request as create_partitions
+from kio.schema.create_topics.v7 import request as create_topics
+from kio.schema.delete_topics.v6 import request as delete_topics
+from kio.schema.describe_log_dirs.v4 import request as describe_log_dirs
+from kio.schema.elect_leaders.v2 import request as elect_leaders
+from kio.schema.errors import ErrorCode
+from kio.schema.list_partition_reassignments.v0 import request as list_reassignments
+from kio.schema.types import BrokerId, TopicName
+from kio.static.primitive import i8, i16, i32, i32Timedelta
+
+from workloads.kafka.client import KafkaClient, milliseconds
+from workloads.kafka.errors import BrokerError
+
+TopicPartition = tuple[str, int]
+
+_PREFERRED = i8(0)
+_REFUSED: Final = frozenset(
+    {
+        ErrorCode.not_controller,
+        ErrorCode.topic_already_exists,
+        ErrorCode.unknown_topic_or_partition,
+        ErrorCode.invalid_topic_exception,
+        ErrorCode.invalid_partitions,
+        ErrorCode.invalid_replication_factor,
+        ErrorCode.invalid_replica_assignment,
+        ErrorCode.invalid_config,
+        ErrorCode.invalid_request,
+        ErrorCode.topic_deletion_disabled,
+        ErrorCode.reassignment_in_progress,
+    }
+)
+"""What CreateTopics, DeleteTopics and CreatePartitions answer before anything is written."""
+_NOT_MOVED: Final = frozenset(
+    {
+        ErrorCode.unknown_topic_or_partition,
+        ErrorCode.invalid_replica_assignment,
+        ErrorCode.no_reassignment_in_progress,
+    }
+)
+"""The same of AlterPartitionReassignments."""
+_NOT_ELECTED: Final = frozenset(
+    {
+        ErrorCode.unknown_topic_or_partition,
+        ErrorCode.election_not_needed,
+        ErrorCode.preferred_leader_not_available,
+        ErrorCode.eligible_leaders_not_available,
+        ErrorCode.invalid_request,
+    }
+)
+
+
+class KafkaAdmin(KafkaClient):
+    """A client that administers. Every method raises ``KafkaError``."""
+
+    async def create_topic(
+        self, topic: str, *, partitions: int, replication_factor: int, timeout_s: float
+    ) -> None:
+        """Create a topic; returns when all its partitions have leaders."""
+        request = create_topics.CreateTopicsRequest(
+            topics=(
+                create_topics.CreatableTopic(
+                    name=_name(topic),
+                    num_partitions=i32(partitions),
+                    replication_factor=i16(replication_factor),
+                    assignments=(),
+                    configs=(),
+                ),
+            ),
+            timeout=_timeout(timeout_s),
+        )
+        response = await self._ask_controller(request, timeout_s)
+        _check(response.topics[0].error_code, _REFUSED)
+
+    async def delete_topic(self, topic: str, *, timeout_s: float) -> None:
+        """Have a topic deleted; returns when the controller tells nobody of it any more, its replicas may be there."""
+        doomed = delete_topics.DeleteTopicState(name=_name(topic), topic_id=None)
+        request = delete_topics.DeleteTopicsRequest(topics=(doomed,), timeout=_timeout(timeout_s))
+        response = await self._ask_controller(request, timeout_s)
+        _check(response.responses[0].error_code, _REFUSED)
+
+    async def create_partitions(self, topic: str, *, count: int, timeout_s: float) -> None:
+        """Let a topic have so many partitions; returns when all have leaders."""
+        grown = create_partitions.CreatePartitionsTopic(
+            name=_name(topic), count=i32(count), assignments=None
+        )
+        request = create_partitions.CreatePartitionsRequest(
+            topics=(grown,), timeout=_timeout(timeout_s), validate_only=False
+        )
+        response = await self._ask_controller(request, timeout_s)
+        _check(response.results[0].error_code, _REFUSED)
+
+    async def reassign(
+        self, topic: str, partition: int, replicas: tuple[int, ...] | None, *, timeout_s: float
+    ) -> None:
+        """Move a partition to these replicas, or with None cancel its move; returns when that has begun."""
+        wanted = alter_reassignments.ReassignablePartition(
+            partition_index=i32(partition),
+            replicas=None if replicas is None else tuple(map(BrokerId, replicas)),
+        )
+        moved = alter_reassignments.ReassignableTopic(name=_name(topic), partitions=(wanted,))
+        request = alter_reassignments.AlterPartitionReassignmentsRequest(
+            timeout=_timeout(timeout_s), topics=(moved,)
+        )
+        response = await self._ask_controller(request, timeout_s)
+        _check(response.error_code, _NOT_MOVED)
+        _check(response.responses[0].partitions[0].error_code, _NOT_MOVED)
+
+    async def reassignments(self, *, timeout_s: float) -> list[TopicPartition]:
+        """Return the partitions whose reassignment is in progress."""
+        request = list_reassignments.ListPartitionReassignmentsRequest(
+            timeout=_timeout(timeout_s), topics=None
+        )
+        response = await self._ask_controller(request, timeout_s)
+        _check(response.error_code, frozenset())
+        return [
+            (str(t.name), int(p.partition_index)) for t in response.topics for p in t.partitions
+        ]
+
+    async def elect_preferred_leader(self, topic: str, partition: int, *, timeout_s: float) -> None:
+        """Let the first replica of a partition lead it; returns when it does."""
+        asked = elect_leaders.TopicPartitions(topic=_name(topic), partitions=(i32(partition),))
+        request = elect_leaders.ElectLeadersRequest(
+            election_type=_PREFERRED, topic_partitions=(asked,), timeout=_timeout(timeout_s)
+        )
+        response = await self._ask_controller(request, timeout_s)
+        _check(response.error_code, _NOT_ELECTED)
+        _check(response.replica_election_results[0].partition_result[0].error_code, _NOT_ELECTED)
+
+    async def log_dirs(self, node: int, *, timeout_s: float) -> list[TopicPartition]:
+        """Return the partitions of which this broker keeps a log, in order. An offline log directory is an error."""
+        request = describe_log_dirs.DescribeLogDirsRequest(topics=None)
+        response = await self.request(node, request, timeout_s)
+        _check(response.error_code, frozenset())
+        for result in response.results:
+            _check(result.error_code, frozenset())
+        return sorted(
+            (str(topic.name), int(partition.partition_index))
+            for result in response.results
+            for topic in result.topics
+            for partition in topic.partitions
+        )
+
+    async def _ask_controller(self, request: Any, timeout_s: float) -> Any:
+        return await self.request(self.metadata.controller_id, request, timeout_s)
+
+
+def _check(code: ErrorCode, definite: frozenset[ErrorCode]) -> None:
+    """Raise ``BrokerError`` unless all went well; the codes that are ``definite`` say that nothing was done."""
+    if code is not ErrorCode.none:
+        raise BrokerError(code, definite=code in definite)
+
+
+def _name(topic: str) -> TopicName:
+    return cast("TopicName", topic)
+
+
+def _timeout(timeout_s: float) -> i32Timedelta:
+    return milliseconds(int(timeout_s * 1000))
