@@ -19,7 +19,10 @@ invoke, ok, fail, info     op (pairs them), f, tp; ``fail`` = certainly did not 
                            f=``poll``: offset (the position asked for); ok adds offsets, values,
                            high_watermark, node; fail/info add error. A poll of the final reads has
                            the process ``final-*``.
-                           f=``create-topic``: topic, detail; f=``delete-topic``: topic.
+                           f=``create-topic``, ``create-partitions``: topic, value (how many partitions it is
+                           to have); f=``delete-topic``: topic.
+                           f=``describe``: tp; ok adds replicas. f=``reassign``: tp, replicas (the target);
+                           f=``cancel-reassign``, ``elect-leaders`` (the preferred one): tp.
 final-read                 tp, offset (position reached), high_watermark (the leader's), error
 Brokers (process ``broker-N``, node N, incarnation = one process life, grows with every start)
 ----------------------------------------------------------------------------------------------------

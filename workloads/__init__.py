@@ -2,6 +2,8 @@
 
 * ``base``             the interface that a run sees, and what a workload is given (start here)
 * ``produce_consume``  producers, consumers, topics created under faults, final reads to the end
+* ``topics``           the same, while topics are created, grown, deleted and created again
+* ``reassignment``     the same, while replicas are moved and leaders elected
 * ``kafka``            the Kafka client that workloads use: asyncio and kio, one attempt per operation
 
 A workload records every operation as ``invoke`` before it is sent, then exactly one of ``ok``, ``fail`` (certainly
@@ -15,10 +17,12 @@ from typing import Final
 
 from workloads.base import Workload, WorkloadContext, WorkloadFactory
 from workloads.produce_consume import ProduceConsume
+from workloads.reassignment import Reassignment
+from workloads.topics import Topics
 
 __all__ = ["WORKLOADS", "Workload", "WorkloadContext", "WorkloadFactory"]
 
 WORKLOADS: Final[Mapping[str, WorkloadFactory]] = MappingProxyType(
-    {"produce-consume": ProduceConsume}
+    {workload.name: workload for workload in (ProduceConsume, Reassignment, Topics)}
 )
 """Every workload by the name that scenarios use."""

@@ -16,7 +16,8 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from functools import lru_cache
 from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, TypeVar
+from uuid import UUID
 
 import msgspec
 from msgspec import Meta
@@ -24,6 +25,7 @@ from msgspec import Meta
 from history.events import Kind
 from history.recorder import Recorder
 from workloads.base import WorkloadContext, WorkloadError
+from workloads.kafka.admin import KafkaAdmin
 from workloads.kafka.client import KafkaClient, Polled
 from workloads.kafka.errors import ForeignRecord, KafkaError
 from workloads.operations import Avoid, OperationLog, Pace
@@ -33,6 +35,7 @@ _Milliseconds = Annotated[int, Meta(ge=1, le=600_000)]
 _Bytes = Annotated[int, Meta(ge=24, le=900_000)]
 
 TopicPartition = tuple[str, int]
+_Client = TypeVar("_Client", bound=KafkaClient)
 
 
 class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,13 +60,16 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
 
 
 class ProduceConsume:
-    """The workload ``produce-consume``; see the module."""
+    """The workload ``produce-consume``, and the load of others; see the module."""
+
+    name: ClassVar = "produce-consume"
+    options_type: ClassVar[type[ProduceConsumeOptions]] = ProduceConsumeOptions
 
     def __init__(self, context: WorkloadContext, options: Mapping[str, Any]) -> None:
         try:
-            self._options = msgspec.convert(dict(options), ProduceConsumeOptions, strict=True)
+            self._options = msgspec.convert(dict(options), self.options_type, strict=True)
         except msgspec.ValidationError as error:
-            raise WorkloadError(f"options of workload produce-consume: {error}") from None
+            raise WorkloadError(f"options of workload {self.name}: {error}") from None
         self._context = context
         self._tasks: list[asyncio.Task[None]] = []
         self._partitions: list[TopicPartition] = []
@@ -84,7 +90,7 @@ class ProduceConsume:
 
     async def setup(self, timeout_s: float = 20.0) -> None:
         """Create the initial topics and wait for their leaders; raises ``WorkloadError`` after ``timeout_s``."""
-        client = self._client("admin-setup")
+        client = self._admin("admin-setup")
         recorder = self._context.recorder("admin-setup")
         wanted = [f"orders-{index}" for index in range(self._options.topics)]
         try:
@@ -175,7 +181,7 @@ class ProduceConsume:
         client, recorder = self._client(process), self._context.recorder(process)
         rng = self._rng()
         pace, avoid = Pace(self._options.poll_interval_ms, rng), Avoid(self._options.avoid_ms)
-        positions: dict[TopicPartition, int] = {}
+        positions: dict[tuple[UUID, int], int] = {}
         turn = 0
         try:
             while True:
@@ -191,12 +197,14 @@ class ProduceConsume:
                 if client.metadata.leader(*tp) is None and not await self._find_leader(client, tp):
                     avoid.add(tp)
                     continue
-                polled = await self._poll(client, recorder, tp, positions.get(tp, 0))
+                # A topic that was deleted and created again has a log of its own, to be read from its start.
+                log = client.metadata.topics[tp[0]].topic_id, tp[1]
+                polled = await self._poll(client, recorder, tp, positions.get(log, 0))
                 if polled is None:
                     avoid.add(tp)
                     await client.refresh_metadata()
                 elif polled.records:
-                    positions[tp] = polled.records[-1].offset + 1
+                    positions[log] = polled.records[-1].offset + 1
         finally:
             client.close()
 
@@ -222,7 +230,7 @@ class ProduceConsume:
         return polled
 
     async def _administer(self, process: str) -> None:
-        client, recorder = self._client(process), self._context.recorder(process)
+        client, recorder = self._admin(process), self._context.recorder(process)
         try:
             for index in range(self._options.later_topics):
                 await asyncio.sleep(self._options.later_topic_interval_ms / 1000)
@@ -233,7 +241,7 @@ class ProduceConsume:
             client.close()
 
     async def _create_until_seen(
-        self, client: KafkaClient, recorder: Recorder, topic: str, *, partitions: int | None = None
+        self, client: KafkaAdmin, recorder: Recorder, topic: str, *, partitions: int | None = None
     ) -> None:
         """Try until the metadata shows the topic with all its leaders; each try is an operation of its own."""
         count = partitions or self._options.partitions
@@ -241,20 +249,26 @@ class ProduceConsume:
             await client.refresh_metadata()
             metadata = client.metadata
             if topic not in metadata.topics and metadata.controller_id in metadata.brokers:
-                with self._log.operation(
-                    recorder, {"f": "create-topic", "topic": topic}
-                ) as operation:
-                    await client.create_topic(
-                        topic,
-                        partitions=count,
-                        replication_factor=self._options.replication_factor,
-                        timeout_s=self._timeout_s,
-                    )
-                    operation.ok()
+                await self._create(client, recorder, topic, count)
             elif all(metadata.leader(topic, p) is not None for p in range(count)):
                 self._adopt([(topic, partition) for partition in range(count)])
                 return
             await asyncio.sleep(0.1)
+
+    async def _create(
+        self, client: KafkaAdmin, recorder: Recorder, topic: str, partitions: int
+    ) -> bool:
+        """One attempt to create a topic; returns whether it was created for certain."""
+        columns = {"f": "create-topic", "topic": topic, "value": partitions}
+        with self._log.operation(recorder, columns) as operation:
+            await client.create_topic(
+                topic,
+                partitions=partitions,
+                replication_factor=self._options.replication_factor,
+                timeout_s=self._timeout_s,
+            )
+            operation.ok()
+        return operation.succeeded
 
     async def _read_to_end(
         self, process: str, share: list[TopicPartition], deadline: float
@@ -310,10 +324,16 @@ class ProduceConsume:
         self._tasks.append(asyncio.get_running_loop().create_task(process, name=name))
 
     def _client(self, process: str) -> KafkaClient:
+        return self._connected(KafkaClient, process)
+
+    def _admin(self, process: str) -> KafkaAdmin:
+        return self._connected(KafkaAdmin, process)
+
+    def _connected(self, kind: type[_Client], process: str) -> _Client:
         hosts = self._context.client_hosts
         host = hosts[self._clients % len(hosts)]
         self._clients += 1
-        return KafkaClient(
+        return kind(
             self._context.bootstrap,
             client_id=process,
             source_host=host,

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from unittest.mock import patch
 
 from workloads import WORKLOADS
-from workloads.kafka.client import KafkaClient
+from workloads.kafka.admin import KafkaAdmin
 from workloads.kafka.errors import KafkaError
 from workloads.produce_consume import ProduceConsume
 
@@ -33,7 +33,7 @@ class Reassigning(ProduceConsume):
         self._spawn("mover", self._move())
 
     async def _move(self) -> None:
-        client, rng = self._client("mover"), self._rng()
+        client, rng = self._admin("mover"), self._rng()
         try:
             while True:
                 await asyncio.sleep(INTERVAL_S)
@@ -48,12 +48,12 @@ class Reassigning(ProduceConsume):
         finally:
             client.close()
 
-    def _target(self, client: KafkaClient, rng: Random) -> tuple[int, ...]:
+    def _target(self, client: KafkaAdmin, rng: Random) -> tuple[int, ...]:
         brokers = sorted(client.metadata.brokers)
         return tuple(rng.sample(brokers, k=min(rng.randint(2, 3), len(brokers))))
 
     async def _ask(
-        self, client: KafkaClient, partition: tuple[str, int], target: tuple[int, ...] | None
+        self, client: KafkaAdmin, partition: tuple[str, int], target: tuple[int, ...] | None
     ) -> None:
         try:
             await client.reassign(*partition, target, timeout_s=1)

@@ -1,0 +1,133 @@
+"""reassignment: replicas are moved, moves taken back or replaced, preferred leaders elected, under load and faults.
+
+Movers look at the metadata of some broker and ask the controller for one of three things: to move a partition to other
+brokers, with all replicas or one less; to cancel a move that is in progress; to let the preferred replica lead. Often a
+mover thinks better of it a moment after it has asked for a move, and cancels it or asks for another. Moves meet: of the
+same partition, by several movers, while others are in progress.
+
+Operations (``history.events``): ``describe`` tells a partition's replicas before anybody moves it; ``reassign`` with
+the target as ``replicas``, ``cancel-reassign``, ``elect-leaders``. What must be true at the end is worked out by
+``checkers.reassignment``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta
+
+from history.recorder import Recorder
+from workloads.kafka.admin import KafkaAdmin
+from workloads.kafka.errors import KafkaError
+from workloads.operations import Pace
+from workloads.produce_consume import ProduceConsume, ProduceConsumeOptions, TopicPartition
+
+ELECT_SHARE, CANCEL_SHARE = 0.2, 0.15
+"""Of the requests; the others move."""
+CHANGE_OF_MIND = 0.4
+"""How often a move is cancelled or replaced soon after it was asked for."""
+SOONEST_S, LATEST_S = 0.005, 0.3
+
+
+class ReassignmentOptions(
+    ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
+):
+    """What a scenario may set, beside the load's options."""
+
+    later_topics: Annotated[int, Meta(ge=0, le=1000)] = 1
+    movers: Annotated[int, Meta(ge=1, le=1000)] = 2
+    move_interval_ms: Annotated[int, Meta(ge=1, le=600_000)] = 1_500
+    """A mover's pace."""
+
+
+class Reassignment(ProduceConsume):
+    """The workload ``reassignment``; see the module."""
+
+    name: ClassVar = "reassignment"
+    options_type: ClassVar = ReassignmentOptions
+    _options: ReassignmentOptions
+
+    def start(self) -> None:
+        super().start()
+        for index in range(self._options.movers):
+            self._spawn(f"mover-{index}", self._move(f"mover-{index}"))
+
+    async def _create_until_seen(
+        self, client: KafkaAdmin, recorder: Recorder, topic: str, *, partitions: int | None = None
+    ) -> None:
+        await super()._create_until_seen(client, recorder, topic, partitions=partitions)
+        # Movers have not known of it so far: this is where it was created.
+        for partition, found in sorted(client.metadata.topics[topic].partitions.items()):
+            columns: dict[str, Any] = {"f": "describe", "topic": topic, "partition": partition}
+            with self._log.operation(recorder, columns) as operation:
+                operation.ok(replicas=list(found.replicas))
+
+    async def _move(self, process: str) -> None:
+        client, recorder = self._admin(process), self._context.recorder(process)
+        rng = self._rng()
+        pace = Pace(self._options.move_interval_ms, rng)
+        step = 0
+        try:
+            while True:
+                await pace.wait()
+                step += 1
+                choice, chance = rng.random(), Random(rng.getrandbits(64))
+                if not self._context.permits(process, step):
+                    continue
+                if not await client.refresh_metadata():
+                    continue
+                if choice < ELECT_SHARE:
+                    await self._elect(client, recorder, chance.choice(self._partitions))
+                elif choice < ELECT_SHARE + CANCEL_SHARE:
+                    await self._cancel_one(client, recorder, chance)
+                else:
+                    await self._move_one(client, recorder, chance)
+        finally:
+            client.close()
+
+    async def _move_one(self, client: KafkaAdmin, recorder: Recorder, chance: Random) -> None:
+        tp = chance.choice(self._partitions)
+        await self._reassign(client, recorder, tp, self._target(client, chance))
+        if chance.random() >= CHANGE_OF_MIND:
+            return
+        await asyncio.sleep(chance.uniform(SOONEST_S, LATEST_S))
+        if chance.random() < 1 / 2:
+            await self._cancel(client, recorder, tp)
+        else:
+            await self._reassign(client, recorder, tp, self._target(client, chance))
+
+    def _target(self, client: KafkaAdmin, chance: Random) -> list[int]:
+        brokers = sorted(client.metadata.brokers)
+        factor = self._options.replication_factor
+        size = max(1, factor - (chance.random() < 1 / 3))
+        return chance.sample(brokers, k=min(size, len(brokers)))
+
+    async def _reassign(
+        self, client: KafkaAdmin, recorder: Recorder, tp: TopicPartition, target: list[int]
+    ) -> None:
+        columns = {"f": "reassign", "topic": tp[0], "partition": tp[1], "replicas": target}
+        with self._log.operation(recorder, columns) as operation:
+            await client.reassign(*tp, tuple(target), timeout_s=self._timeout_s)
+            operation.ok()
+
+    async def _cancel_one(self, client: KafkaAdmin, recorder: Recorder, chance: Random) -> None:
+        try:
+            in_progress = await client.reassignments(timeout_s=self._timeout_s)
+        except KafkaError:
+            return
+        if in_progress:
+            await self._cancel(client, recorder, chance.choice(in_progress))
+
+    async def _cancel(self, client: KafkaAdmin, recorder: Recorder, tp: TopicPartition) -> None:
+        columns = {"f": "cancel-reassign", "topic": tp[0], "partition": tp[1]}
+        with self._log.operation(recorder, columns) as operation:
+            await client.reassign(*tp, None, timeout_s=self._timeout_s)
+            operation.ok()
+
+    async def _elect(self, client: KafkaAdmin, recorder: Recorder, tp: TopicPartition) -> None:
+        columns = {"f": "elect-leaders", "topic": tp[0], "partition": tp[1]}
+        with self._log.operation(recorder, columns) as operation:
+            await client.elect_preferred_leader(*tp, timeout_s=self._timeout_s)
+            operation.ok()

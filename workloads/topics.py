@@ -1,0 +1,117 @@
+"""topics: a few names are created, grown, deleted and created again while faults strike and others use them.
+
+Several administrators share the names, so that what they ask for meets. Each looks at the metadata of some broker,
+which may be stale, and asks for what fits: a name that is absent is created, one that exists gets one partition more
+or is deleted. Producers and consumers use the partitions that some administrator has seen last, beside those of the
+topics that stay; they learn of a deletion by their errors.
+
+Operations (``history.events``): ``create-topic`` and ``create-partitions`` with the number of partitions as ``value``,
+``delete-topic``. What must be true at the end is worked out by ``checkers.deletion``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from history.recorder import Recorder
+from workloads.kafka.admin import KafkaAdmin
+from workloads.kafka.client import KafkaClient
+from workloads.operations import Pace
+from workloads.produce_consume import ProduceConsume, ProduceConsumeOptions
+
+GROW_SHARE = 0.4
+"""Of the requests about a topic that exists and may grow; the others delete it."""
+SETTLE_S = 1.0
+"""Between the last request and the final reads: what was answered is then known to every broker."""
+
+
+class TopicsOptions(ProduceConsumeOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a scenario may set, beside the load's options."""
+
+    topics: Annotated[int, Meta(ge=1, le=1000)] = 1
+    """Topics that stay."""
+    later_topics: Annotated[int, Meta(ge=0, le=1000)] = 0
+    names: Annotated[int, Meta(ge=1, le=1000)] = 4
+    """How many names the administrators share."""
+    administrators: Annotated[int, Meta(ge=1, le=1000)] = 3
+    request_interval_ms: Annotated[int, Meta(ge=1, le=600_000)] = 1_500
+    """An administrator's pace."""
+    most_partitions: Annotated[int, Meta(ge=1, le=1000)] = 4
+    """No topic grows beyond it."""
+
+
+class Topics(ProduceConsume):
+    """The workload ``topics``; see the module."""
+
+    name: ClassVar = "topics"
+    options_type: ClassVar = TopicsOptions
+    _options: TopicsOptions
+
+    def start(self) -> None:
+        super().start()
+        for index in range(self._options.administrators):
+            process = f"topic-admin-{index}"
+            self._spawn(process, self._administer_names(process))
+
+    async def final_reads(self, timeout_s: float) -> None:
+        await asyncio.sleep(SETTLE_S)
+        await super().final_reads(timeout_s - SETTLE_S)
+
+    async def _administer_names(self, process: str) -> None:
+        client, recorder = self._admin(process), self._context.recorder(process)
+        rng = self._rng()
+        pace = Pace(self._options.request_interval_ms, rng)
+        step = 0
+        try:
+            while True:
+                await pace.wait()
+                step += 1
+                # Drawn before the step may be left out, so that leaving it out changes no other.
+                topic, choice = f"mortal-{rng.randrange(self._options.names)}", rng.random()
+                if not self._context.permits(process, step):
+                    continue
+                if await client.refresh_metadata():
+                    await self._ask(client, recorder, topic, choice)
+        finally:
+            client.close()
+
+    async def _ask(self, client: KafkaAdmin, recorder: Recorder, topic: str, choice: float) -> None:
+        """``choice``, between 0 and 1, decides what is asked for."""
+        existing = client.metadata.topics.get(topic)
+        if existing is None:
+            self._forget(topic)
+            partitions = 1 + int(choice * 2)
+            if await self._create(client, recorder, topic, partitions):
+                self._adopt([(topic, partition) for partition in range(partitions)])
+            return
+        count = len(existing.partitions)
+        self._adopt([(topic, partition) for partition in sorted(existing.partitions)])
+        if choice < GROW_SHARE and count < self._options.most_partitions:
+            if await self._grow(client, recorder, topic, count + 1):
+                self._adopt([(topic, count)])
+        elif await self._delete(client, recorder, topic):
+            self._forget(topic)
+
+    async def _grow(self, client: KafkaAdmin, recorder: Recorder, topic: str, count: int) -> bool:
+        columns = {"f": "create-partitions", "topic": topic, "value": count}
+        with self._log.operation(recorder, columns) as operation:
+            await client.create_partitions(topic, count=count, timeout_s=self._timeout_s)
+            operation.ok()
+        return operation.succeeded
+
+    async def _delete(self, client: KafkaAdmin, recorder: Recorder, topic: str) -> bool:
+        with self._log.operation(recorder, {"f": "delete-topic", "topic": topic}) as operation:
+            await client.delete_topic(topic, timeout_s=self._timeout_s)
+            operation.ok()
+        return operation.succeeded
+
+    def _forget(self, topic: str) -> None:
+        self._partitions = [tp for tp in self._partitions if tp[0] != topic]
+
+    def _adopt_existing(self, client: KafkaClient) -> None:
+        """What is deleted is not read."""
+        self._partitions = [tp for tp in self._partitions if tp[0] in client.metadata.topics]
+        super()._adopt_existing(client)
