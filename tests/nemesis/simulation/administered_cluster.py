@@ -20,7 +20,7 @@ from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConf
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
 from nemesis.simulation.zookeeper.admin import SimulatedZooKeeperAdmin
-from workloads.kafka.client import KafkaClient
+from workloads.kafka.admin import KafkaAdmin
 from workloads.kafka.errors import KafkaError
 
 PROPERTIES = {
@@ -45,7 +45,7 @@ class Cluster:
         self.runtime = runtime
         self.record = record
         self.zookeeper = zookeeper
-        self.client = KafkaClient(
+        self.client = KafkaAdmin(
             [(a.host, a.port) for a in runtime.bootstrap()],
             client_id="test",
             source_host=runtime.client_host(runtime.clients[0]),
@@ -83,7 +83,7 @@ class Cluster:
         """Whatever the controller answers, or None."""
         await self.client.refresh_metadata()
         try:
-            return await self.client._request(self.client.metadata.controller_id, request, 5.0)
+            return await self.client.request(self.client.metadata.controller_id, request, 5.0)
         except KafkaError:
             return None
 
