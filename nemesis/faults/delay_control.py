@@ -71,8 +71,8 @@ class DelayControlStrike:
 
     async def apply(self) -> Measured:
         _, held_before = await self._bytes()
+        self._is_held = True  # also if what holds them fails in the middle
         await self._place.links.hold(self._links)
-        self._is_held = True
         held, ended = held_before, []
         for _ in range(self._elections):
             ended += await self._end_a_session()

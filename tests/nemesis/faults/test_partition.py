@@ -11,6 +11,7 @@ import pytest
 from nemesis.faults import partition as partition_module
 from nemesis.faults.base import Fault, Place, TargetUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot
+from nemesis.faults.delay_control import DelayControl
 from nemesis.faults.partition import Partition
 from nemesis.faults.stall import StallFollower
 from nemesis.runtimes.base import FaultLost, Link, LinkCounters
@@ -80,7 +81,9 @@ def test_the_probes_before_the_hold_are_repeated_twice(missed: int, is_effective
     assert asyncio.run(scene()) is is_effective
 
 
-@pytest.mark.parametrize("fault", [BRIDGE, StallFollower(target="broker-1")])
+@pytest.mark.parametrize(
+    "fault", [BRIDGE, StallFollower(target="broker-1"), DelayControl(target="broker-1")]
+)
 def test_links_that_were_held_when_a_helper_failed_are_let_go(fault: Fault) -> None:
     """A cluster that stays cut would not converge, and the harness's failure would convict it."""
     runtime = ProbedRuntime(fails=True)
