@@ -40,7 +40,7 @@ class BrokerModificationHandlers:
         self._watched: dict[int, None] = {}
 
     async def register(self, broker_ids: Iterable[int]) -> None:
-        """Watch the znodes of these brokers."""
+        """Watch the znodes of these brokers; what has changed since they were read is processed, too."""
         session, new = self._zk_client.session, list(broker_ids)
         for broker_id in new:
             event = BrokerModifications(broker_id)
@@ -49,7 +49,12 @@ class BrokerModificationHandlers:
                 lambda event=event: self._put(event),  # type: ignore[misc]
             )
             self._watched[broker_id] = None
-        await pipelined([zk_data.broker_path(broker_id) for broker_id in new], session.exists)
+        await pipelined(new, self._watch)
+
+    async def _watch(self, broker_id: int) -> None:
+        found = await self._zk_client.brokers.get_broker_and_epoch(broker_id)
+        if found is not None and found[0] != self._context.live_brokers.get(broker_id):
+            self._put(BrokerModifications(broker_id))
 
     def unregister(self, broker_ids: Iterable[int]) -> None:
         for broker_id in broker_ids:
