@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,6 @@ from tests.e2e.command import SCENARIO, events, latest, nemesis
 from tests.e2e.docker_machine import build_image, needs_docker, run_id_of, things
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400), needs_docker]
-
-OVERHEAD_LIMIT_S = 45.0
-TIME_LIMIT_S = 60.0
-START_LIMIT_S = 20.0
-STOP_LIMIT_S = 10.0
 
 MEMBERS_PLAN = """\
 - {at_s: 4, fault: kill-zookeeper, target: leader, duration_s: 5}
@@ -35,19 +29,15 @@ def _image() -> None:
 
 
 def test_the_main_job_is_valid_and_leaves_nothing(tmp_path: Path) -> None:
-    begin = time.monotonic()
     ran = nemesis(tmp_path, "run", SCENARIO, "--runtime", "docker", "--seed", "7")
-    took_s = time.monotonic() - begin
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert took_s < TIME_LIMIT_S + OVERHEAD_LIMIT_S
 
     run = RunDirectory.open(latest(tmp_path))
     assert things(run_id_of(run.path)) == []
     info = run.read_info()
     assert (info.runtime, info.zookeepers) == ("docker", 3)
     assert "--runtime docker" in info.replay
-    assert info.durations_s["start"] < START_LIMIT_S
-    assert info.durations_s["stop"] < STOP_LIMIT_S
+    assert {"start", "stop", "ingest", "check"} <= set(info.durations_s)
     assert info.versions["docker"]
     applied = [event for event in events(run.path, "nemesis") if event["kind"] == "fault-applied"]
     assert len(applied) >= len(info.plan or ()) - 1

@@ -1,19 +1,29 @@
-"""The long sweeps: the reference is always valid, and every planted bug is found without a plan of its own."""
+"""The long sweeps: the reference is always valid, and every planted bug is found without a plan of its own.
+
+On processes of this machine, and in containers; there the reference meets every fault that this machine can do.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from nemesis.mutants import MUTANTS, Mutant
 from tests.e2e.command import SCENARIO, latest, nemesis
+from tests.e2e.docker_machine import needs_docker
 
 pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(1200)]
 
 SEEDS = range(1, 11)
 SEEDS_TO_DETECT = 5
+DOCKER = ("--runtime", "docker")
+
+
+def runtime_of(options: Sequence[str]) -> str:
+    return "docker" if options else "local"
 
 
 def results(tmp_path: Path) -> dict[str, str]:
@@ -21,18 +31,25 @@ def results(tmp_path: Path) -> dict[str, str]:
     return {result["property"]: result["verdict"] for result in outcome["results"]}
 
 
+@pytest.mark.parametrize(
+    "options", [(), pytest.param((*DOCKER, "--faults", "all"), marks=needs_docker)], ids=runtime_of
+)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_reference_is_valid(seed: int, tmp_path: Path) -> None:
-    ran = nemesis(tmp_path, "run", SCENARIO, "--seed", str(seed))
+def test_the_reference_is_valid(seed: int, options: Sequence[str], tmp_path: Path) -> None:
+    ran = nemesis(tmp_path, "run", SCENARIO, "--seed", str(seed), *options)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert set(results(tmp_path).values()) == {"valid"}
 
 
+@pytest.mark.parametrize("options", [(), pytest.param(DOCKER, marks=needs_docker)], ids=runtime_of)
 @pytest.mark.parametrize("mutant", MUTANTS.values(), ids=lambda mutant: mutant.name)
-def test_a_planted_bug_is_found_within_five_seeds(mutant: Mutant, tmp_path: Path) -> None:
+def test_a_planted_bug_is_found_within_five_seeds(
+    mutant: Mutant, options: Sequence[str], tmp_path: Path
+) -> None:
     said = []
     for seed in range(1, SEEDS_TO_DETECT + 1):
-        ran = nemesis(tmp_path, "run", SCENARIO, "--seed", str(seed), "--mutant", mutant.name)
+        asked = ("--seed", str(seed), "--mutant", mutant.name, *options)
+        ran = nemesis(tmp_path, "run", SCENARIO, *asked)
         assert ran.returncode in (0, 1, 2), ran.stdout + ran.stderr
         verdicts = results(tmp_path)
         said.append(sorted(name for name, verdict in verdicts.items() if verdict == "invalid"))
