@@ -44,6 +44,8 @@ class Score:
     """Of all the seeds together."""
     doubts: tuple[str, ...] = ()
     """Why that is not ``valid``, findings aside."""
+    scenario: str = ""
+    """Where it was searched."""
 
     @property
     def is_as_it_should_be(self) -> bool:
@@ -97,6 +99,7 @@ def score(
         size=size,
         verdict=tally.verdict,
         doubts=tuple(tally.why_unknown()),
+        scenario=planted.scenario.name,
     ), tally
 
 
@@ -106,6 +109,7 @@ def rows(scores: Iterable[Score]) -> list[dict[str, Any]]:
         {
             "mutant": None if one.mutant is None else one.mutant.name,
             "property": None if one.mutant is None else one.mutant.property,
+            "scenario": one.scenario,
             "caught": one.mutant is not None and one.seeds_to_detect is not None,
             "caught_by": list(one.caught_by),
             "seeds": one.seeds,
@@ -147,8 +151,8 @@ def markdown(scores: Iterable[Score], *, command: str) -> str:
         "seed, until the property named for it breaks; the run of that seed is then shrunk while the same property",
         "stays broken. Findings of other properties on the way are named too.",
         "",
-        "| bug | property named for it | caught by | seeds to detect | faults | operations | story |",
-        "|---|---|---|---|---|---|---|",
+        "| bug | property named for it | caught by | scenario | seeds to detect | faults | operations | story |",
+        "|---|---|---|---|---|---|---|---|",
         *(_row(one) for one in listed if one.mutant is not None),
         "",
     ]
@@ -175,6 +179,7 @@ def _row(one: Score) -> str:
         f"`{one.mutant.name}`",
         one.mutant.property,
         ", ".join(one.caught_by) or "nobody",
+        one.scenario,
         detected,
         str(faults),
         str(operations),

@@ -32,9 +32,10 @@ from nemesis.commands.speech import err, note, out, say_json
 from nemesis.errors import EXIT_CRASH, MissingRequirement, NemesisError
 from nemesis.explore.display import ExplorationProgress
 from nemesis.interrupts import terminable
-from nemesis.mutants import MUTANTS
+from nemesis.mutants import MUTANTS, Mutant
 from nemesis.paths import short
 from nemesis.runtimes.base import RuntimeFailure
+from nemesis.scenario import one_of
 from nemesis.scoreboard import Score, in_words, markdown, rows, score
 from nemesis.shrink import Budget, Size, shrink
 from nemesis.shrink.keep import keep
@@ -42,6 +43,7 @@ from nemesis.shrink.shrinker import INTERRUPT
 from nemesis.simulation.stored import order_of
 
 MAX_SHRINK_RUNS: Final = 1_000_000
+REFERENCE_SCENARIO: Final = "partition-controller"
 EXIT_MISSED: Final = 1
 EXIT_UNKNOWN: Final = Verdict.UNKNOWN.exit_code
 
@@ -52,8 +54,13 @@ def mutants(
     first_seed: FirstSeed = 1,
     mutant: MutantName = None,
     scenario_name: Annotated[
-        str, typer.Option("--scenario", metavar="SCENARIO", help="Where the bugs are searched.")
-    ] = "partition-controller",
+        str | None,
+        typer.Option(
+            "--scenario",
+            metavar="SCENARIO",
+            help="Where all the bugs are searched; without it each where it can happen.",
+        ),
+    ] = None,
     time_limit: TimeLimit = None,
     shrink_runs: Annotated[
         int,
@@ -73,34 +80,41 @@ def mutants(
 ) -> None:
     """Search every planted bug, and the correct reference, and write the scoreboard."""
     require_range("--shrink-runs", shrink_runs, 0, MAX_SHRINK_RUNS)
-    exploration = exploration_of(
-        Search(
-            scenario=scenario_name,
-            seeds=seeds,
-            first_seed=first_seed,
-            jobs=jobs,
-            store=store,
-            time_limit_s=time_limit,
-            mutant=mutant,
+    if mutant is not None:
+        one_of("mutant", mutant, MUTANTS)
+    searched = [*MUTANTS.values(), None] if mutant is None else [MUTANTS[mutant]]
+    explorations = {
+        name: exploration_of(
+            Search(
+                scenario=name,
+                seeds=seeds,
+                first_seed=first_seed,
+                jobs=jobs,
+                store=store,
+                time_limit_s=time_limit,
+                mutant=mutant,
+            )
         )
-    )
+        for name in {_place_of(bug, scenario_name): None for bug in searched}
+    }
     if mutant is None and not page.parent.is_dir():
         raise MissingRequirement(
             f"the scoreboard cannot be written to {page}: there is no directory {page.parent}"
         )
-    command_line = exploration.command_line
-    shrinking = _Shrinking(shrink_runs, exploration.jobs, store, command_line)
+    first = next(iter(explorations.values()))
+    shrinking = _Shrinking(shrink_runs, first.jobs, store, first.command_line)
     scores: list[Score] = []
     with terminable():
-        for chosen in [*MUTANTS.values(), None] if mutant is None else [MUTANTS[mutant]]:
-            note("the unmodified reference" if chosen is None else chosen.name)
+        for bug in searched:
+            note("the unmodified reference" if bug is None else bug.name)
+            exploration = explorations[_place_of(bug, scenario_name)]
             with ExplorationProgress(err) as progress:
-                one, tally = score(chosen, exploration, shrink=shrinking, show=progress.show)
+                one, tally = score(bug, exploration, shrink=shrinking, show=progress.show)
             if tally.is_interrupted:
                 raise KeyboardInterrupt
             scores.append(one)
     if mutant is None:
-        write_atomically(page, markdown(scores, command=shlex.join(command_line)).encode())
+        write_atomically(page, markdown(scores, command=shlex.join(first.command_line)).encode())
     if as_json:
         say_json(rows(scores))
     else:
@@ -115,6 +129,13 @@ def mutants(
         raise typer.Exit(EXIT_CRASH)
     if not all(one.is_as_it_should_be for one in scores):
         raise typer.Exit(EXIT_UNKNOWN)
+
+
+def _place_of(bug: Mutant | None, demanded: str | None) -> str:
+    """Return the scenario in which the bug, or the reference, is searched."""
+    if demanded is not None:
+        return demanded
+    return REFERENCE_SCENARIO if bug is None else bug.scenario
 
 
 @dataclass(slots=True)

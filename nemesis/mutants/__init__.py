@@ -11,10 +11,24 @@ from typing import Final
 
 from nemesis.mutants.acknowledge_before_replication import MUTANT as ACKNOWLEDGE_BEFORE_REPLICATION
 from nemesis.mutants.base import Mutant, MutantError
+from nemesis.mutants.bounce_unseen import MUTANT as BOUNCE_UNSEEN
+from nemesis.mutants.broker_epoch_kept import MUTANT as BROKER_EPOCH_KEPT
+from nemesis.mutants.control_plane_opens_early import MUTANT as CONTROL_PLANE_OPENS_EARLY
+from nemesis.mutants.controller_epoch_not_raised import MUTANT as CONTROLLER_EPOCH_NOT_RAISED
+from nemesis.mutants.dead_leader_elected import MUTANT as DEAD_LEADER_ELECTED
+from nemesis.mutants.deposed_leader_changes_isr import MUTANT as DEPOSED_LEADER_CHANGES_ISR
 from nemesis.mutants.hw_follows_leader_leo import MUTANT as HW_FOLLOWS_LEADER_LEO
+from nemesis.mutants.isr_emptied import MUTANT as ISR_EMPTIED
 from nemesis.mutants.leader_epoch_not_raised import MUTANT as LEADER_EPOCH_NOT_RAISED
+from nemesis.mutants.leaders_told_before_brokers import MUTANT as LEADERS_TOLD_BEFORE_BROKERS
+from nemesis.mutants.leaving_leader_elected import MUTANT as LEAVING_LEADER_ELECTED
+from nemesis.mutants.no_broker_epoch_check import MUTANT as NO_BROKER_EPOCH_CHECK
 from nemesis.mutants.no_controller_epoch_check import MUTANT as NO_CONTROLLER_EPOCH_CHECK
+from nemesis.mutants.preferred_leader_out_of_sync import MUTANT as PREFERRED_LEADER_OUT_OF_SYNC
+from nemesis.mutants.registration_of_a_dead_session import MUTANT as REGISTRATION_OF_A_DEAD_SESSION
+from nemesis.mutants.replicas_die_online import MUTANT as REPLICAS_DIE_ONLINE
 from nemesis.mutants.truncate_to_hw import MUTANT as TRUNCATE_TO_HW
+from nemesis.mutants.unclean_election_unasked import MUTANT as UNCLEAN_ELECTION_UNASKED
 from nemesis.mutants.unfenced_controller_writes import MUTANT as UNFENCED_CONTROLLER_WRITES
 
 __all__ = ["MUTANTS", "Mutant", "MutantError", "apply"]
@@ -25,14 +39,28 @@ MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(
         for mutant in (
             NO_CONTROLLER_EPOCH_CHECK,
             UNFENCED_CONTROLLER_WRITES,
+            CONTROLLER_EPOCH_NOT_RAISED,
+            NO_BROKER_EPOCH_CHECK,
+            CONTROL_PLANE_OPENS_EARLY,
+            BROKER_EPOCH_KEPT,
+            BOUNCE_UNSEEN,
+            REGISTRATION_OF_A_DEAD_SESSION,
+            LEADERS_TOLD_BEFORE_BROKERS,
             LEADER_EPOCH_NOT_RAISED,
+            DEAD_LEADER_ELECTED,
+            UNCLEAN_ELECTION_UNASKED,
+            LEAVING_LEADER_ELECTED,
+            PREFERRED_LEADER_OUT_OF_SYNC,
+            ISR_EMPTIED,
+            REPLICAS_DIE_ONLINE,
+            DEPOSED_LEADER_CHANGES_ISR,
             HW_FOLLOWS_LEADER_LEO,
             ACKNOWLEDGE_BEFORE_REPLICATION,
             TRUNCATE_TO_HW,
         )
     }
 )
-"""Every mutant by its name."""
+"""Every mutant by its name: of controllers' terms, of brokers' lives, of elections, of ISRs, of logs."""
 
 
 def apply(name: str) -> None:

@@ -51,6 +51,8 @@ class Mutant:
     story: str
     """One sentence: what is wrong, and where it comes from."""
     replacements: tuple[Replacement, ...]
+    scenario: str = "partition-controller"
+    """Where it is searched: what it breaks has to happen there."""
 
     def plant(self) -> Callable[[], None]:
         """Replace every attribute, or none: raises ``MutantError`` before the first is touched. Returns what takes the

@@ -8,7 +8,7 @@ onReplicasBecomeOffline).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from reference.controller.broker_modifications import BrokerModificationHandlers
 from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
@@ -28,6 +28,17 @@ from reference.model import BrokerEndPoint
 from reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
+
+
+def broker_changes(
+    live: Mapping[int, int], current: Mapping[int, int]
+) -> tuple[list[int], list[int], list[int]]:
+    """Return who is new, dead or bounced, given the broker epochs that were known and those that are there now."""
+    return (
+        [broker for broker in current if broker not in live],
+        [broker for broker in live if broker not in current],
+        [broker for broker, epoch in current.items() if broker in live and epoch > live[broker]],
+    )
 
 
 class ClusterChanges:
@@ -61,10 +72,7 @@ class ClusterChanges:
         current = await self._zk_client.brokers.get_all_brokers_and_epochs()
         brokers = {broker.id: broker for broker in current}
         epochs = {broker.id: epoch for broker, epoch in current.items()}
-        live = context.live_broker_epochs
-        new = [b for b in brokers if b not in live]
-        dead = [b for b in live if b not in brokers]
-        bounced = [b for b in brokers if b in live and epochs[b] > live[b]]
+        new, dead, bounced = broker_changes(context.live_broker_epochs, epochs)
         _logger.info("brokers: new %s, dead %s, bounced %s", new, dead, bounced)
         for broker_id in (*bounced, *dead):
             self._channel_manager.remove_broker(broker_id)

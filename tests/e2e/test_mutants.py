@@ -1,6 +1,8 @@
-"""Every planted bug is found by the property named for it, on the plan that is pinned for it.
+"""Planted bugs in real processes are found by the properties named for them, on the plans that are pinned for them.
 
-Real processes do not repeat themselves exactly, so a bug has a few runs to show itself; the plan stays the same.
+One bug of each kind: of what controllers say, write and elect, of high watermarks, acknowledgements and logs. All of
+the bugs are found in simulation (``tests/nemesis/test_pinned_plans.py``). Real processes do not repeat themselves
+exactly, so a bug has a few runs to show itself; the plan stays the same.
 """
 
 from __future__ import annotations
@@ -10,23 +12,26 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.mutants import MUTANTS, Mutant
+from nemesis.mutants import MUTANTS
 from tests.e2e.command import SCENARIO, events, latest, nemesis
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
-PLANS = Path(__file__).parent / "plans"
+PLANS = Path(__file__).parents[1] / "plans"
+IN_REAL_PROCESSES = (
+    "no-controller-epoch-check",
+    "unfenced-controller-writes",
+    "leader-epoch-not-raised",
+    "hw-follows-leader-leo",
+    "acknowledge-before-replication",
+    "truncate-to-hw",
+)
 TRIES = 5
 
 
-def test_every_planted_bug_has_a_pinned_plan() -> None:
-    assert {path.stem for path in PLANS.glob("*.yaml")} == set(MUTANTS)
-
-
-@pytest.mark.parametrize("mutant", MUTANTS.values(), ids=lambda mutant: mutant.name)
-def test_a_planted_bug_is_found_by_the_property_named_for_it(
-    mutant: Mutant, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("name", IN_REAL_PROCESSES)
+def test_a_planted_bug_is_found_by_the_property_named_for_it(name: str, tmp_path: Path) -> None:
+    mutant = MUTANTS[name]
     plan = PLANS / f"{mutant.name}.yaml"
     said = []
     for seed in range(TRIES):

@@ -23,6 +23,7 @@ CAUGHT = Score(
     run="store/x/3",
     size=Size(faults=2, operations=5, seconds=20.0, deviations=0),
     verdict=Verdict.INVALID,
+    scenario="topics",
 )
 MISSED = replace(
     CAUGHT,
@@ -65,10 +66,10 @@ def test_a_page_tells_of_every_bug_and_of_the_reference() -> None:
     page = markdown([CAUGHT, other, MISSED, REFERENCE], command="nemesis mutants")
     assert "Written by `nemesis mutants`." in page
     assert (
-        f"| `truncate-to-hw` | {MUTANT.property} | {MUTANT.property}, lost-write | 3 (seed 3) | 2 | 5 |"
+        f"| `truncate-to-hw` | {MUTANT.property} | {MUTANT.property}, lost-write | topics | 3 (seed 3) | 2 | 5 |"
         in page
     )
-    assert "| nobody | **not caught** in 200 |  |  |" in page
+    assert "| nobody | topics | **not caught** in 200 |  |  |" in page
     assert "3 faults, 7.5 client operations." in page
     assert "The unmodified reference, 200 seeds, 320 simulated seconds: no finding." in page
     assert "by lost-write**" in markdown(
@@ -84,3 +85,4 @@ def test_people_and_machines_are_told_the_same() -> None:
     assert [row["ok"] for row in told] == [True, False, True]
     assert (told[0]["faults"], told[0]["operations"], told[0]["seeds_to_detect"]) == (2, 5, 3)
     assert told[2]["mutant"] is None
+    assert told[0]["scenario"] == "topics"
