@@ -200,7 +200,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """One line for ``nemesis list``."""
     capability: ClassVar[Capability]
     shares_target: ClassVar[bool] = False
-    """Whether it may strike a node that another fault has touched already."""
+    """Whether it may strike a node that another fault has touched, and another one its node."""
 
     recovery_s: ClassVar[float] = 0.0
     """How long the undoing itself takes; the next episode of a derived plan waits for it."""

@@ -112,8 +112,11 @@ class Conductor:
         while True:
             try:
                 strike = await fault.aim(self._place, rng)
-                # No await between the choice and the claim: two faults must not choose the same node.
-                if fault.shares_target or not any(map(self._place.touched.get, strike.targets)):
+                # No await between the choice and the claim: two faults must not choose the same node. One that may
+                # share a node with others leaves it to them, too.
+                if fault.shares_target:
+                    return strike
+                if not any(map(self._place.touched.get, strike.targets)):
                     self._place.touched.update(strike.targets)
                     return strike
                 reason = f"another fault has touched {', '.join(strike.targets)}"
@@ -150,7 +153,8 @@ class Conductor:
         except (NodeExited, FaultLost) as error:
             lost = error  # a broker that cannot start is a result, not the end of the run
         self.healed_at = loop.time()
-        self._place.touched.subtract(strike.targets)
+        if not fault.shares_target:
+            self._place.touched.subtract(strike.targets)
         del self._in_force[fault_id]
         healed = (
             await self._verify(strike, undo_timeout_s)

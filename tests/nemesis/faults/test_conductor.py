@@ -164,6 +164,25 @@ def test_a_second_fault_waits_until_its_node_is_free() -> None:
     assert events[invokes[1]]["fault_id"] != first_id
 
 
+class Share(Touch, frozen=True, kw_only=True):
+    """Ends its node's session, say: the node is healthy for all others."""
+
+    shares_target: ClassVar[bool] = True
+
+
+def test_a_node_may_be_struck_while_a_fault_that_shares_it_is_in_force() -> None:
+    events = conduct(
+        [
+            PlannedFault(0.0, Share(node="broker-1", duration_s=3600.0)),
+            PlannedFault(0.0, Touch(node="broker-1", duration_s=3600.0)),
+            PlannedFault(0.01, Share(node="broker-1", is_blind=True)),
+        ]
+    )
+    kinds = [event["kind"] for event in events]
+    assert kinds.count("fault-invoke") == 3
+    assert kinds.index("fault-healed") > 5
+
+
 def test_a_node_that_stays_touched_is_given_up_like_one_that_is_not_there() -> None:
     events = conduct(
         [
