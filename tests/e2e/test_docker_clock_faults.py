@@ -40,6 +40,7 @@ def _machine() -> None:
     packet_features()
 
 
+@pytest.mark.nightly
 def test_a_run_is_valid_though_all_brokers_are_an_hour_ahead(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN)

@@ -160,6 +160,7 @@ def test_a_cluster_that_ends_in_the_middle_of_them_leaves_nothing(tmp_path: Path
     assert all(trace.stat().st_size for trace in traces)
 
 
+@pytest.mark.nightly
 def test_a_run_with_them_is_valid(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(PLAN)
