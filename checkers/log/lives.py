@@ -1,8 +1,10 @@
 """The lives of a partition: a topic that is deleted and created again has a new id, and a log of its own.
 
 Polls name the id, so what is read is read of one life. Sends name the topic only: a send whose client had not yet heard
-of the deletion ends up in the next life. So a send belongs to the life in which its value was read, and only if nobody
-read it to the one that its client had in mind. What was acknowledged in a life that was deleted may be gone.
+of the deletion ends up in the next life. So a send belongs to the life in which its value was read. If nobody read it,
+it belongs to the one that its client had in mind, provided that this one was never deleted, or that the send was
+acknowledged before any broker deleted its log; otherwise nobody can tell, and it is left out. What was acknowledged in
+a life that was deleted may be gone.
 
 **earlier-life-read**: what was read of one life is not read of another. Smallest break: two polls of orders-0 return
 value 7, one of topic id A, the other of topic id B.
@@ -23,8 +25,8 @@ from checkers.segment import Segment
 from history.events import Kind
 
 OPERATIONS = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO, Kind.FINAL_READ})
-KINDS = frozenset({*OPERATIONS, Kind.ZNODE})
-COLUMNS = ("f", "value", "values", "topic_id", "zk_op")
+KINDS = frozenset({*OPERATIONS, Kind.ZNODE, Kind.REPLICA_STOPPED})
+COLUMNS = ("f", "value", "values", "topic_id", "zk_op", "detail")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +49,9 @@ def lives(segment: Segment) -> list[Life]:
     known = sorted({one for one, is_one in zip(ids, operations, strict=True) if is_one and one})
     deletions = segment.is_kind(Kind.ZNODE) & segment.is_word("zk_op", {"delete"})
     deleted = set(segment.where(deletions).values("topic_id")) if deletions.any() else set()
-    if len(known) <= 1:
-        return [Life(segment, was_deleted=not deleted.isdisjoint(known))]
-    homes = {value: reads[0].topic_id for value, reads in _reads(segment).items()}
-    sends = segment.is_word("f", {"send"}).tolist()
-    rows = zip(ids, sends, segment.values("value"), strict=True)
-    owners = [
-        homes.get(value, topic_id) if is_send else topic_id for topic_id, is_send, value in rows
-    ]
+    if len(known) <= 1 and deleted.isdisjoint(known):
+        return [Life(segment, was_deleted=False)]
+    owners = _owners(segment, ids, deleted)
     return [
         Life(
             segment.take(np.array([i for i, owner in enumerate(owners) if owner == topic_id])),
@@ -62,6 +59,38 @@ def lives(segment: Segment) -> list[Life]:
         )
         for topic_id in known
     ]
+
+
+def _owners(segment: Segment, ids: list[str | None], deleted: set[str | None]) -> list[str | None]:
+    """The life that each row belongs to."""
+    homes = {value: reads[0].topic_id for value, reads in _reads(segment).items()}
+    settled = _acknowledged_in_time(segment)
+
+    def owner(topic_id: str | None, value: int) -> str | None:
+        if value in homes:
+            return homes[value]
+        return topic_id if topic_id not in deleted or value in settled else None
+
+    sends = segment.is_word("f", {"send"}).tolist()
+    rows = zip(ids, sends, segment.values("value"), strict=True)
+    return [owner(one, value) if is_send else one for one, is_send, value in rows]
+
+
+def _acknowledged_in_time(segment: Segment) -> set[int]:
+    """The values that were acknowledged before any broker had deleted a log of the life that their client meant."""
+    stops: dict[str, int] = {}
+    for _, event in segment.where(segment.is_kind(Kind.REPLICA_STOPPED)).events(
+        "topic_id", "detail"
+    ):
+        if event.detail == "delete" and event.topic_id is not None:
+            stops[event.topic_id] = min(event.time, stops.get(event.topic_id, event.time))
+    acknowledged = segment.where(segment.is_kind(Kind.OK) & segment.is_word("f", {"send"}))
+    columns = (acknowledged.values(name) for name in ("time", "topic_id", "value"))
+    return {
+        value
+        for time, topic_id, value in zip(*columns, strict=True)
+        if topic_id in stops and time < stops[topic_id]
+    }
 
 
 def earlier_life_reads(tp: str, segment: Segment) -> Iterator[Finding]:

@@ -288,7 +288,7 @@ def test_incarnations_of_a_topic_are_apart() -> None:
 
 
 def deleted(topic_id: str) -> Event:
-    """ZooKeeper deletes the partition's state."""
+    """ZooKeeper deletes the partition's state, after its replicas have been deleted."""
     path = "/brokers/topics/t/partitions/0/state"
     return znode(9, 1, path, zk_op="delete", **TP | {"topic_id": topic_id})
 
@@ -323,6 +323,23 @@ def test_a_send_belongs_to_the_life_in_which_it_was_read() -> None:
     assert sentences("lost-write", *first, late, reread, torn) == [
         "Value 8, committed at offset 0 of t-0, was gone when final-0 read past that offset."
     ]
+
+
+def test_a_send_that_nobody_read_and_that_may_be_of_a_later_life_is_left_out() -> None:
+    """Its client meant a topic that was deleted; the next one of that name, at whose start it is, nobody has read."""
+    first = [*send(1, 7, offset=0), *poll(3, 0, {0: 7}), deleted(TP["topic_id"])]
+    for name in ("inconsistent-offset", "nonmonotonic-send"):
+        assert result(name, *first, *send(9, 8, offset=0)).findings == ()
+
+
+def test_what_was_acknowledged_before_the_deletion_is_of_the_life_that_was_meant() -> None:
+    first = [*send(1, 7, offset=0), *send(3, 8, offset=0), *poll(5, 0, {0: 7})]
+    stopped = broker(20, 2, "replica-stopped", detail="delete", **TP)
+    earlier = broker(2, 2, "replica-stopped", detail="delete", **TP)
+    history = [*first, deleted(TP["topic_id"])]
+    assert result("inconsistent-offset", *history, stopped).verdict == Verdict.INVALID
+    # One that was taken away from a broker before, by a reassignment, is no deletion: it only makes us careful.
+    assert result("inconsistent-offset", *history, stopped, earlier).findings == ()
 
 
 def test_what_was_read_of_an_earlier_life_comes_back() -> None:
