@@ -9,6 +9,9 @@
 * ``transitions``                     the state machines of partitions and replicas
 * ``replication``                     high watermarks and the agreement of logs
 * ``log``                             what clients see: lost, unseen, duplicate, reordered
+* ``deletion``, ``reassignment``      what administrators asked for has come about, and nothing else
+* ``possible``, ``administered``      their models: which states are possible after what is known
+* ``end_state``, ``assignments``      what was seen at the end; what ZooKeeper had as replicas
 * ``convergence``, ``faults``         did the cluster come back; did the faults strike at all
 * ``unclean``                         whether unclean elections are permitted
 * ``rare``, ``znodes``, ``findings``  what the checks above share
@@ -26,10 +29,12 @@ from typing import Final
 from checkers.broker_epochs import BrokerEpochFenced
 from checkers.controller import ControllerEpochGrows, SingleController, StaleControllerFenced
 from checkers.convergence import Convergence
+from checkers.deletion import Deletion
 from checkers.faults import FaultEffect
 from checkers.fold import Check
 from checkers.leadership import LeaderEpochGrows, LeaderFromIsr, OneLeaderPerEpoch
 from checkers.log import ClientLog
+from checkers.reassignment import Reassignment
 from checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
 from checkers.replication.high_watermark import HwBounded, HwGrows
 from checkers.replication.logs import ReplicaLogs
@@ -52,6 +57,8 @@ _IN_REPORT_ORDER: tuple[type[Check], ...] = (
     AckAfterCommit,
     ReplicaLogs,
     ClientLog,
+    Deletion,
+    Reassignment,
     Convergence,
     FaultEffect,
 )

@@ -93,6 +93,10 @@ Harness (process ``harness``)
 phase                      detail: warm-up, faults, heal, quiet, final-reads, convergence, end
 convergence                detail (the check's name), error (``NONE`` or what is wrong), topic, partition, node;
                            offset = milliseconds it took from the heal
+end-state                  what was seen once all was over. detail: who tells (``zookeeper``, ``metadata`` or ``logs``
+                           of broker node). One with a tp for each partition told of (replicas, isr; of ``logs``
+                           none), then one without: offset (how many there were), or error (why nobody could
+                           look).
 harness-lag                offset: scheduling lag of the harness's loop in milliseconds
 =========================  =========================================================================
 """
@@ -154,6 +158,7 @@ class Kind(StrEnum):
     PHASE = "phase"
     CONVERGENCE = "convergence"
     HARNESS_LAG = "harness-lag"
+    END_STATE = "end-state"
 
 
 class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_only=True, gc=False):

@@ -1,0 +1,131 @@
+"""What ZooKeeper's log says of the replicas of partitions: the assignments, one after the other, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+
+from checkers.rare import Row
+from checkers.znodes import BROKER_IDS, TOPICS, changes, epoch_changes, is_election
+
+TopicPartition = tuple[str, int]
+
+
+class Assignment(NamedTuple):
+    """The replicas of a partition on their way from the original to the target ones (KIP-455)."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self.adding or self.removing)
+
+    @property
+    def origin(self) -> tuple[int, ...]:
+        return tuple(one for one in self.replicas if one not in self.adding)
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        return tuple(one for one in self.replicas if one not in self.removing)
+
+    def towards(self, target: tuple[int, ...]) -> Assignment:
+        """The assignment on the way to other replicas; what an earlier reassignment was adding is forgotten."""
+        origin = self.origin
+        both = target + tuple(one for one in origin if one not in target)
+        return Assignment(
+            both,
+            tuple(one for one in both if one not in origin),
+            tuple(one for one in both if one not in target),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """A partition lost a replica."""
+
+    row: int
+    zxid: int
+
+
+@dataclass(slots=True)
+class Assignments:
+    """What is true at the end, and how it came about."""
+
+    current: dict[TopicPartition, Assignment]
+    removals: dict[tuple[TopicPartition, int], Removal]
+    """(partition, broker) → when the broker was taken out last, in this life of the topic."""
+    registered: dict[int, int]
+    """Broker → the zxid of its registration, of those that are registered at the end."""
+    elected: int
+    """The zxid of the last election of a controller."""
+
+    def might_not_know(self, removal: Removal, broker: int) -> bool:
+        """Whether the broker may never have been told that a replica of its was taken away.
+
+        The controller tells it before it writes the assignment, and again until it is heard; it gives up when the
+        broker's registration ends, or its own office.
+        """
+        since = self.registered.get(broker)
+        return since is None or since > removal.zxid or self.elected > removal.zxid
+
+
+def assignments(rows: Iterable[Row]) -> Assignments:
+    """Follow the znodes of topics, brokers and controllers."""
+    listed = list(rows)
+    elections = [event.zxid or 0 for _, event in epoch_changes(listed) if is_election(event)]
+    found = Assignments({}, {}, {}, max(elections, default=-1))
+    for row, event in changes(listed):
+        path = event.path or ""
+        if path.startswith(BROKER_IDS) and (name := path.removeprefix(BROKER_IDS)).isdecimal():
+            found.registered.pop(int(name), None)
+            if event.zk_op == "create":
+                found.registered[int(name)] = event.zxid or 0
+        elif (topic := path.removeprefix(TOPICS)) != path and "/" not in topic:
+            _follow(found, topic, decoded(event.data), Removal(row, event.zxid or 0), event.zk_op)
+    return found
+
+
+def _follow(
+    found: Assignments,
+    topic: str,
+    written: dict[int, Assignment],
+    change: Removal,
+    operation: str | None,
+) -> None:
+    if operation == "delete":
+        found.current = {tp: one for tp, one in found.current.items() if tp[0] != topic}
+        found.removals = {key: one for key, one in found.removals.items() if key[0][0] != topic}
+        return
+    for partition, assignment in written.items():
+        before = found.current.get((topic, partition), Assignment(()))
+        for broker in set(before.replicas).difference(assignment.replicas):
+            found.removals[(topic, partition), broker] = change
+        found.current[topic, partition] = assignment
+
+
+def decoded(data: str | None) -> dict[int, Assignment]:
+    """Partition → assignment of a topic's znode; nothing of an unreadable one."""
+    try:
+        value: Any = msgspec.json.decode(data or "null")
+    except msgspec.DecodeError:
+        return {}
+    if not isinstance(value, dict):
+        return {}
+    return {
+        int(name): Assignment(*(_brokers(value, column, name) for column in _COLUMNS))
+        for name in value.get("partitions") or {}
+        if name.isdecimal()
+    }
+
+
+_COLUMNS = ("partitions", "adding_replicas", "removing_replicas")
+
+
+def _brokers(value: dict[str, Any], column: str, partition: str) -> tuple[int, ...]:
+    listed = (value.get(column) or {}).get(partition) or ()
+    return tuple(one for one in listed if type(one) is int)

@@ -1,0 +1,193 @@
+"""Topics are there at the end if they must be, with as many partitions, and of deleted ones nothing is left.
+
+**deletion**: for each name that clients have created, grown or deleted
+
+(a) what they were told can be: nobody is told that a topic was created while it certainly exists;
+(b) at the end the topic is absent, or has a number of partitions, that is possible after their operations;
+(c) if it was deleted, nothing of that life is left: no znode of its own, no mark of its deletion, no log on a broker's
+    disk, no broker that tells of it;
+(d) each life has a topic id of its own.
+
+Smallest breaks: (b) ok(create t with 1 partition), at the end ZooKeeper has no t; (c) the same, ok(delete t), at the
+end broker 2 keeps a log of t-0. That records of an earlier life are read is ``earlier-life-read`` of ``checkers.log``.
+
+What a correct cluster does and is not convicted for: an operation of unknown outcome may have its effect at any later
+time, or never; deleting what is being deleted already succeeds; a topic that is marked for deletion counts as absent,
+whether its deletion comes to an end is the property ``convergence``; the configuration of a topic whose creation then
+failed stays.
+
+Limits: judged by what the harness saw at the end (``checkers.end_state``); names that nobody operated on are not
+judged. Without ZooKeeper's log (c) says nothing of znodes and (d) nothing at all.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from checkers import end_state
+from checkers.administered import CLIENT_KINDS, Administered, follow, in_time
+from checkers.end_state import EndState
+from checkers.findings import finding, tp_name
+from checkers.fold import Results, conclude
+from checkers.model import Finding
+from checkers.possible import Possible
+from checkers.rare import Row
+from checkers.znodes import TOPICS, changes
+from history.events import Event, Kind
+
+CREATE, GROW, DELETE = "create-topic", "create-partitions", "delete-topic"
+ABSENT = 0
+MARKS = "/admin/delete_topics/"
+CONFIGS = "/config/topics/"
+
+Effect = tuple[str, int]
+"""What is done, and how many partitions there are then."""
+
+
+def after(partitions: int, effect: Effect) -> frozenset[int]:
+    """Return what may come of it: how many partitions a topic then has, 0 if it is absent."""
+    what, count = effect
+    if what == CREATE:
+        return frozenset({count} if partitions == ABSENT else ())
+    if what == GROW:
+        return frozenset({count} if ABSENT < partitions < count else ())
+    return frozenset({ABSENT})
+
+
+@dataclass(slots=True)
+class Name:
+    """What is known of one topic's name."""
+
+    possible: Possible[int, Effect] = field(default_factory=lambda: Possible([ABSENT], after))
+    last: Row | None = None
+    """The last success."""
+    impossible: list[Row] = field(default_factory=list)
+
+    def tell(self, row: int, event: Event) -> None:
+        if not follow(self.possible, event, (event.f or "", event.value or 0)):
+            self.impossible.append((row, event))
+        if event.kind == Kind.OK:
+            self.last = (row, event)
+
+
+@dataclass(slots=True)
+class Znodes:
+    """What ZooKeeper's log says of topics."""
+
+    existing: dict[str, Row] = field(default_factory=dict)
+    """Path → the row that created it, of all znodes that exist at the end."""
+    deleted: dict[str, Row] = field(default_factory=dict)
+    """Topic → the row that last deleted it."""
+    ids: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
+    """Topic id → the rows that created a topic with it."""
+
+    def is_marked(self, topic: str) -> bool:
+        return MARKS + topic in self.existing
+
+
+class Deletion(Administered):
+    name = "deletion"
+    operations = frozenset({CREATE, GROW, DELETE})
+    kinds = frozenset({*CLIENT_KINDS, Kind.END_STATE, Kind.ZNODE})
+    columns = ("op", "f", "value", "zxid", "zk_op", "path", "topic_id", *end_state.COLUMNS)
+
+    def judge(self, rows: list[Row]) -> Results:
+        names: dict[str, Name] = defaultdict(Name)
+        for row, event in in_time(rows):
+            if event.topic is not None:
+                names[event.topic].tell(row, event)
+        seen, znodes = end_state.end_state(rows), _znodes(rows)
+        findings = [*seen.doubts(self.name)]
+        for topic, name in sorted(names.items()):
+            findings += self._told_the_impossible(topic, name)
+            findings += self._not_as_asked(topic, name, seen, znodes)
+        findings += self._left_behind(names, seen, znodes)
+        findings += self._same_id(znodes)
+        checked = 0 if seen.partitions is None else len(names)
+        return conclude(self.name, checked=checked, unit="topics", findings=findings)
+
+    def _told_the_impossible(self, topic: str, name: Name) -> Iterator[Finding]:
+        for row, event in name.impossible:
+            sentence = (
+                f"{event.process} was told that {event.f} of {topic} succeeded, which cannot be."
+            )
+            yield finding(self.name, topic, sentence, row)
+
+    def _not_as_asked(
+        self, topic: str, name: Name, seen: EndState, znodes: Znodes
+    ) -> Iterator[Finding]:
+        if seen.partitions is None:
+            return
+        there = {tp: row for tp, (row, _) in seen.partitions.items() if tp[0] == topic}
+        count = ABSENT if znodes.is_marked(topic) else len(there)
+        possible = name.possible.states()
+        if count not in possible:
+            last = None if name.last is None else name.last[0]
+            allowed = " or ".join(_described(one) for one in sorted(possible))
+            sentence = f"At the end {topic} {_described(count)}; after what clients were told it {allowed}."
+            yield finding(self.name, topic, sentence, last, *list(there.values())[:1])
+
+    def _left_behind(
+        self, names: Iterable[str], seen: EndState, znodes: Znodes
+    ) -> Iterator[Finding]:
+        """What speaks of partitions that do not exist."""
+        known = set(names)
+        for what, by_broker in ("keeps a log of", seen.logs), ("tells of", seen.metadata):
+            for node, told in sorted(by_broker.items()):
+                for tp, (row, _) in sorted(told.items()):
+                    if tp[0] in known and tp not in (seen.partitions or {}):
+                        deletion = znodes.deleted.get(tp[0])
+                        sentence = (
+                            f"At the end broker-{node} {what} {tp_name(*tp)}, which does not exist."
+                        )
+                        proof = None if deletion is None else deletion[0]
+                        yield finding(self.name, tp[0], sentence, proof, row)
+        for path, (row, event) in sorted(znodes.existing.items()):
+            topic = _topic_of(path)
+            deletion = znodes.deleted.get(topic)
+            if TOPICS + topic in znodes.existing or deletion is None:
+                continue
+            if (event.zxid or 0) < (deletion[1].zxid or 0):
+                sentence = f"{topic} was deleted, its znode {path} was not."
+                yield finding(self.name, topic, sentence, row, deletion[0])
+
+    def _same_id(self, znodes: Znodes) -> Iterator[Finding]:
+        for topic_id, created in znodes.ids.items():
+            if len(created) > 1:
+                names = " and ".join(_topic_of(event.path or "") for _, event in created[:2])
+                sentence = f"{names} were created with the same topic id {topic_id}."
+                yield finding(self.name, names, sentence, *(row for row, _ in created[:2]))
+
+
+def _znodes(rows: Iterable[Row]) -> Znodes:
+    found = Znodes()
+    for row, event in changes(rows):
+        path = event.path or ""
+        if not _topic_of(path):
+            continue
+        is_topic = path == TOPICS + _topic_of(path)
+        if event.zk_op == "delete":
+            found.existing.pop(path, None)
+            if is_topic:
+                found.deleted[_topic_of(path)] = (row, event)
+        elif event.zk_op == "create":
+            found.existing[path] = (row, event)
+            if is_topic and event.topic_id is not None:
+                found.ids[event.topic_id].append((row, event))
+    return found
+
+
+def _topic_of(path: str) -> str:
+    """The topic that a znode is about, else nothing."""
+    for parent in (TOPICS, MARKS, CONFIGS):
+        if path.startswith(parent):
+            return path.removeprefix(parent).split("/")[0]
+    return ""
+
+
+def _described(partitions: int) -> str:
+    if partitions == ABSENT:
+        return "is absent"
+    return f"has {partitions} partition{'s' if partitions > 1 else ''}"

@@ -1,0 +1,72 @@
+"""What the harness saw at the end of a run: the ``end-state`` events, sorted.
+
+ZooKeeper, the metadata of each broker and the logs on its disks are looked at once all is said to be done. Each that
+answered is there, even if it told of nothing; one that did not answer is named with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from checkers.findings import finding
+from checkers.model import Finding, Verdict
+from checkers.rare import Row, succeeded
+from history.events import Kind
+
+TopicPartition = tuple[str, int]
+
+COLUMNS = ("detail", "error", "node", "topic", "partition", "replicas", "isr")
+ZOOKEEPER, METADATA, LOGS = "zookeeper", "metadata", "logs"
+
+
+@dataclass(slots=True)
+class EndState:
+    """Rows of end-state events by partition; ``metadata`` and ``logs`` by broker first."""
+
+    partitions: dict[TopicPartition, Row] | None = None
+    """What ZooKeeper has; None if nobody has looked."""
+    metadata: dict[int, dict[TopicPartition, Row]] = field(default_factory=dict)
+    logs: dict[int, dict[TopicPartition, Row]] = field(default_factory=dict)
+    unseen: list[Row] = field(default_factory=list)
+    """Those that could not be looked at."""
+
+    def doubts(self, name: str) -> list[Finding]:
+        """What property ``name`` must say of those that could not be looked at."""
+        return [
+            finding(
+                name,
+                event.detail or "end-state",
+                f"At the end {event.detail} of {_whose(event.node)} could not be looked at: {event.error}.",
+                row,
+                verdict=Verdict.UNKNOWN,
+            )
+            for row, event in self.unseen
+        ]
+
+
+def end_state(rows: Iterable[Row]) -> EndState:
+    """Gather the end-state events among these rows."""
+    found = EndState()
+    for row, event in rows:
+        if event.kind != Kind.END_STATE:
+            continue
+        if not succeeded(event):
+            found.unseen.append((row, event))
+            continue
+        told = _told_by(found, event.detail, event.node)
+        if event.topic is not None and event.partition is not None:
+            told[event.topic, event.partition] = (row, event)
+    return found
+
+
+def _told_by(found: EndState, what: str | None, node: int | None) -> dict[TopicPartition, Row]:
+    if what == ZOOKEEPER or node is None:
+        if found.partitions is None:
+            found.partitions = {}
+        return found.partitions
+    return (found.metadata if what == METADATA else found.logs).setdefault(node, {})
+
+
+def _whose(node: int | None) -> str:
+    return "the cluster" if node is None else f"broker-{node}"

@@ -1,0 +1,161 @@
+"""Every partition ends where it was asked to be, and what was taken away from a broker is gone from it.
+
+**reassignment**: for each partition that exists at the end and is not being moved
+
+(a) its replicas, in their order, are those that it was created with or those of a move, whichever is possible after
+    the moves and cancels that were asked for and what came of each;
+(b) its replicas, and no other broker, have a log of it.
+
+Smallest breaks: (a) ok(describe t-0: 1, 2), ok(reassign t-0 to 2, 3), at the end t-0 has replicas 1, 2; (b) at the end
+t-0 has replicas 2, 3, and broker 1 keeps a log of it.
+
+That no reassignment is still in progress, and that the ISR is the whole assignment, is the property ``convergence``;
+that nothing is lost on the way is told by ``checkers.replication`` and ``checkers.log``.
+
+What a correct cluster does and is not convicted for: a request of unknown outcome may be carried out at any later time,
+or never; a cancel goes back to where the last completed move ended; a broker that was away, or whose controller was
+deposed, when its replica was taken away is told by nobody and keeps its log, with Kafka too: that is reported and
+allowed.
+
+Limits: judged by what the harness saw at the end (``checkers.end_state``). A partition whose first replicas nobody
+described can be anywhere until it is moved. Without ZooKeeper's log no log counts as left behind with reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from checkers import end_state
+from checkers.administered import CLIENT_KINDS, Administered, follow, in_time
+from checkers.assignments import Assignment, Assignments, TopicPartition, assignments
+from checkers.end_state import EndState
+from checkers.findings import finding, tp_name
+from checkers.fold import Results, conclude
+from checkers.model import Finding, Verdict
+from checkers.possible import Possible
+from checkers.rare import Row
+from history.events import Event, Kind
+
+DESCRIBE, MOVE, CANCEL = "describe", "reassign", "cancel-reassign"
+COMPLETE = "complete"
+"""What the controller does by itself."""
+ANYWHERE = Assignment(())
+"""Where a partition is of which nobody has told."""
+
+Effect = tuple[str, tuple[int, ...]]
+"""What is done, and with which replicas."""
+
+
+def after(assignment: Assignment, effect: Effect) -> frozenset[Assignment]:
+    """Return what may come of it."""
+    what, replicas = effect
+    if what == MOVE:
+        return frozenset({assignment.towards(replicas)})
+    if not assignment.is_moving:
+        return frozenset()
+    if what == CANCEL:
+        return frozenset({assignment.towards(assignment.origin)})
+    return frozenset({Assignment(assignment.target)})
+
+
+@dataclass(slots=True)
+class Moves:
+    """What is known of one partition."""
+
+    possible: Possible[Assignment, Effect] = field(default_factory=lambda: _from(ANYWHERE))
+    last: int | None = None
+    """The row of the last success."""
+
+    def tell(self, row: int, event: Event) -> None:
+        replicas = tuple(event.replicas or ())
+        if event.kind == Kind.OK:
+            self.last = row
+        if event.f != DESCRIBE:
+            follow(self.possible, event, (event.f or "", replicas))
+        elif event.kind == Kind.OK:
+            self.possible = _from(Assignment(replicas))
+
+    def ends(self) -> list[tuple[int, ...]]:
+        """Where it can be once all moves are over."""
+        states = self.possible.states()
+        return sorted({one.replicas for one in states if not one.is_moving})
+
+
+def _from(assignment: Assignment) -> Possible[Assignment, Effect]:
+    return Possible([assignment], after, loose=[(COMPLETE, ())])
+
+
+class Reassignment(Administered):
+    name = "reassignment"
+    operations = frozenset({DESCRIBE, MOVE, CANCEL})
+    kinds = frozenset({*CLIENT_KINDS, Kind.END_STATE, Kind.ZNODE})
+    columns = (
+        *("op", "f", "zxid", "zk_op", "path", "data", "controller_epoch"),
+        *end_state.COLUMNS,
+    )
+
+    def judge(self, rows: list[Row]) -> Results:
+        moves = _moves(rows)
+        seen, told = end_state.end_state(rows), assignments(rows)
+        settled = {
+            tp: row
+            for tp, row in (seen.partitions or {}).items()
+            if not told.current.get(tp, ANYWHERE).is_moving
+        }
+        findings = [*seen.doubts(self.name)]
+        for tp, row in sorted(settled.items()):
+            findings += self._elsewhere(tp, row, moves.get(tp))
+            findings += self._logs(tp, row, seen, told)
+        return conclude(self.name, checked=len(settled), unit="partitions", findings=findings)
+
+    def _elsewhere(self, tp: TopicPartition, seen: Row, moves: Moves | None) -> Iterator[Finding]:
+        if moves is None:
+            return
+        row, event = seen
+        replicas, ends = tuple(event.replicas or ()), moves.ends()
+        if replicas not in ends and ANYWHERE.replicas not in ends:
+            allowed = " or ".join(str(list(one)) for one in ends)
+            sentence = (
+                f"At the end {tp_name(*tp)} has replicas {list(replicas)}; after what was asked for it should have "
+                f"{allowed}."
+            )
+            yield finding(self.name, tp_name(*tp), sentence, moves.last, row)
+
+    def _logs(
+        self, tp: TopicPartition, seen: Row, end: EndState, told: Assignments
+    ) -> Iterator[Finding]:
+        row, event = seen
+        replicas = event.replicas or []
+        for broker, logs in sorted(end.logs.items()):
+            if broker in replicas and tp not in logs:
+                sentence = (
+                    f"At the end broker-{broker}, a replica of {tp_name(*tp)}, has no log of it."
+                )
+                yield finding(self.name, tp_name(*tp), sentence, row)
+            elif broker not in replicas and tp in logs:
+                yield self._left(tp, broker, row, logs[tp][0], told)
+
+    def _left(
+        self, tp: TopicPartition, broker: int, row: int, log: int, told: Assignments
+    ) -> Finding:
+        sentence = (
+            f"At the end broker-{broker} keeps a log of {tp_name(*tp)}, of which it is no replica."
+        )
+        removal = told.removals.get((tp, broker))
+        if removal is None:
+            return finding(self.name, tp_name(*tp), sentence, row, log)
+        if not told.might_not_know(removal, broker):
+            return finding(self.name, tp_name(*tp), sentence, removal.row, row, log)
+        sentence = f"{sentence} It may never have been told: it was away then, or its controller was deposed."
+        return finding(
+            self.name, tp_name(*tp), sentence, removal.row, row, log, verdict=Verdict.VALID
+        )
+
+
+def _moves(rows: Iterable[Row]) -> dict[TopicPartition, Moves]:
+    found: dict[TopicPartition, Moves] = {}
+    for row, event in in_time(rows):
+        if event.topic is not None and event.partition is not None:
+            found.setdefault((event.topic, event.partition), Moves()).tell(row, event)
+    return found

@@ -1,0 +1,53 @@
+"""Histories of administrators, and of what the harness saw when all was over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from history.events import Event
+from tests.checkers.histories import client, znode
+
+
+def asked(time: int, f: str, outcome: str = "ok", **columns: Any) -> list[Event]:
+    """An operation of an administrator and its completion one tick later, of topic t unless another is named."""
+    about = {"topic_id": None, "partition": None, **columns}
+    return [
+        client(time, "admin-0", "invoke", f, time, **about),
+        client(time + 1, "admin-0", outcome, f, time, **about),
+    ]
+
+
+def seen(
+    what: str,
+    partitions: dict[str, list[int]] | None = None,
+    *,
+    node: int | None = None,
+    error: str = "NONE",
+) -> list[Event]:
+    """One look at the end: ``{"t_0": [1, 2]}`` is partition t-0 with these replicas."""
+    events = [
+        Event(time=900, process="harness", kind="end-state", detail=what, node=node, error=error)
+    ]
+    for name, replicas in (partitions or {}).items():
+        topic, partition = name.split("_")
+        events.append(
+            Event(
+                time=900,
+                process="harness",
+                kind="end-state",
+                detail=what,
+                node=node,
+                topic=topic,
+                partition=int(partition),
+                replicas=replicas,
+            )
+        )
+    return events
+
+
+def topic_znode(
+    zxid: int, data: str | None = None, *, topic: str = "t", topic_id: str = "id", **columns: Any
+) -> Event:
+    """The znode of a topic is created, unless another operation is named."""
+    about: dict[str, Any] = {"zk_op": "create", "topic": topic, "topic_id": topic_id, **columns}
+    return znode(zxid, 9, f"/brokers/topics/{topic}", data=data, **about)

@@ -1,0 +1,166 @@
+"""Topics that must be there, and what deleted ones may not leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from checkers.deletion import CREATE, DELETE, GROW, Deletion
+from checkers.model import Result, Verdict
+from history.events import Event
+from tests.checkers.administration import asked, seen, topic_znode
+from tests.checkers.histories import finding, only, znode
+
+CREATED = asked(1, CREATE, value=2)
+GROWN = asked(3, GROW, value=3)
+DELETED = asked(5, DELETE)
+
+
+def result(*events: Event | list[Event]) -> Result:
+    flat = [event for item in events for event in (item if isinstance(item, list) else [item])]
+    return only(Deletion(), flat)
+
+
+def sentences(*events: Event | list[Event]) -> list[str]:
+    return [found.sentence for found in result(*events).findings]
+
+
+def partitions(count: int) -> dict[str, list[int]]:
+    return {f"t_{partition}": [1, 2] for partition in range(count)}
+
+
+class TestTheModel:
+    @pytest.mark.parametrize(
+        ("operations", "allowed"),
+        [
+            ([CREATED], {2}),
+            ([CREATED, GROWN], {3}),
+            ([CREATED, DELETED], {0}),
+            ([CREATED, DELETED, asked(7, CREATE, value=1)], {1}),
+            ([asked(1, CREATE, "info", value=2)], {0, 2}),
+            ([asked(1, CREATE, "fail", value=2)], {0}),
+            ([CREATED, asked(3, GROW, "info", value=3)], {2, 3}),
+            ([CREATED, asked(3, DELETE, "info")], {0, 2}),
+            ([CREATED, asked(3, DELETE, "fail")], {2}),
+            # A delete that was never answered may come after the topic has been created again.
+            ([CREATED, asked(3, DELETE, "info"), DELETED, asked(7, CREATE, value=1)], {0, 1}),
+            ([CREATED, asked(3, GROW, "info", value=3), DELETED], {0}),
+        ],
+    )
+    def test_what_may_be_there_at_the_end(
+        self, operations: list[list[Event]], allowed: set[int]
+    ) -> None:
+        for count in range(4):
+            found = result(*operations, seen("zookeeper", partitions(count)))
+            verdict = Verdict.VALID if count in allowed else Verdict.INVALID
+            assert (count, found.verdict) == (count, verdict)
+            assert found.checked == 1
+
+    def test_the_finding(self) -> None:
+        assert result(CREATED, seen("zookeeper")).findings == (
+            finding(
+                "deletion",
+                "t",
+                "At the end t is absent; after what clients were told it has 2 partitions.",
+                CREATED[1],
+            ),
+        )
+
+    def test_a_topic_that_is_marked_for_deletion_counts_as_absent(self) -> None:
+        mark = znode(5, 9, "/admin/delete_topics/t", zk_op="create")
+        still_there = seen("zookeeper", partitions(2))
+        assert result(CREATED, DELETED, mark, still_there).verdict == Verdict.VALID
+        assert result(CREATED, mark, still_there).verdict == Verdict.INVALID
+
+    def test_a_success_that_cannot_be(self) -> None:
+        again = asked(3, CREATE, value=1)
+        assert sentences(CREATED, again, seen("zookeeper", partitions(2))) == [
+            "admin-0 was told that create-topic of t succeeded, which cannot be."
+        ]
+
+    def test_deleting_what_is_being_deleted_succeeds(self) -> None:
+        assert sentences(CREATED, DELETED, asked(7, DELETE), seen("zookeeper")) == []
+
+
+class TestWhatIsLeft:
+    def test_a_log_of_what_was_deleted(self) -> None:
+        log = seen("logs", {"t_0": []}, node=2)
+        gone = topic_znode(7, zk_op="delete")
+        found = result(CREATED, DELETED, gone, seen("zookeeper"), seen("logs", node=1), log)
+        assert found.findings == (
+            finding(
+                "deletion",
+                "t",
+                "At the end broker-2 keeps a log of t-0, which does not exist.",
+                gone,
+                log[1],
+            ),
+        )
+
+    def test_a_broker_that_tells_of_what_was_deleted(self) -> None:
+        told = seen("metadata", {"t_0": [1, 2]}, node=2)
+        assert sentences(CREATED, DELETED, seen("zookeeper"), told) == [
+            "At the end broker-2 tells of t-0, which does not exist."
+        ]
+
+    def test_logs_of_topics_of_others_are_not_judged(self) -> None:
+        log = seen("logs", {"internal_0": []}, node=2)
+        assert sentences(CREATED, seen("zookeeper", partitions(2)), log) == []
+
+    @pytest.mark.parametrize(
+        "path",
+        ["/brokers/topics/t/partitions", "/admin/delete_topics/t", "/config/topics/t"],
+    )
+    def test_a_znode_of_what_was_deleted(self, path: str) -> None:
+        left = znode(2, 9, path, zk_op="create")
+        life = [topic_znode(1), left, topic_znode(7, zk_op="delete")]
+        assert sentences(CREATED, DELETED, life, seen("zookeeper")) == [
+            f"t was deleted, its znode {path} was not."
+        ]
+        deleted = znode(8, 9, path, zk_op="delete")
+        assert sentences(CREATED, DELETED, life, deleted, seen("zookeeper")) == []
+
+    def test_the_configuration_of_a_creation_that_then_failed_may_stay(self) -> None:
+        life = [topic_znode(1), topic_znode(7, zk_op="delete")]
+        later = znode(8, 9, "/config/topics/t", zk_op="create")
+        assert sentences(CREATED, DELETED, life, later, seen("zookeeper")) == []
+
+    def test_a_topic_id_that_comes_back(self) -> None:
+        first, gone, second = topic_znode(1), topic_znode(7, zk_op="delete"), topic_znode(9)
+        lives = [first, gone, second]
+        again = asked(7, CREATE, value=1)
+        end = seen("zookeeper", partitions(1))
+        assert result(CREATED, DELETED, again, lives, end).findings == (
+            finding(
+                "deletion",
+                "t and t",
+                "t and t were created with the same topic id id.",
+                first,
+                second,
+            ),
+        )
+
+
+@pytest.mark.parametrize(
+    "looked",
+    [[], seen("zookeeper", error="ZooKeeper does not answer the harness")],
+)
+def test_what_nobody_looked_at_is_unknown(looked: list[Event]) -> None:
+    found = result(CREATED, looked)
+    assert (found.verdict, found.checked) == (Verdict.UNKNOWN, 0)
+
+
+def test_a_broker_that_did_not_say_what_it_keeps_leaves_it_unknown() -> None:
+    silent = seen("logs", node=3, error="CLIENT_TIMED_OUT")
+    found = result(CREATED, seen("zookeeper", partitions(2)), silent)
+    assert found.verdict == Verdict.UNKNOWN
+    assert sentences(CREATED, seen("zookeeper", partitions(2)), silent) == [
+        "At the end logs of broker-3 could not be looked at: CLIENT_TIMED_OUT."
+    ]
+
+
+def test_sends_and_polls_are_left_out_early() -> None:
+    columns: dict[str, Any] = {"value": 7, "partition": 0}
+    sends = asked(1, "send", **columns)
+    assert result(sends, seen("zookeeper")).checked == 0

@@ -1,0 +1,200 @@
+"""Where partitions must be at the end, and which brokers keep logs of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.assignments import Assignment
+from checkers.model import Result, Verdict
+from checkers.reassignment import CANCEL, DESCRIBE, MOVE, Reassignment
+from history.events import Event
+from tests.checkers.administration import asked, seen, topic_znode
+from tests.checkers.histories import finding, grant, only, znode
+
+
+def about(time: int, f: str, outcome: str = "ok", *replicas: int) -> list[Event]:
+    return asked(time, f, outcome, partition=0, replicas=list(replicas) or None)
+
+
+FIRST = about(1, DESCRIBE, "ok", 1, 2)
+MOVED = about(3, MOVE, "ok", 2, 3)
+
+
+def result(*events: Event | list[Event]) -> Result:
+    flat = [event for item in events for event in (item if isinstance(item, list) else [item])]
+    return only(Reassignment(), flat)
+
+
+def end(*replicas: int) -> list[Event]:
+    return seen("zookeeper", {"t_0": list(replicas)})
+
+
+def assigned(zxid: int, *replicas: int, **columns: Any) -> Event:
+    """The topic's znode with the replicas of t-0."""
+    about_moves = ", ".join(f'"{name}": {{"0": {ids}}}' for name, ids in columns.items())
+    data = f'{{"partitions": {{"0": {list(replicas)}}}{", " if columns else ""}{about_moves}}}'
+    return topic_znode(zxid, data, zk_op="setData")
+
+
+class TestTheModel:
+    @pytest.mark.parametrize(
+        ("operations", "allowed"),
+        [
+            ([FIRST], [(1, 2)]),
+            ([FIRST, MOVED], [(2, 3)]),
+            ([FIRST, about(3, MOVE, "info", 2, 3)], [(1, 2), (2, 3)]),
+            ([FIRST, about(3, MOVE, "fail", 2, 3)], [(1, 2)]),
+            # Replaced, whether or not the first move was over.
+            ([FIRST, MOVED, about(5, MOVE, "ok", 1, 3)], [(1, 3)]),
+            # A cancel goes back to the same brokers, in the order in which the move had put them.
+            ([FIRST, MOVED, about(5, CANCEL)], [(2, 1)]),
+            ([FIRST, MOVED, about(5, CANCEL, "info")], [(2, 1), (2, 3)]),
+            ([FIRST, MOVED, about(5, CANCEL, "fail")], [(2, 3)]),
+            # The order is that of the last request.
+            ([FIRST, about(3, MOVE, "ok", 2, 1)], [(2, 1)]),
+            # A move that was never answered may come at last.
+            ([FIRST, about(2, MOVE, "info", 3, 4), MOVED], [(2, 3), (3, 4)]),
+            # Back to where the last completed move ended: to what 2, 3 was, or to where it began.
+            ([FIRST, MOVED, about(5, MOVE, "ok", 3, 4), about(7, CANCEL)], [(2, 1), (3, 2)]),
+        ],
+    )
+    def test_where_it_may_end(
+        self, operations: list[list[Event]], allowed: list[tuple[int, ...]]
+    ) -> None:
+        for replicas in [(1, 2), (2, 1), (2, 3), (3, 2), (1, 3), (3, 4)]:
+            found = result(*operations, end(*replicas))
+            verdict = Verdict.VALID if replicas in allowed else Verdict.INVALID
+            assert (replicas, found.verdict) == (replicas, verdict)
+
+    def test_the_finding(self) -> None:
+        over = end(1, 2)
+        assert result(FIRST, MOVED, over).findings == (
+            finding(
+                "reassignment",
+                "t-0",
+                "At the end t-0 has replicas [1, 2]; after what was asked for it should have [2, 3].",
+                MOVED[1],
+                over[1],
+            ),
+        )
+
+    def test_a_partition_that_nobody_described_is_anywhere_until_it_is_moved(self) -> None:
+        assert result(end(8, 9)).verdict == Verdict.VALID
+        assert result(about(3, MOVE, "info", 2, 3), end(8, 9)).verdict == Verdict.VALID
+        assert result(MOVED, end(8, 9)).verdict == Verdict.INVALID
+        assert result(MOVED, about(5, CANCEL), end(8, 9)).verdict == Verdict.VALID
+
+    def test_one_that_is_still_being_moved_is_not_judged(self) -> None:
+        moving = assigned(4, 2, 3, 1, adding_replicas=[3], removing_replicas=[1])
+        found = result(FIRST, MOVED, moving, end(2, 3, 1))
+        assert (found.verdict, found.checked) == (Verdict.UNKNOWN, 0)
+
+
+class TestLogs:
+    REGISTERED = znode(1, 9, "/brokers/ids/1", zk_op="create")
+    WRITTEN = (assigned(2, 1, 2), assigned(5, 2, 3))
+    KEPT = seen("logs", {"t_0": []}, node=1)
+
+    def test_a_broker_keeps_what_was_taken_away_from_it(self) -> None:
+        over = end(2, 3)
+        history: list[Event | list[Event]] = [
+            FIRST,
+            MOVED,
+            self.REGISTERED,
+            *self.WRITTEN,
+            over,
+            self.KEPT,
+        ]
+        assert result(*history).findings == (
+            finding(
+                "reassignment",
+                "t-0",
+                "At the end broker-1 keeps a log of t-0, of which it is no replica.",
+                self.WRITTEN[1],
+                over[1],
+                self.KEPT[1],
+            ),
+        )
+
+    @pytest.mark.parametrize(
+        "excuse",
+        [
+            [znode(4, 9, "/brokers/ids/1", zk_op="delete")],
+            [
+                znode(7, 9, "/brokers/ids/1", zk_op="delete"),
+                znode(8, 9, "/brokers/ids/1", zk_op="create"),
+            ],
+            grant(7, 9, 2, 5),
+        ],
+        ids=["it was away", "its session ended before it was told", "another controller came"],
+    )
+    def test_one_that_may_never_have_been_told_is_reported(self, excuse: list[Event]) -> None:
+        history: list[Event | list[Event]] = [
+            FIRST,
+            MOVED,
+            self.REGISTERED,
+            *self.WRITTEN,
+            excuse,
+            end(2, 3),
+            self.KEPT,
+        ]
+        found = result(*history)
+        assert [item.verdict for item in found.findings] == [Verdict.VALID]
+        assert found.verdict == Verdict.VALID
+
+    def test_what_happened_before_excuses_nothing(self) -> None:
+        earlier = [*grant(3, 9, 2, 5), znode(4, 9, "/brokers/ids/1", zk_op="create")]
+        history: list[Event | list[Event]] = [
+            FIRST,
+            MOVED,
+            *self.WRITTEN,
+            earlier,
+            end(2, 3),
+            self.KEPT,
+        ]
+        assert result(*history).verdict == Verdict.INVALID
+
+    def test_a_log_where_no_replica_ever_was(self) -> None:
+        stray = seen("logs", {"t_0": []}, node=4)
+        history: list[Event | list[Event]] = [
+            FIRST,
+            MOVED,
+            *self.WRITTEN,
+            *grant(7, 9, 2, 5),
+            end(2, 3),
+            stray,
+        ]
+        assert result(*history).verdict == Verdict.INVALID
+
+    def test_a_replica_without_a_log(self) -> None:
+        found = result(FIRST, end(1, 2), seen("logs", {"t_0": []}, node=1), seen("logs", node=2))
+        assert [item.sentence for item in found.findings] == [
+            "At the end broker-2, a replica of t-0, has no log of it."
+        ]
+
+
+def test_what_nobody_looked_at_is_unknown() -> None:
+    assert result(FIRST, MOVED).verdict == Verdict.UNKNOWN
+    silent = seen("logs", node=3, error="CLIENT_TIMED_OUT")
+    assert result(FIRST, end(1, 2), silent).verdict == Verdict.UNKNOWN
+
+
+brokers = st.lists(st.integers(1, 5), min_size=1, max_size=4, unique=True).map(tuple)
+
+
+@given(brokers, st.lists(brokers, min_size=1, max_size=4))
+def test_an_assignment_on_its_way_knows_where_it_came_from_and_where_it_goes(
+    origin: tuple[int, ...], targets: list[tuple[int, ...]]
+) -> None:
+    assignment = Assignment(origin)
+    for target in targets:
+        assignment = assignment.towards(target)
+        assert assignment.target == target
+        assert set(assignment.origin) == set(origin)
+    back = assignment.towards(assignment.origin)
+    assert set(back.replicas) == set(origin)
+    assert not back.is_moving
