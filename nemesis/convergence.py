@@ -1,10 +1,11 @@
 """Is the cluster whole again after the heal, and since when?
 
-Seven checks. The first five are looked at again and again from the end of the faults' time on, so
+Nine checks. The first seven are looked at again and again from the end of the faults' time on, so
 that the time of recovery is known: every broker is registered; a controller exists; every partition
-has a leader; every ISR is full; every broker's Metadata equals ZooKeeper. The last two act: a produce
-with ``acks=all`` and a fetch of it succeed on every partition. They run after the final reads, so
-that their records disturb no reader.
+has a leader; every ISR is full; no deletion of a topic and no reassignment is left to be finished;
+every broker's Metadata equals ZooKeeper. The last two act: a produce with ``acks=all`` and a fetch of
+it succeed on every partition. They run after the final reads, so that their records disturb no
+reader. At the very end what is there is recorded (``nemesis.end_state``).
 
 A check's time is when it began to hold for good, in milliseconds from the heal: the moment when the
 faults' time was over and the last fault was undone (0: it held then). What does not hold when the
@@ -22,6 +23,7 @@ from typing import Any
 
 from history.events import NO_ERROR, Kind
 from history.recorder import Recorder
+from nemesis.end_state import BrokerViews, EndState
 from nemesis.errors import HarnessError
 from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView
 from nemesis.faults.targets import id_of
@@ -32,7 +34,6 @@ from workloads.kafka.errors import KafkaError
 POLL_INTERVAL_S = 0.4
 WHOLE_POLL_INTERVAL_S = 1.0
 """While all holds: nobody's recovery is timed then."""
-METADATA_TIMEOUT_S = 1.0
 OPERATION_TIMEOUT_S = 2.0
 RETRY_INTERVAL_S = 0.2
 CLIENT_ID = "nemesis-convergence"
@@ -85,6 +86,21 @@ def wrong_isrs(snapshot: ClusterSnapshot) -> list[Wrong]:
     ]
 
 
+def wrong_deletions(snapshot: ClusterSnapshot) -> list[Wrong]:
+    """No topic is marked for deletion any more."""
+    return [Wrong("its deletion is not finished", topic) for topic in snapshot.deletions]
+
+
+def wrong_reassignments(snapshot: ClusterSnapshot) -> list[Wrong]:
+    """No reassignment is asked for or in progress."""
+    asked = [Wrong("/admin/reassign_partitions is still there")]
+    return (asked if snapshot.is_reassignment_asked_for else []) + [
+        Wrong(f"its reassignment is not finished, its replicas are {list(state.replicas)}", *tp)
+        for tp, state in sorted(snapshot.partitions.items())
+        if state.is_moving
+    ]
+
+
 def wrong_metadata(
     snapshot: ClusterSnapshot, answers: Mapping[int, ClusterMetadata | None]
 ) -> list[Wrong]:
@@ -108,14 +124,25 @@ def wrong_metadata(
 def _wrong_partitions(snapshot: ClusterSnapshot, answer: ClusterMetadata, node: int) -> list[Wrong]:
     wrong: list[Wrong] = []
     known = {
-        (topic, partition): found
+        (topic, partition): (found, metadata.topic_id)
         for topic, metadata in answer.topics.items()
         for partition, found in metadata.partitions.items()
     }
+    wrong += [
+        Wrong("it knows the partition, which ZooKeeper does not have", *tp, node)
+        for tp in sorted(known.keys() - snapshot.partitions.keys() - set(snapshot.unassigned))
+    ]
     for tp, state in sorted(snapshot.partitions.items()):
-        if (found := known.get(tp)) is None:
+        if tp not in known:
             wrong.append(Wrong("it does not know the partition", *tp, node))
             continue
+        found, topic_id = known[tp]
+        if state.topic_id not in (None, topic_id):
+            ids = f"{topic_id}, ZooKeeper {state.topic_id}"
+            wrong.append(Wrong(f"it knows a topic with id {ids}", *tp, node))
+        if found.replicas != state.replicas:
+            replicas = f"{list(found.replicas)}, ZooKeeper {list(state.replicas)}"
+            wrong.append(Wrong(f"it knows replicas {replicas}", *tp, node))
         theirs = (found.leader, found.leader_epoch, set(found.isr))
         if theirs != (state.leader, state.leader_epoch, set(state.isr)):
             wrong.append(
@@ -133,7 +160,15 @@ def _wrong_partitions(snapshot: ClusterSnapshot, answer: ClusterMetadata, node: 
 class ConvergenceWatch:
     """Looks at the cluster from the end of the faults' time on; ``finish`` decides and records."""
 
-    CHECKS = ("brokers", "controller", "leaders", "isr", "metadata")
+    CHECKS = (
+        "brokers",
+        "controller",
+        "leaders",
+        "isr",
+        "deletions",
+        "reassignments",
+        "metadata",
+    )
 
     def __init__(
         self, runtime: Runtime, view: ClusterView, recorder: Recorder, rng: Random
@@ -142,6 +177,7 @@ class ConvergenceWatch:
         self._view = view
         self._recorder = recorder
         self._rng = rng
+        self._brokers = BrokerViews(runtime, rng)
         self._healed_at = 0.0
         self._wrong: dict[str, list[Wrong]] = {}
         self._whole_since: dict[str, float] = {}
@@ -172,7 +208,9 @@ class ConvergenceWatch:
     async def look(self) -> None:
         """One look at everything; raises ``HarnessError`` when ZooKeeper does not answer the harness."""
         ids = [id_of(node) for node in self._runtime.brokers]
-        answers = await asyncio.gather(*(self._metadata(node) for node in self._runtime.brokers))
+        answers = await asyncio.gather(
+            *(self._brokers.metadata(node) for node in self._runtime.brokers)
+        )
         snapshot = self._snapshot = await self._view.snapshot()
         now = asyncio.get_running_loop().time()
         self._blind = None
@@ -181,6 +219,8 @@ class ConvergenceWatch:
             "controller": wrong_controller(snapshot),
             "leaders": wrong_leaders(snapshot),
             "isr": wrong_isrs(snapshot),
+            "deletions": wrong_deletions(snapshot),
+            "reassignments": wrong_reassignments(snapshot),
             "metadata": wrong_metadata(snapshot, dict(zip(ids, answers, strict=True))),
         }
         for check, wrong in self._wrong.items():
@@ -190,7 +230,7 @@ class ConvergenceWatch:
                 self._whole_since.setdefault(check, now)
 
     async def finish(self, within_s: float) -> bool:
-        """Wait until all holds or ``within_s`` from the heal is over, then produce, fetch and record.
+        """Wait until all holds or ``within_s`` from the heal is over, then produce, fetch, look and record.
 
         Returns whether the cluster converged. ``watch`` must still be running.
         """
@@ -203,6 +243,7 @@ class ConvergenceWatch:
             unseen = [] if self._blind is None else [Wrong(HARNESS + self._blind)]
             self._record(check, unseen or self._wrong[check], self._whole_since.get(check))
         worked = await self._use_all(deadline)
+        await EndState(self._runtime, self._view, self._recorder, self._brokers).record(deadline)
         return worked and whole
 
     async def _use_all(self, deadline: float) -> bool:
@@ -264,21 +305,6 @@ class ConvergenceWatch:
             await client.refresh_metadata()
         self._record(stage, [Wrong(error, *tp)], None)
         return False
-
-    async def _metadata(self, node: str) -> ClusterMetadata | None:
-        address = self._runtime.direct_address(node)
-        client = KafkaClient(
-            [(address.host, address.port)],
-            client_id=CLIENT_ID,
-            source_host=self._runtime.direct_source(node),
-            rng=Random(self._rng.getrandbits(64)),
-            codec=self._runtime.codec,
-        )
-        try:
-            answered = await client.refresh_metadata(timeout_s=METADATA_TIMEOUT_S)
-        finally:
-            client.close()
-        return client.metadata if answered else None
 
     def _record(
         self,

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import urlsafe_b64decode
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from nemesis.zookeeper_admin import ZooKeeperAdmin
 from reference.ports import Watch
@@ -34,6 +36,9 @@ class PartitionState:
     leader_epoch: int
     isr: tuple[int, ...]
     replicas: tuple[int, ...]
+    topic_id: UUID | None = None
+    is_moving: bool = False
+    """Whether replicas are being added or removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,10 @@ class ClusterSnapshot:
     partitions: dict[tuple[str, int], PartitionState] = field(default_factory=dict)
     unassigned: tuple[tuple[str, int], ...] = ()
     """Partitions that are assigned but have no state znode yet."""
+    deletions: tuple[str, ...] = ()
+    """Topics that are marked for deletion."""
+    is_reassignment_asked_for: bool = False
+    """Whether there is ``/admin/reassign_partitions``: what it asks for is not begun, or not over."""
 
 
 class ClusterView:
@@ -61,8 +70,9 @@ class ClusterView:
         partitions: dict[tuple[str, int], PartitionState] = {}
         unassigned: list[tuple[str, int]] = []
         for topic in await self.zookeeper.children("/brokers/topics"):
-            assignment = await self._json(f"/brokers/topics/{topic}")
-            for name, replicas in (assignment or {}).get("partitions", {}).items():
+            assignment = await self._json(f"/brokers/topics/{topic}") or {}
+            topic_id = topic_id_of(assignment)
+            for name, replicas in assignment.get("partitions", {}).items():
                 partition = int(name)
                 state = await self._json(f"/brokers/topics/{topic}/partitions/{partition}/state")
                 if state is None:
@@ -73,6 +83,11 @@ class ClusterView:
                     leader_epoch=state["leader_epoch"],
                     isr=tuple(state["isr"]),
                     replicas=tuple(replicas),
+                    topic_id=topic_id,
+                    is_moving=any(
+                        (assignment.get(column) or {}).get(name)
+                        for column in ("adding_replicas", "removing_replicas")
+                    ),
                 )
         return ClusterSnapshot(
             controller=await self.controller_now(),
@@ -80,6 +95,9 @@ class ClusterView:
             brokers=await self._brokers(),
             partitions=partitions,
             unassigned=tuple(sorted(unassigned)),
+            deletions=tuple(await self.zookeeper.children("/admin/delete_topics")),
+            is_reassignment_asked_for=await self.zookeeper.exists("/admin/reassign_partitions")
+            is not None,
         )
 
     async def controller(self) -> tuple[Ephemeral | None, int]:
@@ -162,3 +180,11 @@ class ClusterView:
     async def _json(self, path: str) -> Any:
         found = await self.zookeeper.get(path)
         return None if found is None else json.loads(found[0])
+
+
+def topic_id_of(assignment: dict[str, Any]) -> UUID | None:
+    """Return the id in a topic's znode, which has it in URL-safe base64; None if it has none, or one that is none."""
+    try:
+        return UUID(bytes=urlsafe_b64decode(f"{assignment['topic_id']}=="))
+    except (KeyError, ValueError):
+        return None

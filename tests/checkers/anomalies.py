@@ -255,6 +255,36 @@ def writes_a_value_twice(events: list[Event], choose: Choose) -> list[Event] | N
     return _with(events, at, change(events[at], offsets=offsets, values=[values[1], *values[1:]]))
 
 
+def reads_of_another_life(events: list[Event], choose: Choose) -> list[Event] | None:
+    places = [at for at in _places(events, "ok", f="poll") if events[at].values]
+    if not places:
+        return None
+    again = change(events[choose(places)], time=_end(events), process="consumer-9", topic_id="x")
+    return [*events, again]
+
+
+def forgets_a_topic(events: list[Event], choose: Choose) -> list[Event] | None:
+    (at,) = _places(events, "end-state", detail="zookeeper", topic="t")
+    return events[:at] + events[at + 1 :]
+
+
+def keeps_a_log_of_nothing(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_places(events, "end-state", detail="logs", topic="t"))
+    return [*events, change(events[at], partition=1)]
+
+
+def moves_by_itself(events: list[Event], choose: Choose) -> list[Event] | None:
+    places = _places(events, "end-state", detail="zookeeper", topic="t")
+    if not places:
+        return None
+    return _with(events, places[0], change(events[places[0]], replicas=[3, 2, 1]))
+
+
+def loses_a_log(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_places(events, "end-state", detail="logs", topic="t"))
+    return events[:at] + events[at + 1 :]
+
+
 ANOMALIES: dict[str, list[Spoil]] = {
     "single-controller": [acts_in_anothers_epoch],
     "controller-epoch-grows": [epoch_leaps],
@@ -284,5 +314,8 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "nonmonotonic-poll": [repeats_a_record],
     "nonmonotonic-send": [sends_backwards],
     "duplicate": [writes_a_value_twice],
+    "earlier-life-read": [reads_of_another_life],
+    "deletion": [forgets_a_topic, keeps_a_log_of_nothing],
+    "reassignment": [moves_by_itself, loses_a_log],
 }
 """Property → what breaks it."""

@@ -93,6 +93,8 @@ class HonestCluster:
             self._register(broker)
             self._trace(broker, "log-loaded", log_end_offset=0, high_watermark=0)
         self._elect_controller(1)
+        self._administer("create-topic", {"value": 1, "partition": None, "topic_id": None}, {})
+        self._administer("describe", {"topic_id": None}, {"replicas": list(NODES)})
         self._replicas_become("New", NODES)
         self._partition_becomes("New")
         self._commit(1, 0, NODES, detail="new")
@@ -128,6 +130,18 @@ class HonestCluster:
         self.events.append(
             Event(time=self._tick(), process=process, seq=self.now, kind=kind, **{**TP, **columns})
         )
+
+    def _administer(self, f: str, asked: dict[str, Any], told: dict[str, Any]) -> None:
+        self.ops += 1
+        for kind, columns in ("invoke", asked), ("ok", asked | told):
+            self._client("admin-0", kind, op=self.ops, f=f, **columns)
+
+    def _look(self, what: str, node: int | None, **columns: Any) -> None:
+        """What the harness sees at the end: the partition, and that there is nothing else."""
+        about = {"detail": what, "node": node, "error": "NONE"}
+        nothing = {"topic": None, "partition": None, "topic_id": None}
+        self._client("harness", "end-state", **about, **columns)
+        self._client("harness", "end-state", **about, **nothing, offset=1)
 
     # -- the controller ------------------------------------------------------------------------
 
@@ -536,6 +550,10 @@ class HonestCluster:
         about = {"offsets": offsets, "values": values, "high_watermark": mark, "node": leader.node}
         self._client("final-0", "ok", **operation, **about)
         self._client("final-0", "final-read", offset=mark, high_watermark=mark, error="NONE")
+        self._look("zookeeper", None, replicas=list(NODES), isr=list(NODES))
+        for node in NODES:
+            self._look("metadata", node, replicas=list(NODES), isr=list(NODES))
+            self._look("logs", node)
         return self.events
 
     def _is_true_leader(self, broker: Broker) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from random import Random
 from typing import Any, cast
 from uuid import UUID
@@ -17,9 +18,11 @@ from nemesis.convergence import (
     Wrong,
     wrong_brokers,
     wrong_controller,
+    wrong_deletions,
     wrong_isrs,
     wrong_leaders,
     wrong_metadata,
+    wrong_reassignments,
 )
 from nemesis.errors import HarnessError
 from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
@@ -113,17 +116,23 @@ def finish(view: object, *, healed_after_s: float = 0.0) -> list[dict[str, Any]]
 
 def test_what_the_harness_could_not_look_at_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convergence_module, "OPERATION_TIMEOUT_S", 0.05)
-    errors = {line["detail"]: line["error"] for line in finish(BlindView())}
+    lines = finish(BlindView())
+    checks = [line for line in lines if line["kind"] == "convergence"]
+    errors = {line["detail"]: line["error"] for line in checks}
     assert set(errors) == {*ConvergenceWatch.CHECKS, "produce"}
     assert all(error.startswith("HARNESS: ") for error in errors.values())
+    (blind,) = [line for line in lines if line["kind"] == "end-state"]
+    assert (blind["detail"], blind["error"]) == (
+        "zookeeper",
+        "ZooKeeper does not answer the harness",
+    )
     assert errors["isr"] == "HARNESS: ZooKeeper does not answer the harness"
 
 
 def test_what_held_before_the_last_fault_was_undone_held_at_once() -> None:
     lines = finish(EmptyView(), healed_after_s=60.0)
-    assert {line["detail"]: line["offset"] for line in lines} == dict.fromkeys(
-        ConvergenceWatch.CHECKS, 0
-    )
+    checks = {line["detail"]: line["offset"] for line in lines if line["kind"] == "convergence"}
+    assert checks == dict.fromkeys(ConvergenceWatch.CHECKS, 0)
 
 
 def test_no_controller() -> None:
@@ -151,6 +160,41 @@ def test_a_partition_without_a_state() -> None:
 def test_an_isr_that_is_not_full() -> None:
     assert wrong_isrs(snapshot(isr=(1,))) == [
         Wrong("its ISR is [1], its replicas are [1, 2]", "orders", 0)
+    ]
+
+
+def moving(*, asked_for: bool = False) -> ClusterSnapshot:
+    state = PartitionState(1, 3, isr=(1, 2), replicas=(1, 2), is_moving=True)
+    return ClusterSnapshot(partitions={TP: state}, is_reassignment_asked_for=asked_for)
+
+
+def test_a_deletion_that_is_not_finished() -> None:
+    assert wrong_deletions(snapshot()) == []
+    assert wrong_deletions(ClusterSnapshot(deletions=("gone",))) == [
+        Wrong("its deletion is not finished", "gone")
+    ]
+
+
+def test_a_reassignment_that_is_not_finished() -> None:
+    assert wrong_reassignments(snapshot()) == []
+    unfinished = Wrong("its reassignment is not finished, its replicas are [1, 2]", *TP)
+    assert wrong_reassignments(moving()) == [unfinished]
+    assert wrong_reassignments(moving(asked_for=True)) == [
+        Wrong("/admin/reassign_partitions is still there"),
+        unfinished,
+    ]
+
+
+def test_metadata_of_what_is_not_there_any_more_or_is_another_topic() -> None:
+    gone = ClusterSnapshot(controller=Ephemeral(1, 1, 1), brokers=snapshot().brokers)
+    assert wrong_metadata(gone, {1: answer()}) == [
+        Wrong("it knows the partition, which ZooKeeper does not have", *TP, 1)
+    ]
+    state = replace(snapshot().partitions[TP], topic_id=UUID(int=2), replicas=(2, 1))
+    other = replace(snapshot(), partitions={TP: state})
+    assert wrong_metadata(other, {1: answer()}) == [
+        Wrong(f"it knows a topic with id {UUID(int=1)}, ZooKeeper {UUID(int=2)}", *TP, 1),
+        Wrong("it knows replicas [1, 2], ZooKeeper [2, 1]", *TP, 1),
     ]
 
 

@@ -141,10 +141,10 @@ class KafkaAdmin(KafkaClient):
         _check(response.error_code, _NOT_ELECTED)
         _check(response.replica_election_results[0].partition_result[0].error_code, _NOT_ELECTED)
 
-    async def log_dirs(self, node: int, *, timeout_s: float) -> list[TopicPartition]:
-        """Return the partitions of which this broker keeps a log, in order. An offline log directory is an error."""
+    async def log_dirs(self, address: tuple[str, int], *, timeout_s: float) -> list[TopicPartition]:
+        """Return of which partitions the broker there keeps a log, in order. An offline log directory is an error."""
         request = describe_log_dirs.DescribeLogDirsRequest(topics=None)
-        response = await self.request(node, request, timeout_s)
+        response = await self.ask(address, request, timeout_s)
         _check(response.error_code, frozenset())
         for result in response.results:
             _check(result.error_code, frozenset())

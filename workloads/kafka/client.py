@@ -112,19 +112,16 @@ class KafkaClient:
 
     async def refresh_metadata(self, *, timeout_s: float = _METADATA_TIMEOUT_S) -> bool:
         """Ask one random broker for all metadata; return whether it answered. Never raises ``KafkaError``."""
-        host, port = self._rng.choice([*self.metadata.brokers.values(), *self._bootstrap])
-        connection = self._connect(host, port)
+        address = self._rng.choice([*self.metadata.brokers.values(), *self._bootstrap])
         request = metadata.MetadataRequest(
             topics=None,
             allow_auto_topic_creation=False,
             include_topic_authorized_operations=False,
         )
         try:
-            response = await connection.request(request, timeout_s=timeout_s)
+            response = await self.ask(address, request, timeout_s)
         except KafkaError:
             return False
-        finally:
-            connection.close()
         self.metadata = _cluster_metadata(response)
         return True
 
@@ -256,6 +253,14 @@ class KafkaClient:
         except BaseException:
             del self._connections[node]
             raise
+
+    async def ask(self, address: tuple[str, int], request: Any, timeout_s: float) -> Any:
+        """Send one request to whoever is there, on a connection of its own. Raises ``KafkaError``."""
+        connection = self._connect(*address)
+        try:
+            return await connection.request(request, timeout_s=timeout_s)
+        finally:
+            connection.close()
 
     def _connect(self, host: str, port: int) -> KafkaConnection:
         return KafkaConnection(

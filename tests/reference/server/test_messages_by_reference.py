@@ -217,7 +217,7 @@ async def administer(client: KafkaAdmin) -> None:
         await client.elect_preferred_leader(TOPIC, 0, timeout_s=4)
     await client.reassignments(timeout_s=4)
     await client.create_partitions(TOPIC, count=3, timeout_s=4)
-    assert (TOPIC, 0) in await client.log_dirs(BROKERS[0], timeout_s=4)
+    assert (TOPIC, 0) in await client.log_dirs(client.metadata.brokers[BROKERS[0]], timeout_s=4)
     await client.delete_topic(TOPIC, timeout_s=4)
 
 
