@@ -1,0 +1,64 @@
+"""The scenarios of administrators on virtual time: no property is broken, and what they are for has happened."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from checkers.deletion import CREATE, DELETE, GROW
+from checkers.model import Verdict
+from checkers.reassignment import CANCEL, DESCRIBE, MOVE
+from history.events import Kind
+from nemesis import scenario as scenarios
+from nemesis.explore.swarm import vary
+from nemesis.simulation.order import SimulationOrder
+from nemesis.simulation.run import Simulated, simulate
+
+
+def run(name: str, seed: int) -> Simulated:
+    scenario = scenarios.override(scenarios.load(name), runtime=scenarios.SIMULATION)
+    varied = vary(scenario, seed)
+    return simulate(SimulationOrder(scenario=varied.scenario, seed=seed, plan=varied.plan))
+
+
+def succeeded(simulated: Simulated) -> Counter[str | None]:
+    """How many operations of each kind were answered with success."""
+    return Counter(event.f for event in simulated.events if event.kind == Kind.OK)
+
+
+def assert_nothing_is_wrong(simulated: Simulated) -> None:
+    assert [finding.sentence for finding in simulated.outcome.broken()] == []
+    assert simulated.outcome.verdict == Verdict.VALID
+    assert simulated.node_errors == ()
+    refused = [e for e in simulated.events if e.kind == Kind.TRANSITION and e.error is not None]
+    assert refused == []
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_topics_come_and_go_and_keep_their_promises(seed: int) -> None:
+    simulated = run("topics", seed)
+    assert_nothing_is_wrong(simulated)
+    done = succeeded(simulated)
+    assert done[CREATE] > 10
+    assert done[DELETE] > 5
+    assert done[GROW] > 3
+    used: dict[str, set[str]] = {}
+    for event in simulated.events:
+        if event.f == "poll" and event.kind == Kind.OK and event.values and event.topic_id:
+            used.setdefault(event.topic or "", set()).add(event.topic_id)
+    assert max(map(len, used.values())) > 2, "no name was read in several lives"
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_what_is_moved_keeps_its_promises(seed: int) -> None:
+    simulated = run("reassignment", seed)
+    assert_nothing_is_wrong(simulated)
+    done = succeeded(simulated)
+    assert done[DESCRIBE] >= 6
+    assert done[MOVE] > 10
+    assert done[CANCEL] > 0
+    elections = {e.detail for e in simulated.events if e.kind == Kind.LEADER_ELECTED}
+    assert {"reassign", "no-op", "remove-from-isr"} <= elections
+    stopped = [e.detail for e in simulated.events if e.kind == Kind.REPLICA_STOPPED]
+    assert stopped.count("delete") > 5
