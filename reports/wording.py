@@ -36,6 +36,9 @@ PROMISES: Final[Mapping[str, str]] = MappingProxyType(
         "nonmonotonic-poll": "A consumer never goes back or reads a record again.",
         "poll-skip": "A consumer never skips a record.",
         "nonmonotonic-send": "Successive acknowledged sends of one producer get growing offsets.",
+        "earlier-life-read": "No record of a deleted topic is read from the next topic of its name.",
+        "deletion": "At the end there is every topic that must be there, and nothing of the deleted ones.",
+        "reassignment": "At the end every partition lies on brokers that it was moved to, and nowhere else.",
         "convergence": "After the faults are healed the cluster is whole again in time.",
         "fault-effect": "Every fault struck measurably and was seen to be undone.",
     }
