@@ -2,7 +2,7 @@
 
 * ``base``        what a fault is: aim, apply, undo, verify (start here)
 * ``partition``, ``kill``, ``session``, ``stall``, ``pause``, ``restart``,
-  ``graceful_restart``, ``delay_control``   the faults of every runtime
+  ``graceful_restart``, ``delay_control``, ``delay_alter_partition``   the faults of every runtime
 * ``power_cut``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own
 * ``connections``   slow links and connections that are reset
 * ``packets``, ``bandwidth``   networks that lose, delay, double and reorder packets, or are narrow
@@ -24,6 +24,7 @@ from nemesis.faults.bandwidth import Bandwidth
 from nemesis.faults.base import Fault
 from nemesis.faults.clock import ClockSkew, ClockSkewZookeeper
 from nemesis.faults.connections import ResetConnections, SlowLink
+from nemesis.faults.delay_alter_partition import DelayAlterPartition
 from nemesis.faults.delay_control import DelayControl
 from nemesis.faults.disk import DiskFailure, DiskFull
 from nemesis.faults.graceful_restart import GracefulRestart
@@ -58,6 +59,7 @@ FAULTS: Final[Mapping[str, type[Fault]]] = MappingProxyType(
             Restart,
             GracefulRestart,
             DelayControl,
+            DelayAlterPartition,
             PowerCut,
             DiskFull,
             DiskFailure,

@@ -17,6 +17,7 @@ from nemesis.zookeeper_admin import ZooKeeperAdmin
 from workloads.kafka.codec import Codec
 
 FETCH_API_KEY = 1
+ALTER_PARTITION_API_KEY = 56
 CONTROL_API_KEYS = (4, 5, 6)
 """LeaderAndIsr, StopReplica, UpdateMetadata."""
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import permutations
 from types import MappingProxyType
 from typing import Any, Final
 
 from nemesis.faults import Fault, grudge
 from nemesis.faults.base import Place, Strike
 from nemesis.faults.connections import links_of
-from nemesis.runtimes.base import CONTROL_API_KEYS, FETCH_API_KEY, Link
+from nemesis.runtimes.base import ALTER_PARTITION_API_KEY, CONTROL_API_KEYS, FETCH_API_KEY, Link
 
 NO_LINKS: Final[frozenset[Link]] = frozenset()
 NOBODY: Final[frozenset[str]] = frozenset()
@@ -102,6 +103,12 @@ def _delayed_control(fault: Fault, strike: Strike, place: Place) -> Effect:
     )
 
 
+def _delayed_alter_partition(fault: Fault, strike: Strike, place: Place) -> Effect:
+    del fault, strike
+    pairs = permutations(place.runtime.brokers, 2)
+    return Effect(blocked=frozenset(Link(*pair, ALTER_PARTITION_API_KEY) for pair in pairs))
+
+
 def _slowness(fault: Any, strike: Strike, place: Place) -> Effect:
     [victim] = strike.targets
     return Effect(slow=links_of(victim, fault.peers, place), delay_ms=fault.delay_ms)
@@ -129,6 +136,7 @@ EFFECTS: Final[Mapping[str, Expect]] = MappingProxyType(
         "restart": _nothing,
         "graceful-restart": _nothing,
         "delay-control": _delayed_control,
+        "delay-alter-partition": _delayed_alter_partition,
         "power-cut": _silence,
         "disk-full": _doubt,
         "disk-failure": _doubt,

@@ -13,6 +13,7 @@ from itertools import permutations
 
 from nemesis.faults.bandwidth import FREE_FACTOR, MEASURED_EXCESS
 from nemesis.runtimes.base import (
+    ALTER_PARTITION_API_KEY,
     CONTROL_API_KEYS,
     FETCH_API_KEY,
     Capability,
@@ -126,12 +127,12 @@ def calls_of(runtime: Runtime) -> list[Pair]:
 
 
 def links_of_all(runtime: Runtime) -> frozenset[Link]:
-    """Return all that carries calls and answers, and what carries fetch and control requests."""
+    """Return all that carries calls and answers, and what carries fetch, AlterPartition and control requests."""
     whole = {link for a, b in calls_of(runtime) for link in (Link(a, b), Link(b, a))}
     narrow = {
         Link(a, b, key)
         for a, b in permutations(runtime.brokers, 2)
-        for key in (FETCH_API_KEY, *CONTROL_API_KEYS)
+        for key in (FETCH_API_KEY, ALTER_PARTITION_API_KEY, *CONTROL_API_KEYS)
     }
     return frozenset(whole | narrow)
 

@@ -1,0 +1,122 @@
+"""``delay-alter-partition``: what leaders propose for their ISRs is held until it is about a life that is over.
+
+AlterPartition requests are held on all links. The session of the target is ended: it leaves its ISRs, registers anew,
+catches up, and its leaders propose to take it back. As soon as such a proposal is held the target's session is ended
+once more. It is in no ISR of those leaders, so no leader epoch changes, and at the heal proposals arrive that nothing
+but the broker epochs of their members tells from present ones: the trigger of KIP-903 (KAFKA-14617).
+
+Effect: bytes of AlterPartition are seen held at the links, and the target has registered twice. Undone: they get
+through. What the controller proposes to itself crosses no link.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any, ClassVar, Final, Self
+
+from nemesis.faults import targets
+from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.runtimes.base import ALTER_PARTITION_API_KEY, Capability, Link
+
+STEP_TIMEOUT_S: Final = 3.0
+"""For the target to register anew, and for its leaders to propose it."""
+POLL_INTERVAL_S: Final = 0.05
+
+
+class DelayAlterPartition(Fault, frozen=True, kw_only=True):
+    """Hold AlterPartition for ``duration_s`` after the target has come back twice."""
+
+    name: ClassVar[str] = "delay-alter-partition"
+    summary: ClassVar[str] = "leaders propose ISRs with a member whose life is over"
+    capability: ClassVar[Capability] = Capability.STALL
+
+    target: str = "bystander"
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        return cls(duration_s=durations.draw(rng))
+
+    def check(self, nodes: frozenset[str]) -> None:
+        targets.check(self.target, nodes)
+
+    async def aim(self, place: Place, rng: Random) -> DelayAlterPartitionStrike:
+        return DelayAlterPartitionStrike(place, (await targets.resolve(self.target, place, rng))[0])
+
+
+class DelayAlterPartitionStrike:
+    """A broker that its leaders will ask for in vain."""
+
+    def __init__(self, place: Place, target: str) -> None:
+        self._place = place
+        brokers = place.runtime.brokers
+        self._links = frozenset(
+            Link(leader, controller, api_key=ALTER_PARTITION_API_KEY)
+            for leader in brokers
+            for controller in brokers
+            if leader != controller
+        )
+        self._is_held = False
+        self._forwarded_at_undo = 0
+        self.targets = [target]
+        self.intent: dict[str, Any] = {"held": "AlterPartition", "member": target}
+
+    async def apply(self) -> Measured:
+        _, held_before = await self._bytes()
+        self._is_held = True  # also if what holds them fails in the middle
+        await self._place.links.hold(self._links)
+        renewed = await self._renew_session()
+        held = await self._held_above(held_before)
+        renewed += await self._renew_session()
+        return Measured(
+            is_effective=held > held_before and renewed == 2,
+            detail={"held_alter_partition_bytes": held - held_before, "registrations": renewed},
+        )
+
+    async def undo(self) -> None:
+        if not self._is_held:
+            return
+        self._is_held = False
+        self._forwarded_at_undo, _ = await self._bytes()
+        await self._place.links.release(self._links)
+
+    async def verify(self) -> Measured:
+        forwarded, _ = await self._bytes()
+        since = forwarded - self._forwarded_at_undo
+        return Measured(
+            is_effective=not self._is_held and since > 0,
+            detail={"alter_partition_bytes_since": since},
+        )
+
+    async def _renew_session(self) -> int:
+        """End the target's session and wait for the next; return how many registrations that made."""
+        before = await self._session()
+        if before is None:
+            return 0
+        await self._place.view.zookeeper.end_session(before)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + STEP_TIMEOUT_S
+        while loop.time() < deadline:
+            if await self._session() not in (None, before):
+                return 1
+            await asyncio.sleep(POLL_INTERVAL_S)
+        return 0
+
+    async def _session(self) -> int | None:
+        """The session in which the target is registered."""
+        owner = (await self._place.view.snapshot()).brokers.get(targets.id_of(self.targets[0]))
+        return None if owner is None else owner.session
+
+    async def _held_above(self, bound: int) -> int:
+        """The bytes held, as soon as there are more than ``bound``, or when the time is over."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + STEP_TIMEOUT_S
+        _, held = await self._bytes()
+        while held <= bound and loop.time() < deadline:
+            await asyncio.sleep(POLL_INTERVAL_S)
+            _, held = await self._bytes()
+        return held
+
+    async def _bytes(self) -> tuple[int, int]:
+        counters = (await self._place.runtime.counters(self._links)).values()
+        return sum(c.forwarded_bytes for c in counters), sum(c.held_bytes for c in counters)
