@@ -26,7 +26,6 @@ MUTANT = Mutant(
     name="isr-member-epoch-unchecked",
     property="broker-epoch-fenced",
     story="a replica joins the ISR for what its previous life had (KAFKA-14617, KIP-903)",
-    scenario="topics",
     replacements=(
         Replacement("reference.controller.alter_partition", "_is_eligible", _whichever_life),
     ),

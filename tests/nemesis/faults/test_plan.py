@@ -52,7 +52,7 @@ def test_a_plan_survives_being_written_and_read(
 
 
 def test_in_some_seeds_every_kind_and_every_shape_is_met() -> None:
-    faults = [planned.fault for seed in range(80) for planned in derive(seed)]
+    faults = [planned.fault for seed in range(120) for planned in derive(seed)]
     assert {fault.name for fault in faults} == set(FAULTS)
     shapes = {fault.shape for fault in faults if isinstance(fault, Partition)}
     assert shapes >= {"one-node", "one-way", "from-zookeeper"}
