@@ -26,6 +26,7 @@ from nemesis.mutants.leaving_leader_elected import MUTANT as LEAVING_LEADER_ELEC
 from nemesis.mutants.no_broker_epoch_check import MUTANT as NO_BROKER_EPOCH_CHECK
 from nemesis.mutants.no_controller_epoch_check import MUTANT as NO_CONTROLLER_EPOCH_CHECK
 from nemesis.mutants.preferred_leader_out_of_sync import MUTANT as PREFERRED_LEADER_OUT_OF_SYNC
+from nemesis.mutants.refused_isr_left_pending import MUTANT as REFUSED_ISR_LEFT_PENDING
 from nemesis.mutants.registration_of_a_dead_session import MUTANT as REGISTRATION_OF_A_DEAD_SESSION
 from nemesis.mutants.replicas_die_online import MUTANT as REPLICAS_DIE_ONLINE
 from nemesis.mutants.truncate_to_hw import MUTANT as TRUNCATE_TO_HW
@@ -56,6 +57,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(
             REPLICAS_DIE_ONLINE,
             ISR_MEMBER_EPOCH_UNCHECKED,
             DEPOSED_LEADER_CHANGES_ISR,
+            REFUSED_ISR_LEFT_PENDING,
             HW_FOLLOWS_LEADER_LEO,
             ACKNOWLEDGE_BEFORE_REPLICATION,
             TRUNCATE_TO_HW,
