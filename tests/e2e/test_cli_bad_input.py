@@ -174,7 +174,7 @@ def test_a_report_needs_a_check_first(capsys: pytest.CaptureFixture[str], tmp_pa
 def test_list_names_every_axis(capsys: pytest.CaptureFixture[str]) -> None:
     assert call(["list", "--json"]) == 0
     named = json.loads(capsys.readouterr().out)
-    assert named["scenarios"] == ["machine-faults", SCENARIO]
+    assert {"machine-faults", SCENARIO} <= set(named["scenarios"])
     assert {"partition", "expire-session", "stall-follower"} <= set(named["faults"])
     assert "hw-bounded" in named["checkers"]
     assert named["mutants"]

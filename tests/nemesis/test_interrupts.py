@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,15 @@ from nemesis.interrupts import unbroken, unheard_by_children
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.fixture
+def _ctrl_c_is_heard() -> Iterator[None]:
+    """A shell that starts something in the background has it ignore SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_ctrl_c_is_heard")
 def test_what_is_being_written_is_finished_first() -> None:
     written = []
 
