@@ -150,7 +150,10 @@ def test_an_engine_that_refuses_in_the_middle(
 
 @pytest.fixture
 def small_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A second engine, whose files are in a file system of less than a GiB, which is what is yielded."""
+    """A second engine, whose files are in a file system of less than a GiB, which is what is yielded.
+
+    In a network namespace of its own: an engine without a bridge removes the one that it finds, the first engine's.
+    """
     disk, state = tmp_path / "disk", Path("/run") / f"nemesis-test-{uuid.uuid4().hex[:8]}"
     disk.mkdir()
     socket_path = state / "docker.sock"
@@ -163,7 +166,9 @@ def small_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
     ]
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=960m", "tmpfs", disk], check=True)
     with (tmp_path / "dockerd.log").open("wb") as log:
-        daemon = subprocess.Popen(["dockerd", *arguments], stdout=log, stderr=log)
+        daemon = subprocess.Popen(
+            ["unshare", "--net", "dockerd", *arguments], stdout=log, stderr=log
+        )
     try:
         wait_until(lambda: answers(socket_path), "an answer of the second engine")
         monkeypatch.setenv("DOCKER_HOST", f"unix://{socket_path}")
