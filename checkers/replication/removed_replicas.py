@@ -1,6 +1,9 @@
 """When a replica was taken away from a broker, so that what it held binds it no longer.
 
-Reassignment moves a partition to other brokers: the one that leaves is taken out of the ISR, then it deletes its log.
+Deleting a topic takes its replicas from everybody, from the moment at which a controller has its partition go to
+NonExistent; the next topic of the name has another id. Until the deletion is over a controller may have a broker that
+comes back make an empty log. Reassignment moves a partition to other brokers: the one that leaves is taken out of the
+ISR, then it deletes its log.
 Should it come back it starts with nothing. Only a deletion *after* the ISR was without the broker counts: to delete a
 member's log is to lose what was committed. The latest ISR is the one with the highest partition epoch that the
 controller or a leader has traced; a leader may trace one late.
@@ -15,9 +18,19 @@ from typing import Final
 from checkers.segment import Segment
 from history.events import Event, Kind
 
-COLUMNS: Final = ("node", "isr", "partition_epoch", "detail")
-KINDS: Final = frozenset({Kind.REPLICA_STOPPED, Kind.LEADER_ELECTED, Kind.ISR_CHANGE_COMMITTED})
+COLUMNS: Final = ("node", "isr", "partition_epoch", "detail", "error")
+KINDS: Final = frozenset(
+    {
+        Kind.REPLICA_STOPPED,
+        Kind.LEADER_ELECTED,
+        Kind.ISR_CHANGE_COMMITTED,
+        Kind.TRANSITION,
+    }
+)
 _DELETED: Final = "delete"
+_TOPIC_DELETED: Final = "partition Offline->NonExistent"
+_FOR_GOOD: Final = 1 << 62
+"""More than any partition epoch."""
 
 Latest = tuple[int, frozenset[int]]
 """(partition epoch, ISR)"""
@@ -82,6 +95,9 @@ def _of(event: Event) -> Removals:
         if event.detail != _DELETED or event.node is None:
             return Removals()
         return Removals(unresolved={event.node: event.time})
+    if event.kind == Kind.TRANSITION:
+        is_last = event.detail == _TOPIC_DELETED and event.error is None
+        return Removals(latest=(_FOR_GOOD, frozenset()) if is_last else None)
     if event.isr is None or event.partition_epoch is None:
         return Removals()
     return Removals(latest=(event.partition_epoch, frozenset(event.isr)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -172,6 +174,34 @@ class TestNoTruncationBelowHwAndReassignment:
     )
     def test_what_is_no_excuse(self, before: list[Event]) -> None:
         result = only(NoTruncationBelowHw(), [MARK, *before, loaded(5, 2, 0)])
+        assert result.finding_count == 1
+
+
+def gone(time: int, detail: str = "partition Offline->NonExistent", **columns: Any) -> Event:
+    return broker(time, 9, "transition", detail=detail, **columns, **TP)
+
+
+class TestNoTruncationBelowHwAndDeletion:
+    """A broker is freed by the deletion of the topic, whoever is in the ISR."""
+
+    def test_a_broker_that_is_back_before_the_deletion_is_over_has_nothing(self) -> None:
+        shrunk = isr(3, 2, 2)  # the last member stays in the ISR
+        events = [isr(0, 1, 1, 2), MARK, gone(2), shrunk, deleted(4, 2), loaded(5, 2, 0)]
+        assert only(NoTruncationBelowHw(), events).finding_count == 0
+
+    @pytest.mark.parametrize(
+        "before",
+        [
+            [gone(2)],
+            [deleted(2, 2), gone(3)],
+            [gone(2, "replica Offline->NonExistent"), deleted(3, 2)],
+            [gone(2, "partition Online->Offline"), deleted(3, 2)],
+            [gone(2, error="ILLEGAL_TRANSITION"), deleted(3, 2)],
+            [gone(2), deleted(3, 1)],
+        ],
+    )
+    def test_what_is_no_excuse(self, before: list[Event]) -> None:
+        result = only(NoTruncationBelowHw(), [isr(0, 1, 1, 2), MARK, *before, loaded(5, 2, 0)])
         assert result.finding_count == 1
 
 
