@@ -6,7 +6,8 @@
 (b) at the end the topic is absent, or has a number of partitions, that is possible after their operations;
 (c) if it was deleted, nothing of that life is left: no znode of its own, no mark of its deletion, no log on a broker's
     disk, no broker that tells of it;
-(d) each life has a topic id of its own.
+(d) each life has a topic id of its own;
+(e) ZooKeeper deletes a topic's znode only while the topic is marked for deletion.
 
 Smallest breaks: (b) ok(create t with 1 partition), at the end ZooKeeper has no t; (c) the same, ok(delete t), at the
 end broker 2 keeps a log of t-0. That records of an earlier life are read is ``earlier-life-read`` of ``checkers.log``.
@@ -17,7 +18,7 @@ whether its deletion comes to an end is the property ``convergence``; the config
 failed stays.
 
 Limits: judged by what the harness saw at the end (``checkers.end_state``); names that nobody operated on are not
-judged. Without ZooKeeper's log (c) says nothing of znodes and (d) nothing at all.
+judged. Without ZooKeeper's log (c) says nothing of znodes, (d) and (e) nothing at all.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ class Znodes:
     """Path → the row that created it, of all znodes that exist at the end."""
     deleted: dict[str, Row] = field(default_factory=dict)
     """Topic → the row that last deleted it."""
+    unasked: list[Row] = field(default_factory=list)
+    """The rows that deleted a topic which was not marked."""
     ids: dict[str, list[Row]] = field(default_factory=lambda: defaultdict(list))
     """Topic id → the rows that created a topic with it."""
 
@@ -105,6 +108,7 @@ class Deletion(Administered):
             findings += self._not_as_asked(topic, name, seen, znodes)
         findings += self._left_behind(names, seen, znodes)
         findings += self._same_id(znodes)
+        findings += self._unasked(znodes)
         checked = 0 if seen.partitions is None else len(names)
         return conclude(self.name, checked=checked, unit="topics", findings=findings)
 
@@ -160,6 +164,12 @@ class Deletion(Administered):
                 sentence = f"{names} were created with the same topic id {topic_id}."
                 yield finding(self.name, names, sentence, *(row for row, _ in created[:2]))
 
+    def _unasked(self, znodes: Znodes) -> Iterator[Finding]:
+        for row, event in znodes.unasked:
+            topic = _topic_of(event.path or "")
+            sentence = f"{topic} was deleted while it was not marked for deletion."
+            yield finding(self.name, topic, sentence, row)
+
 
 def _znodes(rows: Iterable[Row]) -> Znodes:
     found = Znodes()
@@ -172,6 +182,8 @@ def _znodes(rows: Iterable[Row]) -> Znodes:
             found.existing.pop(path, None)
             if is_topic:
                 found.deleted[_topic_of(path)] = (row, event)
+                if not found.is_marked(_topic_of(path)):
+                    found.unasked.append((row, event))
         elif event.zk_op == "create":
             found.existing[path] = (row, event)
             if is_topic and event.topic_id is not None:

@@ -26,6 +26,11 @@ def sentences(*events: Event | list[Event]) -> list[str]:
     return [found.sentence for found in result(*events).findings]
 
 
+MARK = "/admin/delete_topics/t"
+MARKED = znode(6, 9, MARK, zk_op="create")
+UNMARKED = znode(8, 9, MARK, zk_op="delete")
+
+
 def partitions(count: int) -> dict[str, list[int]]:
     return {f"t_{partition}": [1, 2] for partition in range(count)}
 
@@ -87,7 +92,8 @@ class TestWhatIsLeft:
     def test_a_log_of_what_was_deleted(self) -> None:
         log = seen("logs", {"t_0": []}, node=2)
         gone = topic_znode(7, zk_op="delete")
-        found = result(CREATED, DELETED, gone, seen("zookeeper"), seen("logs", node=1), log)
+        znodes = [MARKED, gone, UNMARKED]
+        found = result(CREATED, DELETED, znodes, seen("zookeeper"), seen("logs", node=1), log)
         assert found.findings == (
             finding(
                 "deletion",
@@ -110,25 +116,26 @@ class TestWhatIsLeft:
 
     @pytest.mark.parametrize(
         "path",
-        ["/brokers/topics/t/partitions", "/admin/delete_topics/t", "/config/topics/t"],
+        ["/brokers/topics/t/partitions", MARK, "/config/topics/t"],
     )
     def test_a_znode_of_what_was_deleted(self, path: str) -> None:
         left = znode(2, 9, path, zk_op="create")
-        life = [topic_znode(1), left, topic_znode(7, zk_op="delete")]
+        life = [topic_znode(1), left, MARKED, topic_znode(7, zk_op="delete")]
+        life += [] if path == MARK else [UNMARKED]
         assert sentences(CREATED, DELETED, life, seen("zookeeper")) == [
             f"t was deleted, its znode {path} was not."
         ]
-        deleted = znode(8, 9, path, zk_op="delete")
+        deleted = znode(8, 9, path, zk_op="delete", seq=1)
         assert sentences(CREATED, DELETED, life, deleted, seen("zookeeper")) == []
 
     def test_the_configuration_of_a_creation_that_then_failed_may_stay(self) -> None:
-        life = [topic_znode(1), topic_znode(7, zk_op="delete")]
+        life = [topic_znode(1), MARKED, topic_znode(7, zk_op="delete"), UNMARKED]
         later = znode(8, 9, "/config/topics/t", zk_op="create")
         assert sentences(CREATED, DELETED, life, later, seen("zookeeper")) == []
 
     def test_a_topic_id_that_comes_back(self) -> None:
         first, gone, second = topic_znode(1), topic_znode(7, zk_op="delete"), topic_znode(9)
-        lives = [first, gone, second]
+        lives = [first, MARKED, gone, UNMARKED, second]
         again = asked(7, CREATE, value=1)
         end = seen("zookeeper", partitions(1))
         assert result(CREATED, DELETED, again, lives, end).findings == (
@@ -140,6 +147,21 @@ class TestWhatIsLeft:
                 second,
             ),
         )
+
+    def test_a_later_life_that_goes_with_the_mark_of_an_earlier_one(self) -> None:
+        """A request in doubt allows it to be absent at the end; that it went without being marked is wrong all the same."""
+        again = asked(7, CREATE, value=1)
+        first = [topic_znode(1), MARKED, topic_znode(7, zk_op="delete"), UNMARKED]
+        second = [topic_znode(9, topic_id="later"), topic_znode(11, zk_op="delete")]
+        operations = [CREATED, asked(3, DELETE, "info"), DELETED, again]
+        assert result(*operations, first, second, seen("zookeeper")).findings == (
+            finding(
+                "deletion", "t", "t was deleted while it was not marked for deletion.", second[1]
+            ),
+        )
+        marked = znode(10, 9, MARK, zk_op="create")
+        unmarked = znode(12, 9, MARK, zk_op="delete")
+        assert sentences(*operations, first, second, marked, unmarked, seen("zookeeper")) == []
 
 
 @pytest.mark.parametrize(
