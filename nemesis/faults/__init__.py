@@ -3,6 +3,7 @@
 * ``base``        what a fault is: aim, apply, undo, verify (start here)
 * ``partition``, ``kill``, ``session``, ``stall``, ``pause``, ``restart``,
   ``graceful_restart``, ``delay_control``, ``delay_alter_partition``   the faults of every runtime
+* ``held_requests``   requests of one kind that are held at the links
 * ``power_cut``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own
 * ``connections``   slow links and connections that are reset
 * ``packets``, ``bandwidth``   networks that lose, delay, double and reorder packets, or are narrow

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Final, Self
 
 from nemesis.faults import targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.faults.held_requests import HeldRequests
 from nemesis.runtimes.base import ALTER_PARTITION_API_KEY, Capability, Link
 
 STEP_TIMEOUT_S: Final = 3.0
@@ -50,43 +51,33 @@ class DelayAlterPartitionStrike:
     def __init__(self, place: Place, target: str) -> None:
         self._place = place
         brokers = place.runtime.brokers
-        self._links = frozenset(
+        links = frozenset(
             Link(leader, controller, api_key=ALTER_PARTITION_API_KEY)
             for leader in brokers
             for controller in brokers
             if leader != controller
         )
-        self._is_held = False
-        self._forwarded_at_undo = 0
+        self._requests = HeldRequests(place, links)
         self.targets = [target]
         self.intent: dict[str, Any] = {"held": "AlterPartition", "member": target}
 
     async def apply(self) -> Measured:
-        _, held_before = await self._bytes()
-        self._is_held = True  # also if what holds them fails in the middle
-        await self._place.links.hold(self._links)
+        await self._requests.hold()
         renewed = await self._renew_session()
-        held = await self._held_above(held_before)
+        await self._requests.wait_for_more(timeout_s=STEP_TIMEOUT_S, interval_s=POLL_INTERVAL_S)
+        held = self._requests.held_bytes
         renewed += await self._renew_session()
         return Measured(
-            is_effective=held > held_before and renewed == 2,
-            detail={"held_alter_partition_bytes": held - held_before, "registrations": renewed},
+            is_effective=held > 0 and renewed == 2,
+            detail={"held_alter_partition_bytes": held, "registrations": renewed},
         )
 
     async def undo(self) -> None:
-        if not self._is_held:
-            return
-        self._is_held = False
-        self._forwarded_at_undo, _ = await self._bytes()
-        await self._place.links.release(self._links)
+        await self._requests.release()
 
     async def verify(self) -> Measured:
-        forwarded, _ = await self._bytes()
-        since = forwarded - self._forwarded_at_undo
-        return Measured(
-            is_effective=not self._is_held and since > 0,
-            detail={"alter_partition_bytes_since": since},
-        )
+        since = await self._requests.bytes_since()
+        return Measured(is_effective=since > 0, detail={"alter_partition_bytes_since": since})
 
     async def _renew_session(self) -> int:
         """End the target's session and wait for the next; return how many registrations that made."""
@@ -106,17 +97,3 @@ class DelayAlterPartitionStrike:
         """The session in which the target is registered."""
         owner = (await self._place.view.snapshot()).brokers.get(targets.id_of(self.targets[0]))
         return None if owner is None else owner.session
-
-    async def _held_above(self, bound: int) -> int:
-        """The bytes held, as soon as there are more than ``bound``, or when the time is over."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + STEP_TIMEOUT_S
-        _, held = await self._bytes()
-        while held <= bound and loop.time() < deadline:
-            await asyncio.sleep(POLL_INTERVAL_S)
-            _, held = await self._bytes()
-        return held
-
-    async def _bytes(self) -> tuple[int, int]:
-        counters = (await self._place.runtime.counters(self._links)).values()
-        return sum(c.forwarded_bytes for c in counters), sum(c.held_bytes for c in counters)

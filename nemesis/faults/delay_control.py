@@ -14,7 +14,6 @@ Effect: bytes of control requests are seen held at the links. Undone: they get t
 
 from __future__ import annotations
 
-import asyncio
 from random import Random
 from typing import Annotated, Any, ClassVar, Self
 
@@ -22,6 +21,7 @@ from msgspec import Meta
 
 from nemesis.faults import targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.faults.held_requests import HeldRequests
 from nemesis.runtimes.base import CONTROL_API_KEYS, Capability, Link
 
 ELECTION_TIMEOUT_S = 3.0
@@ -58,43 +58,35 @@ class DelayControlStrike:
         self._place = place
         self._rng = rng
         self._elections = elections
-        self._links = frozenset(
+        links = frozenset(
             Link(sender, target, api_key=key)
             for sender in place.runtime.brokers
             if sender != target
             for key in CONTROL_API_KEYS
         )
-        self._is_held = False
-        self._forwarded_at_undo = 0
+        self._requests = HeldRequests(place, links)
         self.targets = [target]
         self.intent: dict[str, Any] = {"held": "control requests", "broker": target}
 
     async def apply(self) -> Measured:
-        _, held_before = await self._bytes()
-        self._is_held = True  # also if what holds them fails in the middle
-        await self._place.links.hold(self._links)
-        held, ended = held_before, []
+        await self._requests.hold()
+        ended = []
         for _ in range(self._elections):
             ended += await self._end_a_session()
-            held = await self._held_above(held)
+            await self._requests.wait_for_more(
+                timeout_s=ELECTION_TIMEOUT_S, interval_s=POLL_INTERVAL_S
+            )
+        held = self._requests.held_bytes
         return Measured(
-            is_effective=held > held_before,
-            detail={"held_control_bytes": held - held_before, "sessions_ended": ended},
+            is_effective=held > 0, detail={"held_control_bytes": held, "sessions_ended": ended}
         )
 
     async def undo(self) -> None:
-        if not self._is_held:
-            return
-        self._is_held = False
-        self._forwarded_at_undo, _ = await self._bytes()
-        await self._place.links.release(self._links)
+        await self._requests.release()
 
     async def verify(self) -> Measured:
-        forwarded, _ = await self._bytes()
-        since = forwarded - self._forwarded_at_undo
-        return Measured(
-            is_effective=not self._is_held and since > 0, detail={"control_bytes_since": since}
-        )
+        since = await self._requests.bytes_since()
+        return Measured(is_effective=since > 0, detail={"control_bytes_since": since})
 
     async def _end_a_session(self) -> list[str]:
         """End that of a registered broker which is neither the target nor, if it can be helped, the controller."""
@@ -112,17 +104,3 @@ class DelayControlStrike:
         victim = self._rng.choice(candidates)
         await self._place.view.zookeeper.end_session(sessions[victim])
         return [victim]
-
-    async def _held_above(self, bound: int) -> int:
-        """The bytes held, as soon as there are more than ``bound``, or when the time is over."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + ELECTION_TIMEOUT_S
-        _, held = await self._bytes()
-        while held <= bound and loop.time() < deadline:
-            await asyncio.sleep(POLL_INTERVAL_S)
-            _, held = await self._bytes()
-        return held
-
-    async def _bytes(self) -> tuple[int, int]:
-        counters = (await self._place.runtime.counters(self._links)).values()
-        return sum(c.forwarded_bytes for c in counters), sum(c.held_bytes for c in counters)

@@ -9,12 +9,12 @@ the history says which. Undone: its Fetch requests get through again.
 
 from __future__ import annotations
 
-import asyncio
 from random import Random
 from typing import Any, ClassVar, Self
 
 from nemesis.faults import targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.faults.held_requests import HeldRequests
 from nemesis.runtimes.base import FETCH_API_KEY, Capability, Link
 
 HELD_TIMEOUT_S = 4.0
@@ -46,52 +46,33 @@ class StallFollowerStrike:
 
     def __init__(self, place: Place, follower: str) -> None:
         self._place = place
-        self._links = frozenset(
+        links = frozenset(
             Link(follower, leader, api_key=FETCH_API_KEY)
             for leader in place.runtime.brokers
             if leader != follower
         )
-        self._is_held = False
+        self._requests = HeldRequests(place, links)
         self._outside: list[str] = []
-        self._forwarded_at_undo = 0
         self.targets = [follower]
         self.intent: dict[str, Any] = {"held": "Fetch", "follower": follower}
 
     async def apply(self) -> Measured:
-        _, held_before = await self._bytes()
-        self._is_held = True  # also if what holds them fails in the middle
-        await self._place.links.hold(self._links)
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + HELD_TIMEOUT_S
-        held = held_before
-        while held <= held_before and loop.time() < deadline:
-            await asyncio.sleep(POLL_INTERVAL_S)
-            _, held = await self._bytes()
-        return Measured(
-            is_effective=held > held_before, detail={"held_fetch_bytes": held - held_before}
-        )
+        await self._requests.hold()
+        await self._requests.wait_for_more(timeout_s=HELD_TIMEOUT_S, interval_s=POLL_INTERVAL_S)
+        held = self._requests.held_bytes
+        return Measured(is_effective=held > 0, detail={"held_fetch_bytes": held})
 
     async def undo(self) -> None:
-        if not self._is_held:
-            return
-        self._is_held = False
-        self._outside = await self._isr_without_it()
-        self._forwarded_at_undo, _ = await self._bytes()
-        await self._place.links.release(self._links)
+        if self._requests.is_held:
+            self._outside = await self._isr_without_it()
+        await self._requests.release()
 
     async def verify(self) -> Measured:
-        forwarded, _ = await self._bytes()
+        since = await self._requests.bytes_since()
         return Measured(
-            is_effective=forwarded > self._forwarded_at_undo,
-            detail={
-                "fetch_bytes_since": forwarded - self._forwarded_at_undo,
-                "was_outside_isr_of": self._outside,
-            },
+            is_effective=since > 0,
+            detail={"fetch_bytes_since": since, "was_outside_isr_of": self._outside},
         )
-
-    async def _bytes(self) -> tuple[int, int]:
-        counters = (await self._place.runtime.counters(self._links)).values()
-        return sum(c.forwarded_bytes for c in counters), sum(c.held_bytes for c in counters)
 
     async def _isr_without_it(self) -> list[str]:
         follower = targets.id_of(self.targets[0])

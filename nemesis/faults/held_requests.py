@@ -1,0 +1,61 @@
+"""Requests of some kinds that are held at the links, while all else between the same nodes gets through.
+
+What is held and what gets through is counted in bytes: that requests were held is the measured effect of a fault, that
+they get through again is how its heal is seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from nemesis.faults.base import Place
+from nemesis.runtimes.base import Link
+
+
+class HeldRequests:
+    """The requests of these links, held on behalf of one strike."""
+
+    def __init__(self, place: Place, links: frozenset[Link]) -> None:
+        self._place = place
+        self._links = links
+        self._held_before = 0
+        self._forwarded_at_release = 0
+        self.is_held = False
+        self.held_bytes = 0
+        """Seen held at the last look, by this strike."""
+
+    async def hold(self) -> None:
+        _, self._held_before = await self._bytes()
+        self.is_held = True  # also if what holds them fails in the middle
+        await self._place.links.hold(self._links)
+
+    async def wait_for_more(self, *, timeout_s: float, interval_s: float) -> None:
+        """Wait until more is held than at the last look, or the time is over."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        seen = self.held_bytes
+        await self._look()
+        while self.held_bytes <= seen and loop.time() < deadline:
+            await asyncio.sleep(interval_s)
+            await self._look()
+
+    async def release(self) -> None:
+        """Harmless when nothing is held."""
+        if not self.is_held:
+            return
+        self.is_held = False
+        self._forwarded_at_release, _ = await self._bytes()
+        await self._place.links.release(self._links)
+
+    async def bytes_since(self) -> int:
+        """What has got through since the release; none before it."""
+        forwarded, _ = await self._bytes()
+        return 0 if self.is_held else forwarded - self._forwarded_at_release
+
+    async def _look(self) -> None:
+        _, held = await self._bytes()
+        self.held_bytes = held - self._held_before
+
+    async def _bytes(self) -> tuple[int, int]:
+        counters = (await self._place.runtime.counters(self._links)).values()
+        return sum(c.forwarded_bytes for c in counters), sum(c.held_bytes for c in counters)
