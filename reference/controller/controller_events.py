@@ -163,16 +163,8 @@ class AlterPartitionReceived(RequestEvent[AlterPartitionResult]):
         return ErrorCode.not_controller, []
 
 
-@dataclass(frozen=True, slots=True)
-class ReassignmentAnswer:
-    """What came of one partition of an AlterPartitionReassignments request; NONE means that it has begun."""
-
-    error: ErrorCode
-    message: str | None = None
-
-
-AlterReassignmentsResult = tuple[ErrorCode, Mapping[TopicPartition, ReassignmentAnswer]]
-"""The request's own error, and without one an answer for each of its partitions."""
+AlterReassignmentsResult = tuple[ErrorCode, Mapping[TopicPartition, ApiError]]
+"""The request's own error, and without one an answer for each of its partitions; NONE means that it has begun."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

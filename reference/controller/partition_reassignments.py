@@ -22,12 +22,11 @@ from reference.controller.controller_context import ControllerContext
 from reference.controller.controller_events import (
     ApiPartitionReassignment,
     ListPartitionReassignments,
-    ReassignmentAnswer,
     ZkPartitionReassignment,
 )
 from reference.controller.errors import StateChangeError
 from reference.controller.reassignment_phases import ReassignmentPhases
-from reference.model import TopicPartition
+from reference.model import ApiError, TopicPartition
 from reference.zk import zk_data
 from reference.zk.errors import NoNodeError, ZnodeFormatError
 from reference.zk.fenced_writes import ControllerFence
@@ -36,12 +35,10 @@ from reference.zk.zk_data import ReplicaAssignment
 
 _logger = logging.getLogger(__name__)
 
-_BEGUN = ReassignmentAnswer(ErrorCode.none)
-_NONE_IN_PROGRESS = ReassignmentAnswer(ErrorCode.no_reassignment_in_progress)
-_NO_PARTITION = ReassignmentAnswer(
-    ErrorCode.unknown_topic_or_partition, "The partition does not exist."
-)
-_DELETED = ReassignmentAnswer(
+_BEGUN = ApiError(ErrorCode.none)
+_NONE_IN_PROGRESS = ApiError(ErrorCode.no_reassignment_in_progress)
+_NO_PARTITION = ApiError(ErrorCode.unknown_topic_or_partition, "The partition does not exist.")
+_DELETED = ApiError(
     ErrorCode.unknown_topic_or_partition, "The partition is currently being deleted."
 )
 
@@ -101,7 +98,7 @@ class PartitionReassignments:
 
     async def process_api_reassignment(self, event: ApiPartitionReassignment) -> None:
         """Answer the event when all that it asks for has begun, or with the reason why not."""
-        answers: dict[TopicPartition, ReassignmentAnswer] = {}
+        answers: dict[TopicPartition, ApiError] = {}
         wanted: dict[TopicPartition, ReplicaAssignment] = {}
         live = self._context.live_broker_ids
         for topic_partition, target in event.targets.items():
@@ -136,7 +133,7 @@ class PartitionReassignments:
         targets = await self._zk_client.reassignment.get_partition_reassignment()
         if targets is None:
             return frozenset()
-        answers: dict[TopicPartition, ReassignmentAnswer] = {}
+        answers: dict[TopicPartition, ApiError] = {}
         wanted: dict[TopicPartition, ReplicaAssignment] = {}
         for topic_partition, target in targets.items():
             current = self._context.assignment(topic_partition)
@@ -171,8 +168,8 @@ class PartitionReassignments:
 
     async def _trigger(
         self, wanted: Mapping[TopicPartition, ReplicaAssignment]
-    ) -> dict[TopicPartition, ReassignmentAnswer]:
-        answers: dict[TopicPartition, ReassignmentAnswer] = {}
+    ) -> dict[TopicPartition, ApiError]:
+        answers: dict[TopicPartition, ApiError] = {}
         for topic_partition, assignment in wanted.items():
             if not self._context.assignment(topic_partition).replicas:
                 answers[topic_partition] = _NO_PARTITION
@@ -195,13 +192,13 @@ class PartitionReassignments:
 
     async def _reassign(
         self, topic_partition: TopicPartition, assignment: ReplicaAssignment
-    ) -> ReassignmentAnswer:
+    ) -> ApiError:
         """Take the partition as far as it goes now. What is wrong with its znodes is logged and returned."""
         try:
             await self._phases.on_partition_reassignment(topic_partition, assignment)
         except (StateChangeError, NoNodeError, ZnodeFormatError) as error:
             _logger.error("%s is not reassigned to %s: %s", topic_partition, assignment, error)
-            return ReassignmentAnswer(ErrorCode.unknown_server_error, str(error))
+            return ApiError(ErrorCode.unknown_server_error, str(error))
         return _BEGUN
 
     def _fence(self) -> ControllerFence:
@@ -239,5 +236,5 @@ def target_problem(
     )
 
 
-def _invalid(message: str) -> ReassignmentAnswer:
-    return ReassignmentAnswer(ErrorCode.invalid_replica_assignment, message)
+def _invalid(message: str) -> ApiError:
+    return ApiError(ErrorCode.invalid_replica_assignment, message)

@@ -15,10 +15,9 @@ from kio.schema.errors import ErrorCode
 from reference.controller.controller_events import (
     ApiPartitionReassignment,
     ListPartitionReassignments,
-    ReassignmentAnswer,
 )
 from reference.controller.kafka_controller import KafkaController
-from reference.model import TopicPartition
+from reference.model import ApiError, TopicPartition
 from reference.protocol.schema import build, build_items, item_class
 from reference.server.apis.conversion import NO_THROTTLE, response_of
 from reference.zk.zk_data import ReplicaAssignment
@@ -92,8 +91,8 @@ def _by_topic(
     return groupby(ordered, key=lambda item: item[0].topic)
 
 
-def _answer(answer: ReassignmentAnswer) -> dict[str, Any]:
-    return {"error_code": answer.error, "error_message": answer.message}
+def _answer(answer: ApiError) -> dict[str, Any]:
+    return {"error_code": answer.code, "error_message": answer.message}
 
 
 def _in_progress(assignment: ReplicaAssignment) -> dict[str, Any]:

@@ -16,21 +16,20 @@ from reference.controller.controller_events import (
     ApiPartitionReassignment,
     ListPartitionReassignments,
     PartitionReassignmentIsrChange,
-    ReassignmentAnswer,
 )
 from reference.controller.partition_reassignments import target_problem
-from reference.model import LeaderAndIsr, LeaderRecoveryState, TopicPartition
+from reference.model import ApiError, LeaderAndIsr, LeaderRecoveryState, TopicPartition
 from reference.trace import Kind
 from reference.zk import zk_data
 from reference.zk.zk_data import ReplicaAssignment
 from tests.reference.controller.cluster import TOPIC_ID, Node, create_topic, nodes, run, until
 
 TP = TopicPartition("t", 0)
-BEGUN = ReassignmentAnswer(ErrorCode.none)
+BEGUN = ApiError(ErrorCode.none)
 DELETED, STOPPED = True, False
 
 
-async def reassign(node: Node, target: tuple[int, ...] | None) -> ReassignmentAnswer:
+async def reassign(node: Node, target: tuple[int, ...] | None) -> ApiError:
     """Ask for the replicas of t-0; returns the answer for it."""
     error, answers = await node.controller.ask(ApiPartitionReassignment({TP: target}))
     assert error is ErrorCode.none
@@ -213,7 +212,7 @@ def test_without_new_replicas_it_is_over_at_once(
 
 def test_a_cancelled_reassignment_leaves_what_was_there(zookeeper_address: str) -> None:
     async def test(first: Node, *_: Node) -> None:
-        assert (await reassign(first, None)).error is ErrorCode.no_reassignment_in_progress
+        assert (await reassign(first, None)).code is ErrorCode.no_reassignment_in_progress
         assert await reassign(first, (3, 4)) == BEGUN
         await propose_isr(first, first, 1, 2, 3)
         assert await reassign(first, None) == BEGUN
@@ -221,7 +220,7 @@ def test_a_cancelled_reassignment_leaves_what_was_there(zookeeper_address: str) 
         assert (await leader_and_isr(first)).isr == (1, 2)
         await until(lambda: len(stops(first, 3)) == len(stops(first, 4)) == 2)
         assert [delete for _, delete in stops(first, 3)] == [STOPPED, DELETED]
-        assert (await reassign(first, None)).error is ErrorCode.no_reassignment_in_progress
+        assert (await reassign(first, None)).code is ErrorCode.no_reassignment_in_progress
 
     with_topic(zookeeper_address, (1, 2), test)
 
@@ -264,7 +263,7 @@ def test_what_is_alone_in_the_isr_is_never_stopped(zookeeper_address: str) -> No
         await until(lambda: leader_known(first) == 3)
         for target in (None, (4, 2)):
             answer = await reassign(first, target)
-            assert answer.error is ErrorCode.invalid_replica_assignment
+            assert answer.code is ErrorCode.invalid_replica_assignment
             assert "unclean election" in (answer.message or "")
         assert (await leader_and_isr(first)).isr == (3,)
         assert stops(first, 3) == []
@@ -344,7 +343,7 @@ def test_a_wrong_target_is_refused_and_nothing_is_written(
 ) -> None:
     async def test(first: Node, *_: Node) -> None:
         answer = await reassign(first, target)
-        assert answer.error is error
+        assert answer.code is error
         assert answer.message
         assert await assignment(first) == ReplicaAssignment((1, 2))
         assert await in_progress(first) == {}
@@ -356,9 +355,9 @@ def test_what_does_not_exist_cannot_be_moved(zookeeper_address: str) -> None:
     async def test(first: Node, second: Node) -> None:
         for missing in (TopicPartition("t", 7), TopicPartition("absent", 0)):
             _, answers = await first.controller.ask(ApiPartitionReassignment({missing: (1, 2)}))
-            assert answers[missing].error is ErrorCode.unknown_topic_or_partition
+            assert answers[missing].code is ErrorCode.unknown_topic_or_partition
             _, answers = await first.controller.ask(ApiPartitionReassignment({missing: None}))
-            assert answers[missing].error is ErrorCode.no_reassignment_in_progress
+            assert answers[missing].code is ErrorCode.no_reassignment_in_progress
         assert await second.controller.ask(ApiPartitionReassignment({TP: (1, 2)})) == (
             ErrorCode.not_controller,
             {},
