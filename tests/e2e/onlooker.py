@@ -7,12 +7,15 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
+from tests.e2e.command import wait_until
+
 BOUND_S = 30.0
+ASK_S = 2.0
 
 
 class Watcher:
@@ -62,7 +65,31 @@ class Watcher:
         self._client.close()
 
 
+def brokers_known(address: str) -> dict[int, str]:
+    """Return the hosts of the brokers that one of them tells of."""
+    try:
+        found = AdminClient({"bootstrap.servers": address}).list_topics(timeout=ASK_S).brokers
+    except KafkaException:
+        return {}  # an answer without brokers: librdkafka takes it for an error
+    return {number: broker.host for number, broker in found.items()}
+
+
+def until_complete(bootstrap: str) -> None:
+    """Return once each broker tells of all of them.
+
+    A broker answers before the controller has told it of anybody, as Kafka's does. librdkafka 2.16 does not ask again
+    after such an answer: its administrative requests wait for a controller until they time out.
+    """
+    addresses = bootstrap.split(",")
+    wait_until(
+        lambda: all(len(brokers_known(address)) == len(addresses) for address in addresses),
+        "every broker telling of all",
+        within_s=BOUND_S,
+    )
+
+
 def create_topic(bootstrap: str, topic: str) -> None:
+    until_complete(bootstrap)
     admin = AdminClient({"bootstrap.servers": bootstrap})
     futures = admin.create_topics([NewTopic(topic, num_partitions=1, replication_factor=3)])
     futures[topic].result(timeout=BOUND_S)

@@ -10,14 +10,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from nemesis.clean import clean
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import compose_file, engine
 from nemesis.runtimes.docker.machine import packet_features
 from nemesis.runtimes.docker.runtime import DockerRuntime
+from tests.e2e.command import wait_until
 from tests.e2e.docker_machine import build_image, needs_docker, run_id_of, things
+from tests.e2e.onlooker import brokers_known
 
 START_TIMEOUT_S = 60.0
 
@@ -87,17 +88,6 @@ def health(run_id: str) -> dict[str, str]:
         return {node.labels["nemesis.node"]: node.health for node in nodes}
 
 
-def known_brokers(host: str) -> dict[int, str]:
-    """Return what a foreign client is told of the cluster of two."""
-    admin = AdminClient({"bootstrap.servers": f"{host}:9092"})
-    deadline = time.monotonic() + START_TIMEOUT_S
-    while True:
-        found = admin.list_topics(timeout=START_TIMEOUT_S).brokers
-        if len(found) == 2 or time.monotonic() > deadline:
-            return {number: broker.host for number, broker in found.items()}
-        time.sleep(0.05)
-
-
 def test_a_person_brings_the_cluster_up_and_away_again(compose: list[str], cluster: Path) -> None:
     services = compose_file.read(cluster)["services"]
     run_id = run_id_of(cluster.parent)
@@ -114,6 +104,6 @@ def test_a_person_brings_the_cluster_up_and_away_again(compose: list[str], clust
         number: services[f"broker-{number}"]["networks"]["cluster"]["ipv4_address"]
         for number in (1, 2)
     }
-    assert known_brokers(addresses[1]) == addresses
+    wait_until(lambda: brokers_known(f"{addresses[1]}:9092") == addresses, "knowing both brokers")
     call(compose, cluster, "down", "--volumes", "--timeout", "2")
     assert things(run_id) == []

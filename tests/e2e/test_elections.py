@@ -17,6 +17,7 @@ from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from reference.model import TopicPartition as Partition
 from reference.zk import preferred_replica_election, zk_data
+from tests.e2e.onlooker import until_complete
 
 pytestmark = pytest.mark.e2e
 
@@ -37,7 +38,6 @@ class Cluster:
         )
 
     def create_topic(self, name: str, *replicas: int) -> None:
-        until(lambda: len(self.admin.list_topics(timeout=DEADLINE_S).brokers) == 3)
         topic = NewTopic(name, num_partitions=1, replica_assignment=[list(replicas)])
         self.admin.create_topics([topic])[name].result(DEADLINE_S)
         self.until_led(name, replicas[0], *replicas)
@@ -89,6 +89,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with asyncio.Runner() as runner:
         runner.run(runtime.start())
         try:
+            until_complete(",".join(map(str, runtime.bootstrap())))
             yield Cluster(runtime, directory, runner)
         finally:
             runner.run(runtime.stop())

@@ -22,6 +22,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from reference.protocol.record_batch import iter_batches
+from tests.e2e.onlooker import until_complete
 
 pytestmark = pytest.mark.e2e
 
@@ -41,18 +42,8 @@ class Cluster:
 
     def __init__(self, runtime: LocalRuntime, directory: Path) -> None:
         self.directory = directory
-        self._addresses = [str(address) for address in runtime.bootstrap()]
-        self.bootstrap = ",".join(self._addresses)
+        self.bootstrap = ",".join(map(str, runtime.bootstrap()))
         self.client = {"bootstrap.servers": self.bootstrap}
-
-    def wait_until_complete(self) -> None:
-        """A broker listens before it is registered: return once each knows of all."""
-        deadline = time.monotonic() + DEADLINE_S
-        for address in self._addresses:
-            admin = AdminClient({"bootstrap.servers": address})
-            while len(admin.list_topics(timeout=DEADLINE_S).brokers) < len(self._addresses):
-                assert time.monotonic() < deadline, f"{address} does not know all brokers"
-                time.sleep(0.05)
 
     def create_topic(self, name: str, *, partitions: int = 1) -> None:
         """Create it with three replicas and return once every partition has a leader."""
@@ -94,7 +85,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         runner.run(runtime.start())
         try:
             whole = Cluster(runtime, directory)
-            whole.wait_until_complete()
+            until_complete(whole.bootstrap)
             yield whole
         finally:
             runner.run(runtime.stop())

@@ -20,6 +20,7 @@ from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from reference.model import TopicPartition as Partition
 from reference.zk import zk_data
+from tests.e2e.onlooker import until_complete
 from workloads.kafka.admin import KafkaAdmin
 from workloads.kafka.errors import BrokerError
 
@@ -48,7 +49,6 @@ class Cluster:
     def create_topic(self, name: str, *replicas: int) -> None:
         """One partition, with these replicas."""
         topic = NewTopic(name, num_partitions=1, replica_assignment=[list(replicas)])
-        until(lambda: len(self._admin.list_topics(timeout=DEADLINE_S).brokers) == 3)
         self._admin.create_topics([topic])[name].result(DEADLINE_S)
         self.until_placed(name, *replicas)
 
@@ -137,6 +137,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with asyncio.Runner() as runner:
         runner.run(runtime.start())
         try:
+            until_complete(",".join(map(str, runtime.bootstrap())))
             yield Cluster(runtime, directory, runner)
         finally:
             runner.run(runtime.stop())

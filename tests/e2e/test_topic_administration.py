@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
+from tests.e2e.onlooker import until_complete
 
 pytestmark = pytest.mark.e2e
 
@@ -29,14 +30,6 @@ class Cluster:
         self.client = {"bootstrap.servers": ",".join(addresses)}
         self.admin = AdminClient(self.client)
         self._each = [AdminClient({"bootstrap.servers": address}) for address in addresses]
-        until(lambda: self._brokers_known() == [len(addresses)] * len(addresses))
-
-    def _brokers_known(self) -> list[int]:
-        """How many brokers each broker tells of."""
-        try:
-            return [len(admin.list_topics(timeout=DEADLINE_S).brokers) for admin in self._each]
-        except KafkaException:
-            return []  # one that was told of nobody yet
 
     def create(self, topic: NewTopic, **options: Any) -> None:
         created = self.admin.create_topics([topic], operation_timeout=DEADLINE_S, **options)
@@ -120,6 +113,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with asyncio.Runner() as runner:
         runner.run(runtime.start())
         try:
+            until_complete(",".join(map(str, runtime.bootstrap())))
             yield Cluster(runtime, directory)
         finally:
             runner.run(runtime.stop())
