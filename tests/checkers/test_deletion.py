@@ -149,7 +149,7 @@ class TestWhatIsLeft:
         )
 
     def test_a_later_life_that_goes_with_the_mark_of_an_earlier_one(self) -> None:
-        """A request in doubt allows it to be absent at the end; that it went without being marked is wrong all the same."""
+        """A request in doubt allows it to be absent at the end; that it went unmarked is wrong all the same."""
         again = asked(7, CREATE, value=1)
         first = [topic_znode(1), MARKED, topic_znode(7, zk_op="delete"), UNMARKED]
         second = [topic_znode(9, topic_id="later"), topic_znode(11, zk_op="delete")]
