@@ -19,6 +19,8 @@ UNDEFINED_EPOCH = -1
 EPOCH_DURING_DELETE = -2
 """In a StopReplica: the topic is being deleted, whatever the leader epoch (KIP-570)."""
 UNDEFINED_OFFSET = -1
+UNKNOWN_BROKER_EPOCH = -1
+"""Of a sender that does not know its own, or a member's: it is not checked."""
 
 
 class TopicPartition(NamedTuple):

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nemesis.mutants.base import Mutant, Replacement
-from reference.controller.kafka_controller import UNKNOWN_BROKER_EPOCH
+from reference.model import UNKNOWN_BROKER_EPOCH
 
 Register = Callable[[Any], Awaitable[None]]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nemesis.mutants.base import Mutant, Replacement
-from reference.controller.alter_partition import UNKNOWN_BROKER_EPOCH
+from reference.model import UNKNOWN_BROKER_EPOCH
 
 
 def _whichever_life(correct: Callable[..., bool]) -> Callable[..., bool]:

@@ -34,6 +34,7 @@ from reference.kafka_config import KafkaConfig
 from reference.log.log import Log, LogAppendInfo
 from reference.log.log_manager import LogManager
 from reference.model import (
+    UNKNOWN_BROKER_EPOCH,
     LeaderAndIsr,
     LeaderAndIsrPartitionState,
     TopicPartition,
@@ -349,7 +350,7 @@ class Partition(LocalReplica):
         if broker == self._local_id:
             return self._broker_epoch()
         replica = self.remote_replicas.get(broker)
-        return -1 if replica is None else replica.broker_epoch
+        return UNKNOWN_BROKER_EPOCH if replica is None else replica.broker_epoch
 
     def _on_alter_partition(
         self, proposed: PendingPartitionState, error: ErrorCode, result: LeaderAndIsr | None

@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
+from reference.model import UNKNOWN_BROKER_EPOCH
+
 UNKNOWN_OFFSET = -1
 NEVER = -inf
 
@@ -26,7 +28,7 @@ class Replica:
     last_fetch_leader_log_end_offset: int = UNKNOWN_OFFSET
     last_fetch_time: float = NEVER
     last_caught_up_time: float = NEVER
-    broker_epoch: int = -1
+    broker_epoch: int = UNKNOWN_BROKER_EPOCH
     """Of the process that fetched last; −1 until a fetch carried one. Tells the controller whom we admit (KIP-903)."""
 
     def update_fetch_state(
@@ -63,7 +65,7 @@ class Replica:
         self.last_fetch_leader_log_end_offset = UNKNOWN_OFFSET
         self.last_fetch_time = NEVER
         self.last_caught_up_time = now if in_isr else NEVER
-        self.broker_epoch = -1
+        self.broker_epoch = UNKNOWN_BROKER_EPOCH
 
     def is_caught_up(self, leader_end_offset: int, now: float, max_lag: float) -> bool:
         """True at the leader's end, or if it was there within ``max_lag`` seconds (KAFKA-7152: an idle one stays)."""

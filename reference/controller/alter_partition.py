@@ -14,9 +14,12 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from reference.controller.controller_context import ControllerContext
-from reference.model import LeaderAndIsr, LeaderRecoveryState, TopicPartition
-
-UNKNOWN_BROKER_EPOCH = -1
+from reference.model import (
+    UNKNOWN_BROKER_EPOCH,
+    LeaderAndIsr,
+    LeaderRecoveryState,
+    TopicPartition,
+)
 
 
 @dataclass(frozen=True, slots=True)

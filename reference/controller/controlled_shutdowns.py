@@ -23,11 +23,9 @@ from reference.controller.controller_events import ControlledShutdown
 from reference.controller.leader_elections import PartitionLeaderElectionStrategy
 from reference.controller.partition_state_machine import PartitionStateMachine
 from reference.controller.replica_state_machine import ReplicaStateMachine
-from reference.model import TopicPartition
+from reference.model import UNKNOWN_BROKER_EPOCH, TopicPartition
 
 _logger = logging.getLogger(__name__)
-
-UNKNOWN_BROKER_EPOCH = -1
 
 
 class ControlledShutdowns:

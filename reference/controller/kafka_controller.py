@@ -36,7 +36,7 @@ from reference.controller.controller_events import (
     Startup,
 )
 from reference.kafka_config import KafkaConfig
-from reference.model import BrokerEndPoint
+from reference.model import UNKNOWN_BROKER_EPOCH, BrokerEndPoint
 from reference.ports import SessionState, WallClock
 from reference.trace import Kind, Tracer
 from reference.zk import zk_data
@@ -48,7 +48,6 @@ from reference.zk.kafka_zk_client import KafkaZkClient
 _logger = logging.getLogger(__name__)
 
 NO_CONTROLLER = -1
-UNKNOWN_BROKER_EPOCH = -1
 
 
 class KafkaController:

@@ -10,12 +10,11 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from reference.controller.alter_partition import (
-    UNKNOWN_BROKER_EPOCH,
     AlterPartitionAnswer,
     AlterPartitionItem,
 )
 from reference.controller.kafka_controller import KafkaController
-from reference.model import LeaderAndIsr, LeaderRecoveryState
+from reference.model import UNKNOWN_BROKER_EPOCH, LeaderAndIsr, LeaderRecoveryState
 from reference.protocol.schema import build, build_items, item_class
 from reference.server.apis.conversion import NO_THROTTLE, response_of
 

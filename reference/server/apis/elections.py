@@ -19,8 +19,8 @@ from reference.controller.controller_events import (
     ElectionType,
     ReplicaLeaderElection,
 )
-from reference.controller.kafka_controller import UNKNOWN_BROKER_EPOCH, KafkaController
-from reference.model import ApiError, TopicPartition
+from reference.controller.kafka_controller import KafkaController
+from reference.model import UNKNOWN_BROKER_EPOCH, ApiError, TopicPartition
 from reference.protocol.schema import build, build_items, item_class
 from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
 from reference.server.delayed_elect_leader import DelayedElectLeader
