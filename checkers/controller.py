@@ -14,7 +14,7 @@
 What a correct cluster does and is not convicted for: a broker forgets its controller epoch when it restarts (so (a)
 is per incarnation); a deposed controller still *sends* requests with its old epoch (that is a zombie, it owned that
 epoch); a partition leader writes its own ISR, as before IBP 2.7, with the controller epoch that it last heard of, and
-may do so under any session of its broker (who owns a session that registered no broker is ``unknown``); a candidate
+may do so under any session of its broker (who owns a session of which no broker tells is ``unknown``); a candidate
 attempts an epoch that it does not win; the log's unread tail may hold the election that a broker acts on.
 
 Source: KafkaController and KafkaZkClient of Kafka 2.1 and later (KAFKA-6082 fenced the writes).
@@ -192,7 +192,13 @@ class ControllerEpochGrows(Rare):
 class StaleControllerFenced(Rare):
     name = "stale-controller-fenced"
     kinds = frozenset(
-        {Kind.CONTROL_REQUEST_HANDLED, Kind.ZNODE, Kind.BROKER_REGISTERED, Kind.CONTROLLER_ELECTED}
+        {
+            Kind.CONTROL_REQUEST_HANDLED,
+            Kind.ZNODE,
+            Kind.BROKER_REGISTERED,
+            Kind.SESSION_STATE,
+            Kind.CONTROLLER_ELECTED,
+        }
     )
     columns = (*znodes.COLUMNS, "incarnation", "error", "api", "peer")
 

@@ -37,6 +37,7 @@ COLUMNS = (
 )
 """The columns that this module reads."""
 
+_TELL_SESSIONS = frozenset({Kind.CONTROLLER_ELECTED, Kind.BROKER_REGISTERED, Kind.SESSION_STATE})
 _CHANGES = frozenset({"create", "setData", "delete"})
 
 
@@ -120,12 +121,15 @@ def _assignment(event: Event) -> dict[int, frozenset[int]]:
 
 
 def session_owners(rows: Iterable[Row]) -> dict[int, int]:
-    """Return session → broker, from what each session created and what brokers said of their sessions."""
+    """Return session → broker, from what each session created and what brokers said of their sessions.
+
+    Rows of ``SESSION_STATE`` tell of sessions in which a broker did not get as far as its registration.
+    """
     owners: dict[int, int] = {}
     for _, event in rows:
         if event.session is None:
             continue
-        if event.kind in (Kind.CONTROLLER_ELECTED, Kind.BROKER_REGISTERED):
+        if event.kind in _TELL_SESSIONS:
             broker = event.node
         elif event.kind == Kind.ZNODE and event.zk_op == "create" and event.path is not None:
             if event.path == CONTROLLER:

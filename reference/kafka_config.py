@@ -21,6 +21,10 @@ class ConfigError(ValueError):
     """A property is unknown, of the wrong type, out of range or contradicts another one. Mend the configuration."""
 
 
+INTER_BROKER_PROTOCOL_VERSIONS = ("2.6", "3.9")
+"""2.6 stands for everything before AlterPartition (2.7-IV2), 3.9 for everything after it."""
+
+
 class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Kafka 3.9's defaults unless a comment says otherwise."""
 
@@ -42,6 +46,7 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     inter_broker_protocol_version: str = msgspec.field(
         name="inter.broker.protocol.version", default="3.9"
     )
+    """One for the whole cluster."""
     num_io_threads: PositiveInt = msgspec.field(name="num.io.threads", default=8)
     queued_max_requests: PositiveInt = msgspec.field(name="queued.max.requests", default=500)
     socket_request_max_bytes: PositiveInt = msgspec.field(
@@ -118,14 +123,25 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             config = msgspec.convert(dict(properties), cls, strict=True)
         except msgspec.ValidationError as error:
             raise ConfigError(f"broker configuration: {error}") from None
-        if config.inter_broker_protocol_version != "3.9":
+        if config.inter_broker_protocol_version not in INTER_BROKER_PROTOCOL_VERSIONS:
             raise ConfigError(
                 "broker configuration: inter.broker.protocol.version is "
-                f"{config.inter_broker_protocol_version!r}; only '3.9' is built"
+                f"{config.inter_broker_protocol_version!r}: allowed are "
+                f"{', '.join(INTER_BROKER_PROTOCOL_VERSIONS)}"
             )
         if not config.log_dirs:
             raise ConfigError("broker configuration: log.dirs is empty")
         return config
+
+    @property
+    def is_alter_partition_supported(self) -> bool:
+        """Whether leaders ask the controller for another ISR (KIP-497); before, they wrote it themselves."""
+        return self.inter_broker_protocol_version != "2.6"
+
+    @property
+    def is_leader_recovery_supported(self) -> bool:
+        """Whether a state tells that its leader was elected uncleanly (KIP-704, 3.2)."""
+        return self.inter_broker_protocol_version != "2.6"
 
     @property
     def source_address(self) -> tuple[str, int]:

@@ -2,15 +2,15 @@
 
 The controller decides (``make_leader``, ``make_follower``); everything else follows from it until the next
 leader epoch. As leader, the high watermark is the smallest log end offset of the maximal ISR and of those that
-are about to join it, and the ISR changes by proposals to the controller. As follower, the log is the leader's,
-the high watermark is the leader's bounded by one's own end.
+are about to join it, and the ISR changes by proposals: whoever decides on them is behind ``AlterPartitionSubmitter``.
+As follower, the log is the leader's, the high watermark is the leader's bounded by one's own end.
 
 Every method is synchronous: between two awaits of the event loop a state change is seen whole or not at all,
 which is what Kafka's leaderIsrUpdateLock is for. Each step is traced after its effect and before
 ``on_progress`` lets waiting requests see it. Source: kafka.cluster.Partition of Kafka 3.9; KIP-101, 279, 320,
 497.
 
-Limits: ISR changes go through AlterPartition only; no reassignment of its own, no transactions.
+Limits: no reassignment of its own, no transactions.
 """
 
 from __future__ import annotations
@@ -337,6 +337,7 @@ class Partition(LocalReplica):
             ),
             leader_recovery_state=proposed.last_committed.leader_recovery_state,
             partition_epoch=self.partition_epoch,
+            controller_epoch=self.controller_epoch,
         )
         accepted = self._alter_partition.submit(
             item, lambda error, result: self._on_alter_partition(proposed, error, result)

@@ -1,7 +1,7 @@
 """The in-sync replicas of a partition as its leader sees them: committed, or with one change in flight.
 
-The *committed* ISR is what the controller last confirmed. While a change is in flight nobody knows whether the
-controller has already applied it, so the leader counts on the *maximal* ISR for everything that must be safe:
+The *committed* ISR is what the controller, or ZooKeeper, last confirmed. While a change is in flight nobody knows
+whether it has been applied already, so the leader counts on the *maximal* ISR for everything that must be safe:
 with an expansion the new member counts at once, with a shrink the old one counts until the answer is here
 (KIP-497).
 """
@@ -32,7 +32,7 @@ class CommittedPartitionState:
 
 @dataclass(frozen=True, slots=True)
 class PendingPartitionState:
-    """One AlterPartition is in flight; compared by identity, since an equal later proposal is another one."""
+    """One change is in flight; compared by identity, since an equal later proposal is another one."""
 
     last_committed: CommittedPartitionState
     proposed_isr: frozenset[int]
@@ -55,7 +55,10 @@ PartitionState = CommittedPartitionState | PendingPartitionState
 
 @dataclass(frozen=True, slots=True)
 class AlterPartitionItem:
-    """One proposed ISR, as it goes to the controller. Pairs of ``new_isr`` are (broker id, broker epoch or −1)."""
+    """One proposed ISR. Pairs of ``new_isr`` are (broker id, broker epoch or −1).
+
+    ``controller_epoch`` is that of the controller that made this broker the leader.
+    """
 
     topic_partition: TopicPartition
     topic_id: UUID | None
@@ -63,14 +66,15 @@ class AlterPartitionItem:
     new_isr: tuple[tuple[int, int], ...]
     leader_recovery_state: LeaderRecoveryState
     partition_epoch: int
+    controller_epoch: int
 
 
 AlterPartitionCallback = Callable[[ErrorCode, LeaderAndIsr | None], None]
-"""Called once, on the loop: with NONE and the controller's state, or with an error and None."""
+"""Called once, on the loop: with NONE and the committed state, or with an error and None."""
 
 
 class AlterPartitionSubmitter(Protocol):
-    """Carries proposals to the controller; ``reference.server.alter_partition_manager`` does it for real."""
+    """Carries proposals to where they are decided; ``reference.server.alter_partition_manager`` says where that is."""
 
     def submit(self, item: AlterPartitionItem, callback: AlterPartitionCallback) -> bool:
         """Queue ``item``; False if one of this partition is still on its way (then the callback is never called)."""

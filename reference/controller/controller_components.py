@@ -27,6 +27,7 @@ from reference.controller.controller_events import (
     BrokerModifications,
     ControlledShutdown,
     Event,
+    IsrChangeNotification,
     ListPartitionReassignments,
     LogDirEventNotification,
     NewerControllerSeen,
@@ -40,6 +41,7 @@ from reference.controller.controller_events import (
     ZkPartitionReassignment,
     ZkPreferredReplicaElection,
 )
+from reference.controller.isr_change_notifications import IsrChangeNotificationHandler
 from reference.controller.isr_changes import IsrChanges
 from reference.controller.log_dir_failures import LogDirFailures
 from reference.controller.partition_reassignments import PartitionReassignments
@@ -92,6 +94,7 @@ class ControllerComponents:
             request_batch=self.request_batch,
             tracer=tracer,
             unclean_leader_election_enable=config.unclean_leader_election_enable,
+            is_leader_recovery_supported=config.is_leader_recovery_supported,
         )
         self.replica_state_machine = ReplicaStateMachine(
             self.context, zk_client=zk_client, request_batch=self.request_batch, tracer=tracer
@@ -136,6 +139,12 @@ class ControllerComponents:
             replica_state_machine=self.replica_state_machine,
             put=put,
         )
+        self._isr_change_notifications = IsrChangeNotificationHandler(
+            self.context,
+            zk_client=zk_client,
+            request_batch=self.request_batch,
+            put=put,
+        )
         self._cluster_changes = ClusterChanges(
             self.context,
             zk_client=zk_client,
@@ -173,6 +182,8 @@ class ControllerComponents:
                 await self._cluster_changes.process_broker_change()
             case BrokerModifications():
                 await self._broker_modifications.process(event)
+            case IsrChangeNotification():
+                await self._isr_change_notifications.process()
             case LogDirEventNotification():
                 await self._log_dir_failures.process()
             case TopicChange():
@@ -219,6 +230,7 @@ class ControllerComponents:
         await self._zk_client.feature.enable_feature_versioning()
         self._register_handlers()
         await self._log_dir_failures.startup()
+        await self._isr_change_notifications.startup()
         await self._initialize_controller_context()
         await self.topic_deletion_manager.init()
         self.request_batch.send_update_metadata(self.context.live_or_shutting_down_broker_ids, ())
@@ -246,6 +258,7 @@ class ControllerComponents:
             zk_data.TOPICS, lambda: self._put(TopicChange())
         )
         self._log_dir_failures.register_handlers()
+        self._isr_change_notifications.register_handlers()
         self._reassignments.watch()
         session.register_znode_child_change_handler(
             zk_data.DELETE_TOPICS, lambda: self._put(TopicDeletion())
@@ -257,6 +270,7 @@ class ControllerComponents:
         for path in (zk_data.BROKER_IDS, zk_data.TOPICS, zk_data.DELETE_TOPICS):
             self._zk_client.session.unregister_znode_child_change_handler(path)
         self._log_dir_failures.unregister_handlers()
+        self._isr_change_notifications.unregister_handlers()
         self._broker_modifications.unregister_all()
         self._reassignments.unwatch()
         self._replica_leader_elections.unregister_handlers()

@@ -90,6 +90,10 @@ class BrokerModifications(Event):
     broker_id: int
 
 
+class IsrChangeNotification(Event):
+    """Children of ``/isr_change_notification`` came or went."""
+
+
 class LogDirEventNotification(Event):
     """Children of ``/log_dir_event_notification`` came or went."""
 

@@ -61,15 +61,24 @@ def offline_partition_leader_election(
     is_online: IsOnline,
     *,
     unclean_allowed: bool,
+    is_leader_recovery_supported: bool,
 ) -> ElectionResult:
-    """Elect for a partition whose leader is gone: the first live replica of the ISR, else, if allowed, of all."""
+    """Elect for a partition whose leader is gone: the first live replica of the ISR, else, if allowed, of all.
+
+    ``is_leader_recovery_supported``: whether the state may tell that the election was unclean.
+    """
     live = tuple(replica for replica in assignment if is_online(replica))
     for replica in live:
         if replica in current.isr:
             isr = tuple(member for member in current.isr if is_online(member))
             return ElectionResult(new_leader_and_isr(current, replica, isr), live)
     if unclean_allowed and live:
-        elected = new_leader_and_isr(current, live[0], live[:1], LeaderRecoveryState.RECOVERING)
+        recovery = (
+            LeaderRecoveryState.RECOVERING
+            if is_leader_recovery_supported
+            else LeaderRecoveryState.RECOVERED
+        )
+        elected = new_leader_and_isr(current, live[0], live[:1], recovery)
         return ElectionResult(elected, live, unclean=True)
     return ElectionResult(None, live)
 

@@ -43,10 +43,12 @@ class LeaderElections:
         *,
         zk_client: KafkaZkClient,
         unclean_leader_election_enable: bool,
+        is_leader_recovery_supported: bool,
     ) -> None:
         self._context = context
         self._zk_client = zk_client
         self._unclean_leader_election_enable = unclean_leader_election_enable
+        self._is_leader_recovery_supported = is_leader_recovery_supported
 
     async def elect(
         self,
@@ -102,7 +104,11 @@ class LeaderElections:
                 return election.no_op_leader_election(assignment.replicas, current)
             case _:
                 return election.offline_partition_leader_election(
-                    assignment.replicas, current, is_online, unclean_allowed=unclean_allowed
+                    assignment.replicas,
+                    current,
+                    is_online,
+                    unclean_allowed=unclean_allowed,
+                    is_leader_recovery_supported=self._is_leader_recovery_supported,
                 )
 
     async def _unclean_topics(

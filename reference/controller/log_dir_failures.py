@@ -46,11 +46,11 @@ class LogDirFailures:
 
     async def startup(self) -> None:
         """Forget what was said to earlier controllers: every broker is asked about all its replicas now."""
-        await self._delete(await self._events.get_all_log_dir_event_notifications())
+        await self._delete(await self._events.get_all())
 
     async def process(self) -> None:
         """Ask the brokers that have said something, then delete what they said, however that ends."""
-        names = await self._events.get_all_log_dir_event_notifications()
+        names = await self._events.get_all()
         try:
             broker_ids = await self._events.get_broker_ids_from_log_dir_events(names)
             if broker_ids:
@@ -64,4 +64,4 @@ class LogDirFailures:
     async def _delete(self, names: list[str]) -> None:
         fence = self._context.fence
         if fence is not None:
-            await self._events.delete_log_dir_event_notifications(names, fence)
+            await self._events.delete(names, fence)

@@ -57,6 +57,7 @@ class PartitionStateMachine:
         request_batch: ControllerBrokerRequestBatch,
         tracer: Tracer,
         unclean_leader_election_enable: bool,
+        is_leader_recovery_supported: bool,
     ) -> None:
         self._context = context
         self._zk_client = zk_client
@@ -66,6 +67,7 @@ class PartitionStateMachine:
             context,
             zk_client=zk_client,
             unclean_leader_election_enable=unclean_leader_election_enable,
+            is_leader_recovery_supported=is_leader_recovery_supported,
         )
 
     async def startup(self) -> None:

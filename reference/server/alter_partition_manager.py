@@ -1,10 +1,13 @@
 """Carries ISR proposals of this broker's leaders to the controller, with AlterPartition (KIP-497).
 
-One task, one request in flight, with all proposals that are queued by then; one proposal per partition at a
-time. A proposal stays queued until the controller has answered *for it*: a lost answer, a controller that moved
-or an old broker epoch only mean that it is sent again, which the controller takes as done when its state equals
-the proposal already (KAFKA-14144). A proposal leaves the queue before its callback runs, so the callback may
-submit the next one (KAFKA-12686).
+``AlterPartitionManager`` is what the leaders' broker knows of it; under ``inter.broker.protocol.version=2.6`` another
+one is behind it (``zk_alter_partition_manager``).
+
+One task, one request in flight, with all proposals that are queued by then; one proposal per partition at a time. A
+proposal stays queued until the controller has answered *for it*: a lost answer, a controller that moved or an old
+broker epoch only mean that it is sent again, which the controller takes as done when its state equals the proposal
+already (KAFKA-14144). A proposal leaves the queue before its callback runs, so the callback may submit the next one
+(KAFKA-12686).
 """
 
 from __future__ import annotations
@@ -40,15 +43,15 @@ _Queued = tuple[AlterPartitionItem, AlterPartitionCallback]
 _Key = tuple[UUID | None, int]
 
 
-class IsrChannel(Protocol):
-    """What ReplicaManager needs of a way to the controller."""
+class AlterPartitionManager(Protocol):
+    """What ReplicaManager needs of the way that proposals go; it does not know which one."""
 
     def submit(self, item: AlterPartitionItem, callback: AlterPartitionCallback) -> bool: ...
     def startup(self) -> None: ...
     async def shutdown(self) -> None: ...
 
 
-class AlterPartitionManager:
+class DefaultAlterPartitionManager:
     """The queue of proposals and the task that sends them."""
 
     def __init__(

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 _logger = logging.getLogger(__name__)
+
+Job = Callable[[], Awaitable[None] | None]
+"""What it returns is awaited before the next period begins."""
 
 
 class KafkaScheduler:
@@ -19,7 +22,7 @@ class KafkaScheduler:
     def __init__(self) -> None:
         self._tasks: list[asyncio.Task[None]] = []
 
-    def schedule(self, name: str, job: Callable[[], None], *, period_s: float) -> None:
+    def schedule(self, name: str, job: Job, *, period_s: float) -> None:
         """Run ``job`` every ``period_s`` seconds, for the first time after one period."""
         task = asyncio.get_running_loop().create_task(_repeat(name, job, period_s), name=name)
         self._tasks.append(task)
@@ -32,10 +35,12 @@ class KafkaScheduler:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _repeat(name: str, job: Callable[[], None], period_s: float) -> None:
+async def _repeat(name: str, job: Job, period_s: float) -> None:
     while True:
         await asyncio.sleep(period_s)
         try:
-            job()
+            done = job()
+            if done is not None:
+                await done
         except Exception:
             _logger.exception("the job %s failed; it runs again in %s s", name, period_s)

@@ -25,7 +25,10 @@ from reference.network.socket_server import SocketServer
 from reference.ports import Disk, WallClock, ZooKeeperClient
 from reference.protocol import codec as wire_format
 from reference.protocol.codec import Codec
-from reference.server.alter_partition_manager import AlterPartitionManager
+from reference.server.alter_partition_manager import (
+    AlterPartitionManager,
+    DefaultAlterPartitionManager,
+)
 from reference.server.apis.control import ControlApis
 from reference.server.apis.controller import ControllerApis
 from reference.server.apis.data import DataApis
@@ -43,6 +46,7 @@ from reference.server.kafka_scheduler import KafkaScheduler
 from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
 from reference.server.zk_admin_manager import ZkAdminManager
+from reference.server.zk_alter_partition_manager import ZkAlterPartitionManager
 from reference.trace import Kind, Tracer
 from reference.zk.errors import ZooKeeperError
 from reference.zk.kafka_zk_client import KafkaZkClient
@@ -85,18 +89,14 @@ class KafkaServer:
             connection_factory=lambda: connect(f"controller-{config.broker_id}"),
             wall_clock=wall_clock,
         )
+        scheduler = KafkaScheduler()
         self.replica_manager = ReplicaManager(
             config,
             tracer=tracer,
             log_manager=self.log_manager,
             metadata_cache=self.metadata_cache,
-            alter_partition_manager=AlterPartitionManager(
-                config,
-                metadata_cache=self.metadata_cache,
-                broker_epoch=self._broker_epoch,
-                connection=connect(f"broker-{config.broker_id}-alter-partition"),
-            ),
-            scheduler=KafkaScheduler(),
+            alter_partition_manager=self._alter_partition_manager(scheduler),
+            scheduler=scheduler,
             broker_epoch=self._broker_epoch,
             connect=connect,
             on_log_dir_failure=self._on_log_dir_failure,
@@ -162,6 +162,18 @@ class KafkaServer:
         )
         if not let_go:
             _logger.warning("stopping although the controller has not let this broker go")
+
+    def _alter_partition_manager(self, scheduler: KafkaScheduler) -> AlterPartitionManager:
+        if not self._config.is_alter_partition_supported:
+            return ZkAlterPartitionManager(
+                self._config, zk_client=self._zk_client, scheduler=scheduler
+            )
+        return DefaultAlterPartitionManager(
+            self._config,
+            metadata_cache=self.metadata_cache,
+            broker_epoch=self._broker_epoch,
+            connection=self._connect(f"broker-{self._config.broker_id}-alter-partition"),
+        )
 
     def _on_log_dir_failure(self) -> None:
         loop = asyncio.get_running_loop()

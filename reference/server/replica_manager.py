@@ -37,7 +37,7 @@ from reference.model import (
     TopicPartition,
     UpdateMetadataPartitionState,
 )
-from reference.server.alter_partition_manager import IsrChannel
+from reference.server.alter_partition_manager import AlterPartitionManager
 from reference.server.connection import ConnectionFactory, connection_factory
 from reference.server.delayed_operations import DelayedOperationPurgatory
 from reference.server.kafka_scheduler import KafkaScheduler
@@ -60,7 +60,7 @@ class ReplicaManager(ReplicaData):
         tracer: Tracer,
         log_manager: LogManager,
         metadata_cache: MetadataCache,
-        alter_partition_manager: IsrChannel,
+        alter_partition_manager: AlterPartitionManager,
         scheduler: KafkaScheduler,
         broker_epoch: Callable[[], int],
         connect: ConnectionFactory | None = None,

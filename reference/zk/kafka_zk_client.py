@@ -12,10 +12,12 @@ from reference.zk.broker_znodes import BrokerZnodes
 from reference.zk.controller_election import ControllerElection
 from reference.zk.feature_znode import FeatureZnode
 from reference.zk.fenced_writes import FencedWrites
+from reference.zk.isr_change_notifications import IsrChangeNotifications
 from reference.zk.log_dir_events import LogDirEvents
 from reference.zk.partition_reassignment import PartitionReassignmentZnode
 from reference.zk.partition_states import PartitionStates
 from reference.zk.preferred_replica_election import PreferredReplicaElectionZnode
+from reference.zk.replication_utils import ReplicationUtils
 from reference.zk.topic_deletions import TopicDeletions
 from reference.zk.topic_znodes import TopicZnodes
 from reference.zk.zookeeper_session import ZooKeeperSession
@@ -32,6 +34,8 @@ class KafkaZkClient:
         self.topics = TopicZnodes(self.session, fenced)
         self.deletions = TopicDeletions(self.session, fenced)
         self.states = PartitionStates(self.session, fenced)
+        self.replication_utils = ReplicationUtils(self.session, tracer=tracer)
+        self.isr_change_notifications = IsrChangeNotifications(self.session, fenced)
         self.reassignment = PartitionReassignmentZnode(self.session, fenced)
         self.log_dir_events = LogDirEvents(self.session, fenced)
         self.feature = FeatureZnode(self.session)

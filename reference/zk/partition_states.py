@@ -1,7 +1,8 @@
 """Who leads each partition, and its ISR: ``/brokers/topics/T/partitions/P/state``.
 
-Only the controller writes them, each write is fenced, and an update compares the znode's version, which is the
-``partition_epoch``. Source: kafka.zk.KafkaZkClient of Kafka 3.9.
+The controller writes them, each write is fenced, and an update compares the znode's version, which is the
+``partition_epoch``. What a leader writes under ``inter.broker.protocol.version=2.6`` is in ``replication_utils``.
+Source: kafka.zk.KafkaZkClient of Kafka 3.9.
 """
 
 from __future__ import annotations

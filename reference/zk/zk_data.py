@@ -32,6 +32,7 @@ CLUSTER_ID = "/cluster/id"
 DELETE_TOPICS = "/admin/delete_topics"
 BROKER_SEQUENCE_ID = "/brokers/seqid"
 FEATURE = "/feature"
+ISR_CHANGE_NOTIFICATION = "/isr_change_notification"
 LOG_DIR_EVENTS = "/log_dir_event_notification"
 PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
@@ -41,7 +42,7 @@ PERSISTENT_PATHS = (
     TOPIC_CONFIGS,
     "/config/changes",
     DELETE_TOPICS,
-    "/isr_change_notification",
+    ISR_CHANGE_NOTIFICATION,
     LOG_DIR_EVENTS,
     BROKER_SEQUENCE_ID,
     "/cluster",

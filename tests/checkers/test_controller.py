@@ -172,6 +172,14 @@ class TestStaleControllerFenced:
         result = only(StaleControllerFenced(), [*events, state(4, 30, 3, 0, [3])])
         assert (result.verdict, result.checked) == (Verdict.VALID, 2)
 
+    def test_a_leader_may_write_its_isr_in_a_session_in_which_it_has_not_registered_yet(
+        self,
+    ) -> None:
+        connected = broker(4, 3, "session-state", session=30, detail="connected")
+        created = state(3, 10, 3, 0, [1, 3])
+        events = [*grant(2, 10, 1, 1), created, connected, state(4, 30, 3, 0, [3])]
+        assert only(StaleControllerFenced(), events).verdict == Verdict.VALID
+
     def test_an_isr_changed_by_a_deposed_controller(self) -> None:
         first, second = grant(2, 10, 1, 1), grant(4, 20, 2, 2)
         written = state(5, 10, 3, 0, [3])

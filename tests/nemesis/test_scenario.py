@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nemesis import scenario
@@ -45,6 +46,19 @@ def test_machine_faults_run_on_the_cluster_of_the_main_job() -> None:
     assert machines.broker_properties == main.broker_properties
     assert machines.phases == main.phases
     assert (machines.brokers, machines.zookeepers) == (main.brokers, main.zookeepers)
+
+
+def test_isrs_by_zookeeper_are_the_main_job_but_for_their_way() -> None:
+    main, other = scenario.load("partition-controller"), scenario.load("isr-by-zookeeper")
+    assert set(main.faults.kinds) - set(other.faults.kinds) == {"delay-alter-partition"}
+    same = msgspec.structs.replace(
+        other,
+        name=main.name,
+        summary=main.summary,
+        broker={k: v for k, v in other.broker.items() if k != "inter.broker.protocol.version"},
+        faults=main.faults,
+    )
+    assert same == main
 
 
 def test_a_users_file_is_loaded_by_its_path(tmp_path: Path) -> None:

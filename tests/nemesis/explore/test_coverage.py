@@ -66,11 +66,11 @@ def reached(*events: Event) -> dict[tuple[str, str], int]:
         (
             event("znode-outcome", error="CONTROLLER_MOVED"),
             {
-                ("controllers' writes", "refused"): 1,
-                ("controllers' writes", "refused CONTROLLER_MOVED"): 1,
+                ("ZooKeeper writes", "refused"): 1,
+                ("ZooKeeper writes", "refused CONTROLLER_MOVED"): 1,
             },
         ),
-        (event("znode-outcome", error="NONE"), {("controllers' writes", "committed"): 1}),
+        (event("znode-outcome", error="NONE"), {("ZooKeeper writes", "committed"): 1}),
         (event("ok", "producer-0", f="send"), {("operations", "send ok"): 1}),
         (
             event("info", "consumer-0", f="poll", error="DISCONNECTED (ConnectionResetError)"),

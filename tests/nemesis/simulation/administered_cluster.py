@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from random import Random
@@ -182,12 +182,23 @@ class Cluster:
         return [event.detail for event in transitions if event.error is not None]
 
 
-def simulate(test: Callable[[Cluster], Coroutine[Any, Any, None]], *, seed: int = 1) -> None:
-    """Run a test on a cluster with a topic ``t``; afterwards no illegal transition may have been tried."""
+def simulate(
+    test: Callable[[Cluster], Coroutine[Any, Any, None]],
+    *,
+    seed: int = 1,
+    properties: Mapping[str, object] | None = None,
+) -> None:
+    """Run a test on a cluster with a topic ``t``; afterwards no illegal transition may have been tried.
+
+    ``properties`` of the brokers come to those that all of these tests have.
+    """
     loop = SimulationLoop(Schedule(seed, 0.0))
     record = MemoryRecord(loop.clock_ns)
     config = SimulationRuntimeConfig(
-        broker_count=3, client_count=1, broker_properties=PROPERTIES, seed=seed
+        broker_count=3,
+        client_count=1,
+        broker_properties={**PROPERTIES, **(properties or {})},
+        seed=seed,
     )
     runtime = SimulationRuntime(config, loop, record)
 

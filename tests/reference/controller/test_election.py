@@ -11,9 +11,15 @@ from reference.model import LeaderAndIsr, LeaderRecoveryState
 CURRENT = LeaderAndIsr(leader=1, leader_epoch=5, isr=(1, 2, 3), partition_epoch=8)
 
 
-def elect(live: set[int], *, unclean: bool = False) -> election.ElectionResult:
+def elect(
+    live: set[int], *, unclean: bool = False, recovery: bool = True
+) -> election.ElectionResult:
     return election.offline_partition_leader_election(
-        (3, 2, 1, 4), CURRENT, live.__contains__, unclean_allowed=unclean
+        (3, 2, 1, 4),
+        CURRENT,
+        live.__contains__,
+        unclean_allowed=unclean,
+        is_leader_recovery_supported=recovery,
     )
 
 
@@ -31,6 +37,12 @@ def test_a_live_replica_outside_the_isr_does_not_lead() -> None:
 def test_unclean_takes_the_first_live_replica_alone_and_recovering() -> None:
     result = elect({4}, unclean=True)
     assert result.leader_and_isr == LeaderAndIsr(4, 6, (4,), LeaderRecoveryState.RECOVERING, 8)
+    assert result.unclean
+
+
+def test_before_kafka_3_2_no_state_tells_that_its_leader_was_elected_uncleanly() -> None:
+    result = elect({4}, unclean=True, recovery=False)
+    assert result.leader_and_isr == LeaderAndIsr(4, 6, (4,), partition_epoch=8)
     assert result.unclean
 
 
@@ -71,7 +83,11 @@ def test_a_leader_is_live_assigned_and_in_its_isr(
     live = set(data.draw(st.lists(st.integers(0, 6))))
     current = LeaderAndIsr(leader=isr[0], leader_epoch=3, isr=isr)
     result = election.offline_partition_leader_election(
-        assignment, current, live.__contains__, unclean_allowed=unclean
+        assignment,
+        current,
+        live.__contains__,
+        unclean_allowed=unclean,
+        is_leader_recovery_supported=True,
     )
     elected = result.leader_and_isr
     if elected is None:

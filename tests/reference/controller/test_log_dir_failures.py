@@ -16,7 +16,7 @@ from tests.reference.controller.cluster import TOPIC_ID, Node, create_topic, nod
 
 
 async def events(node: Node) -> list[str]:
-    return await node.zk_client.log_dir_events.get_all_log_dir_event_notifications()
+    return await node.zk_client.log_dir_events.get_all()
 
 
 async def until_no_events(node: Node) -> None:

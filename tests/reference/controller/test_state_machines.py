@@ -92,6 +92,7 @@ class Machines:
             request_batch=self.batch,
             tracer=self.tracer,
             unclean_leader_election_enable=False,
+            is_leader_recovery_supported=True,
         )
         self.replicas = ReplicaStateMachine(
             self.context, zk_client=unused, request_batch=self.batch, tracer=self.tracer

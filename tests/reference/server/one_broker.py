@@ -22,7 +22,7 @@ from reference.model import (
     TopicPartition,
     UpdateMetadataPartitionState,
 )
-from reference.server.alter_partition_manager import AlterPartitionManager
+from reference.server.alter_partition_manager import DefaultAlterPartitionManager
 from reference.server.kafka_scheduler import KafkaScheduler
 from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
@@ -65,7 +65,7 @@ class Node:
             tracer=self.trace,
             log_manager=self.logs,
             metadata_cache=self.cache,
-            alter_partition_manager=AlterPartitionManager(
+            alter_partition_manager=DefaultAlterPartitionManager(
                 self.config,
                 metadata_cache=self.cache,
                 broker_epoch=lambda: BROKER_EPOCH,

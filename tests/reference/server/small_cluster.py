@@ -41,7 +41,7 @@ from reference.protocol.codec import (
 )
 from reference.protocol.record_batch import iter_batches
 from reference.protocol.schema import response_class
-from reference.server.alter_partition_manager import AlterPartitionManager
+from reference.server.alter_partition_manager import DefaultAlterPartitionManager
 from reference.server.apis.data import DataApis
 from reference.server.kafka_scheduler import KafkaScheduler
 from reference.server.metadata_cache import MetadataCache
@@ -149,7 +149,7 @@ class Broker:
             tracer=self,
             log_manager=self.logs,
             metadata_cache=self.cache,
-            alter_partition_manager=AlterPartitionManager(
+            alter_partition_manager=DefaultAlterPartitionManager(
                 self.config,
                 metadata_cache=self.cache,
                 broker_epoch=lambda: epoch,

@@ -21,7 +21,7 @@ from kio.static.primitive import i32, i32Timedelta
 from reference.cluster.partition_state import AlterPartitionItem
 from reference.model import BrokerEndPoint, LeaderAndIsr, LeaderRecoveryState, TopicPartition
 from reference.network.errors import RequestTimedOutError
-from reference.server.alter_partition_manager import AlterPartitionManager
+from reference.server.alter_partition_manager import DefaultAlterPartitionManager
 from reference.server.metadata_cache import MetadataCache
 from tests.reference.cluster.hosting import TOPIC_ID, config
 from tests.reference.virtual_time import run
@@ -53,6 +53,7 @@ def item(partition: int = 0) -> AlterPartitionItem:
         new_isr=((1, 50), (2, 60)),
         leader_recovery_state=LeaderRecoveryState.RECOVERED,
         partition_epoch=7,
+        controller_epoch=3,
     )
 
 
@@ -97,7 +98,7 @@ def with_controller(
         cache = MetadataCache(1)
         if known:
             learn(cache, 2)
-        manager = AlterPartitionManager(
+        manager = DefaultAlterPartitionManager(
             config(tmp_path), metadata_cache=cache, broker_epoch=lambda: 50, connection=controller
         )
         manager.startup()
@@ -111,7 +112,9 @@ def learn(cache: MetadataCache, controller_id: int) -> None:
     cache.update(controller_id, 1, [BrokerEndPoint(n, f"127.0.0.{n}", 9092) for n in (1, 2, 3)], ())
 
 
-def submit(manager: AlterPartitionManager, proposal: AlterPartitionItem) -> asyncio.Future[Outcome]:
+def submit(
+    manager: DefaultAlterPartitionManager, proposal: AlterPartitionItem
+) -> asyncio.Future[Outcome]:
     future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
     assert manager.submit(proposal, lambda error, state: future.set_result((error, state)))
     return future
@@ -120,7 +123,7 @@ def submit(manager: AlterPartitionManager, proposal: AlterPartitionItem) -> asyn
 def test_a_proposal_reaches_the_controller_and_its_answer_comes_back(tmp_path: Path) -> None:
     controller = Controller(done)
 
-    async def scenario(manager: AlterPartitionManager, _: MetadataCache) -> None:
+    async def scenario(manager: DefaultAlterPartitionManager, _: MetadataCache) -> None:
         error, state = await submit(manager, item())
         assert (error, state) == (ErrorCode.none, LeaderAndIsr(1, 4, (1, 2), partition_epoch=8))
         host, request = controller.requests[0]
@@ -147,7 +150,7 @@ def test_it_is_sent_again_until_it_is_answered(tmp_path: Path) -> None:
         done,
     )
 
-    async def scenario(manager: AlterPartitionManager, cache: MetadataCache) -> None:
+    async def scenario(manager: DefaultAlterPartitionManager, cache: MetadataCache) -> None:
         answer = submit(manager, item())
         await asyncio.sleep(0.05)
         learn(cache, 3)
@@ -160,7 +163,7 @@ def test_it_is_sent_again_until_it_is_answered(tmp_path: Path) -> None:
 def test_it_waits_for_a_controller_to_be_known(tmp_path: Path) -> None:
     controller = Controller(done)
 
-    async def scenario(manager: AlterPartitionManager, cache: MetadataCache) -> None:
+    async def scenario(manager: DefaultAlterPartitionManager, cache: MetadataCache) -> None:
         answer = submit(manager, item())
         await asyncio.sleep(5)
         assert controller.requests == []
@@ -173,7 +176,7 @@ def test_it_waits_for_a_controller_to_be_known(tmp_path: Path) -> None:
 def test_one_proposal_per_partition_and_one_request_for_all(tmp_path: Path) -> None:
     controller = Controller(done)
 
-    async def scenario(manager: AlterPartitionManager, _: MetadataCache) -> None:
+    async def scenario(manager: DefaultAlterPartitionManager, _: MetadataCache) -> None:
         answers = [submit(manager, item(0)), submit(manager, item(1))]
         assert not manager.submit(item(0), lambda *_: None)
         await asyncio.gather(*answers)
@@ -185,7 +188,7 @@ def test_one_proposal_per_partition_and_one_request_for_all(tmp_path: Path) -> N
 def test_an_error_of_a_partition_ends_its_proposal_and_frees_its_place(tmp_path: Path) -> None:
     controller = Controller(lambda request: done(request, ErrorCode.fenced_leader_epoch), done)
 
-    async def scenario(manager: AlterPartitionManager, _: MetadataCache) -> None:
+    async def scenario(manager: DefaultAlterPartitionManager, _: MetadataCache) -> None:
         second: list[asyncio.Future[Outcome]] = []
         first: asyncio.Future[ErrorCode] = asyncio.get_running_loop().create_future()
 
@@ -208,7 +211,7 @@ def test_an_unforeseen_error_does_not_end_it(
 
     controller = Controller(bug, done, done)
 
-    async def scenario(manager: AlterPartitionManager, _: MetadataCache) -> None:
+    async def scenario(manager: DefaultAlterPartitionManager, _: MetadataCache) -> None:
         assert (await submit(manager, item()))[0] is ErrorCode.none
         assert manager.submit(item(1), bug_in_callback)
         assert (await submit(manager, item(2)))[0] is ErrorCode.none

@@ -22,7 +22,7 @@ from reference.network.request_channel import CloseConnectionError
 from reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
 from reference.protocol.schema import build, build_items, item_class
 from reference.protocol.versions import OFFERED, ApiKey
-from reference.server.alter_partition_manager import AlterPartitionManager
+from reference.server.alter_partition_manager import DefaultAlterPartitionManager
 from reference.server.apis.control import ControlApis
 from reference.server.apis.data import DataApis
 from reference.server.apis.offsets import OffsetApis
@@ -74,7 +74,7 @@ class Broker:
             tracer=NullTracer(),
             log_manager=log_manager,
             metadata_cache=self.cache,
-            alter_partition_manager=AlterPartitionManager(
+            alter_partition_manager=DefaultAlterPartitionManager(
                 config,
                 metadata_cache=self.cache,
                 broker_epoch=lambda: BROKER_EPOCH,

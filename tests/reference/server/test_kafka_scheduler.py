@@ -26,6 +26,26 @@ def test_a_job_runs_after_each_period_until_the_scheduler_ends() -> None:
     assert turns == [5, 10]
 
 
+def test_a_job_is_awaited_before_its_next_period_begins() -> None:
+    turns: list[float] = []
+
+    async def test() -> None:
+        scheduler = KafkaScheduler()
+        clock = asyncio.get_running_loop().time
+        start = clock()
+
+        async def slow() -> None:
+            await asyncio.sleep(3)
+            turns.append(clock() - start)
+
+        scheduler.schedule("slow", slow, period_s=5)
+        await asyncio.sleep(20)
+        await scheduler.shutdown()
+
+    run(test())
+    assert turns == [8, 16]
+
+
 def test_a_job_that_fails_runs_again_at_its_next_turn(caplog: pytest.LogCaptureFixture) -> None:
     turns: list[str] = []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from reference.zk.fenced_writes import ControllerFence
 from reference.zk.kafka_zk_client import KafkaZkClient
 from reference.zk.partition_states import CommittedState
 from reference.zk.zk_data import ReplicaAssignment, TopicAssignment
+from tests.reference.session_expiry import expire
 
 TP = TopicPartition("t", 0)
 STATE = LeaderAndIsr(leader=1, leader_epoch=0, isr=(1, 2))
@@ -37,7 +39,7 @@ class LosingZooKeeperClient(KazooZooKeeperClient):
     async def _call(self, what: str, submit: Callable[[Any], Any]) -> Any:
         result = await super()._call(what, submit)
         operation, path = what.split(" ")
-        if operation in ("multi", "create") and path == self.lose_at:
+        if operation in ("multi", "create", "set_data") and path == self.lose_at:
             self.lose_at = ""
             raise ConnectionLossError(what)
         return result
@@ -133,6 +135,58 @@ def test_an_update_that_was_applied_unheard_is_committed_once(zookeeper_address:
             # Without a lost reply the same conflict is a conflict, even with the same content.
             results = await zk_client.states.update_leader_and_isr({TP: STATE}, fence)
             assert isinstance(results[TP], BadVersionError)
+
+    run(test())
+
+
+def test_an_isr_that_its_leader_wrote_unheard_is_committed_once(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with losing(zookeeper_address) as (zookeeper, zk_client):
+            fence = await office(zk_client)
+            await zk_client.states.create_topic_partition_states({TP: STATE}, fence)
+            write = zk_client.replication_utils.update_leader_and_isr
+            zookeeper.lose_at = zk_data.state_path(TP)
+            committed = await write(TP, replace(STATE, isr=(1,)), 1)
+            assert committed == replace(STATE, isr=(1,), partition_epoch=1)
+            [found] = (await zk_client.states.get_topic_partition_states([TP])).values()
+            assert (found.leader_and_isr, found.controller_epoch) == (committed, 1)
+            # What it knew when it wrote that is of the past now, whatever it wants.
+            assert await write(TP, STATE, 1) is None
+
+    run(test())
+
+
+def test_a_leader_whose_state_was_replaced_or_deleted_writes_nothing(
+    zookeeper_address: str,
+) -> None:
+    async def test() -> None:
+        async with losing(zookeeper_address) as (zookeeper, zk_client):
+            fence = await office(zk_client)
+            write = zk_client.replication_utils.update_leader_and_isr
+            assert await write(TP, STATE, 1) is None
+            await zk_client.states.create_topic_partition_states({TP: STATE}, fence)
+            elected = replace(STATE, leader=2, leader_epoch=1)
+            await zk_client.states.update_leader_and_isr({TP: elected}, fence)
+            before = await zookeeper.get(zk_data.state_path(TP))
+            assert await write(TP, replace(STATE, isr=(1,)), 1) is None
+            assert await zookeeper.get(zk_data.state_path(TP)) == before
+
+    run(test())
+
+
+def test_a_leader_writes_in_its_next_session_what_it_could_not_in_the_last(
+    zookeeper_address: str,
+) -> None:
+    async def test() -> None:
+        async with losing(zookeeper_address) as (zookeeper, zk_client):
+            fence = await office(zk_client)
+            await zk_client.states.create_topic_partition_states({TP: STATE}, fence)
+            session = zookeeper.session_id
+            await asyncio.to_thread(expire, zookeeper_address, session)
+            shrunk = replace(STATE, isr=(1,))
+            committed = await zk_client.replication_utils.update_leader_and_isr(TP, shrunk, 1)
+            assert committed == replace(shrunk, partition_epoch=1)
+            assert zookeeper.session_id != session
 
     run(test())
 
