@@ -39,8 +39,8 @@ leader-elected             tp, leader, leader_epoch, isr, partition_epoch, contr
                            ``offline``, ``offline-allow-unclean``, ``unclean``, ``reassign``, ``preferred``,
                            ``controlled-shutdown``, ``no-op``; offline-replica changes: ``remove-from-isr``).
                            Written once the state znode is committed, before anybody is told.
-znode-attempt              path, controller_epoch, detail: a controller's fenced write, or a leader's of its ISR, is about
-                           to be sent
+znode-attempt              path, controller_epoch, detail: a controller's fenced write, or a leader's of its ISR, is
+                           about to be sent
 znode-outcome              path, controller_epoch, error (``NONE`` or the failure), zxid, zk_version
 control-request-sent       api, peer, controller_epoch, broker_epoch (of the receiver, as carried); once per
                            attempt, before its bytes leave
