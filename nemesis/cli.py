@@ -26,6 +26,7 @@ from nemesis import doctor, judge, scenario
 from nemesis.commands.explore import explore
 from nemesis.commands.mutants import mutants
 from nemesis.commands.options import (
+    BrokerPropertyList,
     Checkers,
     EngineName,
     FaultNames,
@@ -76,6 +77,7 @@ def run(
     ] = None,
     time_limit: TimeLimit = None,
     faults: FaultNames = None,
+    broker_property: BrokerPropertyList = None,
     plan: Annotated[
         Path | None, typer.Option("--plan", metavar="FILE", help="This plan instead of the seed's.")
     ] = None,
@@ -102,6 +104,7 @@ def run(
             seed=seed,
             time_limit_s=time_limit,
             faults=faults,
+            broker_properties=broker_property or (),
             plan=plan,
             mutant=mutant,
             checkers=checkers,

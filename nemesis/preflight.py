@@ -12,7 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from secrets import randbits
@@ -22,6 +22,7 @@ from checkers.engine import Engine
 from history.recorder import Recorder
 from history.run_directory import RunDirectory
 from nemesis import doctor, placing, scenario
+from nemesis.broker_properties import BrokerProperties, arguments, parse
 from nemesis.errors import MissingRequirement, UsageError
 from nemesis.faults import FAULTS
 from nemesis.faults import plan as plans
@@ -37,6 +38,7 @@ from nemesis.scenario import DOCKER, SIMULATION, Scenario
 from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.run import runtime_config
 from nemesis.simulation.stored import info_of
+from nemesis.targets import TARGETS
 from workloads import WORKLOADS, WorkloadContext
 from workloads.base import WorkloadError
 
@@ -62,6 +64,8 @@ class RunOptions:
     seed: int | None = None
     time_limit_s: float | None = None
     faults: str | None = None
+    broker_properties: Sequence[str] = ()
+    """Each ``NAME=VALUE``."""
     plan: Path | None = None
     mutant: str | None = None
     checkers: str | None = None
@@ -83,6 +87,8 @@ class Order:
     checkers: list[str] | None
     engine: Engine
     spark_master: str | None
+    broker_properties: BrokerProperties = field(default_factory=dict)
+    """Those of the command line; the scenario has them already."""
 
     @property
     def is_simulated(self) -> bool:
@@ -99,11 +105,12 @@ class Order:
         )
 
     def lacks(self) -> Lacks:
-        """Return what the runtime cannot do; raises ``UsageError`` when a broker property is wrong for it."""
+        """Return what the runtime cannot do to these brokers; raises ``UsageError`` for a wrong property of theirs."""
+        brokers = TARGETS[self.scenario.target].lacks(self.scenario.broker_properties)
         if self.is_simulated:
             runtime_config(self.simulation())
-            return SimulationRuntime.lacks
-        return self.runtime(self.store).lacks
+            return {**SimulationRuntime.lacks, **brokers}
+        return {**self.runtime(self.store).lacks, **brokers}
 
     def runtime(self, run_directory: Path) -> Runtime:
         """Return the runtime of real processes, not started; raises ``UsageError`` when a broker property is wrong."""
@@ -133,6 +140,7 @@ class Order:
         parts += ["--target", self.scenario.target, "--runtime", self.scenario.runtime]
         parts += ["--brokers", str(self.scenario.brokers)]
         parts += ["--time-limit", f"{self.scenario.time_limit_s:g}"]
+        parts += arguments(self.broker_properties)
         if self.mutant is not None:
             parts += ["--mutant", self.mutant]
         return shlex.join(parts)
@@ -161,6 +169,7 @@ def spark_master_of(url: str | None, engine: str) -> str | None:
 
 def prepare(options: RunOptions) -> Order:
     """Check everything; raises ``UsageError``, ``MissingRequirement`` or ``FaultUnsupported``. Writes nothing."""
+    properties = parse(options.broker_properties)
     chosen = scenario.override(
         scenario.load(options.scenario),
         target=options.target,
@@ -168,6 +177,7 @@ def prepare(options: RunOptions) -> Order:
         brokers=options.brokers,
         time_limit_s=options.time_limit_s,
         kinds=_fault_names(options.faults),
+        broker=properties,
     )
     if options.faults is not None and options.plan is not None:
         raise UsageError("--faults and --plan exclude each other: a plan names its faults")
@@ -186,6 +196,7 @@ def prepare(options: RunOptions) -> Order:
         checkers=checker_names(options.checkers),
         engine=engine_of(engine),
         spark_master=spark_master_of(options.spark_master, engine),
+        broker_properties=properties,
     )
     if options.faults == ALL_FAULTS:
         order = replace(order, scenario=scenario.override(chosen, kinds=_able(order)))

@@ -15,6 +15,7 @@ import msgspec
 import yaml
 from msgspec import Meta
 
+from nemesis.broker_properties import BrokerProperties
 from nemesis.errors import UsageError
 from nemesis.faults import DEFAULT_KINDS, FAULTS
 from nemesis.faults.base import DrawRange
@@ -230,8 +231,12 @@ def override(
     brokers: int | None = None,
     time_limit_s: float | None = None,
     kinds: tuple[str, ...] | None = None,
+    broker: BrokerProperties | None = None,
 ) -> Scenario:
-    """Return the scenario with the command line's values in place of the file's; raises ``UsageError``."""
+    """Return the scenario with the command line's values in place of the file's; raises ``UsageError``.
+
+    Properties of ``broker`` hold on every runtime.
+    """
     if brokers is not None and not 1 <= brokers <= MAX_BROKERS:
         raise UsageError(f"--brokers is {brokers}: allowed are 1 to {MAX_BROKERS}")
     if time_limit_s is not None and not MIN_TIME_LIMIT_S <= time_limit_s <= MAX_TIME_LIMIT_S:
@@ -248,6 +253,10 @@ def override(
         faults=scenario.faults
         if kinds is None
         else msgspec.structs.replace(scenario.faults, kinds=kinds),
+        broker={**scenario.broker, **(broker or {})},
+        simulation=msgspec.structs.replace(
+            scenario.simulation, broker={**scenario.simulation.broker, **(broker or {})}
+        ),
     )
     check(changed)
     return changed

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from nemesis.commands.options import (
+    BrokerPropertyList,
     Checkers,
     FaultNames,
     FirstSeed,
@@ -38,6 +39,7 @@ def explore(
     first_seed: FirstSeed = 1,
     mutant: MutantName = None,
     faults: FaultNames = None,
+    broker_property: BrokerPropertyList = None,
     time_limit: TimeLimit = None,
     checkers: Checkers = None,
     stop_on_first: Annotated[
@@ -68,6 +70,7 @@ def explore(
             store=store,
             time_limit_s=time_limit,
             faults=faults,
+            broker_properties=tuple(broker_property or ()),
             mutant=mutant,
             checkers=checkers,
             real_codec_every=real_codec_every,

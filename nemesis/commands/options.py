@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
+from nemesis.broker_properties import OPTION
 from nemesis.errors import UsageError
 
 MAX_JOBS: Final = 256
@@ -68,6 +69,12 @@ FaultNames = Annotated[
     str | None,
     typer.Option(
         "--faults", metavar="A,B", help="Only these kinds, or all that the runtime can do: all."
+    ),
+]
+BrokerPropertyList = Annotated[
+    list[str] | None,
+    typer.Option(
+        OPTION, metavar="NAME=VALUE", help="A property of every broker; may be given again."
     ),
 ]
 MutantName = Annotated[str | None, typer.Option("--mutant", metavar="NAME", help="Plant this bug.")]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from nemesis import scenario
+from nemesis.broker_properties import OPTION
 from nemesis.commands.options import require_range, workers
 from nemesis.explore.exploration import Exploration
 from nemesis.preflight import RunOptions, prepare
@@ -26,6 +27,7 @@ class Search:
     store: Path
     time_limit_s: float | None = None
     faults: str | None = None
+    broker_properties: tuple[str, ...] = ()
     mutant: str | None = None
     checkers: str | None = None
     real_codec_every: int = 0
@@ -45,6 +47,7 @@ def exploration_of(search: Search) -> Exploration:
             seed=search.first_seed,
             time_limit_s=search.time_limit_s,
             faults=search.faults,
+            broker_properties=search.broker_properties,
             mutant=search.mutant,
             checkers=search.checkers,
         )
@@ -69,4 +72,5 @@ def _repeat_options(search: Search) -> tuple[str, ...]:
     return (
         *(() if faults is None else ("--faults", faults)),
         *(() if time_limit_s is None else ("--time-limit", f"{time_limit_s:g}")),
+        *(word for text in search.broker_properties for word in (OPTION, text)),
     )

@@ -30,7 +30,7 @@ class DelayAlterPartition(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "delay-alter-partition"
     summary: ClassVar[str] = "leaders propose ISRs with a member whose life is over"
-    capability: ClassVar[Capability] = Capability.STALL
+    capability: ClassVar[Capability] = Capability.ALTER_PARTITION
 
     target: str = "bystander"
 

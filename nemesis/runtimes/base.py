@@ -31,6 +31,8 @@ class Capability(StrEnum):
     RESTART = "restart"
     SESSION = "session"
     STALL = "stall"
+    ALTER_PARTITION = "alter-partition"
+    """Leaders ask the controller for their ISRs, over links that can hold such requests."""
     POWER_CUT = "power-cut"
     DISK = "disk"
     CLOCK = "clock"
@@ -53,12 +55,13 @@ EVERYWHERE = frozenset(
         Capability.RESTART,
         Capability.SESSION,
         Capability.STALL,
+        Capability.ALTER_PARTITION,
     }
 )
 """What every runtime can do. The rest needs nodes with power, disk, clock and network of their own, or an ensemble."""
 
 Lacks = Mapping[Capability, str]
-"""What a runtime cannot do, and why: a clause that fits behind a colon. Everything else it can."""
+"""What a runtime cannot do, or not with such brokers, and why: a clause that fits behind a colon. All else it can."""
 
 ONE_MACHINE: Final[Lacks] = {
     Capability.POWER_CUT: "its nodes share this machine's power and disk",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from nemesis.runtimes.base import Address
+from nemesis.runtimes.base import Address, Lacks
 
 SEED_STRIDE = 1_000
 """Brokers of one run draw from different seeds, and so do equal brokers of neighbouring seeds."""
@@ -38,6 +38,9 @@ class Target(Protocol):
         self, place: BrokerPlace, properties: Mapping[str, object]
     ) -> dict[str, object]:
         """Return the whole configuration of one broker under Kafka's names; raises ``UsageError``."""
+
+    def lacks(self, properties: Mapping[str, object]) -> Lacks:
+        """Return what cannot be done to brokers with these properties on any runtime, and why."""
 
     def broker_command(
         self, config_file: Path, mutant: str | None, *, python: str = sys.executable

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nemesis.errors import UsageError
+from nemesis.runtimes.base import Capability, Lacks
 from nemesis.targets.base import BrokerPlace
 from reference.kafka_config import ConfigError, KafkaConfig
 
@@ -56,6 +57,14 @@ class ReferenceTarget:
         except ConfigError as error:
             raise UsageError(str(error)) from None
         return whole
+
+    def lacks(self, properties: Mapping[str, object]) -> Lacks:
+        """Return AlterPartition where leaders write their ISRs themselves."""
+        if properties.get("inter.broker.protocol.version") != "2.6":
+            return {}
+        return {
+            Capability.ALTER_PARTITION: "under inter.broker.protocol.version 2.6 nobody sends AlterPartition"
+        }
 
     def broker_command(
         self, config_file: Path, mutant: str | None, *, python: str = sys.executable

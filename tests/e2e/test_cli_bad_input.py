@@ -67,6 +67,17 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ),
         (["run", SCENARIO, "--faults", "kill", "--plan", "p.yaml"], ["--faults and --plan"]),
         (["run", SCENARIO, "--colour", "red"], ["--colour"]),
+        (["run", SCENARIO, "--broker-property", "x"], ["--broker-property is 'x'", "NAME=VALUE"]),
+        (
+            ["run", SCENARIO, "--broker-property", "a=1", "--broker-property", "a=2"],
+            ["--broker-property names a twice"],
+        ),
+        (["run", SCENARIO, "--broker-property", "num.fingers=10"], ["num.fingers"]),
+        (
+            ["run", SCENARIO, "--broker-property", "inter.broker.protocol.version=2.7"],
+            ["inter.broker.protocol.version is '2.7': allowed are 2.6, 3.9"],
+        ),
+        (["run", SCENARIO, "--broker-property", "port=7"], ["port is set by the runtime"]),
         (["run"], ["SCENARIO"]),
         (["dance"], ["dance"]),
         (["check", "nowhere"], ["nowhere"]),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nemesis.faults import DEFAULT_KINDS
-from nemesis.preflight import RunOptions, prepare
+from nemesis.preflight import RunOptions, place, prepare
 from nemesis.runtimes.base import FaultUnsupported
 from nemesis.runtimes.clock_control.library import found_library, wall_clock_library
 
@@ -66,6 +66,43 @@ def test_a_clock_that_this_machine_cannot_move_is_refused_with_the_reason(tmp_pa
 def test_a_clock_that_can_be_moved_is_no_obstacle(tmp_path: Path) -> None:
     order = prepare(options(tmp_path, faults="clock-skew"))
     assert {planned.fault.name for planned in order.plan} == {"clock-skew"}
+
+
+BEFORE_ALTER_PARTITION = "inter.broker.protocol.version=2.6"
+
+
+@pytest.mark.parametrize("runtime", ["local", "simulation"])
+def test_brokers_that_send_no_alter_partition_cannot_have_it_held(
+    tmp_path: Path, runtime: str
+) -> None:
+    asked = replace(options(tmp_path), runtime=runtime, broker_properties=(BEFORE_ALTER_PARTITION,))
+    with pytest.raises(FaultUnsupported, match="nobody sends AlterPartition"):
+        prepare(asked)
+    kinds = prepare(replace(asked, faults="all")).scenario.faults.kinds
+    assert "delay-alter-partition" not in kinds
+    assert "delay-control" in kinds
+
+
+@pytest.mark.parametrize("runtime", ["local", "simulation"])
+def test_broker_properties_of_the_command_line_are_above_those_of_the_scenario(
+    tmp_path: Path, runtime: str
+) -> None:
+    given = ("min.insync.replicas=1", "replica.fetch.wait.max.ms=77", "broker.rack=r=1")
+    order = prepare(replace(options(tmp_path), runtime=runtime, broker_properties=given))
+    properties = order.scenario.broker_properties
+    assert [properties[text.partition("=")[0]] for text in given] == [1, 77, "r=1"]
+    assert properties["default.replication.factor"] == 3
+
+
+def test_the_replay_command_has_the_broker_properties(tmp_path: Path) -> None:
+    given = ("min.insync.replicas=1", "delete.topic.enable=false")
+    order = prepare(replace(options(tmp_path), broker_properties=given))
+    run = place(order, ["nemesis"])
+    command = order.replay(run)
+    assert (
+        "--broker-property min.insync.replicas=1 --broker-property delete.topic.enable=false"
+        in (command)
+    )
 
 
 def test_a_planned_fault_that_the_runtime_cannot_do_is_refused(tmp_path: Path) -> None:

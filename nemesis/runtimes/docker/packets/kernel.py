@@ -49,9 +49,11 @@ _NAMES: Final[Mapping[Feature, str]] = {
     Feature.BANDWIDTH: "the queue tbf",
     Feature.RESET: "the closing of other processes' sockets",
 }
+_HELD_BY_API: Final = ((Feature.DROP,), (Feature.U32, Feature.QUEUE))
 _NEEDS: Final[Mapping[Capability, Sequence[tuple[Feature, ...]]]] = {
     Capability.CUT: ((Feature.DROP,),),
-    Capability.STALL: ((Feature.DROP,), (Feature.U32, Feature.QUEUE)),
+    Capability.STALL: _HELD_BY_API,
+    Capability.ALTER_PARTITION: _HELD_BY_API,
     Capability.SLOW: ((Feature.DROP,), (Feature.QUEUE,)),
     Capability.RESET: ((Feature.RESET,),),
     Capability.PACKETS: (

@@ -26,7 +26,15 @@ def test_a_kernel_with_everything_lacks_nothing() -> None:
     [
         ({Feature.QUEUE}, {Capability.SLOW, Capability.PACKETS}),
         ({Feature.U32}, set()),
-        ({Feature.U32, Feature.QUEUE}, {Capability.STALL, Capability.SLOW, Capability.PACKETS}),
+        (
+            {Feature.U32, Feature.QUEUE},
+            {
+                Capability.STALL,
+                Capability.ALTER_PARTITION,
+                Capability.SLOW,
+                Capability.PACKETS,
+            },
+        ),
         ({Feature.LOSS}, {Capability.PACKETS}),
         ({Feature.RESET}, {Capability.RESET}),
         ({Feature.BANDWIDTH}, {Capability.BANDWIDTH}),
