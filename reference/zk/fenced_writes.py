@@ -9,7 +9,7 @@ counts as done. Source: the ``expectedControllerEpochZkVersion`` of kafka.zk.Kaf
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reference.ports import Check, Create, Delete, SetData, ZnodeStat, ZooKeeperOp
@@ -20,9 +20,14 @@ from reference.zk.errors import (
     ControllerMovedError,
     MultiError,
     NoNodeError,
+    OperationFailedError,
     ZooKeeperError,
 )
+from reference.zk.pipelining import pipelined
 from reference.zk.zookeeper_session import ZooKeeperSession
+
+_MULTIS = 32
+"""How many multis a great number of writes is divided among."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,11 @@ class ControllerFence:
 
     controller_epoch: int
     zk_version: int
+
+
+Write = Create | SetData | Delete
+WriteOutcome = ZnodeStat | None | OperationFailedError
+"""What a write left, which is None for a deletion, or why it was refused."""
 
 
 class FencedWrites:
@@ -44,44 +54,84 @@ class FencedWrites:
         """Return the multi that does ``ops`` only while the fence's controller epoch is the current one."""
         return [Check(zk_data.CONTROLLER_EPOCH, fence.zk_version), *ops]
 
-    async def write(
-        self, op: Create | SetData | Delete, fence: ControllerFence
-    ) -> ZnodeStat | None:
+    async def write(self, op: Write, fence: ControllerFence) -> ZnodeStat | None:
         """Do one controller write; returns what it left, which may be one's own earlier attempt's."""
-        ops = self.fenced([op], fence)
-        unknown = False
+        [outcome] = await self._write_together([op], fence)
+        if isinstance(outcome, ZooKeeperError):
+            raise outcome
+        return outcome
 
-        async def attempt() -> ZnodeStat | None:
-            nonlocal unknown
+    async def write_all(self, ops: Sequence[Write], fence: ControllerFence) -> list[WriteOutcome]:
+        """Do many, none of which depends on another; returns what each left, or why it was refused.
+
+        A few go one by one, as Kafka's do. Many go several to a multi, so that what a request costs is paid once for
+        all of them; when one is refused, the others of its multi are done by themselves.
+        Raises ``ControllerMovedError``.
+        """
+        outcomes = await pipelined(
+            list(_batched(ops, -(-len(ops) // _MULTIS))),
+            lambda together: self._write_together(together, fence),
+        )
+        return [outcome for together in outcomes for outcome in together]
+
+    async def _write_together(
+        self, ops: Sequence[Write], fence: ControllerFence, *, lost: bool = False
+    ) -> list[WriteOutcome]:
+        """All of them or, when one is refused, each by itself. ``lost``: an earlier attempt's reply did not come."""
+
+        async def attempt() -> list[ZnodeStat | None]:
+            nonlocal lost
+            try:
+                return await self._attempt(ops, fence)
+            except ConnectionLossError:
+                lost = True
+                raise
+
+        try:
+            return list(await self._session.retry_request_until_connected(attempt))
+        except MultiError as error:
+            if len(ops) == 1:
+                return [await self._refused(ops[0], fence, error, lost=lost)]
+        return [
+            outcome for op in ops for outcome in await self._write_together([op], fence, lost=lost)
+        ]
+
+    async def _attempt(
+        self, ops: Sequence[Write], fence: ControllerFence
+    ) -> list[ZnodeStat | None]:
+        """One multi, traced. Raises ``MultiError`` when one of them is refused, ``ControllerMovedError``."""
+        for op in ops:
             self._tracer.event(
                 Kind.ZNODE_ATTEMPT,
                 path=op.path,
                 controller_epoch=fence.controller_epoch,
                 detail=type(op).__name__,
             )
-            try:
-                results = await self._session.zookeeper.multi(ops)
-            except ZooKeeperError as error:
-                unknown = unknown or isinstance(error, ConnectionLossError)
+        multi = self.fenced(ops, fence)
+        try:
+            stats = (await self._session.zookeeper.multi(multi))[-len(ops) :]
+        except ZooKeeperError as error:
+            for op in ops:
                 self._trace_outcome(op, fence, error.code)
-                raise
-            stat = results[-1]
+            if isinstance(error, MultiError) and isinstance(multi[error.index], Check):
+                raise ControllerMovedError(
+                    f"{ops[0].path}: controller epoch {fence.controller_epoch} is over"
+                ) from error
+            raise
+        for op, stat in zip(ops, stats, strict=True):
+            self._trace_outcome(op, fence, "NONE", stat)
+        return stats
+
+    async def _refused(
+        self, op: Write, fence: ControllerFence, error: MultiError, *, lost: bool
+    ) -> WriteOutcome:
+        """The refusal, unless it is of one's own making: an attempt whose reply was lost had done it already."""
+        if lost and (stat := await self._applied_before(op)) is not None:
             self._trace_outcome(op, fence, "NONE", stat)
             return stat
+        return error.error
 
-        try:
-            return await self._session.retry_request_until_connected(attempt)
-        except MultiError as error:
-            if isinstance(ops[error.index], Check):
-                raise ControllerMovedError(
-                    f"{op.path}: controller epoch {fence.controller_epoch} is over"
-                ) from error
-            if unknown and (stat := await self._applied_before(op)) is not None:
-                self._trace_outcome(op, fence, "NONE", stat)
-                return stat
-            raise error.error from error
-
-    async def _applied_before(self, op: Create | SetData | Delete) -> ZnodeStat | None:
+    async def _applied_before(self, op: Write) -> ZnodeStat | None:
         """Return the znode's stat when it holds exactly what an attempt with a lost reply would have left."""
         if isinstance(op, Delete):
             return None
@@ -103,3 +153,8 @@ class FencedWrites:
             zxid=None if stat is None else stat.mzxid,
             zk_version=None if stat is None else stat.version,
         )
+
+
+def _batched(ops: Sequence[Write], size: int) -> Iterator[Sequence[Write]]:
+    for start in range(0, len(ops), size or 1):
+        yield ops[start : start + size]

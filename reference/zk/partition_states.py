@@ -21,7 +21,7 @@ from reference.zk.errors import (
     ZnodeFormatError,
     ZooKeeperError,
 )
-from reference.zk.fenced_writes import ControllerFence, FencedWrites
+from reference.zk.fenced_writes import ControllerFence, FencedWrites, WriteOutcome
 from reference.zk.pipelining import pipelined
 from reference.zk.zk_data import LeaderIsrAndControllerEpoch
 from reference.zk.zookeeper_session import ZooKeeperSession
@@ -71,28 +71,19 @@ class PartitionStates:
     ) -> dict[TopicPartition, StateResult]:
         """Create the state znodes, and their parents where they are missing. Raises ``ControllerMovedError``."""
 
-        async def ensure(path: str) -> None:
-            try:
-                await self._fenced.write(Create(path, b""), fence)
-            except NodeExistsError:
-                return
-
-        await pipelined(sorted({zk_data.partitions_path(tp.topic) for tp in states}), ensure)
-        await pipelined([zk_data.partition_path(tp) for tp in states], ensure)
-
-        async def create(topic_partition: TopicPartition) -> tuple[TopicPartition, StateResult]:
-            state = LeaderIsrAndControllerEpoch(
-                replace(states[topic_partition], partition_epoch=0), fence.controller_epoch
+        await self._ensure(sorted({zk_data.partitions_path(tp.topic) for tp in states}), fence)
+        await self._ensure([zk_data.partition_path(tp) for tp in states], fence)
+        initial = {
+            tp: LeaderIsrAndControllerEpoch(
+                replace(wanted, partition_epoch=0), fence.controller_epoch
             )
-            op = Create(zk_data.state_path(topic_partition), zk_data.encode_state(state))
-            try:
-                stat = await self._fenced.write(op, fence)
-            except (NodeExistsError, NoNodeError) as error:
-                return topic_partition, error
-            assert stat is not None
-            return topic_partition, CommittedState(state, stat.mzxid)
-
-        return dict(await pipelined(list(states), create))
+            for tp, wanted in states.items()
+        }
+        ops = [
+            Create(zk_data.state_path(tp), zk_data.encode_state(state))
+            for tp, state in initial.items()
+        ]
+        return _results(initial, await self._fenced.write_all(ops, fence))
 
     async def update_leader_and_isr(
         self, states: Mapping[TopicPartition, LeaderAndIsr], fence: ControllerFence
@@ -102,21 +93,36 @@ class PartitionStates:
         A conflict is a ``BadVersionError`` among the results. Raises ``ControllerMovedError``.
         """
 
-        async def write(topic_partition: TopicPartition) -> tuple[TopicPartition, StateResult]:
-            wanted = states[topic_partition]
-            state = LeaderIsrAndControllerEpoch(
+        updated = {
+            tp: LeaderIsrAndControllerEpoch(
                 replace(wanted, partition_epoch=wanted.partition_epoch + 1), fence.controller_epoch
             )
-            op = SetData(
-                zk_data.state_path(topic_partition),
-                zk_data.encode_state(state),
-                wanted.partition_epoch,
-            )
-            try:
-                stat = await self._fenced.write(op, fence)
-            except (BadVersionError, NoNodeError) as error:
-                return topic_partition, error
-            assert stat is not None
-            return topic_partition, CommittedState(state, stat.mzxid)
+            for tp, wanted in states.items()
+        }
+        ops = [
+            SetData(zk_data.state_path(tp), zk_data.encode_state(state), states[tp].partition_epoch)
+            for tp, state in updated.items()
+        ]
+        return _results(updated, await self._fenced.write_all(ops, fence))
 
-        return dict(await pipelined(list(states), write))
+    async def _ensure(self, paths: Sequence[str], fence: ControllerFence) -> None:
+        outcomes = await self._fenced.write_all([Create(path, b"") for path in paths], fence)
+        for outcome in outcomes:
+            if isinstance(outcome, ZooKeeperError) and not isinstance(outcome, NodeExistsError):
+                raise outcome
+
+
+def _results(
+    states: Mapping[TopicPartition, LeaderIsrAndControllerEpoch], outcomes: Sequence[WriteOutcome]
+) -> dict[TopicPartition, StateResult]:
+    """What became of each state. Raises what is neither a conflict nor a znode that is gone."""
+    results: dict[TopicPartition, StateResult] = {}
+    for (topic_partition, state), outcome in zip(states.items(), outcomes, strict=True):
+        if isinstance(outcome, (BadVersionError, NodeExistsError, NoNodeError)):
+            results[topic_partition] = outcome
+        elif isinstance(outcome, ZooKeeperError):
+            raise outcome
+        else:
+            assert outcome is not None
+            results[topic_partition] = CommittedState(state, outcome.mzxid)
+    return results
