@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Final, Protocol
 
 WallClock = Callable[[], int]
 """Milliseconds since 1970."""
+
+
+TEMPORARY: Final = ".tmp"
 
 
 class Disk(Protocol):
@@ -25,14 +28,17 @@ class Disk(Protocol):
     def truncate(self, path: str, size: int) -> None: ...
     def fsync(self, path: str) -> None: ...
     def replace(self, path: str, data: bytes) -> None:
-        """Write the whole file anew, atomically and synced: after a crash it is the old one or the new one."""
+        """Write the whole file anew, atomically and synced: after a crash it is the old one or the new one.
+
+        A file named ``<path>.tmp`` may stay beside it.
+        """
 
     def replace_all(self, files: Mapping[str, bytes]) -> Mapping[str, OSError]:
         """``replace`` each of them, in any order, and wait for the medium once; return those that failed."""
 
     def exists(self, path: str) -> bool: ...
     def list(self, path: str) -> Sequence[str]:
-        """Names in a directory, sorted; empty when it does not exist."""
+        """Names in a directory, sorted, without what ``replace`` left; empty when it does not exist."""
 
     def make_directory(self, path: str) -> None: ...
     def rename(self, source: str, target: str) -> None: ...
@@ -106,6 +112,9 @@ class ZooKeeperClient(Protocol):
     async def close(self) -> None: ...
     def add_session_listener(self, listener: SessionListener) -> None: ...
     async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, ZnodeStat]: ...
+    async def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, ZnodeStat] | None]:
+        """What each znode holds, None where there is none; sets no watch."""
+
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None: ...
     async def get_children(self, path: str, watch: Watch | None = None) -> list[str]: ...
     async def create(

@@ -23,6 +23,7 @@ from random import Random
 
 from nemesis.simulation.fenced_disk import FencedDisk, Mortal, one_by_one
 from nemesis.simulation.files import Directory, File, Journal, Node
+from reference.ports import TEMPORARY
 
 _DIRECTORY_BYTES = 4096
 
@@ -100,7 +101,7 @@ class SimulatedDisk:
     def replace(self, path: str, data: bytes) -> None:
         """Write a temporary file beside it, sync it, and rename it: the steps of the real disk."""
         self._require(Operation.WRITE, path)
-        temporary = f"{path}.tmp"
+        temporary = path + TEMPORARY
         file = self._open(temporary)
         if file.data:
             file.truncate(0, self._journal)
@@ -123,7 +124,8 @@ class SimulatedDisk:
         node = self._node(path)
         if isinstance(node, File):
             raise _error(errno.ENOTDIR, path)
-        return [] if node is None else sorted(node.entries)
+        names = [] if node is None else node.entries
+        return sorted(name for name in names if not name.endswith(TEMPORARY))
 
     def make_directory(self, path: str) -> None:
         self._require(Operation.WRITE, path)

@@ -10,6 +10,7 @@ fitted: the caller knows the length it had and truncates back to it.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import shutil
@@ -19,9 +20,15 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from reference.ports import TEMPORARY
+
 _MODE = 0o644
 _MAX_HANDLES = 4096
 _MAX_WRITERS = 16
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+_renameat2 = getattr(ctypes.CDLL(None), "renameat2", None)
+"""Of Linux; Python has no name for it."""
 
 
 def default_max_handles() -> int:
@@ -77,14 +84,12 @@ class RealDisk:
 
     def replace(self, path: str, data: bytes) -> None:
         self._forget(path)
-        self._forget(f"{path}.tmp")  # whoever had a file of that name open has it no longer
         _replace(path, data)
 
     def replace_all(self, files: Mapping[str, bytes]) -> Mapping[str, OSError]:
         """Several threads wait for the medium: a journalling file system commits together what is due together."""
         for path in files:
             self._forget(path)
-            self._forget(f"{path}.tmp")
         failed: dict[str, OSError] = {}
 
         def replace_one(path: str) -> None:
@@ -102,9 +107,10 @@ class RealDisk:
 
     def list(self, path: str) -> Sequence[str]:
         try:
-            return sorted(entry.name for entry in Path(path).iterdir())
+            names = [entry.name for entry in Path(path).iterdir()]
         except FileNotFoundError:
             return []
+        return sorted(name for name in names if not name.endswith(TEMPORARY))
 
     def make_directory(self, path: str) -> None:
         Path(path).mkdir(parents=True, exist_ok=True)
@@ -156,17 +162,29 @@ class RealDisk:
 
 
 def _replace(path: str, data: bytes) -> None:
-    temporary = f"{path}.tmp"
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _MODE)
+    """Where the system can, old and new change places: to free the old file's blocks took a millisecond where the
+    file system discards them at once, and the next replacement writes over it."""
+    temporary = path + TEMPORARY
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, _MODE)
     try:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(handle, rest) :]
+        os.ftruncate(handle, len(data))
         os.fsync(handle)
     finally:
         os.close(handle)
-    Path(temporary).replace(path)
+    if not _exchange(temporary, path):
+        Path(temporary).replace(path)
     _fsync_parent(path)
+
+
+def _exchange(one: str, other: str) -> bool:
+    """Let two files change names, at once or not at all; False where there is no second file or no such call."""
+    if _renameat2 is None or Path(other).is_dir():
+        return False
+    arguments = (_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
+    return bool(_renameat2(*arguments) == 0)
 
 
 def _close_all(handles: OrderedDict[str, int]) -> None:

@@ -45,6 +45,26 @@ def test_a_disk_that_is_dropped_leaves_nothing_open(tmp_path: Path) -> None:
     assert open_files() == before
 
 
+@pytest.mark.parametrize("exchanges", [True, False])
+def test_old_contents_long_or_short_leave_nothing_in_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchanges: bool
+) -> None:
+    if not exchanges:
+        monkeypatch.setattr("reference.adapters.disk._renameat2", None)
+    disk, path = RealDisk(), str(tmp_path / "f")
+    for data in (b"longest", b"short", b"", b"longer", b"long"):
+        disk.replace(path, data)
+        assert Path(path).read_bytes() == data
+        assert disk.list(str(tmp_path)) == ["f"]
+
+
+def test_a_directory_is_not_replaced(tmp_path: Path) -> None:
+    disk, path = RealDisk(), str(tmp_path / "d")
+    disk.make_directory(path)
+    with pytest.raises(IsADirectoryError):
+        disk.replace(path, b"data")
+
+
 def test_a_replaced_file_is_read_anew(tmp_path: Path) -> None:
     disk, path = RealDisk(), str(tmp_path / "f")
     disk.replace(path, b"old")
@@ -70,16 +90,6 @@ def test_a_replacement_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         disk.replace(str(path), b"new")
     assert path.read_bytes() == b"old"
-
-
-def test_a_replacement_takes_the_temporary_name_from_whoever_had_it(tmp_path: Path) -> None:
-    disk = RealDisk()
-    path, temporary = str(tmp_path / "a"), str(tmp_path / "a.tmp")
-    disk.append(temporary, b"old")
-    disk.replace(path, b"new")
-    with pytest.raises(FileNotFoundError):
-        disk.truncate(temporary, 0)
-    assert disk.read(path, 0, 10) == b"new"
 
 
 def test_renames_and_removes_directories_with_open_files(tmp_path: Path) -> None:
