@@ -130,6 +130,11 @@ class KazooZooKeeperClient:
         )
         return data or b"", _stat(stat)
 
+    async def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, ZnodeStat] | None]:
+        read = _MultiRead([serialization.GetData(path, False) for path in paths])
+        results = await self._submitted(f"get_all {paths[-1]}", read)
+        return [_znode(result, path) for result, path in zip(results, paths, strict=True)]
+
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None:
         stat = await self._call(
             f"exists {path}", lambda kazoo: kazoo.exists_async(path, watch=_watcher(watch))
@@ -166,17 +171,22 @@ class KazooZooKeeperClient:
 
     async def multi(self, ops: Sequence[ZooKeeperOp]) -> list[ZnodeStat | None]:
         transaction = _Transaction([_request(op) for op in ops])
-
-        def submit(kazoo: KazooClient) -> Any:
-            result = kazoo.handler.async_result()
-            kazoo._call(transaction, result)  # noqa: SLF001 — the way to send what kazoo cannot build
-            return result
-
-        results = await self._call(f"multi {ops[-1].path}", submit)
+        results = await self._submitted(f"multi {ops[-1].path}", transaction)
         for index, result in enumerate(results):
             if isinstance(result, Exception) and not isinstance(result, _ROLLED_BACK):
                 raise MultiError(index, _failure(result, ops[index].path))
         return [None if result is None else _stat(result) for result in results]
+
+    async def _submitted(self, what: str, request: _Transaction) -> list[Any]:
+        """Send what kazoo cannot build itself."""
+
+        def submit(kazoo: KazooClient) -> Any:
+            result = kazoo.handler.async_result()
+            kazoo._call(request, result)  # noqa: SLF001 — there is no public way
+            return result
+
+        results: list[Any] = await self._call(what, submit)
+        return results
 
     async def _call(self, what: str, submit: Callable[[KazooClient], Any]) -> Any:
         """Send one request and wait for its reply; the future is failed by us when the session ends."""
@@ -311,7 +321,7 @@ class _Transaction:
 
     @classmethod
     def deserialize(cls, data: bytes, offset: int) -> list[Any]:
-        """One result for each operation: kazoo's ZnodeStat, None or an exception."""
+        """One result for each operation: kazoo's ZnodeStat, data with a ZnodeStat, None or an exception."""
         results: list[Any] = []
         header, offset = serialization.MultiHeader.deserialize(data, offset)
         while not header.done:
@@ -322,6 +332,11 @@ class _Transaction:
                 fields = serialization.stat_struct.unpack_from(data, offset)
                 result = serialization.ZnodeStat._make(fields)
                 offset += serialization.stat_struct.size
+            elif header.type == serialization.GetData.type:
+                data_read, offset = serialization.read_buffer(data, offset)
+                fields = serialization.stat_struct.unpack_from(data, offset)
+                result = data_read, serialization.ZnodeStat._make(fields)
+                offset += serialization.stat_struct.size
             elif header.type == -1:
                 (error,) = serialization.int_struct.unpack_from(data, offset)
                 result = kazoo_errors.EXCEPTIONS[error]()
@@ -329,6 +344,12 @@ class _Transaction:
             results.append(result)
             header, offset = serialization.MultiHeader.deserialize(data, offset)
         return results
+
+
+class _MultiRead(_Transaction):
+    """Reads of several znodes in one request (ZooKeeper 3.6 and newer): looks like a multi, and none undoes another."""
+
+    type: ClassVar = 22
 
 
 def _stop(kazoo: KazooClient) -> None:
@@ -359,6 +380,15 @@ def _stat(stat: Any) -> ZnodeStat:
         version=stat.version,
         ephemeral_owner=stat.ephemeralOwner,
     )
+
+
+def _znode(result: Any, path: str) -> tuple[bytes, ZnodeStat] | None:
+    if isinstance(result, kazoo_errors.NoNodeError):
+        return None
+    if isinstance(result, Exception):
+        raise _failure(result, path)
+    data, stat = result
+    return data or b"", _stat(stat)
 
 
 def _settle(future: asyncio.Future[Any], result: Any, what: str) -> None:

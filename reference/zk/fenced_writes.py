@@ -9,7 +9,7 @@ counts as done. Source: the ``expectedControllerEpochZkVersion`` of kafka.zk.Kaf
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reference.ports import Check, Create, Delete, SetData, ZnodeStat, ZooKeeperOp
@@ -23,11 +23,8 @@ from reference.zk.errors import (
     OperationFailedError,
     ZooKeeperError,
 )
-from reference.zk.pipelining import pipelined
+from reference.zk.pipelining import pipelined_in_batches
 from reference.zk.zookeeper_session import ZooKeeperSession
-
-_MULTIS = 32
-"""How many multis a great number of writes is divided among."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +61,10 @@ class FencedWrites:
     async def write_all(self, ops: Sequence[Write], fence: ControllerFence) -> list[WriteOutcome]:
         """Do many, none of which depends on another; returns what each left, or why it was refused.
 
-        A few go one by one, as Kafka's do. Many go several to a multi, so that what a request costs is paid once for
-        all of them; when one is refused, the others of its multi are done by themselves.
+        Many go several to a multi; when one is refused, the others of its multi are done by themselves.
         Raises ``ControllerMovedError``.
         """
-        outcomes = await pipelined(
-            list(_batched(ops, -(-len(ops) // _MULTIS))),
-            lambda together: self._write_together(together, fence),
-        )
-        return [outcome for together in outcomes for outcome in together]
+        return await pipelined_in_batches(ops, lambda some: self._write_together(some, fence))
 
     async def _write_together(
         self, ops: Sequence[Write], fence: ControllerFence, *, lost: bool = False
@@ -153,8 +145,3 @@ class FencedWrites:
             zxid=None if stat is None else stat.mzxid,
             zk_version=None if stat is None else stat.version,
         )
-
-
-def _batched(ops: Sequence[Write], size: int) -> Iterator[Sequence[Write]]:
-    for start in range(0, len(ops), size or 1):
-        yield ops[start : start + size]

@@ -22,7 +22,7 @@ from reference.zk.errors import (
     ZooKeeperError,
 )
 from reference.zk.fenced_writes import ControllerFence, FencedWrites, WriteOutcome
-from reference.zk.pipelining import pipelined
+from reference.zk.pipelining import pipelined_in_batches
 from reference.zk.zk_data import LeaderIsrAndControllerEpoch
 from reference.zk.zookeeper_session import ZooKeeperSession
 
@@ -51,20 +51,18 @@ class PartitionStates:
         self, partitions: Sequence[TopicPartition]
     ) -> dict[TopicPartition, LeaderIsrAndControllerEpoch]:
         """The states that exist; one in another format is logged and left out."""
-
-        async def read(
-            topic_partition: TopicPartition,
-        ) -> tuple[TopicPartition, LeaderIsrAndControllerEpoch] | None:
+        paths = [zk_data.state_path(topic_partition) for topic_partition in partitions]
+        znodes = await pipelined_in_batches(paths, self._session.get_all)
+        states: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
+        for topic_partition, znode in zip(partitions, znodes, strict=True):
+            if znode is None:
+                continue
+            data, stat = znode
             try:
-                data, stat = await self._session.get(zk_data.state_path(topic_partition))
-                return topic_partition, zk_data.decode_state(topic_partition, data, stat.version)
-            except NoNodeError:
-                return None
+                states[topic_partition] = zk_data.decode_state(topic_partition, data, stat.version)
             except ZnodeFormatError as error:
                 _logger.error("%s is ignored: %s", topic_partition, error)
-                return None
-
-        return dict(found for found in await pipelined(partitions, read) if found is not None)
+        return states
 
     async def create_topic_partition_states(
         self, states: Mapping[TopicPartition, LeaderAndIsr], fence: ControllerFence

@@ -11,6 +11,9 @@ from reference.zk.errors import ControllerMovedError
 _T = TypeVar("_T")
 _V = TypeVar("_V")
 
+_BATCHES = 32
+"""How many batches a great number of items is divided among."""
+
 
 async def pipelined(items: Sequence[_V], operation: Callable[[_V], Awaitable[_T]]) -> list[_T]:
     """Start the operation on every item; return the results in order, or raise once all are over.
@@ -28,3 +31,16 @@ async def pipelined(items: Sequence[_V], operation: Callable[[_V], Awaitable[_T]
     for failure in failures:
         raise failure
     return [result for result in results if not isinstance(result, BaseException)]
+
+
+async def pipelined_in_batches(
+    items: Sequence[_V], operation: Callable[[Sequence[_V]], Awaitable[Sequence[_T]]]
+) -> list[_T]:
+    """As ``pipelined``, with an operation that takes several items and returns a result for each.
+
+    A few items go one by one, as Kafka's do. Of many, several share an operation, so that what each costs here and on
+    its way is paid once for all of them.
+    """
+    size = max(1, -(-len(items) // _BATCHES))
+    batches = [items[start : start + size] for start in range(0, len(items), size)]
+    return [result for results in await pipelined(batches, operation) for result in results]

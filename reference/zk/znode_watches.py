@@ -30,9 +30,13 @@ class ZnodeWatches:
         """A watch that is set stays set; when it fires nobody is called."""
         self._handlers.pop(path, None)
 
+    def has_to_be_set(self, path: str) -> bool:
+        """Whether the next read of the path has to set the watch."""
+        return path in self._handlers and path not in self._armed
+
     async def read(self, path: str, operation: Callable[[Watch | None], Awaitable[_T]]) -> _T:
         """Run a read, giving it the watch if one has to be set; the operation's errors pass through."""
-        if path not in self._handlers or path in self._armed:
+        if not self.has_to_be_set(path):
             return await operation(None)
         self._armed.add(path)
         try:

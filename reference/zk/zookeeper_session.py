@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from reference.ports import SessionState, ZnodeStat, ZooKeeperClient
@@ -21,6 +22,7 @@ from reference.zk.errors import (
     ClientClosedError,
     ConnectionLossError,
     NodeExistsError,
+    NoNodeError,
     SessionExpiredError,
 )
 from reference.zk.znode_watches import Handler, ZnodeWatches
@@ -109,6 +111,21 @@ class ZooKeeperSession:
         return await self.retry_request_until_connected(
             lambda: self._data_watches.read(path, lambda watch: self.zookeeper.get(path, watch))
         )
+
+    async def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, ZnodeStat] | None]:
+        """What each holds, None where there is no znode. Those with a watch to be set are read by themselves."""
+        found: dict[str, tuple[bytes, ZnodeStat] | None] = {}
+        unwatched = [path for path in paths if not self._data_watches.has_to_be_set(path)]
+        if unwatched:
+            read = await self.retry_request_until_connected(
+                lambda: self.zookeeper.get_all(unwatched)
+            )
+            found.update(zip(unwatched, read, strict=True))
+        for path in paths:
+            if path not in found:
+                with suppress(NoNodeError):
+                    found[path] = await self.get(path)
+        return [found.get(path) for path in paths]
 
     async def exists(self, path: str) -> ZnodeStat | None:
         return await self.retry_request_until_connected(

@@ -34,6 +34,7 @@ from nemesis.simulation.zookeeper.messages import (
     Exists,
     Fired,
     Get,
+    GetAll,
     GetChildren,
     Ping,
     Pong,
@@ -160,6 +161,11 @@ class SimulatedZooKeeperClient:
             raise failure(reply.error, f"get {path}")
         return reply.data, reply.stat
 
+    async def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, ZnodeStat] | None]:
+        """What each holds at one moment, None where there is no znode."""
+        reply = await self._call(f"get_all {paths[-1]}", GetAll(tuple(paths)))
+        return list(reply.znodes)
+
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None:
         """Sets the watch whether the znode exists or not."""
         reply = await self._read(f"exists {path}", Exists(path, watch is not None), watch)
@@ -216,7 +222,9 @@ class SimulatedZooKeeperClient:
             raise failure(outcome.error, what)
         return outcome
 
-    async def _call(self, what: str, body: Read | Write, watch: Watch | None = None) -> Reply:
+    async def _call(
+        self, what: str, body: Read | GetAll | Write, watch: Watch | None = None
+    ) -> Reply:
         """Send one request and wait for its reply; the future is failed when the connection or the session ends."""
         if self._closed:
             raise ClientClosedError(what)
@@ -225,12 +233,12 @@ class SimulatedZooKeeperClient:
         if self._state is not SessionState.CONNECTED:
             raise SessionExpiredError(what)
         loop = asyncio.get_running_loop()
-        read = None if isinstance(body, Write) else body
+        read = None if isinstance(body, (Write, GetAll)) else body
         future: asyncio.Future[Reply] = loop.create_future()
         self._send(body, _Pending(self._xid + 1, what, future, read, watch))
         return await future
 
-    def _send(self, body: Read | Write | CloseSession, pending: _Pending | None) -> None:
+    def _send(self, body: Read | GetAll | Write | CloseSession, pending: _Pending | None) -> None:
         assert self._channel is not None
         self._xid += 1
         if pending is not None:

@@ -88,6 +88,12 @@ class GetChildren(Message):
     watch: bool = False
 
 
+class GetAll(Message):
+    """Several reads of data in one request; sets no watch."""
+
+    paths: tuple[str, ...]
+
+
 class Write(Message):
     """One operation, or a multi (which may hold one, too)."""
 
@@ -124,7 +130,7 @@ class Ping(Message):
 
 class Request(Message):
     xid: int
-    body: Get | Exists | GetChildren | Write | CloseSession
+    body: Get | Exists | GetChildren | GetAll | Write | CloseSession
 
 
 class AreYouThere(Message):
@@ -167,6 +173,7 @@ class Reply(Message):
     data: bytes | None = None
     stat: ZnodeStat | None = None
     names: tuple[str, ...] = ()
+    znodes: tuple[tuple[bytes, ZnodeStat] | None, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
 
 

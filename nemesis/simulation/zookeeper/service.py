@@ -24,6 +24,7 @@ from nemesis.simulation.zookeeper.messages import (
     Exists,
     Fired,
     Get,
+    GetAll,
     GetChildren,
     IAmHere,
     OpenSession,
@@ -61,7 +62,7 @@ class _Pending:
 
     connection: _Connection
     xid: int
-    read: Read | None = None
+    read: Read | GetAll | None = None
     reply: Reply | None = None
 
 
@@ -250,8 +251,12 @@ class ClientService:
                 return
             line.popleft()
 
-    def _answer(self, connection: _Connection, xid: int, read: Read) -> Reply:
-        path, zxid = read.path, self._tree.last_zxid
+    def _answer(self, connection: _Connection, xid: int, read: Read | GetAll) -> Reply:
+        zxid = self._tree.last_zxid
+        if isinstance(read, GetAll):
+            nodes = [self._tree.get(path) for path in read.paths]
+            return Reply(xid, zxid, znodes=tuple(n and (n.data, n.stat) for n in nodes))
+        path = read.path
         node = self._tree.get(path)
         if read.watch and (node is not None or isinstance(read, Exists)):
             if isinstance(read, GetChildren):

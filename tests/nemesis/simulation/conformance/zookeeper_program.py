@@ -42,6 +42,11 @@ class Read:
 
 
 @dataclass(frozen=True)
+class ReadAll:
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Sequential:
     path: str
     ephemeral: bool
@@ -102,6 +107,7 @@ multis = st.lists(writes | st.builds(Check, paths, versions), min_size=1, max_si
 reads = st.builds(
     Read, st.sampled_from(["get", "exists", "children", "children"]), paths, st.booleans()
 )
+read_alls = st.builds(ReadAll, st.lists(paths, min_size=1, max_size=4).map(tuple))
 special = st.builds(Delete, st.sampled_from(["//zookeeper", "//zookeeper/quota"]), versions)
 operations = (
     creates
@@ -109,6 +115,7 @@ operations = (
     | st.builds(Sequential, st.sampled_from(["/a/s-", "/b/"]), st.booleans())
     | reads
     | reads
+    | read_alls
     | st.builds(Multi, multis.map(tuple))
     | special
 )
@@ -240,6 +247,8 @@ class Player:
                     "children": client.get_children,
                 }
                 return await read[kind](full(path), watch if has_watch else None)
+            case ReadAll(paths):
+                return await client.get_all([full(path) for path in paths])
             case Create(path, data, ephemeral):
                 created, stat = await client.create(full(path), data, ephemeral=ephemeral)
                 return created.removeprefix(prefix), stat
