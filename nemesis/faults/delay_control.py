@@ -89,16 +89,22 @@ class DelayControlStrike:
         return Measured(is_effective=since > 0, detail={"control_bytes_since": since})
 
     async def _end_a_session(self) -> list[str]:
-        """End that of a registered broker which is neither the target nor, if it can be helped, the controller."""
+        """End that of a registered broker which is neither the target nor, if it can be helped, the controller.
+
+        But if the target has become the controller since it was chosen, its own, so that others have to tell it.
+        """
         snapshot = await self._place.view.snapshot()
         sessions = {
             targets.node_of(broker): owner.session
             for broker, owner in sorted(snapshot.brokers.items())
-            if targets.node_of(broker) not in self.targets
         }
+        others = [node for node in sessions if node not in self.targets]
         controller = snapshot.controller
-        spared = None if controller is None else targets.node_of(controller.broker_id)
-        candidates = [node for node in sessions if node != spared] or list(sessions)
+        holder = None if controller is None else targets.node_of(controller.broker_id)
+        if holder in self.targets:
+            candidates = [node for node in sessions if node == holder]
+        else:
+            candidates = [node for node in others if node != holder] or others
         if not candidates:
             return []
         victim = self._rng.choice(candidates)

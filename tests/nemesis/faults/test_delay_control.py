@@ -31,6 +31,23 @@ def test_what_controllers_say_is_held_while_sessions_end_and_arrives_at_the_heal
     in_cluster(test)
 
 
+def test_a_target_that_has_become_the_controller_meanwhile_hears_of_another() -> None:
+    async def test(place: Place) -> None:
+        strike = await DelayControl(target="bystander", elections=3).aim(place, Random(1))
+        [deaf] = strike.targets
+        while (controller := (await place.view.snapshot()).controller) is not None:
+            if controller.broker_id == id_of(deaf):
+                break
+            await place.view.zookeeper.end_session(controller.session)
+            await asyncio.sleep(1.0)
+        applied = await strike.apply()
+        assert applied.is_effective, applied.detail
+        assert applied.detail["sessions_ended"][0] == deaf
+        await healed(strike, place)
+
+    in_cluster(test)
+
+
 def test_without_anything_to_be_told_there_is_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test(place: Place) -> None:
         async def not_ended(_: int) -> bool:
