@@ -45,7 +45,7 @@ def things(run_id: str = "") -> list[str]:
     """Return all containers, networks, volumes and disks of a run, or of all runs."""
     label = labels.RUN if not run_id else f"{labels.RUN}={run_id}"
     with engine() as client:
-        containers = client.containers.list(all=True, filters={"label": label})
+        containers = client.containers.list(all=True, ignore_removed=True, filters={"label": label})
         networks = client.networks.list(filters={"label": label})
         volumes = client.volumes.list(filters={"label": label})
         return sorted(

@@ -143,7 +143,9 @@ class InTheKernel:
         only: dict[str, str | list[str] | bool] = {"label": f"{labels.RUN}={run_id}"}
         with engine() as client:
             (bridge,) = client.networks.list(filters=only)
-            attributes = [c.attrs for c in client.containers.list(all=True, filters=only)]
+            attributes = [
+                c.attrs for c in client.containers.list(all=True, ignore_removed=True, filters=only)
+            ]
         layers = [one["GraphDriver"]["Data"]["MergedDir"] for one in attributes]
         namespaces = [Path(one["NetworkSettings"]["SandboxKey"]).name for one in attributes]
         return cls(

@@ -84,7 +84,9 @@ def call(compose: Sequence[str], file: Path, *arguments: str) -> str:
 def health(run_id: str) -> dict[str, str]:
     """Return what the health checks say, by node."""
     with closing(engine.connect()) as client:
-        nodes = client.containers.list(all=True, filters={"label": f"nemesis.run={run_id}"})
+        nodes = client.containers.list(
+            all=True, ignore_removed=True, filters={"label": f"nemesis.run={run_id}"}
+        )
         return {node.labels["nemesis.node"]: node.health for node in nodes}
 
 

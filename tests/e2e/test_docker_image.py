@@ -128,7 +128,7 @@ BUILDER = textwrap.dedent(
 
 def unfinished(client: DockerClient) -> list[Container]:
     marks = [f"{name}={value}" for name, value in fragments.UNFINISHED.items()]
-    return client.containers.list(all=True, filters={"label": marks})
+    return client.containers.list(all=True, ignore_removed=True, filters={"label": marks})
 
 
 def test_clean_removes_what_a_killed_build_has_left_and_no_finished_ones_container(

@@ -43,7 +43,7 @@ def building(*, wait: bool = True) -> Iterator[bool]:
 def remove_fragments(client: DockerClient) -> Removed:
     """Remove what is unfinished, while it is our turn to build; blocks. Raises the SDK's errors."""
     marks = [f"{name}={value}" for name, value in UNFINISHED.items()]
-    containers = client.containers.list(all=True, filters={"label": marks})
+    containers = client.containers.list(all=True, ignore_removed=True, filters={"label": marks})
     done = remove_each("unfinished image's container", containers, forcibly)
     pruned = client.images.prune(filters={"dangling": True, "label": marks})
     gone = [entry["Deleted"] for entry in pruned.get("ImagesDeleted") or () if "Deleted" in entry]

@@ -41,7 +41,7 @@ class Removed:
 def orphaned_runs(client: DockerClient) -> list[str]:
     """Return the ids of runs whose things are here and whose harness is known to be dead; raises the SDK's errors."""
     everything: list[Any] = [
-        *client.containers.list(all=True, filters={"label": labels.RUN}),
+        *client.containers.list(all=True, ignore_removed=True, filters={"label": labels.RUN}),
         *client.networks.list(filters={"label": labels.RUN}),
         *client.volumes.list(filters={"label": labels.RUN}),
     ]
@@ -51,7 +51,7 @@ def orphaned_runs(client: DockerClient) -> list[str]:
 
 def containers(client: DockerClient, run_id: str) -> list[Container]:
     """Return the containers of a run in any state; blocks. Raises the SDK's errors."""
-    return client.containers.list(all=True, filters=_of(run_id))
+    return client.containers.list(all=True, ignore_removed=True, filters=_of(run_id))
 
 
 def rescue(client: DockerClient, run_id: str) -> list[str]:
