@@ -29,7 +29,8 @@ def _image() -> None:
 
 
 def test_the_main_job_is_valid_and_leaves_nothing(tmp_path: Path) -> None:
-    ran = nemesis(tmp_path, "run", SCENARIO, "--runtime", "docker", "--seed", "7")
+    options = ("--runtime", "docker", "--seed", "7", "--time-limit", "30")
+    ran = nemesis(tmp_path, "run", SCENARIO, *options)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
     run = RunDirectory.open(latest(tmp_path))
@@ -51,6 +52,7 @@ def test_the_main_job_is_valid_and_leaves_nothing(tmp_path: Path) -> None:
     assert "nemesis-" in run.report_file.read_text()
 
 
+@pytest.mark.nightly
 def test_members_of_the_ensemble_are_struck_too(tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(MEMBERS_PLAN)

@@ -20,7 +20,7 @@ OUTCOMES = {"ok", "fail", "info"}
 
 
 def test_the_main_job_is_valid_and_judged_alike_by_both_engines(tmp_path: Path) -> None:
-    ran = nemesis(tmp_path, "run", SCENARIO, "--seed", "7")
+    ran = nemesis(tmp_path, "run", SCENARIO, "--seed", "7", "--time-limit", "30")
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
     run = RunDirectory.open(latest(tmp_path))
