@@ -1,8 +1,8 @@
 """Planted bugs in real processes are found by the properties named for them, on the plans that are pinned for them.
 
 One bug of each kind: of what controllers say, write and elect, of high watermarks, acknowledgements and logs; half of
-them every night only. All of the bugs are found in simulation (``tests/nemesis/test_pinned_plans.py``). Real processes do not repeat themselves
-exactly, so a bug has a few runs to show itself; the plan stays the same.
+them every night only. All of the bugs are found in simulation (``tests/nemesis/test_pinned_plans.py``). Real processes
+do not repeat themselves exactly, so a bug has a few runs to show itself; the plan stays the same.
 """
 
 from __future__ import annotations
