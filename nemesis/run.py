@@ -21,6 +21,7 @@ from typing import Any
 from history.events import Kind
 from nemesis.convergence import ConvergenceWatch
 from nemesis.errors import HarnessError
+from nemesis.faults import administrator
 from nemesis.faults.base import Place
 from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.conductor import Conductor
@@ -118,7 +119,7 @@ class Run:
             self._phase("warm-up")
             await workload.setup()
             conductor = Conductor(
-                Place.of(self._runtime, view),
+                Place.of(self._runtime, view, self._record.recorder(administrator.NAME, "nemesis")),
                 self._record.recorder("nemesis", "nemesis"),
                 plan=self._plan,
                 settings=scenario.plan_settings(),

@@ -2,7 +2,9 @@
 
 * ``base``        what a fault is: aim, apply, undo, verify (start here)
 * ``partition``, ``kill``, ``session``, ``stall``, ``pause``, ``restart``,
-  ``graceful_restart``, ``delay_control``, ``delay_alter_partition``   the faults of every runtime
+  ``graceful_restart``, ``rolling_restart``, ``add_broker``, ``remove_broker``,
+  ``delay_control``, ``delay_alter_partition``   the faults of every runtime
+* ``administrator``, ``moves``, ``departure``   replicas that are moved for the sake of a fault
 * ``held_requests``   requests of one kind that are held at the links
 * ``power_cut``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own
 * ``connections``   slow links and connections that are reset
@@ -21,6 +23,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from nemesis.faults.add_broker import AddBroker
 from nemesis.faults.bandwidth import Bandwidth
 from nemesis.faults.base import Fault
 from nemesis.faults.clock import ClockSkew, ClockSkewZookeeper
@@ -39,7 +42,9 @@ from nemesis.faults.packets import (
 from nemesis.faults.partition import Partition
 from nemesis.faults.pause import Pause
 from nemesis.faults.power_cut import PowerCut
+from nemesis.faults.remove_broker import RemoveBroker
 from nemesis.faults.restart import Restart
+from nemesis.faults.rolling_restart import RollingRestart
 from nemesis.faults.session import ExpireSession
 from nemesis.faults.stall import StallFollower
 from nemesis.faults.zookeeper import KillZookeeper, PartitionZookeeper, PauseZookeeper
@@ -61,6 +66,9 @@ FAULTS: Final[Mapping[str, type[Fault]]] = MappingProxyType(
             GracefulRestart,
             DelayControl,
             DelayAlterPartition,
+            RollingRestart,
+            AddBroker,
+            RemoveBroker,
             PowerCut,
             DiskFull,
             DiskFailure,

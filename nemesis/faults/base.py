@@ -25,6 +25,8 @@ from typing import Annotated, Any, ClassVar, Protocol, Self
 import msgspec
 from msgspec import Meta
 
+from history.recorder import Recorder
+from nemesis.faults.administrator import Administrator
 from nemesis.faults.cluster_view import ClusterView
 from nemesis.runtimes.base import Capability, Link, Runtime
 from nemesis.runtimes.impairment import Impairment
@@ -141,19 +143,22 @@ class Place:
     links: LinkBook
     delays: DelayBook
     impairments: ImpairmentBook
+    administrator: Administrator
     touched: Counter[str] = field(default_factory=Counter)
     """How many faults in force have chosen a node."""
     stopped: set[str] = field(default_factory=set)
     """Nodes that a fault in force has killed or paused: they answer no probe."""
 
     @classmethod
-    def of(cls, runtime: Runtime, view: ClusterView) -> Self:
+    def of(cls, runtime: Runtime, view: ClusterView, recorder: Recorder | None = None) -> Self:
+        """``recorder`` is for what faults ask of the controller."""
         return cls(
             runtime=runtime,
             view=view,
             links=LinkBook(runtime),
             delays=DelayBook(runtime),
             impairments=ImpairmentBook(runtime),
+            administrator=Administrator(runtime, recorder),
         )
 
     def can_answer(self, node: str) -> bool:

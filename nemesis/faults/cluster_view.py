@@ -18,6 +18,8 @@ from uuid import UUID
 from nemesis.zookeeper_admin import ZooKeeperAdmin
 from reference.ports import Watch
 
+REGISTRATION_POLL_S = 0.1
+
 
 @dataclass(frozen=True, slots=True)
 class Ephemeral:
@@ -39,6 +41,13 @@ class PartitionState:
     topic_id: UUID | None = None
     is_moving: bool = False
     """Whether replicas are being added or removed."""
+    removing: tuple[int, ...] = ()
+    """Those of the replicas that are being removed."""
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The replicas when a move in progress is over, in their order."""
+        return tuple(one for one in self.replicas if one not in self.removing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +97,7 @@ class ClusterView:
                         (assignment.get(column) or {}).get(name)
                         for column in ("adding_replicas", "removing_replicas")
                     ),
+                    removing=tuple((assignment.get("removing_replicas") or {}).get(name) or ()),
                 )
         return ClusterSnapshot(
             controller=await self.controller_now(),
@@ -116,6 +126,20 @@ class ClusterView:
         controller = await self.controller_now()
         owners = {broker.session for broker in (await self._brokers()).values()}
         return frozenset(owners if controller is None else owners | {controller.session})
+
+    async def registration(
+        self, broker: int, *, timeout_s: float, after: int = -1
+    ) -> Ephemeral | None:
+        """Wait until the broker is registered, with a czxid above ``after``; None if it was not in time."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        while True:
+            found = (await self._brokers()).get(broker)
+            if found is not None and found.czxid > after:
+                return found
+            if loop.time() > deadline:
+                return None
+            await asyncio.sleep(REGISTRATION_POLL_S)
 
     async def broker_loss(self, *, timeout_s: float) -> bool:
         """Wait until a broker that is registered now, or comes meanwhile, vanishes; return whether one did in time.

@@ -29,6 +29,8 @@ class Capability(StrEnum):
     KILL = "kill"
     PAUSE = "pause"
     RESTART = "restart"
+    MEMBERSHIP = "membership"
+    """Brokers can join and leave."""
     SESSION = "session"
     STALL = "stall"
     ALTER_PARTITION = "alter-partition"
@@ -51,6 +53,7 @@ EVERYWHERE = frozenset(
     {
         Capability.CUT,
         Capability.KILL,
+        Capability.MEMBERSHIP,
         Capability.PAUSE,
         Capability.RESTART,
         Capability.SESSION,
@@ -139,7 +142,13 @@ class Runtime(Protocol):
         """How clients of these brokers write requests and read responses."""
 
     @property
-    def brokers(self) -> list[str]: ...
+    def brokers(self) -> list[str]:
+        """Those that belong to the cluster at the moment, dead or alive."""
+
+    @property
+    def next_broker(self) -> str | None:
+        """The name of the next broker that may join; None when there is no address left for one."""
+
     @property
     def zookeepers(self) -> list[str]: ...
     @property
@@ -185,6 +194,15 @@ class Runtime(Protocol):
 
     async def restart(self, node: str) -> dict[str, Any]:
         """Start a dead node again on the same data; returns once its port answers."""
+
+    async def add_broker(self, node: str) -> dict[str, Any]:
+        """Let ``next_broker`` belong to the cluster from now on, and start it on an empty disk; returns as ``restart``.
+
+        It has the next id, and an address, links, a wall clock, a trace and a log as any other.
+        """
+
+    def retire(self, node: str) -> None:
+        """Let a dead broker belong to the cluster no more. Its name is not given again; what it recorded stays."""
 
     async def pause(self, node: str) -> dict[str, Any]:
         """SIGSTOP or the freezer; returns once the kernel says that it is stopped."""

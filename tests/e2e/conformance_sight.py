@@ -32,6 +32,9 @@ TRIPS = 4
 DELAYED_TRIPS = 2
 """Of these at least, on any runtime."""
 
+NEW = LinkCounters(forwarded_bytes=0, held_bytes=0)
+"""Of a link to or from a broker that was not there before the change."""
+
 Pair = tuple[str, str]
 
 
@@ -92,7 +95,7 @@ async def look(runtime: Runtime, effect: Effect, changed: Counts) -> Sight:
         held=frozenset(
             link
             for link, now in after.links.items()
-            if now.held_bytes > changed.links[link].held_bytes
+            if now.held_bytes > changed.links.get(link, NEW).held_bytes
         ),
         packets={link: now.since(before.packets[link]) for link, now in after.packets.items()},
         rates_kbit_s=await _rates(runtime, effect),

@@ -81,7 +81,7 @@ def test_a_users_file_is_loaded_by_its_path(tmp_path: Path) -> None:
         ("name: x\nruntime: moon", "unknown runtime 'moon': allowed are docker, local, simulation"),
         (
             "name: x\nfaults: {kinds: [flood]}",
-            "unknown fault 'flood': allowed are bandwidth, clock-skew",
+            "unknown fault 'flood': allowed are add-broker, bandwidth",
         ),
         ("name: x\nfaults: {duration_s: [7, 5]}", "the first must not exceed the second"),
         ("name: x\nworkload: {name: chess}", "unknown workload 'chess': allowed are"),

@@ -61,6 +61,20 @@ class DockerAddresses:
         )
 
     @property
+    def has_room(self) -> bool:
+        """Whether there is an address for one more broker."""
+        return len(self.brokers) < HOSTS_PER_ROLE["broker"]
+
+    def with_broker(self) -> DockerAddresses:
+        """Return the same nodes, at the same addresses, and one more broker; raises ``UsageError``."""
+        return DockerAddresses(
+            self.subnet,
+            brokers=len(self.brokers) + 1,
+            zookeepers=len(self.zookeepers),
+            clients=len(self.clients),
+        )
+
+    @property
     def hosts(self) -> dict[str, str]:
         """The address of every node and client."""
         return dict(self._hosts)

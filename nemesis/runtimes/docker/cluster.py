@@ -44,6 +44,7 @@ class Cluster:
         self._has_disks = has_disks
         self._run_directory = run_directory
         self._client: DockerClient | None = None
+        self._image = ""
         self.nodes: dict[str, ContainerNode] = {}
         self.disks: dict[str, Disk] = {}
 
@@ -54,16 +55,36 @@ class Cluster:
         """
         client = self._client = await ask("be reached", connect)
         image = await ask("make the image", ensure_image, client, progress=_logger.info)
+        self._image = image
         marks = {labels.RUN: self._run_id, **labels.harness_labels(self._run_directory)}
         addresses, bridge, described = await self._network(client, names, describe, image, marks)
         await add_addresses(device(bridge), map(addresses.host, addresses.clients))
+        await self._make_nodes(client, described, addresses.brokers)
+        return addresses
+
+    async def add(self, node: str, addresses: DockerAddresses, describe: Describe) -> None:
+        """Make what one more broker needs, nothing started; raises ``RuntimeFailure``.
+
+        What is there by then is for ``remove``.
+        """
+        if self._client is None:
+            raise RuntimeFailure(f"{node} cannot join: the cluster is not running")
+        await self._make_nodes(self._client, describe(addresses, self._image), [node])
+
+    async def _make_nodes(
+        self, client: DockerClient, described: Compose, brokers: Sequence[str]
+    ) -> None:
+        """Write the compose file, and make the containers that are not there yet, with disks for these brokers."""
         file = self._run_directory / compose_file.FILE_NAME
         compose_file.write(described, file)
         compose = compose_file.read(file)
+        marks = {labels.RUN: self._run_id, **labels.harness_labels(self._run_directory)}
+        new = [node for node in compose["services"] if node not in self.nodes]
         if self._has_disks:
-            await self._make_disks(addresses.brokers)
+            await self._make_disks(brokers)
         devices = {compose_file.disk_volume(node): d.device for node, d in self.disks.items()}
-        await ask("make the volumes", create_volumes, client, compose, marks, devices)
+        volumes = compose_file.volumes_of(compose, new)
+        await ask("make the volumes", create_volumes, client, volumes, marks, devices)
         made = await together(
             ask(
                 f"make the container of {node}",
@@ -74,13 +95,10 @@ class Cluster:
                 marks,
                 self._run_directory,
             )
-            for node in compose["services"]
+            for node in new
         )
-        self.nodes = {
-            node: ContainerNode(node, container)
-            for node, container in zip(compose["services"], made, strict=True)
-        }
-        return addresses
+        for node, container in zip(new, made, strict=True):
+            self.nodes[node] = ContainerNode(node, container)
 
     async def _make_disks(self, brokers: Sequence[str]) -> None:
         for node in brokers:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from ipaddress import IPv4Network
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -93,6 +93,12 @@ def effective(
         service["volumes"] = [*service["volumes"], page]
     networks = fill_in(template["networks"], variables)
     return {"services": services, "volumes": volumes, "networks": networks}
+
+
+def volumes_of(compose: Compose, nodes: Collection[str]) -> dict[str, Any]:
+    """Return the volumes of these nodes, by key."""
+    keys = {*nodes, *map(disk_volume, nodes)}
+    return {key: volume for key, volume in compose["volumes"].items() if key in keys}
 
 
 def disk_volume(broker: str) -> str:

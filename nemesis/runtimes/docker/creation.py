@@ -47,15 +47,15 @@ NO_HEALTH_CHECK: Final = {"test": ["NONE"]}
 
 def create_volumes(
     client: DockerClient,
-    composed: Mapping[str, Any],
+    volumes: Mapping[str, Any],
     marks: Mapping[str, str],
     devices: Mapping[str, str],
 ) -> None:
-    """Make the volumes of a file, those with a device on it; blocks. Raises the SDK's errors.
+    """Make these volumes of a file, those with a device on it; blocks. Raises the SDK's errors.
 
     The engine mounts a device when a container with its volume starts, and unmounts it at the container's end.
     """
-    for key, volume in (composed.get("volumes") or {}).items():
+    for key, volume in volumes.items():
         device = devices.get(key)
         client.volumes.create(
             volume["name"],

@@ -89,6 +89,7 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
         )
         for broker in self._names.brokers:
             self._properties(broker, self._names)
+        self._retired: set[str] = set()
         self._journal: Journal | None = None
         self._run_id = uuid.uuid4().hex[:RUN_ID_DIGITS]
         self._cluster = Cluster(self._run_id, self._run_directory, has_disks=not obstacle)
@@ -102,8 +103,13 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
 
     @property
     def brokers(self) -> list[str]:
-        """``broker-1`` to ``broker-N``; the number is the broker id."""
-        return list(self._names.brokers)
+        """``broker-1`` and so on; the number is the broker id."""
+        return [node for node in self._names.brokers if node not in self._retired]
+
+    @property
+    def next_broker(self) -> str | None:
+        """One more than there ever were, as long as the subnet has addresses."""
+        return f"broker-{len(self._names.brokers) + 1}" if self._names.has_room else None
 
     @property
     def zookeepers(self) -> list[str]:
@@ -253,6 +259,23 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
         answered = await self._until_it_answers(node)
         return {"container": self._node(node).container_name, "pid": pid, "answered": answered}
 
+    async def add_broker(self, node: str) -> dict[str, Any]:
+        """Let one more broker belong to the cluster, and start it on an empty disk; returns as ``restart`` does."""
+        if node != self.next_broker:
+            raise RuntimeFailure(f"{node} cannot join: the next broker is {self.next_broker}")
+        addresses = self._addresses = self._present.with_broker()
+        self._names = self._names.with_broker()
+        self._clocks.create([node])
+        await self._cluster.add(node, addresses, self._describe)
+        await self._packets.add(node, self._packet_nodes(addresses)[node])
+        return await self.restart(node)
+
+    def retire(self, node: str) -> None:
+        """Let a dead broker belong to the cluster no more."""
+        if self.is_alive(node):
+            raise RuntimeFailure(f"{node} cannot be retired: it is running")
+        self._retired.add(node)
+
     async def pause(self, node: str) -> dict[str, Any]:
         """Freeze; returns ``{"container": ..., "pid": ..., "paused": True}`` once the kernel says that it is frozen."""
         return await self._node(node).pause()
@@ -298,8 +321,8 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
             run_id=self._run_id,
             subnet=addresses.subnet,
             image=image,
-            hosts={broker: addresses.host(broker) for broker in self.brokers},
-            brokers={broker: self._properties(broker, addresses) for broker in self.brokers},
+            hosts={broker: addresses.host(broker) for broker in addresses.brokers},
+            brokers={broker: self._properties(broker, addresses) for broker in addresses.brokers},
             broker_command=command,
             tick_time_ms=self._config.zookeeper_tick_time_ms,
         )
@@ -331,7 +354,7 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
             node: PacketNode(
                 host=host,
                 is_container=node not in self.clients,
-                port=addresses.address(node).port if node in self.brokers else None,
+                port=addresses.address(node).port if node in addresses.brokers else None,
             )
             for node, host in addresses.hosts.items()
         }

@@ -47,6 +47,20 @@ class AddressPlan:
             for index, node in enumerate(nodes)
         }
 
+    @property
+    def has_room(self) -> bool:
+        """Whether there is an address for one more broker."""
+        return len(self.brokers) < HOSTS_PER_ROLE["broker"]
+
+    def with_broker(self) -> AddressPlan:
+        """Return the plan of the same nodes, at the same addresses, and one more broker; raises ``UsageError``."""
+        return AddressPlan(
+            self.network,
+            brokers=len(self.brokers) + 1,
+            zookeepers=len(self.zookeepers),
+            clients=len(self.clients),
+        )
+
     def host(self, node: str) -> str:
         """Return the address of any node or client; raises KeyError for an unknown name."""
         return self._hosts[node]

@@ -48,7 +48,11 @@ class Links:
                 start_new_session=True,
             )
         self._journal.add_process("proxy", self._process.pid)
-        routes = [_route(plan, node) for node in (*plan.brokers, *plan.zookeepers)]
+        await self.open(plan, [*plan.brokers, *plan.zookeepers])
+
+    async def open(self, plan: AddressPlan, nodes: Iterable[str]) -> None:
+        """Listen for these nodes, too, and know all callers of the plan; raises as ``start`` does."""
+        routes = [_route(plan, node) for node in nodes]
         reply = await self._command(Command(op="open", routes=routes, callers=plan.callers()))
         if reply.error is not None:
             raise MissingRequirement(reply.error)

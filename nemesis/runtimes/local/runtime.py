@@ -70,7 +70,9 @@ class LocalRuntime(SharedMachine, WholeStreams):
         self._names = AddressPlan(
             "127.0.0", brokers=config.broker_count, zookeepers=1, clients=config.client_count
         )
-        """Only the names count before the lease; the addresses serve to try the configuration."""
+        """Only the names count before the lease; the addresses serve to try the configuration. Brokers that have left
+        are there, too."""
+        self._retired: set[str] = set()
         for broker in self._names.brokers:
             place = self._place(broker, self._names)
             self._target.broker_properties(place, config.broker_properties)
@@ -86,8 +88,13 @@ class LocalRuntime(SharedMachine, WholeStreams):
 
     @property
     def brokers(self) -> list[str]:
-        """``broker-1`` to ``broker-N``; the number is the broker id."""
-        return list(self._names.brokers)
+        """``broker-1`` and so on; the number is the broker id."""
+        return [node for node in self._names.brokers if node not in self._retired]
+
+    @property
+    def next_broker(self) -> str | None:
+        """One more than there ever were, as long as the network has addresses."""
+        return f"broker-{len(self._names.brokers) + 1}" if self._names.has_room else None
 
     @property
     def zookeepers(self) -> list[str]:
@@ -162,16 +169,7 @@ class LocalRuntime(SharedMachine, WholeStreams):
                 environment=self._clocks.environment(node),
             )
         for node in self.brokers:
-            self._nodes[node] = broker_process(
-                node,
-                self._place(node, plan),
-                target=self._target,
-                properties=self._config.broker_properties,
-                mutant=self._config.mutant,
-                run_directory=self._run_directory,
-                journal=journal,
-                environment=self._clocks.environment(node),
-            )
+            self._nodes[node] = self._broker(node, plan, journal)
         self._links = Links(log=self._run_directory / "logs" / "proxy.log", journal=journal)
         await self._links.start(plan)
         for nodes in (self.zookeepers, self.brokers):
@@ -193,7 +191,8 @@ class LocalRuntime(SharedMachine, WholeStreams):
             return
         failures: list[BaseException] = []
         # A broker that is asked looks for others to lead its partitions; here all of them go.
-        for nodes, grace_s in ((self.brokers, 0.0), (self.zookeepers, TERM_GRACE_S)):
+        brokers = self._names.brokers
+        for nodes, grace_s in ((brokers, 0.0), (self.zookeepers, TERM_GRACE_S)):
             ends = (
                 self._nodes[node].stop(grace_s=grace_s) for node in nodes if node in self._nodes
             )
@@ -247,6 +246,25 @@ class LocalRuntime(SharedMachine, WholeStreams):
         process.start()
         return {"pid": process.pid, "answered": await self._until_it_answers(node)}
 
+    async def add_broker(self, node: str) -> dict[str, Any]:
+        """Let one more broker belong to the cluster, and start it on an empty disk; returns as ``restart`` does."""
+        if node != self.next_broker:
+            raise RuntimeFailure(f"{node} cannot join: the next broker is {self.next_broker}")
+        if self._lease is None or self._journal is None:
+            raise RuntimeFailure(f"{node} cannot join: the cluster is not running")
+        plan = self._lease.plan = self._lease.plan.with_broker()
+        self._names = self._names.with_broker()
+        self._clocks.create([node])
+        self._nodes[node] = self._broker(node, plan, self._journal)
+        await self._running_links.open(plan, [node])
+        return await self.restart(node)
+
+    def retire(self, node: str) -> None:
+        """Let a dead broker belong to the cluster no more."""
+        if self.is_alive(node):
+            raise RuntimeFailure(f"{node} cannot be retired: it is running")
+        self._retired.add(node)
+
     async def pause(self, node: str) -> dict[str, Any]:
         """SIGSTOP; returns ``{"pid": ..., "paused": True}`` once the kernel says that it is stopped."""
         return await self._process(node).pause()
@@ -273,6 +291,18 @@ class LocalRuntime(SharedMachine, WholeStreams):
                 self._run_directory,
                 node,
             )
+
+    def _broker(self, node: str, plan: AddressPlan, journal: Journal) -> NodeProcess:
+        return broker_process(
+            node,
+            self._place(node, plan),
+            target=self._target,
+            properties=self._config.broker_properties,
+            mutant=self._config.mutant,
+            run_directory=self._run_directory,
+            journal=journal,
+            environment=self._clocks.environment(node),
+        )
 
     def _place(self, broker: str, plan: AddressPlan) -> BrokerPlace:
         return broker_place(

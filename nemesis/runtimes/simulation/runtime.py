@@ -115,16 +115,20 @@ class SimulationRuntime(WholeStreams):
         self._power = stream(config.seed, "power")
         self._moments = stream(config.seed, "moments")
         self._network.register(HARNESS_HOST, "harness")
+        self._loop = loop
         self._nodes: dict[str, Node] = {}
-        for node in [*self.zookeepers, *self.brokers, *self.clients]:
-            self._network.register(host_of(node), node, speaks_kafka=node in self.brokers)
-            self._nodes[node] = Node(loop, node, host_of(node))
         self._by_reference = ByReferenceCodec()
-        self._disks = {node: SimulatedDisk() for node in self.brokers}
-        self._clocks = {
-            node: SimulatedWallClock(loop, EPOCH_MS) for node in [*self.zookeepers, *self.brokers]
-        }
-        self._brokers = {node: self._broker(node) for node in self.brokers}
+        self._disks: dict[str, SimulatedDisk] = {}
+        self._clocks = {node: SimulatedWallClock(loop, EPOCH_MS) for node in self.zookeepers}
+        self._brokers: dict[str, SimulatedBroker] = {}
+        """All that ever belonged to the cluster."""
+        self._retired: set[str] = set()
+        for node in self.zookeepers:
+            self._make_node(node)
+        for node in names("broker", config.broker_count):
+            self._make_broker(node)
+        for node in self.clients:
+            self._make_node(node)
         self._ensemble = SimulatedEnsemble(
             {node: str(address_of(node)) for node in self.zookeepers},
             tick_time_ms=config.zookeeper_tick_time_ms,
@@ -139,8 +143,13 @@ class SimulationRuntime(WholeStreams):
 
     @property
     def brokers(self) -> list[str]:
-        """``broker-1`` to ``broker-N``; the number is the broker id."""
-        return names("broker", self._config.broker_count)
+        """``broker-1`` and so on; the number is the broker id."""
+        return [node for node in self._brokers if node not in self._retired]
+
+    @property
+    def next_broker(self) -> str:
+        """One more than there ever were."""
+        return f"broker-{len(self._brokers) + 1}"
 
     @property
     def zookeepers(self) -> list[str]:
@@ -241,6 +250,19 @@ class SimulationRuntime(WholeStreams):
         life = self._nodes[node].life
         assert life is not None
         return {"pid": life.number, "answered": await self._until_it_answers(node)}
+
+    async def add_broker(self, node: str) -> dict[str, Any]:
+        """Let one more broker belong to the cluster, and start it on an empty disk; returns as ``restart`` does."""
+        if node != self.next_broker:
+            raise RuntimeFailure(f"{node} cannot join: the next broker is {self.next_broker}")
+        self._make_broker(node)
+        return await self.restart(node)
+
+    def retire(self, node: str) -> None:
+        """Let a dead broker belong to the cluster no more."""
+        if self.is_alive(node):
+            raise RuntimeFailure(f"{node} cannot be retired: it is running")
+        self._retired.add(node)
 
     async def pause(self, node: str) -> dict[str, Any]:
         """SIGSTOP; returns ``{"paused": True}``."""
@@ -349,9 +371,16 @@ class SimulationRuntime(WholeStreams):
         except TimeoutError:
             life.actions_left = None
 
-    def _broker(self, name: str) -> SimulatedBroker:
+    def _make_node(self, name: str, *, speaks_kafka: bool = False) -> None:
+        self._network.register(host_of(name), name, speaks_kafka=speaks_kafka)
+        self._nodes[name] = Node(self._loop, name, host_of(name))
+
+    def _make_broker(self, name: str) -> None:
         config = self._config
-        return SimulatedBroker(
+        self._make_node(name, speaks_kafka=True)
+        self._disks[name] = SimulatedDisk()
+        self._clocks[name] = SimulatedWallClock(self._loop, EPOCH_MS)
+        self._brokers[name] = SimulatedBroker(
             name=name,
             properties=config.properties_of(name),
             disk=self._disks[name],

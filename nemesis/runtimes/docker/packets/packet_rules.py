@@ -84,6 +84,11 @@ class PacketRules:
             with suppress(NamespaceGone):
                 await self._guard(node, self._install(node))
 
+    async def add(self, node: str, packet_node: PacketNode) -> None:
+        """Let there be one more node: what goes between it and the others is counted, and can be ruled."""
+        self._nodes[node] = packet_node
+        await asyncio.gather(*(self._rule(other) for other in sorted(self._namespaces)))
+
     async def cut(self, links: frozenset[Link]) -> None:
         """Drop all packets on these directions until ``restore``."""
 

@@ -1,0 +1,63 @@
+"""What faults ask of the controller, as an administrator does.
+
+Each request is an operation of the history (``history.events``), so that checkers which work out what must be true
+after the requests of administrators (``checkers.reassignment``) know of it. Requests go out from the first client's
+address: a partition that cuts it off is in the way of administrators, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from history.recorder import Recorder
+from nemesis.runtimes.base import Runtime
+from workloads.kafka.admin import KafkaAdmin
+from workloads.operations import OperationLog
+
+NAME = "administrator"
+"""Of the process in the history."""
+REQUEST_TIMEOUT_S = 2.0
+
+TopicPartition = tuple[str, int]
+Replicas = tuple[int, ...]
+
+
+class Administrator:
+    """Asks on behalf of all faults of a run; their operations are numbered together."""
+
+    def __init__(self, runtime: Runtime, recorder: Recorder | None = None) -> None:
+        """Without a ``recorder`` nobody is told of the requests."""
+        self._runtime = runtime
+        self._recorder = recorder or Recorder(lambda _: None, process=NAME, clock=lambda: 0)
+        self._log = OperationLog()
+
+    async def reassign(self, wanted: Mapping[TopicPartition, Replicas], rng: Random) -> None:
+        """Ask once for each partition's replicas; whether that was heard is to be seen in ZooKeeper."""
+        client = self._client(rng)
+        try:
+            if not await client.refresh_metadata(timeout_s=REQUEST_TIMEOUT_S):
+                return
+            for (topic, partition), replicas in sorted(wanted.items()):
+                columns: dict[str, Any] = {
+                    "f": "reassign",
+                    "topic": topic,
+                    "partition": partition,
+                    "replicas": list(replicas),
+                }
+                with self._log.operation(self._recorder, columns) as operation:
+                    await client.reassign(topic, partition, replicas, timeout_s=REQUEST_TIMEOUT_S)
+                    operation.ok()
+        finally:
+            client.close()
+
+    def _client(self, rng: Random) -> KafkaAdmin:
+        runtime = self._runtime
+        return KafkaAdmin(
+            [(address.host, address.port) for address in runtime.bootstrap()],
+            client_id="nemesis-administrator",
+            source_host=runtime.client_host(runtime.clients[0]),
+            rng=Random(rng.getrandbits(64)),
+            codec=runtime.codec,
+        )

@@ -1,0 +1,74 @@
+"""How a broker leaves a cluster: its replicas are moved away, and when it has none it is told to stop.
+
+It is looked once more when it has gone: an administrator may have given it a replica in the last moment. Then it starts
+again and leaves in another attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from nemesis.faults.base import Measured, Place
+from nemesis.faults.cluster_view import ClusterSnapshot
+from nemesis.faults.moves import Moves
+from nemesis.faults.targets import id_of
+
+GRACE_S = 5.0
+"""A broker that leads nothing goes at once."""
+POLL_INTERVAL_S = 0.1
+
+
+async def depart(place: Place, node: str, moves: Moves, *, patience_s: float) -> Measured:
+    """Let the broker leave; effective when it is dead, not registered, and nobody's replica.
+
+    Otherwise it runs, and ``detail`` says what was in the way when the patience was over. Raises ``NodeExited`` when it
+    had to start again and did not.
+    """
+    loop, runtime = asyncio.get_running_loop(), place.runtime
+    deadline = loop.time() + patience_s
+    while True:
+        left = await moves.away_from(id_of(node), deadline=deadline)
+        if left:
+            return Measured(is_effective=False, detail={"not_moved": named(left)})
+        place.stopped.add(node)
+        ended = await runtime.terminate(node, grace_s=GRACE_S)
+        in_the_way = await _until_it_is_gone(place, node, deadline)
+        if in_the_way is None:
+            return Measured(is_effective=True, detail={"ended": ended})
+        await runtime.restart(node)
+        place.stopped.discard(node)
+        if loop.time() > deadline:
+            return Measured(is_effective=False, detail={"in_the_way": in_the_way})
+
+
+async def _until_it_is_gone(place: Place, node: str, deadline: float) -> str | None:
+    """Wait until it is not registered; return what then still names it."""
+    loop = asyncio.get_running_loop()
+    while (trace := trace_of(await place.view.snapshot(), node)) == REGISTERED:
+        if loop.time() > deadline:
+            break
+        await asyncio.sleep(POLL_INTERVAL_S)
+    return trace
+
+
+REGISTERED = "it is registered"
+
+
+def trace_of(seen: ClusterSnapshot, node: str) -> str | None:
+    """Return how the cluster still knows the broker, None if it does not."""
+    broker = id_of(node)
+    if broker in seen.brokers:
+        return REGISTERED
+    has_it = [tp for tp, state in sorted(seen.partitions.items()) if broker in state.replicas]
+    return f"it is a replica of {', '.join(named(has_it))}" if has_it else None
+
+
+def named(partitions: list[tuple[str, int]]) -> list[str]:
+    """Return the partitions' names, for the history."""
+    return [f"{topic}-{partition}" for topic, partition in partitions]
+
+
+def described(**detail: Any) -> dict[str, Any]:
+    """Return what there is to tell."""
+    return {name: value for name, value in detail.items() if value}

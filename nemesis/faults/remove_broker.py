@@ -1,0 +1,99 @@
+"""``remove-broker``: an operator takes a broker out of the cluster, and later puts it in again.
+
+Its replicas are moved to other brokers by reassignment, where there is none by having one replica fewer; when it has
+none it stops in order. What cannot be moved in ``patience_s`` stays, the moves are taken back, and the removal is given
+up: the fault had no effect. Effect: the process is gone, its registration too, and no partition names it.
+
+Undone: the same broker starts on its disk and gets back what it had. So the cluster is what it was: with three brokers
+partitions would otherwise be left with two replicas, and later faults would meet another cluster than the plan was
+made for. Partitions that others have moved meanwhile, or deleted, are left to them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Annotated, Any, ClassVar, Self
+
+from msgspec import Meta
+
+from nemesis.errors import UsageError
+from nemesis.faults import targets
+from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place
+from nemesis.faults.departure import depart, described, named
+from nemesis.faults.moves import LEAST_REPLICAS, Moves
+from nemesis.runtimes.base import Capability
+
+LEAST_BROKERS = LEAST_REPLICAS + 1
+MAX_PATIENCE_S = 120.0
+UNDO_PATIENCE_S = 30.0
+"""Other faults may be in the way of the first moves, not of the last: by then they are over."""
+
+
+class RemoveBroker(Fault, frozen=True, kw_only=True):
+    """Move the target's replicas away and stop it; let it come back when ``duration_s`` is over."""
+
+    name: ClassVar[str] = "remove-broker"
+    summary: ClassVar[str] = "move a broker's replicas away and stop it; it comes back later"
+    capability: ClassVar[Capability] = Capability.RESTART
+    recovery_s: ClassVar[float] = 2 * RESTART_S
+
+    target: str = "one"
+    patience_s: Annotated[float, Meta(gt=0, le=MAX_PATIENCE_S)] = 20.0
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        target = rng.choice(["one", "controller", "leader"])
+        return cls(target=target, duration_s=durations.draw(rng))
+
+    def check(self, nodes: frozenset[str]) -> None:
+        targets.check(self.target, nodes)
+        brokers = [node for node in nodes if node.startswith("broker-")]
+        if len(brokers) < LEAST_BROKERS:
+            raise UsageError(
+                f"{self.name} needs {LEAST_BROKERS} brokers at least, this cluster has {len(brokers)}"
+            )
+
+    async def aim(self, place: Place, rng: Random) -> RemoveBrokerStrike:
+        target = (await targets.resolve(self.target, place, rng))[0]
+        return RemoveBrokerStrike(place, target, rng, patience_s=self.patience_s)
+
+
+class RemoveBrokerStrike:
+    """A broker that is about to leave for a while."""
+
+    def __init__(self, place: Place, target: str, rng: Random, *, patience_s: float) -> None:
+        self._place = place
+        self._moves = Moves(place, rng)
+        self._patience_s = patience_s
+        self.targets = [target]
+        self.intent: dict[str, Any] = {"then": "move replicas away, SIGTERM"}
+
+    async def apply(self) -> Measured:
+        left = await depart(self._place, self.targets[0], self._moves, patience_s=self._patience_s)
+        if left.is_effective:
+            return left
+        return Measured(is_effective=False, detail={"given_up": left.detail, **await self._back()})
+
+    async def undo(self) -> None:
+        node, runtime = self.targets[0], self._place.runtime
+        if not runtime.is_alive(node):
+            try:
+                await runtime.restart(node)
+            finally:
+                self._place.stopped.discard(node)
+        await self._back()
+
+    async def verify(self) -> Measured:
+        seen = await self._place.view.snapshot()
+        node = self.targets[0]
+        is_registered = targets.id_of(node) in seen.brokers
+        astray = named(sorted(self._moves.astray(seen)))
+        return Measured(
+            is_effective=is_registered and not astray,
+            detail={"registered": is_registered, **described(not_back=astray)},
+        )
+
+    async def _back(self) -> dict[str, Any]:
+        deadline = asyncio.get_running_loop().time() + UNDO_PATIENCE_S
+        return described(not_back=named(await self._moves.back(deadline=deadline)))
