@@ -63,6 +63,8 @@ class Assignments:
     """Broker → the zxid of its registration, of those that are registered at the end."""
     elected: int
     """The zxid of the last election of a controller."""
+    deleted: set[str]
+    """Topics that were deleted, also when they exist again."""
 
     def might_not_know(self, removal: Removal, broker: int) -> bool:
         """Whether the broker may never have been told that a replica of its was taken away.
@@ -78,7 +80,7 @@ def assignments(rows: Iterable[Row]) -> Assignments:
     """Follow the znodes of topics, brokers and controllers."""
     listed = list(rows)
     elections = [event.zxid or 0 for _, event in epoch_changes(listed) if is_election(event)]
-    found = Assignments({}, {}, {}, max(elections, default=-1))
+    found = Assignments({}, {}, {}, max(elections, default=-1), set())
     for row, event in changes(listed):
         path = event.path or ""
         if path.startswith(BROKER_IDS) and (name := path.removeprefix(BROKER_IDS)).isdecimal():
@@ -98,6 +100,7 @@ def _follow(
     operation: str | None,
 ) -> None:
     if operation == "delete":
+        found.deleted.add(topic)
         found.current = {tp: one for tp, one in found.current.items() if tp[0] != topic}
         found.removals = {key: one for key, one in found.removals.items() if key[0][0] != topic}
         return

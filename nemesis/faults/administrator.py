@@ -7,6 +7,7 @@ address: a partition that cuts it off is in the way of administrators, too.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from random import Random
 from typing import Any
@@ -33,13 +34,20 @@ class Administrator:
         self._recorder = recorder or Recorder(lambda _: None, process=NAME, clock=lambda: 0)
         self._log = OperationLog()
 
-    async def reassign(self, wanted: Mapping[TopicPartition, Replicas], rng: Random) -> None:
-        """Ask once for each partition's replicas; whether that was heard is to be seen in ZooKeeper."""
-        client = self._client(rng)
+    async def reassign(
+        self, wanted: Mapping[TopicPartition, Replicas], rng: Random, *, deadline: float
+    ) -> None:
+        """Ask once for each partition's replicas, for none after the deadline, a loop time.
+
+        Whether that was heard is to be seen in ZooKeeper.
+        """
+        client, loop = self._client(rng), asyncio.get_running_loop()
         try:
             if not await client.refresh_metadata(timeout_s=REQUEST_TIMEOUT_S):
                 return
             for (topic, partition), replicas in sorted(wanted.items()):
+                if loop.time() > deadline:
+                    return
                 columns: dict[str, Any] = {
                     "f": "reassign",
                     "topic": topic,

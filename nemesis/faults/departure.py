@@ -22,8 +22,8 @@ POLL_INTERVAL_S = 0.1
 async def depart(place: Place, node: str, moves: Moves, *, patience_s: float) -> Measured:
     """Let the broker leave; effective when it is dead, not registered, and nobody's replica.
 
-    Otherwise it runs, and ``detail`` says what was in the way when the patience was over. Raises ``NodeExited`` when it
-    had to start again and did not.
+    Otherwise ``detail`` says what was in the way when the patience was over, and it runs unless it has ended by itself.
+    Raises ``NodeExited`` when it had to start again and did not.
     """
     loop, runtime = asyncio.get_running_loop(), place.runtime
     deadline = loop.time() + patience_s
@@ -31,6 +31,8 @@ async def depart(place: Place, node: str, moves: Moves, *, patience_s: float) ->
         left = await moves.away_from(id_of(node), deadline=deadline)
         if left:
             return Measured(is_effective=False, detail={"not_moved": named(left)})
+        if not runtime.is_alive(node):
+            return Measured(is_effective=False, detail={"exited": "it has ended by itself"})
         place.stopped.add(node)
         ended = await runtime.terminate(node, grace_s=GRACE_S)
         in_the_way = await _until_it_is_gone(place, node, deadline)

@@ -74,7 +74,7 @@ class Moves:
             requests = {tp: replicas for tp, replicas in left.items() if replicas is not None}
             if requests:
                 self._remember(seen, requests)
-                await self._place.administrator.reassign(requests, self._rng)
+                await self._place.administrator.reassign(requests, self._rng, deadline=deadline)
             await asyncio.sleep(POLL_INTERVAL_S)
 
     def _remember(self, seen: ClusterSnapshot, requests: Mapping[TopicPartition, Replicas]) -> None:

@@ -22,7 +22,7 @@ from nemesis.faults import targets
 from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place
 from nemesis.faults.departure import depart, described, named
 from nemesis.faults.moves import LEAST_REPLICAS, Moves
-from nemesis.runtimes.base import Capability
+from nemesis.runtimes.base import Capability, NodeExited
 
 LEAST_BROKERS = LEAST_REPLICAS + 1
 MAX_PATIENCE_S = 120.0
@@ -70,10 +70,15 @@ class RemoveBrokerStrike:
         self.intent: dict[str, Any] = {"then": "move replicas away, SIGTERM"}
 
     async def apply(self) -> Measured:
-        left = await depart(self._place, self.targets[0], self._moves, patience_s=self._patience_s)
+        [node] = self.targets
+        try:
+            left = await depart(self._place, node, self._moves, patience_s=self._patience_s)
+        except NodeExited as error:
+            left = Measured(is_effective=False, detail={"exited": str(error)})
         if left.is_effective:
             return left
-        return Measured(is_effective=False, detail={"given_up": left.detail, **await self._back()})
+        await self._back()
+        return Measured(is_effective=False, detail={"given_up": left.detail})
 
     async def undo(self) -> None:
         node, runtime = self.targets[0], self._place.runtime
@@ -94,6 +99,5 @@ class RemoveBrokerStrike:
             detail={"registered": is_registered, **described(not_back=astray)},
         )
 
-    async def _back(self) -> dict[str, Any]:
-        deadline = asyncio.get_running_loop().time() + UNDO_PATIENCE_S
-        return described(not_back=named(await self._moves.back(deadline=deadline)))
+    async def _back(self) -> None:
+        await self._moves.back(deadline=asyncio.get_running_loop().time() + UNDO_PATIENCE_S)

@@ -88,6 +88,15 @@ class TestTheModel:
         assert result(MOVED, end(8, 9)).verdict == Verdict.INVALID
         assert result(MOVED, about(5, CANCEL), end(8, 9)).verdict == Verdict.VALID
 
+    def test_one_whose_topic_was_created_again_is_not_judged(self) -> None:
+        lives = [
+            topic_znode(1, "{}"),
+            topic_znode(2, zk_op="delete"),
+            topic_znode(3, "{}", topic_id="another"),
+        ]
+        assert result(lives[:1], FIRST, MOVED, end(5, 6)).verdict == Verdict.INVALID
+        assert result(lives, FIRST, MOVED, end(5, 6)).verdict == Verdict.VALID
+
     def test_one_that_is_still_being_moved_is_not_judged(self) -> None:
         moving = assigned(4, 2, 3, 1, adding_replicas=[3], removing_replicas=[1])
         found = result(FIRST, MOVED, moving, end(2, 3, 1))

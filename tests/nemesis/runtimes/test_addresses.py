@@ -25,6 +25,15 @@ def test_each_node_has_an_address_of_its_own() -> None:
     assert len(plan.callers()) == 6
 
 
+def test_one_more_broker_leaves_the_others_where_they_are() -> None:
+    plan = AddressPlan("127.4.9", brokers=49, zookeepers=1, clients=2)
+    wider = plan.with_broker()
+    assert wider.advertised("broker-50") == Address("127.4.9.50", 9092)
+    assert wider.callers().items() > plan.callers().items()
+    assert plan.has_room
+    assert not wider.has_room
+
+
 @pytest.mark.parametrize("count", [-1, 0, 51])
 def test_an_impossible_count_is_refused(count: int) -> None:
     with pytest.raises(UsageError, match=rf"{count} brokers are not possible: allowed are 1 to 50"):

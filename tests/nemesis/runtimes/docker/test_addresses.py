@@ -57,6 +57,15 @@ def test_the_same_nodes_in_another_subnet() -> None:
     assert moved.host("client-2") == "198.19.0.102"
 
 
+def test_one_more_broker_leaves_the_others_where_they_are() -> None:
+    addresses = DockerAddresses(SUBNET, brokers=79, zookeepers=3, clients=2)
+    wider = addresses.with_broker()
+    assert wider.hosts.items() > addresses.hosts.items()
+    assert wider.hosts.keys() - addresses.hosts.keys() == {"broker-80"}
+    assert addresses.has_room
+    assert not wider.has_room
+
+
 def test_an_impossible_count_is_refused() -> None:
     with pytest.raises(UsageError, match="151 clients are not possible: allowed are 1 to 150"):
         DockerAddresses(SUBNET, brokers=1, zookeepers=3, clients=151)

@@ -1,0 +1,235 @@
+"""Brokers that join, leave and are restarted in turn, in simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+
+import pytest
+
+from history.events import Event, Kind
+from nemesis.errors import UsageError
+from nemesis.faults.add_broker import AddBroker
+from nemesis.faults.administrator import Administrator, Replicas, TopicPartition
+from nemesis.faults.base import Place, TargetUnresolved
+from nemesis.faults.cluster_view import ClusterSnapshot
+from nemesis.faults.departure import depart, trace_of
+from nemesis.faults.moves import Moves
+from nemesis.faults.plan import PlannedFault
+from nemesis.faults.remove_broker import RemoveBroker
+from nemesis.faults.rolling_restart import RollingRestart
+from nemesis.faults.targets import id_of, node_of
+from nemesis.runtimes.base import FETCH_API_KEY, Link, NodeExited
+from nemesis.testing import assert_valid, simulate_plan
+from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
+from tests.nemesis.faults.test_delay_alter_partition import create_topic
+
+BROKERS = ["broker-1", "broker-2", "broker-3"]
+
+
+def replicas(seen: ClusterSnapshot) -> dict[tuple[str, int], tuple[int, ...]]:
+    return {tp: state.replicas for tp, state in seen.partitions.items()}
+
+
+def epochs(seen: ClusterSnapshot) -> dict[int, int]:
+    return {broker: owner.czxid for broker, owner in seen.brokers.items()}
+
+
+class TestAddBroker:
+    def test_it_is_a_member_with_replicas_and_leaves_no_trace(self) -> None:
+        async def test(place: Place) -> None:
+            await create_topic(place)
+            before = await place.view.snapshot()
+            strike = await struck(AddBroker(partitions=2), place)
+            assert strike.targets == ["broker-4"]
+            assert place.runtime.brokers == [*BROKERS, "broker-4"]
+            assert await place.runtime.probe("broker-1", "broker-4", timeout_s=1.0)
+            seen = await place.view.snapshot()
+            assert 4 in seen.brokers
+            assert len([s for s in seen.partitions.values() if 4 in s.isr]) == 2
+            assert not (await strike.verify()).is_effective
+            await healed(strike, place)
+            assert place.runtime.brokers == BROKERS
+            assert not place.runtime.is_alive("broker-4")
+            assert replicas(await place.view.snapshot()) == replicas(before)
+
+        in_cluster(test)
+
+    def test_the_next_one_has_another_id(self) -> None:
+        async def test(place: Place) -> None:
+            first = await struck(AddBroker(), place)
+            second = await struck(AddBroker(), place)
+            await healed(first, place)
+            third = await struck(AddBroker(), place)
+            assert [*second.targets, *third.targets] == ["broker-5", "broker-6"]
+            assert place.runtime.brokers == [*BROKERS, "broker-5", "broker-6"]
+
+        in_cluster(test)
+
+    def test_one_that_does_not_start_is_no_effect(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def test(place: Place) -> None:
+            async def exits(node: str) -> None:
+                raise NodeExited(f"{node} has exited")
+
+            monkeypatch.setattr(place.runtime, "add_broker", exits)
+            strike = await AddBroker().aim(place, Random(1))
+            measured = await strike.apply()
+            assert not measured.is_effective
+            assert measured.detail == {"exited": "broker-4 has exited"}
+            with pytest.raises(NodeExited):
+                await strike.undo()
+
+        in_cluster(test)
+
+    def test_without_an_address_nobody_joins(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        async def test(place: Place) -> None:
+            monkeypatch.setattr(type(place.runtime), "next_broker", None)
+            with pytest.raises(TargetUnresolved, match="no address"):
+                await AddBroker().aim(place, Random(1))
+
+        in_cluster(test)
+
+
+class TestRemoveBroker:
+    def test_it_leaves_nothing_behind_and_gets_it_all_back(self) -> None:
+        async def test(place: Place) -> None:
+            await create_topic(place)
+            before = await place.view.snapshot()
+            strike = await struck(RemoveBroker(target="controller"), place)
+            [node] = strike.targets
+            assert before.controller is not None
+            assert node == node_of(before.controller.broker_id)
+            assert not place.runtime.is_alive(node)
+            assert not place.can_answer(node)
+            seen = await place.view.snapshot()
+            assert trace_of(seen, node) is None
+            assert all(len(state.isr) == 2 for state in seen.partitions.values())
+            assert not (await strike.verify()).is_effective
+            await healed(strike, place)
+            seen = await place.view.snapshot()
+            assert replicas(seen) == replicas(before)
+            assert place.can_answer(node)
+
+        in_cluster(test)
+
+    def test_a_removal_that_takes_too_long_is_given_up(self) -> None:
+        async def test(place: Place) -> None:
+            await create_topic(place)
+            before = await place.view.snapshot()
+            place.administrator = HardOfHearing(place)
+            strike = await RemoveBroker(target="broker-2", patience_s=1.0).aim(place, Random(1))
+            measured = await strike.apply()
+            assert not measured.is_effective
+            assert measured.detail == {"given_up": {"not_moved": ["t-1", "t-2"]}}
+            assert place.runtime.is_alive("broker-2")
+            assert replicas(await place.view.snapshot()) == replicas(before)
+            await healed(strike, place)
+
+        in_cluster(test)
+
+    def test_one_that_is_given_a_replica_in_the_last_moment_goes_in_a_second_attempt(self) -> None:
+        async def test(place: Place) -> None:
+            await create_topic(place)
+            moves = TooEarly(place, Random(1))
+            left = await depart(place, "broker-2", moves, patience_s=20.0)
+            assert left.is_effective
+            assert left.detail["ended"]["pid"] == 2
+            assert trace_of(await place.view.snapshot(), "broker-2") is None
+
+        in_cluster(test)
+
+    def test_two_brokers_can_spare_none(self) -> None:
+        with pytest.raises(UsageError, match="needs 3 brokers at least, this cluster has 2"):
+            RemoveBroker().check(frozenset({"broker-1", "broker-2", "zookeeper-1"}))
+
+
+class TestRollingRestart:
+    def test_every_broker_has_a_new_epoch_and_the_controller_moves_once(self) -> None:
+        async def test(place: Place) -> None:
+            await create_topic(place)
+            before = await place.view.snapshot()
+            strike = await struck(RollingRestart(), place)
+            assert sorted(strike.targets) == BROKERS
+            seen = await place.view.snapshot()
+            old, new = epochs(before), epochs(seen)
+            assert all(new[broker] > old[broker] for broker in old)
+            assert all(set(state.isr) == {1, 2, 3} for state in seen.partitions.values())
+            assert seen.controller_epoch == before.controller_epoch + 1
+            await healed(strike, place)
+
+        in_cluster(test)
+
+    def test_the_controller_moves_whenever_it_can(self) -> None:
+        async def test(place: Place) -> None:
+            before = await place.view.snapshot()
+            await struck(RollingRestart(order="controller-first"), place)
+            seen = await place.view.snapshot()
+            assert seen.controller_epoch >= before.controller_epoch + 2
+
+        in_cluster(test)
+
+    def test_one_that_is_not_back_in_time_ends_it(self) -> None:
+        async def test(place: Place) -> None:
+            await create_topic(place)
+            before = await place.view.snapshot()
+            fetches = frozenset(Link("broker-2", leader, FETCH_API_KEY) for leader in BROKERS)
+            await place.links.hold(fetches)
+            fault = RollingRestart(order="by-id", back_within_s=3.0)
+            strike = await fault.aim(place, Random(1))
+            measured = await strike.apply()
+            assert not measured.is_effective
+            assert measured.detail.keys() == {"broker-1", "broker-2"}
+            assert measured.detail["broker-2"]["missing"].startswith("it is not in sync in t-")
+            seen = await place.view.snapshot()
+            assert epochs(seen)[3] == epochs(before)[3]
+            await place.links.release(fetches)
+            await healed(strike, place)
+
+        in_cluster(test)
+
+
+class HardOfHearing(Administrator):
+    """Asks for what concerns t-0 only."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place.runtime)
+
+    async def reassign(
+        self, wanted: Mapping[TopicPartition, Replicas], rng: Random, *, deadline: float
+    ) -> None:
+        heard = {tp: replicas for tp, replicas in wanted.items() if tp == ("t", 0)}
+        await super().reassign(heard, rng, deadline=deadline)
+
+
+class TooEarly(Moves):
+    """Says at first that there is nothing to move."""
+
+    is_wrong = True
+
+    async def away_from(self, broker: int, *, deadline: float) -> list[tuple[str, int]]:
+        if self.is_wrong:
+            self.is_wrong = False
+            return []
+        return await super().away_from(broker, deadline=deadline)
+
+
+def test_a_run_with_all_of_them_is_valid_and_its_moves_are_judged() -> None:
+    plan = (
+        PlannedFault(5.0, AddBroker(duration_s=4.0, partitions=3)),
+        PlannedFault(11.0, RemoveBroker(target="leader", duration_s=3.0)),
+        PlannedFault(17.0, RollingRestart(order="controller-first")),
+    )
+    run = simulate_plan(plan, options={"producers": 2, "consumers": 1})
+    assert_valid(run)
+    assert run.simulated.node_errors == ()
+    asked = [event for event in run.simulated.events if event.process == "administrator"]
+    assert {event.f for event in asked} == {"reassign"}
+    assert [event for event in asked if event.kind == Kind.OK]
+    told = {event.process for event in run.simulated.events if from_a_broker(event)}
+    assert told >= {*BROKERS, "broker-4"}
+    (judged,) = [one for one in run.simulated.outcome.results if one.property == "reassignment"]
+    assert judged.checked
+
+
+def from_a_broker(event: Event) -> bool:
+    return event.process.startswith("broker-") and id_of(event.process) > 0
