@@ -6,12 +6,14 @@ and takes the value is the target's to say.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from nemesis.errors import UsageError
 
 OPTION: Final = "--broker-property"
+_WHOLE_NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 
 Property = str | int | bool
 BrokerProperties = Mapping[str, Property]
@@ -38,10 +40,7 @@ def arguments(properties: BrokerProperties) -> list[str]:
 def _value(text: str) -> Property:
     if text in ("true", "false"):
         return text == "true"
-    try:
-        return int(text)
-    except ValueError:
-        return text
+    return int(text) if _WHOLE_NUMBER.fullmatch(text) else text
 
 
 def _text(name: str, value: Property) -> str:

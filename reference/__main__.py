@@ -22,6 +22,8 @@ from reference.adapters.process import halt
 from reference.adapters.zookeeper import KazooZooKeeperClient
 from reference.kafka_config import ConfigError, KafkaConfig
 from reference.log.errors import KafkaStorageError
+from reference.server.broker_id_generation import with_broker_id
+from reference.server.broker_metadata_checkpoint import BrokerMetadataError
 from reference.server.kafka_server import KafkaServer
 from reference.trace import NullTracer, RecorderTracer, Tracer
 
@@ -43,7 +45,7 @@ def main(arguments: list[str]) -> None:
     try:
         config = read_config(Path(arguments[0]))
         asyncio.run(run_broker(config))
-    except (ConfigError, OSError, KafkaStorageError) as error:
+    except (ConfigError, OSError, KafkaStorageError, BrokerMetadataError) as error:
         raise SystemExit(f"{type(error).__name__}: {error}") from error
 
 
@@ -61,12 +63,12 @@ def read_config(path: Path) -> KafkaConfig:
 async def run_broker(config: KafkaConfig) -> None:
     """Start the broker and serve until a signal comes, which may be before it has started."""
     incarnation = monotonic_ns()
+    disk = RealDisk()
+    config = await with_broker_id(config, disk=disk, zookeeper=_zookeeper(config))
     server = KafkaServer(
         config,
-        disk=RealDisk(),
-        zookeeper=KazooZooKeeperClient(
-            config.zookeeper_connect, config.zookeeper_session_timeout_ms, config.host
-        ),
+        disk=disk,
+        zookeeper=_zookeeper(config),
         tracer=open_tracer(config, incarnation),
         # Brokers draw topic ids: no two of them, and no two lives of one, may draw alike.
         rng=Random(f"{config.random_seed}/{config.broker_id}/{incarnation}"),
@@ -87,6 +89,12 @@ async def run_broker(config: KafkaConfig) -> None:
         await server.controlled_shutdown()
     finally:
         await server.shutdown()
+
+
+def _zookeeper(config: KafkaConfig) -> KazooZooKeeperClient:
+    return KazooZooKeeperClient(
+        config.zookeeper_connect, config.zookeeper_session_timeout_ms, config.host
+    )
 
 
 def open_tracer(config: KafkaConfig, incarnation: int) -> Tracer:

@@ -28,7 +28,15 @@ INTER_BROKER_PROTOCOL_VERSIONS = ("2.6", "3.9")
 class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Kafka 3.9's defaults unless a comment says otherwise."""
 
-    broker_id: NonNegativeInt = msgspec.field(name="broker.id")
+    broker_id: Annotated[int, Meta(ge=-1)] = msgspec.field(name="broker.id", default=-1)
+    """−1: the one of ``meta.properties``, or one that is generated."""
+    broker_id_generation_enable: bool = msgspec.field(
+        name="broker.id.generation.enable", default=True
+    )
+    reserved_broker_max_id: NonNegativeInt = msgspec.field(
+        name="reserved.broker.max.id", default=1_000
+    )
+    """Generated ids are above it, configured ones are not."""
     host: str = msgspec.field(name="host")
     """Address the broker binds, and the source address of its outgoing connections."""
     port: Port = msgspec.field(name="port")
@@ -128,6 +136,15 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
                 "broker configuration: inter.broker.protocol.version is "
                 f"{config.inter_broker_protocol_version!r}: allowed are "
                 f"{', '.join(INTER_BROKER_PROTOCOL_VERSIONS)}"
+            )
+        if config.broker_id_generation_enable and config.broker_id > config.reserved_broker_max_id:
+            raise ConfigError(
+                f"broker configuration: broker.id is {config.broker_id}: it may not be greater than "
+                f"reserved.broker.max.id, which is {config.reserved_broker_max_id}"
+            )
+        if not config.broker_id_generation_enable and config.broker_id < 0:
+            raise ConfigError(
+                "broker configuration: broker.id is missing, and broker.id.generation.enable is false"
             )
         if not config.log_dirs:
             raise ConfigError("broker configuration: log.dirs is empty")

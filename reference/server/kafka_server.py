@@ -18,6 +18,7 @@ import msgspec
 
 from reference.controller.kafka_controller import KafkaController
 from reference.kafka_config import KafkaConfig
+from reference.log.errors import KafkaStorageError
 from reference.log.log_manager import LogManager
 from reference.model import BrokerEndPoint
 from reference.network.request_channel import RequestChannel
@@ -39,6 +40,10 @@ from reference.server.apis.offsets import OffsetApis
 from reference.server.apis.reassignments import ReassignmentApis
 from reference.server.apis.topics import TopicApis
 from reference.server.auto_topic_creation_manager import AutoTopicCreationManager
+from reference.server.broker_metadata_checkpoint import (
+    BrokerMetadata,
+    BrokerMetadataCheckpoint,
+)
 from reference.server.connection import connection_factory
 from reference.server.controlled_shutdown import controlled_shutdown
 from reference.server.kafka_apis import KafkaApis
@@ -56,7 +61,7 @@ _logger = logging.getLogger(__name__)
 
 
 class KafkaServer:
-    """Everything of one broker process that is not an adapter."""
+    """Everything of one broker process that is not an adapter. Its configuration has a broker id by now."""
 
     def __init__(
         self,
@@ -77,6 +82,7 @@ class KafkaServer:
         self._is_complete = False
         self.metadata_cache = MetadataCache(config.broker_id)
         self.log_manager = LogManager(config, disk)
+        self._checkpoint = BrokerMetadataCheckpoint(disk, config.log_dirs)
         self._zk_client = KafkaZkClient(zookeeper, tracer=tracer)
         self._connect = connect = connection_factory(config, codec)
         self.controller = KafkaController(
@@ -113,8 +119,8 @@ class KafkaServer:
         """Return once the broker listens, is registered and has tried to be elected once (should the session expire
         at the end of it, the latter two are left to the next session).
 
-        Raises OSError when the port is taken and ``KafkaStorageError`` when no log directory can be
-        read. Waits for ZooKeeper as long as it takes.
+        Raises OSError when the port is taken, ``KafkaStorageError`` when no log directory can be read and
+        ``BrokerMetadataError`` when one is another broker's. Waits for ZooKeeper as long as it takes.
         """
         self._tracer.event(Kind.BROKER_STARTED, detail=self._settings_told())
         self._started.push_async_callback(self._zookeeper.close)
@@ -122,7 +128,7 @@ class KafkaServer:
         self._started.callback(self._stop_telling)
         cluster_id = await self._zk_client.session.retry_across_sessions(self._find_cluster)
         self._started.push_async_callback(self.controller.shutdown)
-        self.log_manager.load_logs()
+        self._load_logs(BrokerMetadata(cluster_id, self._config.broker_id))
         self._started.callback(self.log_manager.close)
         self._started.push_async_callback(self.replica_manager.shutdown)
         await self.replica_manager.startup()
@@ -174,6 +180,16 @@ class KafkaServer:
             broker_epoch=self._broker_epoch,
             connection=self._connect(f"broker-{self._config.broker_id}-alter-partition"),
         )
+
+    def _load_logs(self, own: BrokerMetadata) -> None:
+        self._checkpoint.verify(own)
+        self.log_manager.load_logs()
+        for log_dir in self.log_manager.live_log_dirs:
+            try:
+                self._checkpoint.write(log_dir, own)
+            except OSError as error:
+                failure = KafkaStorageError(f"{log_dir}: {error}", failed_log_dir=log_dir)
+                self.replica_manager.note_storage_error(failure)
 
     def _on_log_dir_failure(self) -> None:
         loop = asyncio.get_running_loop()

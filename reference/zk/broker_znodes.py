@@ -49,6 +49,16 @@ class BrokerZnodes:
                 except NodeExistsError:
                     continue
 
+    async def generate_broker_sequence_id(self) -> int:
+        """Return a number that no other broker of the cluster gets: 1 at first. After a lost reply one is left out."""
+        while True:
+            try:
+                stat = await self._session.set_data(zk_data.BROKER_SEQUENCE_ID, b"", -1)
+            except NoNodeError:
+                await self.make_sure_persistent_paths_exist()
+            else:
+                return stat.version
+
     async def register_broker(self, broker: BrokerEndPoint, timestamp_ms: int) -> ZnodeStat:
         """Create ``/brokers/ids/N`` in this session and return its stat; czxid is the broker epoch.
 

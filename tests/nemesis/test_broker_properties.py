@@ -11,8 +11,9 @@ from nemesis.errors import UsageError
 
 
 def test_a_value_is_what_it_looks_like() -> None:
-    texts = ["a=7", "b=true", "c=false", "d=2.6", "e=x=y", "f="]
-    assert parse(texts) == {"a": 7, "b": True, "c": False, "d": "2.6", "e": "x=y", "f": ""}
+    texts = ["a=-7", "b=true", "c=false", "d=2.6", "e=x=y", "f=", "g=1_0"]
+    read = {"a": -7, "b": True, "c": False, "d": "2.6", "e": "x=y", "f": "", "g": "1_0"}
+    assert parse(texts) == read
 
 
 @pytest.mark.parametrize("text", ["a", "=7", ""])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from pathlib import Path
 from random import Random
@@ -20,6 +21,7 @@ from reference.adapters.zookeeper import KazooZooKeeperClient
 from reference.log.errors import KafkaStorageError
 from reference.network.network_client import BrokerConnection
 from reference.ports import ZnodeStat
+from reference.server.broker_metadata_checkpoint import InconsistentClusterIdError
 from reference.server.kafka_server import KafkaServer
 from reference.trace import Kind
 from reference.zk import zk_data
@@ -55,12 +57,16 @@ def free_port() -> int:
 
 
 def broker(
-    directory: Path, zookeeper: KazooZooKeeperClient, **properties: Any
+    directory: Path,
+    zookeeper: KazooZooKeeperClient,
+    *,
+    disk: RealDisk | None = None,
+    **properties: Any,
 ) -> tuple[KafkaServer, ListTracer, int]:
     tracer, port = ListTracer(), free_port()
     server = KafkaServer(
         config(directory, port=port, advertised_port=port, **properties),
-        disk=RealDisk(),
+        disk=disk or RealDisk(),
         zookeeper=zookeeper,
         tracer=tracer,
         rng=Random(1),
@@ -231,6 +237,54 @@ def test_a_broker_alone_is_let_go_by_itself(tmp_path: Path, zookeeper_address: s
             await until(lambda: server.metadata_cache.controller_id == 1)
             await server.controlled_shutdown()
             assert server.controller.context.shutting_down_broker_ids == {1}
+        finally:
+            await server.shutdown()
+
+    run(test())
+
+
+def test_a_broker_with_the_logs_of_another_cluster_does_not_start(
+    tmp_path: Path, zookeeper_address: str
+) -> None:
+    (tmp_path / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=another\n")
+
+    async def test() -> None:
+        zookeeper = KazooZooKeeperClient(zookeeper_address, SESSION_TIMEOUT_MS, None)
+        server, tracer, _ = broker(tmp_path, zookeeper)
+        try:
+            with pytest.raises(InconsistentClusterIdError, match=r"says cluster\.id another"):
+                await server.startup()
+            assert tracer.of(Kind.BROKER_REGISTERED) == []
+        finally:
+            await server.shutdown()
+
+    run(test())
+
+
+class NoSpaceFor(RealDisk):
+    """Cannot write the files of one directory anew."""
+
+    def __init__(self, directory: str) -> None:
+        super().__init__()
+        self._directory = directory
+
+    def replace(self, path: str, data: bytes) -> None:
+        if path.startswith(self._directory):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().replace(path, data)
+
+
+def test_a_log_directory_that_cannot_be_marked_as_ones_own_goes_offline(
+    tmp_path: Path, zookeeper_address: str
+) -> None:
+    good, full = str(tmp_path / "good"), str(tmp_path / "full")
+
+    async def test() -> None:
+        zookeeper = KazooZooKeeperClient(zookeeper_address, SESSION_TIMEOUT_MS, None)
+        server, _, _ = broker(tmp_path, zookeeper, disk=NoSpaceFor(full), log_dirs=[good, full])
+        try:
+            await server.startup()
+            await until(lambda: server.log_manager.live_log_dirs == (good,))
         finally:
             await server.shutdown()
 
