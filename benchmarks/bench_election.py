@@ -24,7 +24,9 @@ from benchmarks.cluster import BROKERS, Cluster, cluster
 from history.events import Event, Kind
 from nemesis.faults.cluster_view import ClusterView
 
-SIZES: Final = (1_000, 5_000)
+SIZES: Final = (250, 1_000, 2_500, 5_000)
+REFERENCE: Final = 1_000
+"""The size that the others are compared with."""
 ROUNDS: Final = 5
 ALLOWED_S: Final = 1.0
 ALLOWED_RATIO: Final = 6.0
@@ -38,7 +40,7 @@ _DECODER = msgspec.json.Decoder(Event)
 
 
 def main() -> None:
-    """Fail over again and again, print a table."""
+    """Fail over again and again; print a table, and a plot for ``docs/performance.md``."""
     measured = {size: asyncio.run(measure(size)) for size in SIZES}
     table = Table(
         "who dies",
@@ -46,11 +48,11 @@ def main() -> None:
         "new leader epochs",
         "seconds, median",
         "range",
-        f"{SIZES[1] / SIZES[0]:g} times as many: ratio, at most {ALLOWED_RATIO:g}",
+        f"times that of {REFERENCE:,}",
         title=f"{BROKERS} brokers, {BROKERS} replicas, {ROUNDS} rounds",
     )
     for victim in VICTIMS:
-        first = median(took_s for took_s, _ in measured[SIZES[0]][victim])
+        reference = _median(measured, REFERENCE, victim)
         for size in SIZES:
             took = [took_s for took_s, _ in measured[size][victim]]
             elected = {count for _, count in measured[size][victim]}
@@ -60,9 +62,41 @@ def main() -> None:
                 ", ".join(f"{count:,}" for count in sorted(elected)),
                 f"{median(took):.2f}",
                 f"{min(took):.2f} to {max(took):.2f}",
-                "" if size == SIZES[0] else f"{median(took) / first:.1f}",
+                f"{median(took) / reference:.1f}",
             )
-    Console(width=110).print(table)
+    console = Console(width=110)
+    console.print(table)
+    console.print(
+        f"Required: under {ALLOWED_S:g} s for {REFERENCE:,}, at most {ALLOWED_RATIO:g} times that for {SIZES[-1]:,}."
+    )
+    print(plot(measured))
+
+
+Measured = dict[int, dict[str, list[tuple[float, int]]]]
+"""Partitions → who dies → the seconds and the number of new leader epochs of every round."""
+
+
+def _median(measured: Measured, size: int, victim: str) -> float:
+    return median(took_s for took_s, _ in measured[size][victim])
+
+
+def plot(measured: Measured) -> str:
+    """Return the medians as a chart that Markdown viewers draw (Mermaid)."""
+    lines = [
+        "line [" + ", ".join(f"{_median(measured, size, victim):.2f}" for size in measured) + "]"
+        for victim in VICTIMS
+    ]
+    return "\n".join(
+        [
+            "```mermaid",
+            "xychart-beta",
+            f'    title "Seconds until all know the new leaders: {" (1st line), ".join(VICTIMS)} (2nd) dies"',
+            "    x-axis partitions [" + ", ".join(map(str, measured)) + "]",
+            '    y-axis "seconds"',
+            *(f"    {line}" for line in lines),
+            "```",
+        ]
+    )
 
 
 async def measure(partitions: int) -> dict[str, list[tuple[float, int]]]:

@@ -24,7 +24,8 @@ BROKERS = 3
 MIN_INSYNC_REPLICAS = 2
 TOPIC = "load"
 PARTITIONS = 6
-READY_TIMEOUT_S = 30.0
+READY_TIMEOUT_S = 180.0
+"""Thousands of logs are made, each with files of its own."""
 
 
 class DirectRuntime(LocalRuntime):
