@@ -29,6 +29,7 @@ Brokers (process ``broker-N``, node N, incarnation = one process life, grows wit
 broker-started             start of a process life; the first event of the incarnation. detail: JSON of the
                            settings that checks depend on (``unclean.leader.election.enable``,
                            ``min.insync.replicas``)
+broker-reconfigured        those settings have changed while the broker runs; detail as in broker-started
 broker-registered          broker_epoch, session, zxid
 session-state              session, detail (``connected``, ``suspended``, ``expired``)
 controller-elected         controller_epoch, zk_version (of /controller_epoch), session, zxid
@@ -122,6 +123,7 @@ class Kind(StrEnum):
     FINAL_READ = "final-read"
 
     BROKER_STARTED = "broker-started"
+    BROKER_RECONFIGURED = "broker-reconfigured"
     BROKER_REGISTERED = "broker-registered"
     SESSION_STATE = "session-state"
     CONTROLLER_ELECTED = "controller-elected"

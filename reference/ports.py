@@ -57,12 +57,13 @@ class SessionState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ZnodeStat:
-    """Of ZooKeeper's Stat what Kafka reads. ``version`` is the data version."""
+    """Of ZooKeeper's Stat what Kafka reads. ``version`` is the data version, ``ctime_ms`` in ms since 1970."""
 
     czxid: int
     mzxid: int
     version: int
     ephemeral_owner: int
+    ctime_ms: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -379,6 +379,7 @@ def _stat(stat: Any) -> ZnodeStat:
         mzxid=stat.mzxid,
         version=stat.version,
         ephemeral_owner=stat.ephemeralOwner,
+        ctime_ms=stat.ctime,
     )
 
 

@@ -89,7 +89,6 @@ class Partition(LocalReplica):
         self.state: PartitionState = CommittedPartitionState()
         self.remote_replicas: dict[int, Replica] = {}
         self._max_lag = config.replica_lag_time_max_ms / 1000
-        self._min_insync_replicas = config.min_insync_replicas
         self._alter_partition = alter_partition
         self._is_alive = is_alive
         self._broker_epoch = broker_epoch
@@ -107,8 +106,8 @@ class Partition(LocalReplica):
 
     @property
     def effective_min_isr(self) -> int:
-        """min.insync.replicas, but never more than there are replicas."""
-        return min(self._min_insync_replicas, max(len(self.replicas), 1))
+        """The topic's min.insync.replicas, but never more than there are replicas; only who leads is asked."""
+        return min(self.leader_log.config.min_insync_replicas, max(len(self.replicas), 1))
 
     # The controller's decisions
 

@@ -38,6 +38,8 @@ from reference.controller.controller_events import (
     TopicChange,
     TopicDeletion,
     TopicDeletionStopReplicaResponseReceived,
+    TopicUncleanLeaderElectionEnable,
+    UncleanLeaderElectionEnable,
     ZkPartitionReassignment,
     ZkPreferredReplicaElection,
 )
@@ -70,6 +72,7 @@ class ControllerComponents:
         zk_client: KafkaZkClient,
         tracer: Tracer,
         connection_factory: Callable[[], Connection],
+        unclean_leader_election_enable: Callable[[], bool],
         put: Put,
     ) -> None:
         self.context = ControllerContext()
@@ -93,7 +96,7 @@ class ControllerComponents:
             zk_client=zk_client,
             request_batch=self.request_batch,
             tracer=tracer,
-            unclean_leader_election_enable=config.unclean_leader_election_enable,
+            unclean_leader_election_enable=unclean_leader_election_enable,
             is_leader_recovery_supported=config.is_leader_recovery_supported,
         )
         self.replica_state_machine = ReplicaStateMachine(
@@ -224,6 +227,10 @@ class ControllerComponents:
                 await self._replica_leader_elections.process_znode()
             case AutoPreferredReplicaLeaderElection():
                 await self._auto_leader_rebalance.process()
+            case UncleanLeaderElectionEnable():
+                await self.partition_state_machine.trigger_online_partition_state_change()
+            case TopicUncleanLeaderElectionEnable(topic):
+                await self.partition_state_machine.trigger_online_partition_state_change(topic)
 
     async def on_controller_failover(self) -> None:
         """Begin a term: ``context.fence`` is set. UpdateMetadata goes before the state machines (KAFKA-4443)."""

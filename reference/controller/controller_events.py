@@ -68,6 +68,17 @@ class PartitionModifications(Event):
     topic: str
 
 
+class UncleanLeaderElectionEnable(Event):
+    """This broker's configuration permits unclean elections from now on."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicUncleanLeaderElectionEnable(Event):
+    """A topic's configuration was written, and permits unclean elections."""
+
+    topic: str
+
+
 class TopicDeletion(Event):
     """Children of ``/admin/delete_topics`` came or went."""
 

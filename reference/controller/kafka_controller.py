@@ -34,6 +34,8 @@ from reference.controller.controller_events import (
     RegisterBrokerAndReelect,
     RequestEvent,
     Startup,
+    TopicUncleanLeaderElectionEnable,
+    UncleanLeaderElectionEnable,
 )
 from reference.kafka_config import KafkaConfig
 from reference.model import UNKNOWN_BROKER_EPOCH, BrokerEndPoint
@@ -62,8 +64,13 @@ class KafkaController:
         broker_end_point: BrokerEndPoint,
         connection_factory: Callable[[], Connection],
         wall_clock: WallClock,
+        unclean_leader_election_enable: Callable[[], bool] | None = None,
     ) -> None:
-        """``broker_end_point`` is what gets registered; ``connection_factory`` makes one connection per broker."""
+        """``broker_end_point`` is what gets registered; ``connection_factory`` makes one connection per broker.
+
+        ``unclean_leader_election_enable`` is asked for this broker's setting where a topic has none of its own; without
+        it the setting is the one in ``config`` for good.
+        """
         self.broker_id = config.broker_id
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         self.registered = asyncio.Event()
@@ -80,6 +87,9 @@ class KafkaController:
             zk_client=zk_client,
             tracer=tracer,
             connection_factory=connection_factory,
+            unclean_leader_election_enable=(
+                unclean_leader_election_enable or (lambda: config.unclean_leader_election_enable)
+            ),
             put=self._put,
         )
         self.context = self._parts.context
@@ -106,6 +116,15 @@ class KafkaController:
         await self.event_manager.close()
         await self._resign("shutdown")
         self.active_controller_id = NO_CONTROLLER
+
+    def enable_default_unclean_leader_election(self) -> None:
+        """This broker's configuration permits unclean elections from now on: elect where that helps."""
+        self._put(UncleanLeaderElectionEnable())
+
+    def enable_topic_unclean_leader_election(self, topic: str) -> None:
+        """A topic's configuration permits unclean elections: elect where that helps."""
+        if self.is_active:
+            self._put(TopicUncleanLeaderElectionEnable(topic))
 
     async def alter_partitions(
         self, broker_id: int, broker_epoch: int, partitions: Sequence[AlterPartitionItem]

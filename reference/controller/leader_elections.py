@@ -9,7 +9,7 @@ ZkPartitionStateMachine.collectUncleanLeaderElectionState.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 
 from reference.controller import election
@@ -42,7 +42,7 @@ class LeaderElections:
         context: ControllerContext,
         *,
         zk_client: KafkaZkClient,
-        unclean_leader_election_enable: bool,
+        unclean_leader_election_enable: Callable[[], bool],
         is_leader_recovery_supported: bool,
     ) -> None:
         self._context = context
@@ -124,7 +124,7 @@ class LeaderElections:
             case PartitionLeaderElectionStrategy.OFFLINE_ALLOW_UNCLEAN:
                 return frozenset(topics)
             case PartitionLeaderElectionStrategy.OFFLINE:
-                configs = await self._zk_client.topics.get_topic_configs(list(topics))
+                configs = await self._zk_client.configs.get_topic_configs(list(topics))
                 return frozenset(topic for topic in topics if self._allows_unclean(configs[topic]))
             case _:
                 return frozenset()
@@ -137,5 +137,5 @@ class LeaderElections:
             return False
         value = config.get(UNCLEAN_LEADER_ELECTION_ENABLE)
         if value is None:
-            return self._unclean_leader_election_enable
+            return self._unclean_leader_election_enable()
         return value.strip().lower() == "true"

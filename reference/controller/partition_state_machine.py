@@ -11,7 +11,7 @@ Source: kafka.controller.ZkPartitionStateMachine.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from reference.controller import election
@@ -56,7 +56,7 @@ class PartitionStateMachine:
         zk_client: KafkaZkClient,
         request_batch: ControllerBrokerRequestBatch,
         tracer: Tracer,
-        unclean_leader_election_enable: bool,
+        unclean_leader_election_enable: Callable[[], bool],
         is_leader_recovery_supported: bool,
     ) -> None:
         self._context = context
@@ -82,13 +82,13 @@ class PartitionStateMachine:
             self._context.put_partition_state(topic_partition, state)
         await self.trigger_online_partition_state_change()
 
-    async def trigger_online_partition_state_change(self) -> None:
-        """Try to bring every New and Offline partition online, but for those of topics that are being deleted."""
+    async def trigger_online_partition_state_change(self, topic: str | None = None) -> None:
+        """Try to bring every New and Offline partition (of a topic) online, except where the topic is being deleted."""
         context = self._context
         waiting = [
             tp
             for tp in context.partitions_in_states((PartitionState.NEW, PartitionState.OFFLINE))
-            if not context.is_topic_being_deleted(tp.topic)
+            if topic in (None, tp.topic) and not context.is_topic_being_deleted(tp.topic)
         ]
         await self.handle_state_changes(waiting, PartitionState.ONLINE)
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -32,6 +31,7 @@ from reference.log.errors import (
     RecordTooLargeError,
 )
 from reference.log.leader_epoch_file_cache import EpochEntry, LeaderEpochFileCache
+from reference.log.log_config import LogConfig
 from reference.log.log_segment import LogSegment
 from reference.log.offset_index import MAX_RELATIVE_OFFSET
 from reference.log.partition_metadata import read_partition_metadata, write_partition_metadata
@@ -47,15 +47,6 @@ from reference.protocol.record_batch import (
 
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
 _SEGMENT_NAME: Final = re.compile(r"[0-9]{20}\.log")
-
-
-@dataclass(frozen=True, slots=True)
-class LogConfig:
-    """Kafka's segment.bytes, max.message.bytes and flush.messages."""
-
-    segment_bytes: int = 1 << 30
-    max_message_bytes: int = 1_048_588
-    flush_interval_messages: int = 2**63 - 1
 
 
 class AppendedBatch(NamedTuple):
@@ -106,7 +97,8 @@ class Log:
         self.topic_partition = topic_partition
         self.directory = directory
         self._disk = disk
-        self._config = config
+        self.config = config
+        """Counts from the next append on; the topic's settings may change it at any time."""
         self._unflushed_messages = 0
         with self._storage_errors("opening"):
             disk.make_directory(directory)
@@ -173,9 +165,9 @@ class Log:
         """
         if not records:
             raise InvalidRecordError("no record batch to append")
-        if len(records) > self._config.segment_bytes:
+        if len(records) > self.config.segment_bytes:
             raise RecordBatchListTooLargeError(
-                f"{len(records)} bytes exceed a segment of {self._config.segment_bytes} bytes"
+                f"{len(records)} bytes exceed a segment of {self.config.segment_bytes} bytes"
             )
         produced = list(iter_batches(records))
         for header in produced:
@@ -271,9 +263,9 @@ class Log:
         self._disk.close(self.directory)
 
     def _check_produced(self, header: RecordBatchHeader) -> None:
-        if header.size_in_bytes > self._config.max_message_bytes:
+        if header.size_in_bytes > self.config.max_message_bytes:
             raise RecordTooLargeError(
-                f"a batch of {header.size_in_bytes} bytes exceeds {self._config.max_message_bytes}"
+                f"a batch of {header.size_in_bytes} bytes exceeds {self.config.max_message_bytes}"
             )
         if header.record_count != header.last_offset_delta + 1:
             raise InvalidRecordError(
@@ -299,7 +291,7 @@ class Log:
         last_offset = headers[-1].last_offset
         self.log_end_offset = last_offset + 1
         self._unflushed_messages += last_offset + 1 - first_offset
-        if self._unflushed_messages >= self._config.flush_interval_messages:
+        if self._unflushed_messages >= self.config.flush_interval_messages:
             self.flush()
         batches = tuple(
             AppendedBatch(
@@ -314,7 +306,7 @@ class Log:
         return LogAppendInfo(first_offset, last_offset, batches)
 
     def _is_full(self, segment: LogSegment, more_bytes: int, last_offset: int) -> bool:
-        too_large = segment.size + more_bytes > self._config.segment_bytes
+        too_large = segment.size + more_bytes > self.config.segment_bytes
         beyond_index = last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
         return segment.size > 0 and (too_large or beyond_index)
 

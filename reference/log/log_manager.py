@@ -25,7 +25,8 @@ from reference.kafka_config import KafkaConfig
 from reference.log.checkpoint import read_offsets, write_offsets
 from reference.log.errors import KafkaStorageError
 from reference.log.leader_epoch_file_cache import assign_all
-from reference.log.log import Log, LogConfig
+from reference.log.log import Log
+from reference.log.log_config import LogConfig, Value, log_config_of
 from reference.model import TopicPartition
 from reference.ports import Disk
 
@@ -34,7 +35,6 @@ _logger = logging.getLogger(__name__)
 REPLICATION_OFFSET_CHECKPOINT: Final = "replication-offset-checkpoint"
 _LOG_NAME: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]+)")
 _DELETE_SUFFIX: Final = "-delete"
-_MAX_SEGMENT_BYTES: Final = 2**31 - 1
 
 
 class LogManager:
@@ -46,11 +46,9 @@ class LogManager:
         self._log_dirs = list(config.log_dirs)
         self._logs: dict[TopicPartition, Log] = {}
         self._directory_of: dict[TopicPartition, str] = {}
-        self._log_config = LogConfig(
-            segment_bytes=min(config.log_segment_bytes, _MAX_SEGMENT_BYTES),
-            max_message_bytes=config.message_max_bytes,
-            flush_interval_messages=config.log_flush_interval_messages,
-        )
+        self._default_config = log_config_of(config)
+        self._topic_configs: dict[str, Mapping[str, Value]] = {}
+        """The settings of the topics that this broker was told of."""
 
     @property
     def live_log_dirs(self) -> tuple[str, ...]:
@@ -82,6 +80,19 @@ class LogManager:
             if (logs := found[self._directory_of[topic_partition]]) is not None:
                 logs[topic_partition] = log
         return found
+
+    def update_topic_config(self, topic: str, overrides: Mapping[str, Value]) -> None:
+        """Let these be the topic's own settings, by name, for the logs that are there and for those to come."""
+        self._topic_configs[topic] = overrides
+        for topic_partition, log in self._logs.items():
+            if topic_partition.topic == topic:
+                log.config = self._config_of(topic)
+
+    def reconfigure_default_log_config(self, config: LogConfig) -> None:
+        """Let these be the settings of topics that have none of their own."""
+        self._default_config = config
+        for topic_partition, log in self._logs.items():
+            log.config = self._config_of(topic_partition.topic)
 
     def get_log(self, topic_partition: TopicPartition) -> Log | None:
         return self._logs.get(topic_partition)
@@ -196,12 +207,15 @@ class LogManager:
             topic_partition,
             f"{log_dir}/{topic_partition}",
             disk=self._disk,
-            config=self._log_config,
+            config=self._config_of(topic_partition.topic),
             high_watermark=high_watermark,
         )
         self._logs[topic_partition] = log
         self._directory_of[topic_partition] = log_dir
         return log
+
+    def _config_of(self, topic: str) -> LogConfig:
+        return self._default_config.with_overrides(self._topic_configs.get(topic, {}))
 
     def _count_logs(self, log_dir: str) -> int:
         return sum(owner == log_dir for owner in self._directory_of.values())

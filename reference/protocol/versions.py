@@ -28,11 +28,14 @@ class ApiKey(IntEnum):
     CREATE_TOPICS = 19
     DELETE_TOPICS = 20
     OFFSET_FOR_LEADER_EPOCH = 23
+    DESCRIBE_CONFIGS = 32
+    ALTER_CONFIGS = 33
     DESCRIBE_LOG_DIRS = 35
     CREATE_PARTITIONS = 37
     ALTER_PARTITION_REASSIGNMENTS = 45
     LIST_PARTITION_REASSIGNMENTS = 46
     ELECT_LEADERS = 43
+    INCREMENTAL_ALTER_CONFIGS = 44
     ALTER_PARTITION = 56
     DESCRIBE_CLUSTER = 60
 
@@ -58,11 +61,14 @@ OFFERED = MappingProxyType(
         ApiKey.CREATE_TOPICS: VersionRange(0, 7),
         ApiKey.DELETE_TOPICS: VersionRange(0, 6),
         ApiKey.OFFSET_FOR_LEADER_EPOCH: VersionRange(0, 4),
+        ApiKey.DESCRIBE_CONFIGS: VersionRange(0, 4),
+        ApiKey.ALTER_CONFIGS: VersionRange(0, 2),
         ApiKey.DESCRIBE_LOG_DIRS: VersionRange(0, 4),
         ApiKey.CREATE_PARTITIONS: VersionRange(0, 3),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: VersionRange(0, 0),
         ApiKey.LIST_PARTITION_REASSIGNMENTS: VersionRange(0, 0),
         ApiKey.ELECT_LEADERS: VersionRange(0, 2),
+        ApiKey.INCREMENTAL_ALTER_CONFIGS: VersionRange(0, 1),
         ApiKey.ALTER_PARTITION: VersionRange(0, 3),
         ApiKey.DESCRIBE_CLUSTER: VersionRange(0, 1),
     }

@@ -13,6 +13,7 @@ from typing import Any, Final
 from reference.network.request_channel import Later
 from reference.protocol.codec import Request
 from reference.protocol.versions import ApiKey
+from reference.server.apis.configs import ConfigApis
 from reference.server.apis.control import ControlApis
 from reference.server.apis.controller import ControllerApis
 from reference.server.apis.data import DataApis
@@ -31,6 +32,9 @@ _WAITING: Final = frozenset(
         ApiKey.CREATE_TOPICS,
         ApiKey.DELETE_TOPICS,
         ApiKey.CREATE_PARTITIONS,
+        ApiKey.DESCRIBE_CONFIGS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS,
         ApiKey.CONTROLLED_SHUTDOWN,
@@ -52,6 +56,7 @@ class KafkaApis:
         control: ControlApis,
         controller: ControllerApis,
         topics: TopicApis,
+        configs: ConfigApis,
         reassignments: ReassignmentApis,
         elections: ElectionApis,
         log_dirs: LogDirApis,
@@ -72,6 +77,9 @@ class KafkaApis:
             ApiKey.CREATE_TOPICS: topics.handle_create_topics,
             ApiKey.DELETE_TOPICS: topics.handle_delete_topics,
             ApiKey.CREATE_PARTITIONS: topics.handle_create_partitions,
+            ApiKey.DESCRIBE_CONFIGS: configs.handle_describe_configs,
+            ApiKey.ALTER_CONFIGS: configs.handle_alter_configs,
+            ApiKey.INCREMENTAL_ALTER_CONFIGS: configs.handle_incremental_alter_configs,
             ApiKey.ALTER_PARTITION_REASSIGNMENTS: (
                 reassignments.handle_alter_partition_reassignments
             ),

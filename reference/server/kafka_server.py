@@ -19,6 +19,7 @@ import msgspec
 from reference.controller.kafka_controller import KafkaController
 from reference.kafka_config import KafkaConfig
 from reference.log.errors import KafkaStorageError
+from reference.log.log_config import log_config_of
 from reference.log.log_manager import LogManager
 from reference.model import BrokerEndPoint
 from reference.network.request_channel import RequestChannel
@@ -30,6 +31,7 @@ from reference.server.alter_partition_manager import (
     AlterPartitionManager,
     DefaultAlterPartitionManager,
 )
+from reference.server.apis.configs import ConfigApis
 from reference.server.apis.control import ControlApis
 from reference.server.apis.controller import ControllerApis
 from reference.server.apis.data import DataApis
@@ -44,15 +46,21 @@ from reference.server.broker_metadata_checkpoint import (
     BrokerMetadata,
     BrokerMetadataCheckpoint,
 )
+from reference.server.config_admin_manager import ConfigAdminManager
+from reference.server.config_handlers import BrokerConfigHandler, TopicConfigHandler
+from reference.server.config_helper import ConfigHelper
 from reference.server.connection import connection_factory
 from reference.server.controlled_shutdown import controlled_shutdown
+from reference.server.dynamic_broker_config import DynamicBrokerConfig
 from reference.server.kafka_apis import KafkaApis
 from reference.server.kafka_scheduler import KafkaScheduler
 from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
 from reference.server.zk_admin_manager import ZkAdminManager
 from reference.server.zk_alter_partition_manager import ZkAlterPartitionManager
+from reference.server.zk_config_manager import ZkConfigManager
 from reference.trace import Kind, Tracer
+from reference.zk import config_znodes
 from reference.zk.errors import ZooKeeperError
 from reference.zk.kafka_zk_client import KafkaZkClient
 from reference.zk.zk_data import random_topic_id, topic_id_to_string
@@ -75,6 +83,7 @@ class KafkaServer:
         codec: Codec = wire_format,
     ) -> None:
         self._config = config
+        self._dynamic_config = DynamicBrokerConfig(config)
         self._zookeeper = zookeeper
         self._tracer = tracer
         self._rng = rng
@@ -93,6 +102,20 @@ class KafkaServer:
                 config.broker_id, config.advertised_host, config.advertised_port, config.broker_rack
             ),
             connection_factory=lambda: connect(f"controller-{config.broker_id}"),
+            wall_clock=wall_clock,
+            unclean_leader_election_enable=(
+                lambda: self._dynamic_config.current.unclean_leader_election_enable
+            ),
+        )
+        self._topic_configs = TopicConfigHandler(self.log_manager, self._zk_client, self.controller)
+        self._broker_configs = BrokerConfigHandler(self._dynamic_config, self._zk_client)
+        self._dynamic_config.add_reconfigurable(self._reconfigure)
+        self._config_manager = ZkConfigManager(
+            self._zk_client,
+            handlers={
+                config_znodes.TOPICS: self._topic_configs,
+                config_znodes.BROKERS: self._broker_configs,
+            },
             wall_clock=wall_clock,
         )
         scheduler = KafkaScheduler()
@@ -122,11 +145,13 @@ class KafkaServer:
         Raises OSError when the port is taken, ``KafkaStorageError`` when no log directory can be read and
         ``BrokerMetadataError`` when one is another broker's. Waits for ZooKeeper as long as it takes.
         """
-        self._tracer.event(Kind.BROKER_STARTED, detail=self._settings_told())
+        self._tracer.event(Kind.BROKER_STARTED, detail=_settings_told(self._config))
         self._started.push_async_callback(self._zookeeper.close)
         await self._zookeeper.start()
         self._started.callback(self._stop_telling)
         cluster_id = await self._zk_client.session.retry_across_sessions(self._find_cluster)
+        session = self._zk_client.session
+        await session.retry_across_sessions(self._broker_configs.initialize)
         self._started.push_async_callback(self.controller.shutdown)
         self._load_logs(BrokerMetadata(cluster_id, self._config.broker_id))
         self._started.callback(self.log_manager.close)
@@ -138,6 +163,8 @@ class KafkaServer:
         self._started.push_async_callback(self._socket_server.shutdown)
         await self._socket_server.startup(self._config.host, self._config.port)
         await self.controller.startup()
+        self._started.push_async_callback(self._config_manager.shutdown)
+        self._config_manager.startup()
         self._is_complete = True
 
     async def await_failure(self) -> None:
@@ -206,19 +233,20 @@ class KafkaServer:
         for task in self._told:
             task.cancel()
 
-    def _settings_told(self) -> str:
-        """The settings that decide what is a fault of the cluster and what its owner asked for."""
-        settings = {
-            "unclean.leader.election.enable": self._config.unclean_leader_election_enable,
-            "min.insync.replicas": self._config.min_insync_replicas,
-        }
-        return msgspec.json.encode(settings).decode()
+    def _reconfigure(self, former: KafkaConfig, current: KafkaConfig) -> None:
+        """Settings of this broker have changed while it runs."""
+        self._tracer.event(Kind.BROKER_RECONFIGURED, detail=_settings_told(current))
+        self.log_manager.reconfigure_default_log_config(log_config_of(current))
+        if current.unclean_leader_election_enable and not former.unclean_leader_election_enable:
+            self.controller.enable_default_unclean_leader_election()
 
     def _apis(self, cluster_id: str) -> KafkaApis:
+        config_helper = ConfigHelper(self._dynamic_config)
         zk_admin = ZkAdminManager(
             self._config,
             zk_client=self._zk_client,
             metadata_cache=self.metadata_cache,
+            config_helper=config_helper,
             rng=self._rng,
         )
         return KafkaApis(
@@ -227,10 +255,18 @@ class KafkaServer:
             metadata=MetadataApis(
                 self.metadata_cache, cluster_id, self._auto_topic_creation(zk_admin)
             ),
-            control=ControlApis(self.replica_manager),
+            control=ControlApis(self.replica_manager, self._topic_configs.fetch_topic_configs),
             controller=ControllerApis(self.controller),
             topics=TopicApis(
                 self.controller, zk_admin, delete_topic_enable=self._config.delete_topic_enable
+            ),
+            configs=ConfigApis(
+                ConfigAdminManager(
+                    self._config.broker_id,
+                    zk_client=self._zk_client,
+                    metadata_cache=self.metadata_cache,
+                    helper=config_helper,
+                )
             ),
             reassignments=ReassignmentApis(self.controller),
             elections=ElectionApis(
@@ -261,3 +297,12 @@ class KafkaServer:
 
     def _generate_cluster_id(self) -> str:
         return topic_id_to_string(random_topic_id(self._rng))
+
+
+def _settings_told(config: KafkaConfig) -> str:
+    """The settings that decide what is a fault of the cluster and what its owner asked for."""
+    settings = {
+        "unclean.leader.election.enable": config.unclean_leader_election_enable,
+        "min.insync.replicas": config.min_insync_replicas,
+    }
+    return msgspec.json.encode(settings).decode()

@@ -74,6 +74,10 @@ class ReplicaData(ABC):
         """Every hosted replica."""
         return self._partitions.values()
 
+    def is_hosted(self, topic_partition: TopicPartition) -> bool:
+        """Whether this process was told of the replica, and serves it."""
+        return topic_partition in self._partitions
+
     def partition(self, topic_partition: TopicPartition) -> Partition:
         """Return the hosted replica; raises ReplicaError with what a client should be told."""
         partition = self._partitions.get(topic_partition)

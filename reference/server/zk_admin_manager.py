@@ -5,7 +5,7 @@ broker's metadata cache shows it: leaders for new partitions, nothing of a delet
 the request's time-out: REQUEST_TIMED_OUT says that what was asked for will come about later.
 Source: kafka.server.ZkAdminManager and kafka.zk.AdminZkClient.
 
-Limits: topic configurations are not supported yet and are refused with INVALID_CONFIG rather than ignored.
+A topic's settings are written with it, and refused with INVALID_CONFIG when they would have no effect here.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from reference.kafka_config import KafkaConfig
+from reference.log.log_config import ConfigValueError, UnknownConfigError, validate
 from reference.model import TopicPartition
 from reference.server import rack_aware_assignment
 from reference.server.admin_utils import (
@@ -28,6 +29,7 @@ from reference.server.admin_utils import (
     assignment_problem,
     topic_name_problem,
 )
+from reference.server.config_helper import ConfigEntry, ConfigHelper
 from reference.server.metadata_cache import MetadataCache
 from reference.zk.errors import NodeExistsError, NoNodeError, ZooKeeperError
 from reference.zk.kafka_zk_client import KafkaZkClient
@@ -71,6 +73,7 @@ class TopicResult:
     topic_id: UUID | None = None
     num_partitions: int = -1
     replication_factor: int = -1
+    configs: Sequence[ConfigEntry] = ()
 
 
 class _RefusedError(Exception):
@@ -88,11 +91,13 @@ class ZkAdminManager:
         *,
         zk_client: KafkaZkClient,
         metadata_cache: MetadataCache,
+        config_helper: ConfigHelper,
         rng: Random,
     ) -> None:
         self._config = config
         self._zk_client = zk_client
         self._metadata_cache = metadata_cache
+        self._config_helper = config_helper
         self._rng = rng
 
     async def create_topics(
@@ -155,14 +160,10 @@ class ZkAdminManager:
     async def _create(self, spec: TopicSpec, *, validate_only: bool) -> TopicResult:
         try:
             await self._refuse_bad_name(spec.name)
-            if spec.configs:
-                raise _RefusedError(
-                    ErrorCode.invalid_config,
-                    f"topic configuration is not supported: {', '.join(sorted(spec.configs))}",
-                )
+            configs = _checked_configs(spec.configs)
             assignment = TopicAssignment(spec.name, random_topic_id(self._rng), self._assign(spec))
             if not validate_only:
-                await self._zk_client.topics.create_topic(assignment, {})
+                await self._zk_client.topics.create_topic(assignment, configs)
         except NodeExistsError:
             error = ErrorCode.topic_already_exists
             return TopicResult(spec.name, error, f"Topic '{spec.name}' already exists.")
@@ -173,6 +174,7 @@ class ZkAdminManager:
             topic_id=assignment.topic_id,
             num_partitions=len(assignment.partitions),
             replication_factor=len(assignment.partitions[0].replicas),
+            configs=self._config_helper.topic_entries(configs),
         )
 
     async def _refuse_bad_name(self, name: str) -> None:
@@ -333,6 +335,20 @@ def _refused(name: str, error: _RefusedError | ZooKeeperError) -> TopicResult:
     code = error.code if isinstance(error, _RefusedError) else ErrorCode.unknown_server_error
     _logger.warning("topic %r: %s: %s", name, code.name, error)
     return TopicResult(name, code, str(error))
+
+
+def _checked_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
+    if nulls := [name for name, value in configs.items() if value is None]:
+        raise _RefusedError(
+            ErrorCode.invalid_config,
+            f"Null value not supported for topic configs: {', '.join(nulls)}",
+        )
+    checked = {name: value for name, value in configs.items() if value is not None}
+    try:
+        validate(checked)
+    except (UnknownConfigError, ConfigValueError) as error:
+        raise _RefusedError(ErrorCode.invalid_config, str(error)) from None
+    return checked
 
 
 def _too_few_brokers(factor: int, brokers: Sequence[int]) -> _RefusedError:

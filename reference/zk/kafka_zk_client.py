@@ -9,6 +9,7 @@ from __future__ import annotations
 from reference.ports import ZooKeeperClient
 from reference.trace import Tracer
 from reference.zk.broker_znodes import BrokerZnodes
+from reference.zk.config_znodes import ConfigZnodes
 from reference.zk.controller_election import ControllerElection
 from reference.zk.feature_znode import FeatureZnode
 from reference.zk.fenced_writes import FencedWrites
@@ -31,6 +32,7 @@ class KafkaZkClient:
         fenced = FencedWrites(self.session, tracer=tracer)
         self.election = ControllerElection(self.session, fenced)
         self.brokers = BrokerZnodes(self.session)
+        self.configs = ConfigZnodes(self.session)
         self.topics = TopicZnodes(self.session, fenced)
         self.deletions = TopicDeletions(self.session, fenced)
         self.states = PartitionStates(self.session, fenced)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reference.ports import Delete
-from reference.zk import zk_data
+from reference.zk import config_znodes, zk_data
 from reference.zk.errors import NoNodeError
 from reference.zk.fenced_writes import ControllerFence, FencedWrites
 from reference.zk.pipelining import pipelined
@@ -48,7 +48,7 @@ class TopicDeletions:
         Raises ``ControllerMovedError``, and ``NotEmptyError`` when somebody creates znodes below it meanwhile.
         """
         await self._delete_recursively(zk_data.topic_path(topic), fence)
-        await self._delete(zk_data.topic_config_path(topic), fence)
+        await self._delete(config_znodes.entity_path(config_znodes.TOPICS, topic), fence)
         await self._delete(zk_data.delete_topic_path(topic), fence)
 
     async def _delete_recursively(self, path: str, fence: ControllerFence) -> None:

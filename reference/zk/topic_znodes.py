@@ -1,4 +1,4 @@
-"""Topics: ``/brokers/topics/T`` with the assignment, ``/config/topics/T`` with the configuration.
+"""Topics: ``/brokers/topics/T`` with the assignment; a new one gets its ``/config/topics/T`` first.
 
 Source: kafka.zk.KafkaZkClient of Kafka 3.9.
 """
@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from reference.model import TopicPartition
-from reference.ports import SetData
-from reference.zk import zk_data
-from reference.zk.errors import BadVersionError, NodeExistsError, NoNodeError, ZnodeFormatError
+from reference.ports import Create, SetData
+from reference.zk import config_znodes, zk_data
+from reference.zk.errors import BadVersionError, MultiError, NoNodeError, ZnodeFormatError
 from reference.zk.fenced_writes import ControllerFence, FencedWrites
 from reference.zk.pipelining import pipelined
 from reference.zk.zk_data import ReplicaAssignment, TopicAssignment
@@ -52,34 +52,32 @@ class TopicZnodes:
     async def topic_exists(self, topic: str) -> bool:
         return await self._session.exists(zk_data.topic_path(topic)) is not None
 
-    async def get_topic_configs(self, topics: Sequence[str]) -> dict[str, dict[str, str] | None]:
-        """The settings of each topic: empty without a znode, None (and a log line) when it cannot be read."""
-
-        async def read(topic: str) -> tuple[str, dict[str, str] | None]:
-            try:
-                data, _ = await self._session.get(zk_data.topic_config_path(topic))
-                return topic, zk_data.decode_topic_config(topic, data)
-            except NoNodeError:
-                return topic, {}
-            except ZnodeFormatError as error:
-                _logger.error("the configuration of topic %s cannot be read: %s", topic, error)
-                return topic, None
-
-        return dict(await pipelined(topics, read))
-
     async def create_topic(self, assignment: TopicAssignment, config: Mapping[str, str]) -> None:
-        """Write the topic's configuration, then its assignment; raises ``NodeExistsError`` if it exists."""
-        await self._session.create_or_set(
-            zk_data.topic_config_path(assignment.topic), zk_data.encode_topic_config(config)
-        )
-        data = zk_data.encode_topic(assignment)
-        try:
-            await self._session.create(zk_data.topic_path(assignment.topic), data)
-        except NodeExistsError:
-            # The id was drawn for this call: whoever reads it back wrote it.
-            existing = await self.get_replica_assignments([assignment.topic])
-            if not existing or existing[0].topic_id != assignment.topic_id:
-                raise
+        """Write the topic's configuration, then its assignment; raises ``NodeExistsError`` if the topic exists.
+
+        Both or none: a topic that somebody else has created meanwhile keeps its settings, as it may not in Kafka.
+        """
+        topic = Create(zk_data.topic_path(assignment.topic), zk_data.encode_topic(assignment))
+        while True:
+            settings = await self._write_of_config(assignment.topic, config_znodes.encode(config))
+            try:
+                await self._session.retry_request_until_connected(
+                    lambda ops=(settings, topic): self._session.zookeeper.multi(ops)  # type: ignore[misc]
+                )
+            except MultiError as error:
+                if error.index == 0:
+                    continue  # the settings came or went since they were looked for
+                # The id was drawn for this call: whoever reads it back wrote it.
+                existing = await self.get_replica_assignments([assignment.topic])
+                if not existing or existing[0].topic_id != assignment.topic_id:
+                    raise error.error from error
+            return
+
+    async def _write_of_config(self, topic: str, data: bytes) -> Create | SetData:
+        """Settings may be there without their topic: somebody changed them while it was deleted."""
+        path = config_znodes.entity_path(config_znodes.TOPICS, topic)
+        is_there = await self._session.exists(path) is not None
+        return SetData(path, data, _ANY_VERSION) if is_there else Create(path, data)
 
     async def set_topic_assignment(
         self, assignment: TopicAssignment, fence: ControllerFence

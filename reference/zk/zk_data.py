@@ -27,7 +27,7 @@ CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
 BROKER_IDS = "/brokers/ids"
 TOPICS = "/brokers/topics"
-TOPIC_CONFIGS = "/config/topics"
+CONFIG_CHANGES = "/config/changes"
 CLUSTER_ID = "/cluster/id"
 DELETE_TOPICS = "/admin/delete_topics"
 BROKER_SEQUENCE_ID = "/brokers/seqid"
@@ -39,8 +39,9 @@ REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 PERSISTENT_PATHS = (
     BROKER_IDS,
     TOPICS,
-    TOPIC_CONFIGS,
-    "/config/changes",
+    "/config/topics",
+    "/config/brokers",
+    CONFIG_CHANGES,
     DELETE_TOPICS,
     ISR_CHANGE_NOTIFICATION,
     LOG_DIR_EVENTS,
@@ -58,10 +59,6 @@ def broker_path(broker_id: int) -> str:
 
 def topic_path(topic: str) -> str:
     return f"{TOPICS}/{topic}"
-
-
-def topic_config_path(topic: str) -> str:
-    return f"{TOPIC_CONFIGS}/{topic}"
 
 
 def delete_topic_path(topic: str) -> str:
@@ -287,19 +284,6 @@ def decode_partition_reassignment(data: bytes) -> dict[TopicPartition, tuple[int
         raise ZnodeFormatError(
             f"{REASSIGN_PARTITIONS} is not a reassignment: {error}: {data[:200]!r}"
         ) from error
-
-
-def encode_topic_config(config: Mapping[str, str]) -> bytes:
-    return znode_json.encode({"version": 1, "config": dict(config)})
-
-
-def decode_topic_config(topic: str, data: bytes) -> dict[str, str]:
-    """Return the topic's settings; raises ``ZnodeFormatError`` when they are not strings."""
-    path = topic_config_path(topic)
-    config = znode_json.decode(path, data).get("config")
-    if not isinstance(config, dict) or not all(isinstance(v, str) for v in config.values()):
-        raise ZnodeFormatError(f"{path} has config {config!r}, not an object of strings")
-    return config
 
 
 def encode_state(state: LeaderIsrAndControllerEpoch) -> bytes:

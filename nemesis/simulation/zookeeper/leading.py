@@ -129,6 +129,7 @@ class Leading:
         assert ahead is not None, "a leader without a quorum accepts no writes"
         operations: tuple[Operation, ...] = ()
         timeout_ms, closed_paths = 0, None
+        wall_ms = self._member.wall_clock()
         match body:
             case OpenSession(timeout_ms):
                 kind = TransactionType.CREATE_SESSION
@@ -142,14 +143,16 @@ class Leading:
             case Write(ops, is_multi):
                 refusal = sessions.refusal(session, origin)
                 operations = (
-                    _refused(len(ops), refusal) if refusal else ahead.attempt(session, ops, zxid)
+                    _refused(len(ops), refusal)
+                    if refusal
+                    else ahead.attempt(session, ops, zxid, wall_ms)
                 )
                 kind = TransactionType.MULTI if is_multi else TransactionType(operations[0].type)
         transaction = Transaction(
             session=session,
             cxid=cxid,
             zxid=zxid,
-            wall_ms=self._member.wall_clock(),
+            wall_ms=wall_ms,
             type=kind,
             checksum=0,
             operations=operations,

@@ -41,10 +41,11 @@ class Znode(NamedTuple):
     version: int
     created_children: int
     owner: int
+    created_ms: int
 
     @property
     def stat(self) -> ZnodeStat:
-        return ZnodeStat(self.czxid, self.mzxid, self.version, self.owner)
+        return ZnodeStat(self.czxid, self.mzxid, self.version, self.owner, self.created_ms)
 
 
 class Refused(Exception):
@@ -66,7 +67,7 @@ class Tree:
         self._children: dict[str, dict[str, None]] = {}
         self._ephemerals: dict[int, dict[str, None]] = {}
         for path in SPECIAL_PATHS:
-            self._put(path, Znode(b"", 0, 0, 0, 0, 0))
+            self._put(path, Znode(b"", 0, 0, 0, 0, 0, 0))
 
     def copy(self) -> Tree:
         """Return a tree that changes on its own."""
@@ -94,7 +95,9 @@ class Tree:
         """Return the paths that end with the session, sorted."""
         return tuple(sorted(self._ephemerals.get(session, ())))
 
-    def attempt(self, session: int, ops: Sequence[WriteOp], zxid: int) -> tuple[Operation, ...]:
+    def attempt(
+        self, session: int, ops: Sequence[WriteOp], zxid: int, wall_ms: int
+    ) -> tuple[Operation, ...]:
         """Do all of it or nothing; return the parts of the transaction that says so.
 
         When one operation is refused, the ones before it stand in the log as if they had happened, and the ones after
@@ -112,7 +115,7 @@ class Tree:
                 filler = Operation(TransactionType.ERROR, error=Code.RUNTIME_INCONSISTENCY)
                 parts.extend([filler] * (len(ops) - len(parts)))
                 return tuple(parts)
-            self._perform(part, session, zxid, undo)
+            self._perform(part, session, zxid, wall_ms, undo)
             parts.append(part)
         self.last_zxid = zxid
         return tuple(parts)
@@ -132,7 +135,8 @@ class Tree:
         parts = transaction.operations
         if any(part.type == TransactionType.ERROR for part in parts):
             return tuple(Outcome(part.error) for part in parts)
-        return tuple(self._perform(part, session, transaction.zxid, []) for part in parts)
+        zxid, wall_ms = transaction.zxid, transaction.wall_ms
+        return tuple(self._perform(part, session, zxid, wall_ms, []) for part in parts)
 
     def _part(self, op: WriteOp) -> Operation:
         """What the operation will be in the log; raises ``Refused``."""
@@ -167,7 +171,12 @@ class Tree:
         return Operation(TransactionType.CREATE2, path, op.data, ephemeral=op.ephemeral, version=0)
 
     def _perform(
-        self, part: Operation, session: int, zxid: int, undo: list[tuple[str, Znode | None]]
+        self,
+        part: Operation,
+        session: int,
+        zxid: int,
+        wall_ms: int,
+        undo: list[tuple[str, Znode | None]],
     ) -> Outcome:
         path = part.path
         assert path is not None
@@ -178,7 +187,7 @@ class Tree:
             undo += [(above, parent), (path, None)]
             self._put(above, parent._replace(created_children=parent.created_children + 1))
             owner = session if part.ephemeral else 0
-            node = Znode(part.data or b"", zxid, zxid, 0, 0, owner)
+            node = Znode(part.data or b"", zxid, zxid, 0, 0, owner, wall_ms)
             self._put(path, node)
             return Outcome(path=path, stat=node.stat)
         assert before is not None

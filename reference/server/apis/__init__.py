@@ -1,7 +1,16 @@
 """The requests that a broker answers, by group.
 
-``data`` (Produce, Fetch), ``offsets`` (ListOffsets, OffsetForLeaderEpoch), ``metadata`` (ApiVersions,
-Metadata, FindCoordinator), ``control`` (LeaderAndIsr, StopReplica, UpdateMetadata) and ``controller``
-(CreateTopics, AlterPartition). Each translates kio messages of all offered versions to the values of
-``reference.model`` and back; ``reference.server.kafka_apis`` dispatches to them.
+* ``data``           Produce, Fetch
+* ``offsets``        ListOffsets, OffsetForLeaderEpoch
+* ``metadata``       ApiVersions, Metadata, DescribeCluster, FindCoordinator
+* ``control``        LeaderAndIsr, StopReplica, UpdateMetadata: what the controller tells
+* ``controller``     AlterPartition
+* ``topics``         CreateTopics, DeleteTopics, CreatePartitions
+* ``configs``        DescribeConfigs, AlterConfigs, IncrementalAlterConfigs
+* ``elections``      ElectLeaders, ControlledShutdown
+* ``reassignments``  AlterPartitionReassignments, ListPartitionReassignments
+* ``log_dirs``       DescribeLogDirs
+
+Each translates kio messages of all offered versions to the values of ``reference.model`` and back (``conversion`` has
+what they share); ``reference.server.kafka_apis`` dispatches to them.
 """

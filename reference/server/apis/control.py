@@ -1,12 +1,14 @@
 """LeaderAndIsr, StopReplica and UpdateMetadata: what the controller tells a broker.
 
 Only translation happens here. The decisions (controller epoch, broker epoch, leader epoch) and their traces are
-ReplicaManager's, made without an await in between.
+ReplicaManager's, made without an await in between. Before a LeaderAndIsr that brings replicas of which this process has
+not been told, the settings of their topics are read from ZooKeeper, as Kafka does when it creates a log; what else the
+controller has to say waits so long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -21,22 +23,43 @@ from reference.model import (
     TopicPartition,
     UpdateMetadataPartitionState,
 )
+from reference.network.request_channel import Later
 from reference.protocol.schema import build, build_items, item_class
 from reference.server.apis.conversion import response_of
 from reference.server.replica_manager import ReplicaManager
 
+FetchConfigs = Callable[[Sequence[str]], Awaitable[object]]
+"""Takes the settings of topics over from ZooKeeper."""
+
 
 class ControlApis:
-    """Needs the replicas only."""
+    """Needs the replicas, and somebody who reads the settings of topics."""
 
-    def __init__(self, replica_manager: ReplicaManager) -> None:
+    def __init__(self, replica_manager: ReplicaManager, fetch_topic_configs: FetchConfigs) -> None:
         self._replica_manager = replica_manager
+        self._fetch_topic_configs = fetch_topic_configs
 
-    def handle_leader_and_isr(self, message: Any) -> Any:
+    def handle_leader_and_isr(self, message: Any) -> Any | Later:
         states = [
             _leader_and_isr_state(name, topic_id, item)
             for name, topic_id, item in _partitions_by_topic(message, "ungrouped_partition_states")
         ]
+        is_hosted = self._replica_manager.is_hosted
+        new = [state for state in states if not is_hosted(state.topic_partition)]
+        if not new:
+            return self._become_leader_or_follower(message, states)
+        topics = list(dict.fromkeys(state.topic_partition.topic for state in new))
+        return self._with_configs_of(topics, message, states)
+
+    async def _with_configs_of(
+        self, topics: list[str], message: Any, states: list[LeaderAndIsrPartitionState]
+    ) -> Any:
+        await self._fetch_topic_configs(topics)
+        return self._become_leader_or_follower(message, states)
+
+    def _become_leader_or_follower(
+        self, message: Any, states: list[LeaderAndIsrPartitionState]
+    ) -> Any:
         error, partition_errors = self._replica_manager.become_leader_or_follower(
             message.controller_id,
             message.controller_epoch,

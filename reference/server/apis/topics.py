@@ -14,8 +14,10 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from reference.controller.kafka_controller import KafkaController
-from reference.protocol.schema import build, build_items
+from reference.protocol.schema import build, build_items, field_names, item_class
+from reference.server.apis.configs import entry_values
 from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
+from reference.server.config_helper import ConfigEntry
 from reference.server.zk_admin_manager import (
     PartitionsSpec,
     TopicResult,
@@ -134,6 +136,7 @@ def _partitions_spec(topic: Any) -> PartitionsSpec:
 
 def _response(message: Any, field: str, results: Iterable[TopicResult]) -> Any:
     response = response_of(message)
+    result_class = item_class(response, field)
     items = (
         {
             "name": result.name,
@@ -142,10 +145,17 @@ def _response(message: Any, field: str, results: Iterable[TopicResult]) -> Any:
             "error_message": result.message,
             "num_partitions": result.num_partitions,
             "replication_factor": result.replication_factor,
-            "configs": (),
+            "configs": _config_items(result_class, result.configs),
         }
         for result in results
     )
     return build(
         response, throttle_time=NO_THROTTLE, **{field: build_items(response, field, items)}
     )
+
+
+def _config_items(result_class: type[Any], entries: Iterable[ConfigEntry]) -> tuple[Any, ...]:
+    """What CreateTopics tells of the new topic's settings, in the versions that do."""
+    if "configs" not in field_names(result_class):
+        return ()
+    return build_items(result_class, "configs", map(entry_values, entries))

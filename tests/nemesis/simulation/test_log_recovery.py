@@ -20,7 +20,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from nemesis.simulation.disk import SimulatedDisk
 from reference.kafka_config import KafkaConfig
 from reference.log.errors import KafkaStorageError
-from reference.log.log import Log, LogConfig
+from reference.log.log import Log
+from reference.log.log_config import LogConfig
 from reference.log.log_manager import LogManager
 from reference.model import TopicPartition
 from reference.protocol.record_batch import crc_matches, iter_batches

@@ -12,7 +12,7 @@ from reference.model import LeaderRecoveryState, TopicPartition
 from reference.network.errors import NetworkError
 from reference.ports import Create, Delete, SetData
 from reference.trace import Kind
-from reference.zk import zk_data
+from reference.zk import config_znodes, zk_data
 from tests.reference.controller.cluster import (
     TOPIC_ID,
     Node,
@@ -272,7 +272,7 @@ def test_an_unclean_election_needs_the_configuration_of_topic_or_broker(
         properties = {"unclean.leader.election.enable": broker}
         async with nodes(zookeeper_address, 1, 2, **properties) as (first, second):
             await create_topic(first, "t", (2, 1))
-            await first.zookeeper.set_data(zk_data.topic_config_path("t"), topic)
+            await first.zookeeper.set_data(config_znodes.entity_path("topics", "t"), topic)
             await until(lambda: len(first.elected("t", 0)) == 1)
             shrink = AlterPartitionItem(
                 None, TOPIC_ID, 0, 0, ((2, -1),), LeaderRecoveryState.RECOVERED, 0

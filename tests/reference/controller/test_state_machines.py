@@ -91,7 +91,7 @@ class Machines:
             zk_client=unused,
             request_batch=self.batch,
             tracer=self.tracer,
-            unclean_leader_election_enable=False,
+            unclean_leader_election_enable=lambda: False,
             is_leader_recovery_supported=True,
         )
         self.replicas = ReplicaStateMachine(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -17,7 +18,8 @@ from reference.log.errors import (
     RecordTooLargeError,
     UnsupportedForMessageFormatError,
 )
-from reference.log.log import AppendedBatch, Log, LogConfig
+from reference.log.log import AppendedBatch, Log
+from reference.log.log_config import LogConfig
 from reference.model import OffsetAndEpoch, TopicPartition
 from reference.protocol.record_batch import iter_batches
 from tests.reference.log.batches import batch
@@ -26,7 +28,7 @@ TP = TopicPartition("t", 0)
 MANY = 2**31
 
 
-def open_log(tmp_path: Path, *, disk: RealDisk | None = None, **config: int) -> Log:
+def open_log(tmp_path: Path, *, disk: RealDisk | None = None, **config: Any) -> Log:
     return Log(TP, str(tmp_path / "t-0"), disk=disk or RealDisk(), config=LogConfig(**config))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -86,9 +86,14 @@ class Broker:
         self.replica_manager = replica_manager
         self.data = DataApis(replica_manager, self.cache)
         self.offsets = OffsetApis(replica_manager)
-        self.control = ControlApis(replica_manager)
+        self.fetched: list[str] = []
+        """The topics whose settings were to be read."""
+        self.control = ControlApis(replica_manager, self._fetch_topic_configs)
 
-    def lead(self, *, controller_epoch: int = 3, version: int = 7) -> Any:
+    async def _fetch_topic_configs(self, topics: Sequence[str]) -> None:
+        self.fetched += topics
+
+    async def lead(self, *, controller_epoch: int = 3, version: int = 7) -> Any:
         """Send LeaderAndIsr; returns the answer as its sender would see it."""
         schema = load_request_schema(ApiKey.LEADER_AND_ISR, version)
         state = {
@@ -115,7 +120,7 @@ class Broker:
             ),
             **grouped(schema, state),
         )
-        return over_the_wire(self.control.handle_leader_and_isr(request))
+        return over_the_wire(await answered(self.control.handle_leader_and_isr(request)))
 
     def update_metadata(self, *, version: int = 8, broker_epoch: int = BROKER_EPOCH) -> Any:
         schema = load_request_schema(ApiKey.UPDATE_METADATA, version)
@@ -218,7 +223,7 @@ def run(tmp_path: Path, scenario: Callable[[Broker], Awaitable[None]]) -> None:
     async def bounded() -> None:
         broker = Broker(tmp_path)
         broker.update_metadata()
-        broker.lead()
+        await broker.lead()
         async with asyncio.timeout(20):
             await scenario(broker)
 
@@ -231,7 +236,7 @@ def test_leader_and_isr_in_every_version(tmp_path: Path, version: int) -> None:
         broker = Broker(tmp_path)
         broker.update_metadata()
 
-        answer = broker.lead(version=version)
+        answer = await broker.lead(version=version)
 
         assert answer.error_code is ErrorCode.none
         errors = answer.topics[0].partition_errors if version >= 5 else answer.partition_errors
@@ -244,7 +249,7 @@ def test_leader_and_isr_in_every_version(tmp_path: Path, version: int) -> None:
 
 def test_a_deposed_controller_is_refused(tmp_path: Path) -> None:
     async def scenario(broker: Broker) -> None:
-        answer = broker.lead(controller_epoch=2)
+        answer = await broker.lead(controller_epoch=2)
 
         assert answer.error_code is ErrorCode.stale_controller_epoch
         assert all(topic.partition_errors == () for topic in answer.topics)

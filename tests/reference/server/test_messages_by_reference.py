@@ -11,8 +11,10 @@ from random import Random
 from typing import Any
 
 import pytest
+from kio.index import load_request_schema
 from kio.schema.api_versions.v4.request import ApiVersionsRequest
 from kio.schema.describe_cluster.v1.request import DescribeClusterRequest
+from kio.static.primitive import i8
 
 from nemesis.simulation.codec import ByReferenceCodec
 from reference.adapters.disk import RealDisk
@@ -21,7 +23,8 @@ from reference.network.errors import NetworkError
 from reference.network.network_client import BrokerConnection
 from reference.protocol import codec as wire_format
 from reference.protocol.codec import SIZE_BYTES
-from reference.protocol.versions import ApiKey, is_offered
+from reference.protocol.schema import build, build_items, item_class
+from reference.protocol.versions import OFFERED, ApiKey, is_offered
 from reference.server.kafka_server import KafkaServer
 from tests.reference.cluster.hosting import config
 from tests.reference.controller.cluster import SESSION_TIMEOUT_MS, ListTracer
@@ -228,6 +231,36 @@ async def ask_what_clients_of_ours_do_not(codec: ComparingCodec, port: int) -> N
     for request in (
         ApiVersionsRequest(client_software_name="n", client_software_version="1"),
         DescribeClusterRequest(include_cluster_authorized_operations=False),
+        *about_settings_of_all_brokers(),
     ):
         await connection.send(HOST, port, request, timeout_s=5)
     await connection.close()
+
+
+def about_settings_of_all_brokers() -> list[Any]:
+    """Set one, incrementally and not, and ask for them."""
+    setting = {"name": "min.insync.replicas", "value": "1"}
+    requests = []
+    for key, configs in (
+        (ApiKey.ALTER_CONFIGS, [setting]),
+        (ApiKey.INCREMENTAL_ALTER_CONFIGS, [{**setting, "config_operation": i8(0)}]),
+        (ApiKey.DESCRIBE_CONFIGS, []),
+    ):
+        schema = load_request_schema(key, OFFERED[key].highest)
+        resource: dict[str, Any] = {
+            "resource_type": i8(4),
+            "resource_name": "",
+            "configuration_keys": None,
+        }
+        if configs:
+            resource["configs"] = build_items(item_class(schema, "resources"), "configs", configs)
+        requests.append(
+            build(
+                schema,
+                resources=build_items(schema, "resources", [resource]),
+                validate_only=False,
+                include_synonyms=True,
+                include_documentation=True,
+            )
+        )
+    return requests

@@ -18,6 +18,8 @@ from reference.model import (
     TopicPartition,
     UpdateMetadataPartitionState,
 )
+from reference.server.config_helper import ConfigHelper
+from reference.server.dynamic_broker_config import DynamicBrokerConfig
 from reference.server.metadata_cache import MetadataCache
 from reference.server.zk_admin_manager import (
     PartitionsSpec,
@@ -47,6 +49,7 @@ def run(address: str, test: Test) -> None:
                 config(1, **{"num.partitions": 2, "default.replication.factor": 3}),
                 zk_client=zk_client,
                 metadata_cache=cache,
+                config_helper=ConfigHelper(DynamicBrokerConfig(config(1))),
                 rng=Random(1),
             )
             await test(manager, cache, zookeeper)

@@ -102,16 +102,5 @@ def test_topic_ids_read_back_and_never_start_with_a_dash() -> None:
         assert zk_data.topic_id_from_string(text) == topic_id
 
 
-def test_a_topics_settings_are_strings() -> None:
-    data = zk_data.encode_topic_config({"unclean.leader.election.enable": "true"})
-    assert zk_data.decode_topic_config("t", data) == {"unclean.leader.election.enable": "true"}
-
-
-@pytest.mark.parametrize("data", [b"", b"[]", b'{"version":1}', b'{"config":{"a":1}}'])
-def test_other_settings_of_a_topic_are_refused(data: bytes) -> None:
-    with pytest.raises(ZnodeFormatError, match="/config/topics/t"):
-        zk_data.decode_topic_config("t", data)
-
-
 def test_a_reassignment_leads_to_the_replicas_that_are_not_removed() -> None:
     assert ReplicaAssignment((1, 2, 3), (3,), (1,)).target_replicas == (2, 3)

@@ -28,6 +28,9 @@ ops = (
 writes = st.lists(st.tuples(st.integers(1, 2), st.lists(ops, min_size=1, max_size=5)), max_size=25)
 
 
+WALL_MS = 1_700_000_000_000
+
+
 def transaction(
     zxid: int, session: int, kind: TransactionType, tree: Tree, some: list[WriteOp] | None = None
 ) -> Transaction:
@@ -36,10 +39,10 @@ def transaction(
         session=session,
         cxid=1,
         zxid=zxid,
-        wall_ms=0,
+        wall_ms=WALL_MS,
         type=kind,
         checksum=0,
-        operations=tree.attempt(session, some, zxid) if some else (),
+        operations=tree.attempt(session, some, zxid, WALL_MS) if some else (),
         timeout_ms=0 if closing else 1_000,
         closed_paths=tree.ephemerals(session) if closing else None,
     )
@@ -75,7 +78,7 @@ def test_every_parent_is_there_and_knows_its_children(
 ) -> None:
     tree = Tree()
     for zxid, (session, some) in enumerate(program, start=1):
-        tree.attempt(session, some, zxid)
+        tree.attempt(session, some, zxid, WALL_MS)
     for path in tree.paths():
         above, _, name = path.rpartition("/")
         assert not name or name in tree.children(above or "/")
@@ -89,7 +92,7 @@ def test_a_closed_session_takes_its_ephemerals_along_and_nothing_else(
 ) -> None:
     tree = Tree()
     for zxid, (session, some) in enumerate(program, start=1):
-        tree.attempt(session, some, zxid)
+        tree.attempt(session, some, zxid, WALL_MS)
     own = tree.ephemerals(1)
     before = tree.paths()
     tree.apply(transaction(100, 1, TransactionType.CLOSE_SESSION, tree))
@@ -99,9 +102,9 @@ def test_a_closed_session_takes_its_ephemerals_along_and_nothing_else(
 
 def test_a_copy_changes_on_its_own() -> None:
     tree = Tree()
-    tree.attempt(1, [CreateOp("/a", b"")], 1)
+    tree.attempt(1, [CreateOp("/a", b"")], 1, WALL_MS)
     twin = tree.copy()
-    twin.attempt(1, [CreateOp("/a/b", b"", ephemeral=True)], 2)
+    twin.attempt(1, [CreateOp("/a/b", b"", ephemeral=True)], 2, WALL_MS)
     assert tree.children("/a") == []
     assert tree.ephemerals(1) == ()
     assert tree.last_zxid == 1
@@ -116,13 +119,15 @@ def test_the_number_of_a_sequential_znode_counts_the_children_that_ever_were() -
         CreateOp("/a/n-", b"", sequential=True),
     )
     for zxid, op in enumerate(ops, start=1):
-        tree.attempt(1, [op], zxid)
+        tree.attempt(1, [op], zxid, WALL_MS)
     assert tree.children("/a") == ["n-0000000001"]
 
 
 def test_a_refused_multi_names_the_first_failure_and_fills_the_rest() -> None:
     tree = Tree()
-    parts = tree.attempt(1, [CreateOp("/a", b""), CheckOp("/a", 7), CreateOp("/b", b"")], 1)
+    parts = tree.attempt(
+        1, [CreateOp("/a", b""), CheckOp("/a", 7), CreateOp("/b", b"")], 1, WALL_MS
+    )
     assert [(part.type, part.error) for part in parts] == [
         (TransactionType.CREATE2, 0),
         (TransactionType.ERROR, Code.BAD_VERSION),

@@ -1,0 +1,182 @@
+"""The settings of a log: Kafka's topic configurations, as far as this broker honours them.
+
+A topic's own setting (``/config/topics/T``) comes before the broker's setting of the same purpose, which comes before
+the default. A name that is not here is refused when somebody sets it: a setting that is accepted has an effect. What
+stands in ZooKeeper all the same, written by another system, is left out, and so is a value that cannot be. Pure
+functions.
+
+Source: org.apache.kafka.storage.internals.log.LogConfig and ServerTopicConfigSynonyms of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final
+
+from reference.kafka_config import KafkaConfig
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
+_MAX_INT: Final = 2**31 - 1
+_MAX_LONG: Final = 2**63 - 1
+_BOOLEANS: Final = MappingProxyType({"true": True, "false": False})
+
+Value = bool | int
+
+
+class ConfigType(IntEnum):
+    """As DescribeConfigs numbers them."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    LONG = 5
+    LIST = 7
+
+
+class UnknownConfigError(ValueError):
+    """There is no such setting, or it would have no effect here."""
+
+
+class ConfigValueError(ValueError):
+    """The value is no such type, or out of range."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigKey:
+    """One setting of a topic."""
+
+    name: str
+    field: str
+    """Of ``LogConfig``."""
+    broker_name: str
+    """The broker's setting of the same purpose."""
+    type: ConfigType
+    minimum: int
+    documentation: str
+
+    def parse(self, text: str) -> Value:
+        """Return the value, surrounding spaces aside; raises ``ConfigValueError`` naming it."""
+        stripped = text.strip()
+        if self.type is ConfigType.BOOLEAN:
+            if (truth := _BOOLEANS.get(stripped.lower())) is None:
+                raise self._wrong(text, "Expected value to be either true or false")
+            return truth
+        if not _NUMBER.fullmatch(stripped):
+            raise self._wrong(text, f"Not a number of type {self.type.name}")
+        number = int(stripped)
+        maximum = _MAX_INT if self.type is ConfigType.INT else _MAX_LONG
+        if not self.minimum <= number <= maximum:
+            raise self._wrong(text, f"Value must be between {self.minimum} and {maximum}")
+        return number
+
+    def _wrong(self, text: str, why: str) -> ConfigValueError:
+        return ConfigValueError(f"Invalid value {text} for configuration {self.name}: {why}")
+
+
+TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = MappingProxyType(
+    {
+        key.name: key
+        for key in (
+            ConfigKey(
+                "segment.bytes",
+                "segment_bytes",
+                "log.segment.bytes",
+                ConfigType.INT,
+                14,
+                "The size at which a log's file is full and the next one begins.",
+            ),
+            ConfigKey(
+                "max.message.bytes",
+                "max_message_bytes",
+                "message.max.bytes",
+                ConfigType.INT,
+                0,
+                "The largest record batch that is taken.",
+            ),
+            ConfigKey(
+                "flush.messages",
+                "flush_interval_messages",
+                "log.flush.interval.messages",
+                ConfigType.LONG,
+                1,
+                "After how many records a log is synced to its disk.",
+            ),
+            ConfigKey(
+                "min.insync.replicas",
+                "min_insync_replicas",
+                "min.insync.replicas",
+                ConfigType.INT,
+                1,
+                "How many replicas must be in sync for a produce under acks=all to be taken.",
+            ),
+            ConfigKey(
+                "unclean.leader.election.enable",
+                "unclean_leader_election_enable",
+                "unclean.leader.election.enable",
+                ConfigType.BOOLEAN,
+                0,
+                "Whether a replica that is not in sync may be elected leader when no other is alive.",
+            ),
+        )
+    }
+)
+"""By name."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """What counts for one log; sizes in bytes."""
+
+    segment_bytes: int = 1 << 30
+    max_message_bytes: int = 1_048_588
+    flush_interval_messages: int = _MAX_LONG
+    min_insync_replicas: int = 1
+    unclean_leader_election_enable: bool = False
+
+    def with_overrides(self, values: Mapping[str, Value]) -> LogConfig:
+        """Return these settings with a topic's own, by name, in their place."""
+        by_field = {TOPIC_CONFIGS[name].field: value for name, value in values.items()}
+        return replace(self, **by_field)  # type: ignore[arg-type]
+
+
+def log_config_of(config: KafkaConfig) -> LogConfig:
+    """Return what counts for a topic without settings of its own."""
+    return LogConfig(
+        segment_bytes=min(config.log_segment_bytes, _MAX_INT),
+        max_message_bytes=config.message_max_bytes,
+        flush_interval_messages=config.log_flush_interval_messages,
+        min_insync_replicas=config.min_insync_replicas,
+        unclean_leader_election_enable=config.unclean_leader_election_enable,
+    )
+
+
+def key_of(name: str) -> ConfigKey:
+    """Return the setting; raises ``UnknownConfigError``."""
+    key = TOPIC_CONFIGS.get(name)
+    if key is None:
+        raise UnknownConfigError(f"Unknown topic config name: {name}")
+    return key
+
+
+def validate(properties: Mapping[str, str]) -> None:
+    """Raise ``UnknownConfigError`` or ``ConfigValueError`` unless each setting could be a topic's; names come first."""
+    for name in properties:
+        key_of(name)
+    for name, text in properties.items():
+        key_of(name).parse(text)
+
+
+def overrides(properties: Mapping[str, str]) -> tuple[dict[str, Value], list[str]]:
+    """Return the values of those settings that have an effect, and one sentence for each other."""
+    values: dict[str, Value] = {}
+    problems: list[str] = []
+    for name, text in properties.items():
+        try:
+            values[name] = key_of(name).parse(text)
+        except (UnknownConfigError, ConfigValueError) as error:
+            problems.append(str(error))
+    return values, problems

@@ -1,0 +1,90 @@
+"""What a broker does when settings have changed, by type of entity: it reads them, and its logs or itself follow.
+
+Source: kafka.server.ConfigHandler (TopicConfigHandler, BrokerConfigHandler) of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from reference.controller.kafka_controller import KafkaController
+from reference.controller.leader_elections import UNCLEAN_LEADER_ELECTION_ENABLE
+from reference.log.log_config import Value, overrides
+from reference.log.log_manager import LogManager
+from reference.server.dynamic_broker_config import DynamicBrokerConfig
+from reference.zk import config_znodes
+from reference.zk.errors import ZnodeFormatError
+from reference.zk.kafka_zk_client import KafkaZkClient
+
+_logger = logging.getLogger(__name__)
+
+
+class ConfigHandler(Protocol):
+    """One type of entity."""
+
+    async def process_config_changes(self, name: str) -> None:
+        """The settings of the entity may have changed. Raises ``SessionExpiredError``."""
+
+
+class TopicConfigHandler:
+    """Keeps the settings of the topics whose logs are here. One read after the other, so that the last one counts."""
+
+    def __init__(
+        self, log_manager: LogManager, zk_client: KafkaZkClient, controller: KafkaController
+    ) -> None:
+        self._log_manager = log_manager
+        self._zk_client = zk_client
+        self._controller = controller
+        self._reading = asyncio.Lock()
+
+    async def fetch_topic_configs(self, topics: Sequence[str]) -> dict[str, dict[str, Value]]:
+        """Read the settings of these topics, as is done before logs of theirs are created; waits for ZooKeeper."""
+        async with self._reading:
+            found = await self._zk_client.session.retry_across_sessions(
+                lambda: self._zk_client.configs.get_topic_configs(topics)
+            )
+            return {topic: self._take_over(topic, found[topic] or {}) for topic in topics}
+
+    def _take_over(self, topic: str, properties: Mapping[str, str]) -> dict[str, Value]:
+        values, problems = overrides(properties)
+        for problem in problems:
+            _logger.warning("a setting of topic %s is ignored: %s", topic, problem)
+        self._log_manager.update_topic_config(topic, values)
+        return values
+
+    async def process_config_changes(self, name: str) -> None:
+        values = (await self.fetch_topic_configs([name]))[name]
+        if values.get(UNCLEAN_LEADER_ELECTION_ENABLE):
+            self._controller.enable_topic_unclean_leader_election(name)
+
+
+class BrokerConfigHandler:
+    """Keeps what this broker and all brokers are given."""
+
+    def __init__(self, dynamic_config: DynamicBrokerConfig, zk_client: KafkaZkClient) -> None:
+        self._dynamic_config = dynamic_config
+        self._zk_client = zk_client
+        self._own_name = str(dynamic_config.static.broker_id)
+
+    async def initialize(self) -> None:
+        """Read the settings when the broker starts."""
+        for name in (config_znodes.DEFAULT, self._own_name):
+            await self.process_config_changes(name)
+
+    async def process_config_changes(self, name: str) -> None:
+        if name not in (config_znodes.DEFAULT, self._own_name):
+            return
+        try:
+            properties = await self._zk_client.configs.get_entity_config(
+                config_znodes.BROKERS, name
+            )
+        except ZnodeFormatError as error:
+            _logger.error("settings of the broker are ignored: %s", error)
+            return
+        if name == config_znodes.DEFAULT:
+            self._dynamic_config.update_default_config(properties)
+        else:
+            self._dynamic_config.update_broker_config(properties)
