@@ -26,6 +26,7 @@ from reference.controller.controller_context import (
 from reference.controller.controller_events import (
     Event,
     PartitionModifications,
+    TopicDeletion,
     TopicDeletionStopReplicaResponseReceived,
 )
 from reference.controller.partition_state_machine import PartitionStateMachine
@@ -114,13 +115,21 @@ class TopicChanges:
             await self._on_new_partition_creation(partitions)
 
     async def process_topic_deletion(self) -> None:
-        """``/admin/delete_topics`` has other children: queue them; those of no known topic are removed."""
+        """``/admin/delete_topics`` has other children: queue them; those of no topic are removed.
+
+        A topic may have been created and marked since we last looked. Then the event that tells of its creation is in
+        the queue, and this one goes behind it.
+        """
         context = self._context
         marked = await self._zk_client.deletions.get_topic_deletions()
         unknown = [topic for topic in marked if topic not in context.all_topics]
-        if unknown and context.fence is not None:
-            _logger.warning("no topics %s are known that could be deleted", unknown)
-            await self._zk_client.deletions.delete_topic_deletions(unknown, context.fence)
+        existing = set(await self._zk_client.topics.get_all_topics()) if unknown else set()
+        absent = [topic for topic in unknown if topic not in existing]
+        if absent and context.fence is not None:
+            _logger.warning("there are no topics %s that could be deleted", absent)
+            await self._zk_client.deletions.delete_topic_deletions(absent, context.fence)
+        if len(absent) < len(unknown):
+            self._put(TopicDeletion())
         known = [topic for topic in marked if topic not in unknown]
         if known:
             await self._topic_deletion_manager.enqueue_topics_for_deletion(known)

@@ -288,6 +288,34 @@ def test_with_deletion_disabled_the_marks_are_removed(zookeeper_address: str) ->
     run(test())
 
 
+def test_a_topic_that_is_marked_before_its_creation_is_seen_is_deleted(
+    zookeeper_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1) as (first,):
+            deletions = first.zk_client.deletions
+            look = deletions.get_topic_deletions
+            looks = asyncio.Event()
+            go_on = asyncio.Event()
+
+            async def look_late() -> list[str]:
+                looks.set()
+                await go_on.wait()
+                return await look()
+
+            monkeypatch.setattr(deletions, "get_topic_deletions", look_late)
+            await mark(first, "never-was")
+            await looks.wait()
+            await create_topic(first, "t", (1,))
+            await mark(first)
+            go_on.set()
+            await deleted(first)
+            assert await first.zookeeper.get_children("/admin/delete_topics") == []
+            assert first.controller.is_active
+
+    run(test())
+
+
 def test_a_mark_for_no_topic_is_removed(zookeeper_address: str) -> None:
     async def test() -> None:
         async with nodes(zookeeper_address, 1) as (first,):
