@@ -20,6 +20,7 @@ from nemesis.mutants.deposed_leader_changes_isr import MUTANT as DEPOSED_LEADER_
 from nemesis.mutants.hw_follows_leader_leo import MUTANT as HW_FOLLOWS_LEADER_LEO
 from nemesis.mutants.isr_emptied import MUTANT as ISR_EMPTIED
 from nemesis.mutants.isr_member_epoch_unchecked import MUTANT as ISR_MEMBER_EPOCH_UNCHECKED
+from nemesis.mutants.isr_written_unconditionally import MUTANT as ISR_WRITTEN_UNCONDITIONALLY
 from nemesis.mutants.leader_epoch_not_raised import MUTANT as LEADER_EPOCH_NOT_RAISED
 from nemesis.mutants.leaders_told_before_brokers import MUTANT as LEADERS_TOLD_BEFORE_BROKERS
 from nemesis.mutants.leaving_leader_elected import MUTANT as LEAVING_LEADER_ELECTED
@@ -58,6 +59,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(
             ISR_MEMBER_EPOCH_UNCHECKED,
             DEPOSED_LEADER_CHANGES_ISR,
             REFUSED_ISR_LEFT_PENDING,
+            ISR_WRITTEN_UNCONDITIONALLY,
             HW_FOLLOWS_LEADER_LEO,
             ACKNOWLEDGE_BEFORE_REPLICATION,
             TRUNCATE_TO_HW,
