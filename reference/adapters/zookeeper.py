@@ -1,8 +1,7 @@
 """ZooKeeper through kazoo, for a broker that lives on one asyncio loop.
 
-kazoo keeps the connection on a thread of its own and normally runs watches and completions on two more, which lets a
-reply overtake the watch that the server sent before it. Here both of kazoo's queues are one shim that hands the call to
-the loop, so that the loop sees everything in the server's order.
+kazoo keeps the connection on a thread of its own. Watches and completions reach the loop in the server's order
+(``kazoo_handler``); requests and results are translated in ``kazoo_requests``.
 
 When a session expires, kazoo's thread waits inside its state listener until the loop has failed all that was under way
 and the EXPIRED listeners are done; only then does kazoo connect anew. Operations are refused on the loop while the
@@ -15,54 +14,40 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any
 
-from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooClient
-from kazoo.handlers.threading import SequentialThreadingHandler
-from kazoo.protocol import serialization
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
-from kazoo.security import OPEN_ACL_UNSAFE
 
+from reference.adapters.kazoo_handler import LoopHandler
+from reference.adapters.kazoo_requests import (
+    Transaction,
+    found,
+    left,
+    read_of,
+    transaction_of,
+    translated,
+    znode_stat,
+)
 from reference.ports import (
-    Check,
-    Create,
-    Delete,
     SessionListener,
     SessionState,
-    SetData,
     Watch,
     ZnodeStat,
     ZooKeeperOp,
 )
 from reference.zk.errors import (
-    BadVersionError,
     ClientClosedError,
     ConnectionLossError,
-    MultiError,
-    NodeExistsError,
-    NoNodeError,
-    NotEmptyError,
-    OperationFailedError,
     SessionExpiredError,
     ZooKeeperError,
 )
 
 _logger = logging.getLogger(__name__)
-
-_FAILURES: dict[type[Exception], type[OperationFailedError]] = {
-    kazoo_errors.NoNodeError: NoNodeError,
-    kazoo_errors.NodeExistsError: NodeExistsError,
-    kazoo_errors.BadVersionError: BadVersionError,
-    kazoo_errors.NotEmptyError: NotEmptyError,
-}
-# What ZooKeeper puts in place of the operations around the one that failed.
-_ROLLED_BACK = (kazoo_errors.RolledBackError, kazoo_errors.RuntimeInconsistency)
 
 
 class KazooZooKeeperClient:
@@ -97,7 +82,7 @@ class KazooZooKeeperClient:
         self._loop = asyncio.get_running_loop()
         self._connected = asyncio.Event()
         server_count = self._hosts.count(",") + 1
-        handler = _LoopHandler(self._loop, self._source_host, server_count)
+        handler = LoopHandler(self._loop, self._source_host, server_count)
         retry = KazooRetry(max_tries=-1, delay=0.05, backoff=1, max_delay=0.2)
         self._kazoo = KazooClient(
             hosts=self._hosts,
@@ -128,18 +113,16 @@ class KazooZooKeeperClient:
         data, stat = await self._call(
             f"get {path}", lambda kazoo: kazoo.get_async(path, watch=_watcher(watch))
         )
-        return data or b"", _stat(stat)
+        return data or b"", znode_stat(stat)
 
     async def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, ZnodeStat] | None]:
-        read = _MultiRead([serialization.GetData(path, False) for path in paths])
-        results = await self._submitted(f"get_all {paths[-1]}", read)
-        return [_znode(result, path) for result, path in zip(results, paths, strict=True)]
+        return found(await self._submitted(f"get_all {paths[-1]}", read_of(paths)), paths)
 
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None:
         stat = await self._call(
             f"exists {path}", lambda kazoo: kazoo.exists_async(path, watch=_watcher(watch))
         )
-        return None if stat is None else _stat(stat)
+        return None if stat is None else znode_stat(stat)
 
     async def get_children(self, path: str, watch: Watch | None = None) -> list[str]:
         """Names, sorted."""
@@ -158,26 +141,21 @@ class KazooZooKeeperClient:
                 path, data, ephemeral=ephemeral, sequence=sequential, include_data=True
             ),
         )
-        return created, _stat(stat)
+        return created, znode_stat(stat)
 
     async def set_data(self, path: str, data: bytes, version: int = -1) -> ZnodeStat:
         stat = await self._call(
             f"set_data {path}", lambda kazoo: kazoo.set_async(path, data, version)
         )
-        return _stat(stat)
+        return znode_stat(stat)
 
     async def delete(self, path: str, version: int = -1) -> None:
         await self._call(f"delete {path}", lambda kazoo: kazoo.delete_async(path, version))
 
     async def multi(self, ops: Sequence[ZooKeeperOp]) -> list[ZnodeStat | None]:
-        transaction = _Transaction([_request(op) for op in ops])
-        results = await self._submitted(f"multi {ops[-1].path}", transaction)
-        for index, result in enumerate(results):
-            if isinstance(result, Exception) and not isinstance(result, _ROLLED_BACK):
-                raise MultiError(index, _failure(result, ops[index].path))
-        return [None if result is None else _stat(result) for result in results]
+        return left(await self._submitted(f"multi {ops[-1].path}", transaction_of(ops)), ops)
 
-    async def _submitted(self, what: str, request: _Transaction) -> list[Any]:
+    async def _submitted(self, what: str, request: Transaction) -> list[Any]:
         """Send what kazoo cannot build itself."""
 
         def submit(kazoo: KazooClient) -> Any:
@@ -264,132 +242,13 @@ class KazooZooKeeperClient:
             listener(self._state)
 
 
-class _LoopQueue:
-    """Stands for both of kazoo's work queues: whatever is put in runs on the loop, in the order of the puts."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-
-    def put(self, call: Callable[[], object]) -> None:
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(call)
-
-
-class _LoopHandler(SequentialThreadingHandler):  # type: ignore[misc]
-    """kazoo's threading handler without its two worker threads."""
-
-    running = True
-
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, source_host: str | None, server_count: int
-    ) -> None:
-        super().__init__()
-        self._source_host = source_host
-        self._server_count = server_count
-        self.completion_queue = self.callback_queue = _LoopQueue(loop)
-
-    def start(self) -> None:
-        """There is nothing to start: the loop runs already."""
-
-    def stop(self) -> None:
-        """There is nothing to stop; calls under way still reach the loop."""
-
-    def create_connection(
-        self, address: tuple[str, int], timeout: float | None = None, **_tls: object
-    ) -> socket.socket:
-        """Connect within a share of the session time-out, as ZooKeeper's own client does.
-
-        kazoo would spend all of it on one server that cannot be reached, and the session would end meanwhile.
-        """
-        share = None if timeout is None else timeout / self._server_count
-        source = None if self._source_host is None else (self._source_host, 0)
-        connection = socket.create_connection(address, timeout=share, source_address=source)
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        return connection
-
-
-class _Transaction:
-    """A multi whose creates are create2, so that their stats (and with them the zxid) come back."""
-
-    type: ClassVar = serialization.Transaction.type
-
-    def __init__(self, operations: Sequence[Any]) -> None:
-        self.operations = operations
-
-    def serialize(self) -> bytes:
-        return bytes(serialization.Transaction(self.operations).serialize())
-
-    @classmethod
-    def deserialize(cls, data: bytes, offset: int) -> list[Any]:
-        """One result for each operation: kazoo's ZnodeStat, data with a ZnodeStat, None or an exception."""
-        results: list[Any] = []
-        header, offset = serialization.MultiHeader.deserialize(data, offset)
-        while not header.done:
-            result: Any = None
-            if header.type == serialization.Create2.type:
-                _, offset = serialization.read_string(data, offset)
-            if header.type in (serialization.Create2.type, serialization.SetData.type):
-                fields = serialization.stat_struct.unpack_from(data, offset)
-                result = serialization.ZnodeStat._make(fields)
-                offset += serialization.stat_struct.size
-            elif header.type == serialization.GetData.type:
-                data_read, offset = serialization.read_buffer(data, offset)
-                fields = serialization.stat_struct.unpack_from(data, offset)
-                result = data_read, serialization.ZnodeStat._make(fields)
-                offset += serialization.stat_struct.size
-            elif header.type == -1:
-                (error,) = serialization.int_struct.unpack_from(data, offset)
-                result = kazoo_errors.EXCEPTIONS[error]()
-                offset += serialization.int_struct.size
-            results.append(result)
-            header, offset = serialization.MultiHeader.deserialize(data, offset)
-        return results
-
-
-class _MultiRead(_Transaction):
-    """Reads of several znodes in one request (ZooKeeper 3.6 and newer): looks like a multi, and none undoes another."""
-
-    type: ClassVar = 22
-
-
 def _stop(kazoo: KazooClient) -> None:
     kazoo.stop()
     kazoo.close()
 
 
-def _request(op: ZooKeeperOp) -> Any:
-    match op:
-        case Create(path, data, ephemeral):
-            return serialization.Create2(path, data, OPEN_ACL_UNSAFE, int(ephemeral))
-        case SetData(path, data, version):
-            return serialization.SetData(path, data, version)
-        case Delete(path, version):
-            return serialization.Delete(path, version)
-        case Check(path, version):
-            return serialization.CheckVersion(path, version)
-
-
 def _watcher(watch: Watch | None) -> Callable[[object], None] | None:
     return None if watch is None else lambda _event: watch()
-
-
-def _stat(stat: Any) -> ZnodeStat:
-    return ZnodeStat(
-        czxid=stat.czxid,
-        mzxid=stat.mzxid,
-        version=stat.version,
-        ephemeral_owner=stat.ephemeralOwner,
-        ctime_ms=stat.ctime,
-    )
-
-
-def _znode(result: Any, path: str) -> tuple[bytes, ZnodeStat] | None:
-    if isinstance(result, kazoo_errors.NoNodeError):
-        return None
-    if isinstance(result, Exception):
-        raise _failure(result, path)
-    data, stat = result
-    return data or b"", _stat(stat)
 
 
 def _settle(future: asyncio.Future[Any], result: Any, what: str) -> None:
@@ -399,22 +258,4 @@ def _settle(future: asyncio.Future[Any], result: Any, what: str) -> None:
     if error is None:
         future.set_result(result.value)
     else:
-        future.set_exception(_translate(error, what))
-
-
-def _translate(error: Exception, what: str) -> ZooKeeperError:
-    if isinstance(error, kazoo_errors.ConnectionClosedError):
-        # Closing, or kazoo between two connections: in either case it was never sent.
-        return ConnectionLossError(what)
-    if isinstance(error, kazoo_errors.SessionExpiredError):
-        return SessionExpiredError(what)
-    if isinstance(error, kazoo_errors.ConnectionLoss):
-        return ConnectionLossError(what)
-    return _failure(error, what)
-
-
-def _failure(error: Exception, what: str) -> OperationFailedError:
-    for theirs, ours in _FAILURES.items():
-        if isinstance(error, theirs):
-            return ours(what)
-    return OperationFailedError(f"{what}: {error!r}", name=type(error).__name__.upper())
+        future.set_exception(translated(error, what))
