@@ -12,10 +12,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
+from nemesis.runtimes.base import FETCH_API_KEY, Link, Runtime
 from tests.e2e.command import wait_until
 
 BOUND_S = 30.0
 ASK_S = 2.0
+PROBE_TIMEOUT_S = 5.0
 
 
 class Watcher:
@@ -99,3 +101,21 @@ def produce(bootstrap: str, topic: str) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "acks": "1"})
     producer.produce(topic, b"value")
     assert producer.flush(BOUND_S) == 0
+
+
+async def stall_a_follower(runtime: Runtime, watcher: Watcher) -> None:
+    """Only its fetches get no further: it leaves the ISR once it lacks a record, yet answers and stays registered."""
+    bootstrap = ",".join(map(str, runtime.bootstrap()))
+    await asyncio.to_thread(create_topic, bootstrap, "stalled")
+    await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})
+    leader = await asyncio.to_thread(watcher.leader, "stalled")
+    follower = next(broker for broker in (1, 2, 3) if broker != leader)
+    link = Link(f"broker-{follower}", f"broker-{leader}", FETCH_API_KEY)
+    await runtime.cut(frozenset({link}))
+    await asyncio.to_thread(produce, bootstrap, "stalled")
+    await watcher.until(lambda: follower not in watcher.isr("stalled"))
+    assert (await runtime.counters(frozenset({link})))[link].held_bytes > 0
+    assert await asyncio.to_thread(watcher.registered) == {1, 2, 3}
+    assert await runtime.probe(link.source, link.target, timeout_s=PROBE_TIMEOUT_S)
+    await runtime.restore(frozenset({link}))
+    await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})

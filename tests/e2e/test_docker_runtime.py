@@ -15,7 +15,7 @@ from history.zookeeper_ensemble import merge
 from history.zookeeper_log import read_log
 from nemesis.errors import MissingRequirement
 from nemesis.journal import read_journals
-from nemesis.runtimes.base import FETCH_API_KEY, Link, RuntimeFailure, ZooKeeperMember
+from nemesis.runtimes.base import Link, RuntimeFailure, ZooKeeperMember
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import addresses
 from nemesis.runtimes.docker.compose_file import disk_volume
@@ -23,11 +23,10 @@ from nemesis.runtimes.docker.disks import loop
 from nemesis.runtimes.docker.machine import packet_features
 from nemesis.runtimes.docker.runtime import DockerRuntime
 from tests.e2e.docker_machine import build_image, engine, needs_docker, things
-from tests.e2e.onlooker import Watcher, create_topic, produce
+from tests.e2e.onlooker import PROBE_TIMEOUT_S, Watcher, stall_a_follower
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), needs_docker]
 
-PROBE_TIMEOUT_S = 5.0
 SILENCE_S = 0.5
 PROPERTIES = {
     "zookeeper.session.timeout.ms": 2_000,
@@ -175,24 +174,6 @@ async def end_a_session(runtime: DockerRuntime, watcher: Watcher) -> None:
         again = await zookeeper.exists("/brokers/ids/3")
         assert again is None or again.ephemeral_owner != found.ephemeral_owner
     await watcher.until(lambda: watcher.registered() == {1, 2, 3})
-
-
-async def stall_a_follower(runtime: DockerRuntime, watcher: Watcher) -> None:
-    """Only its fetches are dropped: it leaves the ISR once it lacks a record, yet answers and stays registered."""
-    bootstrap = ",".join(map(str, runtime.bootstrap()))
-    await asyncio.to_thread(create_topic, bootstrap, "stalled")
-    await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})
-    leader = await asyncio.to_thread(watcher.leader, "stalled")
-    follower = next(broker for broker in (1, 2, 3) if broker != leader)
-    link = Link(f"broker-{follower}", f"broker-{leader}", FETCH_API_KEY)
-    await runtime.cut(frozenset({link}))
-    await asyncio.to_thread(produce, bootstrap, "stalled")
-    await watcher.until(lambda: follower not in watcher.isr("stalled"))
-    assert (await runtime.counters(frozenset({link})))[link].held_bytes > 0
-    assert await asyncio.to_thread(watcher.registered) == {1, 2, 3}
-    assert await runtime.probe(link.source, link.target, timeout_s=PROBE_TIMEOUT_S)
-    await runtime.restore(frozenset({link}))
-    await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})
 
 
 def test_members_of_the_ensemble_one_by_one(tmp_path: Path) -> None:

@@ -16,14 +16,13 @@ import pytest
 
 from nemesis.clean import clean
 from nemesis.journal import read_journals
-from nemesis.runtimes.base import FETCH_API_KEY, Link
+from nemesis.runtimes.base import Link
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
-from tests.e2e.onlooker import Watcher, create_topic, produce
+from tests.e2e.onlooker import PROBE_TIMEOUT_S, Watcher, stall_a_follower
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
-PROBE_TIMEOUT_S = 5.0
 SILENCE_S = 0.5
 PROPERTIES = {
     "zookeeper.session.timeout.ms": 2_000,
@@ -111,24 +110,6 @@ async def pause_and_resume(runtime: LocalRuntime, watcher: Watcher) -> None:
     await runtime.resume("broker-2")
     await watcher.until(lambda: watcher.registered() == {1, 2, 3})
     assert await runtime.probe("client-1", "broker-2", timeout_s=PROBE_TIMEOUT_S)
-
-
-async def stall_a_follower(runtime: LocalRuntime, watcher: Watcher) -> None:
-    """Only its fetches are held: it leaves the ISR once it lacks a record, yet answers and stays registered."""
-    bootstrap = ",".join(map(str, runtime.bootstrap()))
-    await asyncio.to_thread(create_topic, bootstrap, "stalled")
-    await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})
-    leader = await asyncio.to_thread(watcher.leader, "stalled")
-    follower = next(broker for broker in (1, 2, 3) if broker != leader)
-    link = Link(f"broker-{follower}", f"broker-{leader}", FETCH_API_KEY)
-    await runtime.cut(frozenset({link}))
-    await asyncio.to_thread(produce, bootstrap, "stalled")
-    await watcher.until(lambda: follower not in watcher.isr("stalled"))
-    assert (await runtime.counters(frozenset({link})))[link].held_bytes > 0
-    assert await asyncio.to_thread(watcher.registered) == {1, 2, 3}
-    assert await runtime.probe(link.source, link.target, timeout_s=PROBE_TIMEOUT_S)
-    await runtime.restore(frozenset({link}))
-    await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})
 
 
 HARNESS = textwrap.dedent(
