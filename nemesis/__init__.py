@@ -5,7 +5,10 @@
 * ``cli``           the commands; ``preflight`` checks what was asked before anything starts, ``launch`` starts it
 * ``scenario``      what a scenario file may say; ours lie in ``scenarios``
 * ``targets``       what is run: the reference cluster
-* ``runtimes``      where it is run: processes on this machine
+* ``runtimes``      where it is run: processes on this machine, containers, or simulated
+* ``simulation``    the simulated world; ``replay`` repeats a run of it
+* ``explore``       many simulated runs in search of a finding; ``shrink`` makes one small; ``scoreboard`` of the mutants
+* ``testing``       the simulated cluster in a user's own tests
 * ``faults``        what is broken: plans, grudges, symbolic targets, measured effects
 * ``convergence``   whether the cluster is whole again after the heal
 * ``mutants``       planted bugs, one module each

@@ -6,9 +6,11 @@
 * ``creation``      containers from the run's compose file
 * ``container_node``  one container: start, kill, pause, resume, end; each measured
 * ``packet_faults``  what the runtime does to packets; the room ``packets`` does it
+* ``disks``         an ext4 of its own for each broker's logs; ``disk_faults`` what befalls it
 * ``zookeeper_members``  what each member of the ensemble says of itself
 * ``collect``       brings home what the containers recorded
-* ``labels``, ``leftovers``   whose a thing at the engine is, and how everything of a run is removed
+* ``labels``, ``leftovers``   whose a thing at the engine is, and how everything of a run is removed; ``fragments`` what a
+  killed build has left
 * ``machine``       what this machine's kernel can do
 * ``engine_calls``  calls to the engine from the event loop
 * ``engine``        the way to the Docker engine, or one sentence that says why there is none
