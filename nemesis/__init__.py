@@ -7,7 +7,7 @@
 * ``targets``       what is run: the reference cluster
 * ``runtimes``      where it is run: processes on this machine, containers, or simulated
 * ``simulation``    the simulated world; ``replay`` repeats a run of it
-* ``explore``       many simulated runs in search of a finding; ``shrink`` makes one small; ``scoreboard`` of the mutants
+* ``explore``       many simulated runs in search of a finding; ``shrink`` makes one small; ``scoreboard`` of mutants
 * ``testing``       the simulated cluster in a user's own tests
 * ``faults``        what is broken: plans, grudges, symbolic targets, measured effects
 * ``convergence``   whether the cluster is whole again after the heal

@@ -9,8 +9,8 @@
 * ``disks``         an ext4 of its own for each broker's logs; ``disk_faults`` what befalls it
 * ``zookeeper_members``  what each member of the ensemble says of itself
 * ``collect``       brings home what the containers recorded
-* ``labels``, ``leftovers``   whose a thing at the engine is, and how everything of a run is removed; ``fragments`` what a
-  killed build has left
+* ``labels``, ``leftovers``   whose a thing at the engine is, and how everything of a run is removed
+* ``fragments``     what a killed build has left
 * ``machine``       what this machine's kernel can do
 * ``engine_calls``  calls to the engine from the event loop
 * ``engine``        the way to the Docker engine, or one sentence that says why there is none
