@@ -8,10 +8,10 @@
   has no leader; one above all that it named may stand in the log's unread tail (``unknown``).
   Smallest break: brokers 1 and 2 both append as leader in epoch 4.
 * **leader-from-isr**: an elected leader was in the ISR of the committed state that its election replaces, and alive
-  in the controller's own view, unless the election was unclean and some broker's configuration permits that; if no
-  broker tells of its configuration, an unclean election is ``unknown``. The first leader
-  is an assigned replica. In every committed state the ISR is not empty, is out of the replicas assigned at that zxid
-  and holds the leader, unless there is none (−1).
+  in the controller's own view, unless the election was unclean and permitted (``unclean``) at some time between what
+  its controller had certainly seen (``read_after``) and the commit; if nothing is known of permissions, an unclean
+  election is ``unknown``. The first leader is an assigned replica. In every committed state the ISR is not empty, is
+  out of the replicas assigned at that zxid and holds the leader, unless there is none (−1).
   Smallest break: ISR [1, 2], then leader 3.
 
 What a correct cluster does and is not convicted for: the same leader may be elected again; a removal from the ISR
@@ -31,13 +31,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from checkers import znodes
+from checkers import unclean, znodes
 from checkers.findings import finding, tp_name
 from checkers.fold import Fold, Results, conclude
 from checkers.model import Finding, Verdict
 from checkers.rare import Rare, Row
+from checkers.read_after import Readings
 from checkers.segment import Segment
-from checkers.unclean import UNCLEAN, Permission, permission_of
+from checkers.unclean import UNCLEAN, Election, Permission
 from history.events import Event, Kind
 
 NO_LEADER = -1
@@ -209,8 +210,8 @@ class OneLeaderPerEpoch(Fold[tuple[int, Leaders, list[Row]]]):
 
 class LeaderFromIsr(Rare):
     name = "leader-from-isr"
-    kinds = frozenset({Kind.ZNODE, Kind.LEADER_ELECTED, Kind.BROKER_STARTED})
-    columns = (*znodes.COLUMNS, "replicas", "live", "detail")
+    kinds = frozenset({Kind.LEADER_ELECTED, *unclean.KINDS})
+    columns = (*znodes.COLUMNS, *unclean.COLUMNS, "replicas", "live")
 
     def judge(self, rows: list[Row]) -> Results:
         elections = {
@@ -218,10 +219,7 @@ class LeaderFromIsr(Rare):
             for row, event in rows
             if event.kind == Kind.LEADER_ELECTED
         }
-        told = [
-            permission_of(event.detail) for _, event in rows if event.kind == Kind.BROKER_STARTED
-        ]
-        permitted = max(told, default=Permission.UNTOLD)
+        permissions, readings = unclean.permissions_in(rows), Readings(rows)
         findings, checked = [], 0
         for change in znodes.state_changes(rows):
             checked += 1
@@ -230,8 +228,17 @@ class LeaderFromIsr(Rare):
             election = traced[1] if traced else None
             sentence, verdict = _wrong_shape(change, election), Verdict.INVALID
             if sentence is None and change.changes_leadership:
-                unclean = _is_unclean(event, election)
-                if not (unclean and permitted.excuses):
+                permitted = Permission.FORBIDDEN
+                if _is_unclean(event, election):
+                    permitted = permissions.of(
+                        event.topic,
+                        event.partition,
+                        Election(event.zxid or 0)
+                        if election is None
+                        else unclean.election_of(election),
+                        since=readings.after(change),
+                    )
+                if not permitted.excuses:
                     sentence = _wrong_leader(change, election)
                 elif permitted is Permission.UNTOLD and _is_outsider(change):
                     sentence, verdict = _doubtful(event), Verdict.UNKNOWN

@@ -1,30 +1,51 @@
 """May leaders be elected from outside the in-sync replicas? The configuration says so, not the election.
 
-An unclean election loses records, and a topic may allow that. So what it causes is excused, but only under a
-configuration that permits it (``unclean.leader.election.enable``): a controller that elects uncleanly without
-permission is broken, and everything that follows is its doing.
+An unclean election loses records, and a topic may allow that. So what it causes is excused, but only where it was
+permitted: a controller that elects uncleanly without permission is broken, and everything that follows is its doing.
 
-Brokers tell of their configuration in the ``detail`` of ``broker-started``. One broker that permits is enough, for
-any broker may be the controller. A history in which none tells (an older one, another system's) convicts nobody.
+Permission is given by
+
+* the topic's own ``unclean.leader.election.enable``: ``/config/topics/T`` in ZooKeeper's log, from the write of it to
+  the next one, or to the deletion of the znode. It comes before what brokers say, also when it forbids;
+* the brokers' configuration, of which they tell in the ``detail`` of ``broker-started`` and ``broker-reconfigured``:
+  one that has told of a permission before the election is enough, for any broker may be the controller. A history in
+  which none tells (an older one, another system's) convicts nobody, but for a topic that forbids it;
+* an operator (ElectLeaders, UNCLEAN): ``election-asked`` of the controller, while it deals with that request.
+
+A controller reads the topic's settings some time before its election is committed. How long at most, ``since`` says:
+a zxid that it had certainly seen before it read (``leadership`` finds one). Without it all that stood before counts.
+
+Limits: that a broker's configuration permits no longer is not held against elections (the topic's own is).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from checkers.rare import Row
 from checkers.segment import Segment
-from history.events import Kind
+from history.events import Event, Kind
 
 UNCLEAN: Final = "unclean"
-"""The detail of a ``leader-elected`` event."""
+"""The detail of a ``leader-elected`` event, and of an ``election-asked``."""
+ANSWERED: Final = "answered"
+"""The detail of the ``election-asked`` that ends a request."""
 SETTING: Final = "unclean.leader.election.enable"
+TOPIC_CONFIGS: Final = "/config/topics/"
+FOR_EVER: Final = 2**63 - 1
+
+_TOLD: Final = frozenset({Kind.BROKER_STARTED, Kind.BROKER_RECONFIGURED})
+KINDS: Final = frozenset({*_TOLD, Kind.ELECTION_ASKED, Kind.ZNODE})
+COLUMNS: Final = ("zxid", "zk_op", "path", "data", "detail", "topic", "partition")
 
 
 class Permission(IntEnum):
-    """What the brokers said; of two stretches of a history the greater one counts."""
+    """Of two that count, the greater one does."""
 
     UNTOLD = 0
     FORBIDDEN = 1
@@ -36,19 +57,162 @@ class Permission(IntEnum):
         return self is not Permission.FORBIDDEN
 
 
-def permission(segment: Segment) -> Permission:
-    """Return what the ``broker-started`` events of a stretch say; needs the column ``detail``."""
-    started = segment.where(segment.is_kind(Kind.BROKER_STARTED))
-    return max(map(permission_of, started.values("detail")), default=Permission.UNTOLD)
+class Election(NamedTuple):
+    """An unclean election: when it was committed, for ZooKeeper and for its controller; an end of time is unknown."""
+
+    zxid: int = FOR_EVER
+    time: int = FOR_EVER
+    process: str = ""
+
+
+class Told(NamedTuple):
+    """A broker tells of its configuration."""
+
+    time: int
+    permission: Permission
+
+
+class Setting(NamedTuple):
+    """A topic's own setting from this zxid on; None: it has none."""
+
+    zxid: int
+    seq: int
+    enabled: bool | None
+
+
+class Asked(NamedTuple):
+    """A request for unclean elections begins or ends at its controller."""
+
+    time: int
+    process: str
+    begins: bool
+
+
+@dataclass(slots=True)
+class Permissions:
+    """What a stretch of a history says of unclean elections."""
+
+    told: list[Told] = field(default_factory=list)
+    topics: dict[str, list[Setting]] = field(default_factory=dict)
+    asked: dict[tuple[str, int], list[Asked]] = field(default_factory=dict)
+
+    def add(self, event: Event) -> None:
+        """Take in an event; one of no such kind says nothing."""
+        if event.kind in _TOLD:
+            self.told.append(Told(event.time, permission_of(event.detail)))
+        elif event.kind == Kind.ELECTION_ASKED:
+            if event.topic is not None and event.partition is not None:
+                asked = Asked(event.time, event.process, event.detail == UNCLEAN)
+                self.asked.setdefault((event.topic, event.partition), []).append(asked)
+        elif event.path is not None and event.path.startswith(TOPIC_CONFIGS):
+            enabled = None if event.zk_op == "delete" else _enabled(event.data)
+            setting = Setting(event.zxid or 0, event.seq, enabled)
+            self.topics.setdefault(event.path.removeprefix(TOPIC_CONFIGS), []).append(setting)
+
+    def join(self, other: Permissions) -> Permissions:
+        """What both say."""
+        joined = Permissions([*self.told, *other.told])
+        for one in (self, other):
+            for topic, settings in one.topics.items():
+                joined.topics[topic] = [*joined.topics.get(topic, []), *settings]
+            for partition, asked in one.asked.items():
+                joined.asked[partition] = [*joined.asked.get(partition, []), *asked]
+        return joined
+
+    def excuse(
+        self, topic: str | None, partition: int | None, elections: Iterable[Election]
+    ) -> bool:
+        """Whether the losses of one of these elections are excused."""
+        return any(self.of(topic, partition, election).excuses for election in elections)
+
+    def of(
+        self, topic: str | None, partition: int | None, election: Election, since: int = 0
+    ) -> Permission:
+        """What held for an election whose controller read the settings after ``since`` (a zxid)."""
+        if topic is None or partition is None:
+            return self._by_brokers(election)
+        if self._was_asked(topic, partition, election):
+            return Permission.PERMITTED
+        settings = self._settings(topic, since, election.zxid)
+        if True in settings:
+            return Permission.PERMITTED
+        return self._by_brokers(election) if None in settings else Permission.FORBIDDEN
+
+    def _by_brokers(self, election: Election) -> Permission:
+        permissions = (told.permission for told in self.told if told.time <= election.time)
+        return max(permissions, default=Permission.UNTOLD)
+
+    def _settings(self, topic: str, since: int, until: int) -> set[bool | None]:
+        """What the topic's own setting was, at one time or another of a stretch."""
+        found: list[bool | None] = [None]
+        for setting in sorted(self.topics.get(topic, []), key=lambda one: one[:2]):
+            if setting.zxid > until:
+                break
+            if setting.zxid <= since:
+                found = []
+            found.append(setting.enabled)
+        return set(found)
+
+    def _was_asked(self, topic: str, partition: int, election: Election) -> bool:
+        asked = self.asked.get((topic, partition), [])
+        if election.time == FOR_EVER:
+            return any(one.begins for one in asked)
+        before = [
+            one for one in asked if one.time <= election.time and one.process == election.process
+        ]
+        return bool(before) and max(before).begins
+
+
+def permissions(segment: Segment) -> Permissions:
+    """Return what a stretch says; needs ``KINDS`` and ``COLUMNS``."""
+    found = Permissions()
+    for _, event in segment.where(segment.is_kind(*KINDS)).events(*COLUMNS):
+        found.add(event)
+    return found
+
+
+def permissions_in(rows: Iterable[Row]) -> Permissions:
+    """Return what these events say."""
+    found = Permissions()
+    for _, event in rows:
+        found.add(event)
+    return found
+
+
+def elections(segment: Segment) -> list[tuple[int, Election]]:
+    """The unclean elections of a stretch with their leader epochs; needs ``zxid``, ``detail`` and ``leader_epoch``."""
+    unclean = segment.is_kind(Kind.LEADER_ELECTED) & segment.is_word("detail", {UNCLEAN})
+    if not unclean.any():
+        return []
+    return [
+        (-1 if event.leader_epoch is None else event.leader_epoch, election_of(event))
+        for _, event in segment.where(unclean).events("zxid", "leader_epoch")
+    ]
+
+
+def election_of(event: Event) -> Election:
+    """The election that a ``leader-elected`` tells of."""
+    return Election(FOR_EVER if event.zxid is None else event.zxid, event.time, event.process)
 
 
 def permission_of(detail: str | None) -> Permission:
-    """Return what one ``broker-started`` event's detail says; ``UNTOLD`` if it cannot be read."""
-    try:
-        told: Any = msgspec.json.decode(detail or "null")
-    except msgspec.DecodeError:
-        return Permission.UNTOLD
-    enabled = told.get(SETTING) if isinstance(told, dict) else None
+    """Return what one broker's event's detail says; ``UNTOLD`` if it cannot be read."""
+    enabled = _object(detail).get(SETTING)
     if not isinstance(enabled, bool):
         return Permission.UNTOLD
     return Permission.PERMITTED if enabled else Permission.FORBIDDEN
+
+
+def _enabled(data: str | None) -> bool | None:
+    """What a topic's settings say, as Kafka reads them."""
+    config = _object(data).get("config")
+    text = config.get(SETTING) if isinstance(config, dict) else None
+    return text.strip().lower() == "true" if isinstance(text, str) else None
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    try:
+        found: Any = msgspec.json.decode(text or "null")
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}

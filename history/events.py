@@ -40,6 +40,8 @@ leader-elected             tp, leader, leader_epoch, isr, partition_epoch, contr
                            ``offline``, ``offline-allow-unclean``, ``unclean``, ``reassign``, ``preferred``,
                            ``controlled-shutdown``, ``no-op``; offline-replica changes: ``remove-from-isr``).
                            Written once the state znode is committed, before anybody is told.
+election-asked             tp, controller_epoch, detail: ``unclean`` when the controller begins to deal with an
+                           ElectLeaders that demands an unclean election, ``answered`` when it has
 znode-attempt              path, controller_epoch, detail: a controller's fenced write, or a leader's of its ISR, is
                            about to be sent
 znode-outcome              path, controller_epoch, error (``NONE`` or the failure), zxid, zk_version
@@ -130,6 +132,7 @@ class Kind(StrEnum):
     CONTROLLER_FAILOVER = "controller-failover"
     CONTROLLER_RESIGNED = "controller-resigned"
     LEADER_ELECTED = "leader-elected"
+    ELECTION_ASKED = "election-asked"
     ZNODE_ATTEMPT = "znode-attempt"
     ZNODE_OUTCOME = "znode-outcome"
     CONTROL_REQUEST_SENT = "control-request-sent"

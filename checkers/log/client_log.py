@@ -21,7 +21,7 @@ may be there or not; acks 0 and 1 promise nothing; a final read that did not rea
 broker that was leader no more, or a new leader whose high watermark had not yet caught up, proves nothing about the
 tail (``unknown``); nor does any final read when the cluster had not converged. What a topic held that was deleted need
 not be seen again (``unseen``), whoever deleted it: whether anybody had asked for that is the property ``deletion``.
-After an unclean election that the configuration permits losses are reported and allowed.
+After an unclean election that is permitted losses are reported and allowed.
 
 Limits: offsets are taken to be dense (no compaction, no transaction markers); all of one partition's operations fit
 into memory. Source: the kafka workload of jepsen.tests, whose names these are.
@@ -34,6 +34,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from checkers import unclean
 from checkers.findings import tp_name
 from checkers.fold import Grouped, Results, conclude
 from checkers.log import operations as ops
@@ -41,7 +42,7 @@ from checkers.log import polls, writes
 from checkers.log.lives import COLUMNS, KINDS, earlier_life_reads, lives
 from checkers.model import Finding, Verdict
 from checkers.segment import Key, Segment
-from checkers.unclean import Permission, permission
+from checkers.unclean import Election, Permissions, permissions
 from history.events import Kind
 
 LOSSES = frozenset({"lost-write", "unseen", "inconsistent-offset", "nonmonotonic-send"})
@@ -58,7 +59,9 @@ class PartitionReport:
     unclean: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
     """As ``findings``, of topics with an unclean election: the losses that it may have caused."""
     unclean_tail: list[Finding] = field(default_factory=list)
-    permission: Permission = Permission.UNTOLD
+    elections: list[Election] = field(default_factory=list)
+    """The unclean ones."""
+    permissions: Permissions = field(default_factory=Permissions)
     checked: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     failed_convergence: bool = False
 
@@ -83,10 +86,10 @@ class ClientLog(Grouped[PartitionReport]):
             Kind.BECOME_LEADER,
             Kind.LEADER_ELECTED,
             Kind.CONVERGENCE,
-            Kind.BROKER_STARTED,
+            *unclean.KINDS,
         }
     )
-    columns = (*ops.COLUMNS, *COLUMNS)
+    columns = (*ops.COLUMNS, *COLUMNS, *unclean.COLUMNS)
     units = {  # noqa: RUF012
         "lost-write": "committed values",
         "unseen": "acknowledged sends",
@@ -103,7 +106,7 @@ class ClientLog(Grouped[PartitionReport]):
         report = PartitionReport()
         checks = segment.where(segment.is_kind(Kind.CONVERGENCE))
         report.failed_convergence = any(ops.failed(event) for _, event in checks.events("error"))
-        report.permission = permission(segment)
+        report.permissions = permissions(segment)
         topic, partition = key
         if topic is not None and partition is not None:
             tp = tp_name(topic, partition)
@@ -116,11 +119,14 @@ class ClientLog(Grouped[PartitionReport]):
 
     def finish(self, summaries: list[tuple[Key, PartitionReport]]) -> Results:
         converged = not any(report.failed_convergence for _, report in summaries)
-        permitted = max((report.permission for _, report in summaries), default=Permission.UNTOLD)
-        excuse = _allowed if permitted.excuses else _as_it_is
+        permitted = Permissions()
+        for _, report in summaries:
+            permitted = permitted.join(report.permissions)
         findings: dict[str, list[Finding]] = defaultdict(list)
         checked: dict[str, int] = defaultdict(int)
-        for _, report in summaries:
+        for (topic, partition), report in summaries:
+            is_excused = permitted.excuse(topic, partition, report.elections)
+            excuse = _allowed if is_excused else _as_it_is
             for name in self.properties:
                 findings[name] += report.findings.get(name, [])
                 findings[name] += map(excuse, report.unclean.get(name, []))
@@ -147,6 +153,7 @@ def _judge(operations: ops.Operations, report: PartitionReport, *, was_deleted: 
     for name, items in found.items():
         kept = report.unclean if operations.unclean and name in LOSSES else report.findings
         kept[name] += items
+    report.elections += operations.unclean
     tail = report.unclean_tail if operations.unclean else report.tail
     tail += missing.tail
     _count(operations, report.checked, was_deleted=was_deleted)

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from checkers.rare import succeeded
 from checkers.segment import Segment
-from checkers.unclean import UNCLEAN
+from checkers.unclean import Election, elections
 from history.events import Event, Kind
 
 ALL_REPLICAS = -1
@@ -116,8 +116,8 @@ class Operations:
     polls: list[Poll] = field(default_factory=list)
     final_reads: list[FinalRead] = field(default_factory=list)
     leaders: list[Leader] = field(default_factory=list)
-    unclean: bool = False
-    """Whether a leader was elected uncleanly: loss is excused if the configuration permits that."""
+    unclean: list[Election] = field(default_factory=list)
+    """The unclean elections: loss is excused if one of them was permitted."""
 
     @cached_property
     def acknowledged(self) -> list[Send]:
@@ -156,14 +156,13 @@ _READ = (
     "high_watermark",
     "leader_epoch",
     "log_end_offset",
-    "detail",
 )
 """The columns in the order in which ``gather`` unpacks them."""
 
 
 def gather(tp: str, segment: Segment) -> Operations:
     """Return the operations of one partition of one topic incarnation."""
-    operations = Operations(tp)
+    operations = Operations(tp, unclean=[election for _, election in elections(segment)])
     pending: dict[tuple[str, int | None], Send] = {}
     positions: dict[tuple[str, int | None], int] = {}
     columns = (segment.values(name) for name in _READ)
@@ -185,7 +184,6 @@ def gather(tp: str, segment: Segment) -> Operations:
         mark,
         epoch,
         end,
-        detail,
     ) in zip(segment.rows.tolist(), *columns, strict=True):
         if kind == Kind.INVOKE and f == "send" and value is not None:
             send = Send(process, value, acks, row, time, row=row)
@@ -208,8 +206,6 @@ def gather(tp: str, segment: Segment) -> Operations:
         elif kind == Kind.BECOME_LEADER:
             leader = Leader(_number(epoch), row, time, _number(node), _number(end))
             operations.leaders.append(leader)
-        elif kind == Kind.LEADER_ELECTED and detail == UNCLEAN:
-            operations.unclean = True
     return operations
 
 

@@ -13,7 +13,7 @@ watermark does (that is how Kafka lost data before KIP-101).
 
 What a correct cluster does and is not convicted for: cutting at or above ``h``; cutting anything outside the ISR;
 a leader whose own high watermark fell after it had been demoted, answering an earlier produce; an unclean election
-that the configuration permits (the partition is then exempt); losing unsynced records in a power cut: what was set
+that is permitted (the partition is then exempt); losing unsynced records in a power cut: what was set
 before the next start does not bind the broker that was struck; deleting the log of a replica that was taken out of the
 ISR before: what was set before the deletion does not bind that broker.
 """
@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from checkers import unclean
 from checkers.findings import finding, tp_name
 from checkers.fold import Results, Scan, conclude
 from checkers.model import Finding, Verdict
@@ -34,7 +35,7 @@ from checkers.replication import removed_replicas
 from checkers.replication.removed_replicas import Removals
 from checkers.replication.rows import TopicKey, high_watermark_rows, members, partitions
 from checkers.segment import Mask, Segment
-from checkers.unclean import UNCLEAN, Permission, permission
+from checkers.unclean import Election, Permissions, elections, permissions
 from history.events import Kind
 
 KEPT_PER_PARTITION = 3
@@ -67,8 +68,8 @@ class CommitmentSummary:
     broken: dict[TopicKey, list[Broken]] = field(default_factory=dict)
     """The first few of each partition."""
     counts: dict[TopicKey, int] = field(default_factory=dict)
-    unclean: set[TopicKey] = field(default_factory=set)
-    permission: Permission = Permission.UNTOLD
+    unclean: dict[TopicKey, list[Election]] = field(default_factory=dict)
+    permissions: Permissions = field(default_factory=Permissions)
 
 
 def _combine(a: CommitmentSummary, b: CommitmentSummary) -> CommitmentSummary:
@@ -80,16 +81,21 @@ def _combine(a: CommitmentSummary, b: CommitmentSummary) -> CommitmentSummary:
         a.checked + b.checked,
         broken,
         counts,
-        a.unclean | b.unclean,
-        max(a.permission, b.permission),
+        {
+            key: a.unclean.get(key, []) + b.unclean.get(key, [])
+            for key in {**a.unclean, **b.unclean}
+        },
+        a.permissions.join(b.permissions),
     )
 
 
 def _conclude(name: str, unit: str, summary: CommitmentSummary) -> Results:
-    unclean = {(topic, partition) for topic, _, partition in summary.unclean}
+    elected: dict[tuple[str, int], list[Election]] = {}
+    for (topic, _, partition), found_elections in summary.unclean.items():
+        elected[topic, partition] = [*elected.get((topic, partition), []), *found_elections]
     findings: list[Finding] = []
     for (topic, _, partition), found in summary.broken.items():
-        allowed = (topic, partition) in unclean and summary.permission.excuses
+        allowed = summary.permissions.excuse(topic, partition, elected.get((topic, partition), []))
         verdict = Verdict.VALID if allowed else Verdict.INVALID
         tp = tp_name(topic, partition)
         findings += [
@@ -134,13 +140,15 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
             Kind.TRUNCATE,
             Kind.LOG_LOADED,
             Kind.LEADER_ELECTED,
-            Kind.BROKER_STARTED,
             Kind.FAULT_APPLIED,
             *removed_replicas.KINDS,
+            *unclean.KINDS,
         }
     )
     columns = (
         *removed_replicas.COLUMNS,
+        *unclean.COLUMNS,
+        "leader_epoch",
         "topic",
         "topic_id",
         "partition",
@@ -183,12 +191,12 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
         return Bonds(steps, join_power_cuts(a.power_cuts, b.power_cuts), removals)
 
     def reduce(self, segment: Segment, carry: Bonds | None) -> CommitmentSummary:
-        summary = CommitmentSummary(permission=permission(segment))
+        summary = CommitmentSummary(permissions=permissions(segment))
         before = carry or Bonds()
         losses = join_power_cuts(before.power_cuts, power_cuts(segment))
         for key, part in partitions(segment):
-            if part.is_word("detail", {UNCLEAN}).any():
-                summary.unclean.add(key)
+            if found_elections := [election for _, election in elections(part)]:
+                summary.unclean[key] = found_elections
             cuts = part.where(part.is_kind(Kind.TRUNCATE, Kind.LOG_LOADED))
             summary.checked += len(cuts)
             removed = before.removals.get(key, Removals())

@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from checkers import unclean
 from checkers.findings import finding, tp_name
 from checkers.fold import Fold, Results, conclude
 from checkers.model import Finding, Verdict
@@ -37,15 +38,15 @@ from checkers.replication.replica_log import ReplicaLog
 from checkers.replication.rows import TopicKey, partitions
 from checkers.replication.steps import Did, PartitionLogs, Step, distinct, join, summarise
 from checkers.segment import Segment
-from checkers.unclean import Permission, permission
+from checkers.unclean import Permissions, permissions
 from history.events import Kind
 
 COMPLETENESS = "leader-completeness"
 MATCHING = "log-matching"
 
 
-Stretch = tuple[dict[TopicKey, PartitionLogs], Permission]
-"""Its logs, and what its brokers said of unclean elections."""
+Stretch = tuple[dict[TopicKey, PartitionLogs], Permissions]
+"""Its logs, and what it says of unclean elections."""
 
 
 class ReplicaLogs(Fold[Stretch]):
@@ -61,10 +62,11 @@ class ReplicaLogs(Fold[Stretch]):
             Kind.HIGH_WATERMARK,
             Kind.PRODUCE_ACKNOWLEDGED,
             Kind.LEADER_ELECTED,
-            Kind.BROKER_STARTED,
+            *unclean.KINDS,
         }
     )
     columns = (
+        *unclean.COLUMNS,
         "topic",
         "topic_id",
         "partition",
@@ -84,13 +86,13 @@ class ReplicaLogs(Fold[Stretch]):
 
     def reduce(self, segment: Segment) -> Stretch:
         logs = {key: summarise(part) for key, part in partitions(segment)}
-        return logs, permission(segment)
+        return logs, permissions(segment)
 
     def combine(self, a: Stretch, b: Stretch) -> Stretch:
         joined = dict(a[0])
         for key, later in b[0].items():
             joined[key] = join(joined[key], later) if key in joined else later
-        return joined, max(a[1], b[1])
+        return joined, a[1].join(b[1])
 
     def finish(self, summary: Stretch) -> Results:
         matching: list[Finding] = []
@@ -106,10 +108,14 @@ class ReplicaLogs(Fold[Stretch]):
             )
             appended += logs.appended
             elections += len(leaderships)
-            unclean = logs.unclean if permitted.excuses else set()
-            completeness += _incomplete(tp, logs, leaderships, unclean)
+            excused = {
+                epoch
+                for epoch, election in logs.unclean.items()
+                if permitted.excuse(topic, partition, [election])
+            }
+            completeness += _incomplete(tp, logs, leaderships, excused)
             matching += _clashes(tp, logs)
-            if not unclean and leaderships:
+            if not excused and leaderships:
                 matching += _diverged(tp, logs, histories, leaderships[-1])
         return (
             conclude(MATCHING, checked=appended, unit="batches", findings=matching),
@@ -160,7 +166,7 @@ def _incomplete(
 ) -> Iterator[Finding]:
     """Leaders that lack something committed in a smaller leader epoch.
 
-    ``unclean``: the leader epochs of unclean elections that the configuration excuses.
+    ``unclean``: the leader epochs of unclean elections that were permitted.
     """
     waiting = sorted(logs.committed.items())
     first_lead = {lead.epoch: lead for lead in reversed(leaderships)}

@@ -15,7 +15,7 @@ import numpy as np
 
 from checkers.replication.rows import high_watermark_rows, members
 from checkers.segment import Numbers, Segment
-from checkers.unclean import UNCLEAN
+from checkers.unclean import Election, elections
 from history.events import Kind
 
 
@@ -52,8 +52,8 @@ class PartitionLogs:
     """By leader epoch: the highest mark."""
     in_sync: dict[int, int] = field(default_factory=dict)
     """By broker: the highest high watermark that counted it in."""
-    unclean: set[int] = field(default_factory=set)
-    """Leader epochs that began with an unclean election."""
+    unclean: dict[int, Election] = field(default_factory=dict)
+    """The unclean elections, by the leader epoch that began with them."""
     batches: list[Numbers] = field(default_factory=list)
     """Tables of distinct (leader epoch, base offset, last offset, crc, row)."""
     appended: int = 0
@@ -90,8 +90,7 @@ def summarise(part: Segment) -> PartitionLogs:
     marks = moves.numbers("high_watermark")
     for node in np.unique(member).tolist():
         logs.in_sync[node] = int(marks[at[member == node]].max())
-    unclean = part.is_kind(Kind.LEADER_ELECTED) & part.is_word("detail", {UNCLEAN})
-    logs.unclean = set(epochs[unclean].tolist())
+    logs.unclean = dict(elections(part))
     return logs
 
 

@@ -166,6 +166,7 @@ class ControllerComponents:
             self.context,
             zk_client=zk_client,
             partition_state_machine=self.partition_state_machine,
+            tracer=tracer,
             put=put,
         )
         self._auto_leader_rebalance = AutoLeaderRebalance(

@@ -27,7 +27,9 @@ from reference.controller.controller_events import (
 from reference.controller.errors import StateChangeError
 from reference.controller.leader_elections import PartitionLeaderElectionStrategy
 from reference.controller.partition_state_machine import Outcome, PartitionStateMachine
+from reference.controller.trace_columns import identity
 from reference.model import ApiError, TopicPartition
+from reference.trace import Kind, Tracer
 from reference.zk import zk_data
 from reference.zk.kafka_zk_client import KafkaZkClient
 
@@ -52,11 +54,13 @@ class ReplicaLeaderElections:
         *,
         zk_client: KafkaZkClient,
         partition_state_machine: PartitionStateMachine,
+        tracer: Tracer,
         put: Callable[[Event], None],
     ) -> None:
         self._context = context
         self._zk_client = zk_client
         self._partition_state_machine = partition_state_machine
+        self._tracer = tracer
         self._put = put
 
     def register_handlers(self) -> None:
@@ -69,7 +73,13 @@ class ReplicaLeaderElections:
 
     async def process(self, event: ReplicaLeaderElection) -> None:
         """Elect as the request asks, and answer it."""
-        event.answer(await self._elect(event.partitions, event.election_type))
+        is_unclean = event.election_type is ElectionType.UNCLEAN
+        if is_unclean:
+            self._trace_asked(event, "unclean")
+        results = await self._elect(event.partitions, event.election_type)
+        if is_unclean:
+            self._trace_asked(event, "answered")
+        event.answer(results)
 
     async def process_znode(self) -> None:
         """Elect as the znode asks, if it is there, and delete it: that fires the watch, which is then set anew."""
@@ -114,6 +124,16 @@ class ReplicaLeaderElections:
         return await self._partition_state_machine.handle_state_changes(
             partitions, PartitionState.ONLINE, _STRATEGIES[election_type]
         )
+
+    def _trace_asked(self, event: ReplicaLeaderElection, detail: str) -> None:
+        """That an operator demands it is what makes an unclean election right."""
+        for topic_partition in event.partitions:
+            self._tracer.event(
+                Kind.ELECTION_ASKED,
+                **identity(self._context, topic_partition),
+                controller_epoch=self._context.epoch,
+                detail=detail,
+            )
 
     def _refusal(
         self, topic_partition: TopicPartition, election_type: ElectionType

@@ -26,6 +26,7 @@ class Balance:
             self.context,
             zk_client=machines.zk_client,
             partition_state_machine=machines.partitions,
+            tracer=machines.tracer,
             put=self._put,
         )
         self.task = AutoLeaderRebalance(

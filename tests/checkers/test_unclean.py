@@ -1,0 +1,206 @@
+"""Who permits unclean elections, and for how long: the topic, the brokers, an operator. Both sides of each bound."""
+
+from __future__ import annotations
+
+import pytest
+
+from checkers.leadership import LeaderFromIsr
+from checkers.log.client_log import ClientLog
+from checkers.model import Verdict
+from checkers.replication.commitment import NoTruncationBelowHw
+from checkers.replication.logs import ReplicaLogs
+from history.events import Event
+from tests.checkers.histories import TP, broker, grant, high_watermark, only, started, state, znode
+
+PATH = "/config/topics/t"
+FORBID = started(1, 1, unclean=False)
+BEFORE, AFTER = 10, 20
+"""The zxids of the state that is replaced, and of the unclean election."""
+
+
+def config(zxid: int, enabled: str | None) -> Event:
+    """The topic's settings are written."""
+    setting = "" if enabled is None else f'"unclean.leader.election.enable":"{enabled}"'
+    return znode(zxid, 9, PATH, data=f'{{"version":1,"config":{{{setting}}}}}')
+
+
+def elected(time: int, *, zxid: int | None = AFTER, node: int = 9) -> Event:
+    return broker(
+        time, node, "leader-elected", leader=3, leader_epoch=1, live=[3], detail="unclean", zxid=zxid, **TP
+    )  # fmt: skip
+
+
+def asked(time: int, detail: str, *, node: int = 9) -> Event:
+    return broker(time, node, "election-asked", detail=detail, **TP)
+
+
+def election(*more: Event) -> list[Event]:
+    """Broker 3 is elected for a partition whose ISR is [1], in controller epoch 1."""
+    states = [state(BEFORE, 9, 1, 0, [1]), state(AFTER, 9, 3, 1, [3])]
+    return [FORBID, *states, *more]
+
+
+def verdict(*more: Event) -> Verdict:
+    return only(LeaderFromIsr(), election(*more)).verdict
+
+
+def registered(zxid: int, node: int, zk_op: str) -> Event:
+    return znode(zxid, 9, f"/brokers/ids/{node}", zk_op=zk_op, node=node)
+
+
+class TestTopic:
+    def test_its_permission_counts_though_no_broker_gives_one(self) -> None:
+        assert verdict(elected(50), config(5, "true")) == Verdict.VALID
+        assert verdict(elected(50)) == Verdict.INVALID
+
+    def test_also_when_only_zookeepers_log_tells_of_the_election(self) -> None:
+        recovering = state(AFTER, 9, 3, 1, [3], data='{"leader":3,"leader_recovery_state":1}')
+        events = [FORBID, state(BEFORE, 9, 1, 0, [1]), recovering]
+        assert only(LeaderFromIsr(), events).verdict == Verdict.INVALID
+        assert only(LeaderFromIsr(), [*events, config(5, "TRUE ")]).verdict == Verdict.VALID
+
+    def test_it_counts_from_its_writing_on(self) -> None:
+        assert verdict(elected(50), config(19, "true")) == Verdict.VALID
+        assert verdict(elected(50), config(21, "true")) == Verdict.INVALID
+
+    @pytest.mark.parametrize(
+        "end",
+        [config, lambda zxid, _: znode(zxid, 9, PATH, zk_op="delete")],
+        ids=["set", "deleted"],
+    )
+    def test_it_counts_until_the_controller_had_certainly_seen_its_end(self, end: object) -> None:
+        assert callable(end)
+        assert verdict(elected(50), config(5, "true"), end(15, None)) == Verdict.VALID
+        assert verdict(elected(50), config(5, "true"), end(9, None)) == Verdict.INVALID
+
+    def test_its_prohibition_comes_before_what_brokers_permit(self) -> None:
+        events = election(elected(50), started(2, 2, unclean=True))
+        assert only(LeaderFromIsr(), events).verdict == Verdict.VALID
+        assert only(LeaderFromIsr(), [*events, config(5, "false")]).verdict == Verdict.INVALID
+
+    def test_a_prohibition_convicts_where_no_broker_tells(self) -> None:
+        events = election(elected(50))[1:]
+        assert only(LeaderFromIsr(), events).verdict == Verdict.UNKNOWN
+        assert only(LeaderFromIsr(), [*events, config(5, "false")]).verdict == Verdict.INVALID
+
+    def test_of_another_topic_it_does_not_count(self) -> None:
+        other = znode(5, 9, "/config/topics/u", data=config(5, "true").data)
+        assert verdict(elected(50), other) == Verdict.INVALID
+
+    @pytest.mark.parametrize("data", ["{", "[]", '{"config":1}'])
+    def test_settings_that_cannot_be_read_permit_nothing(self, data: str) -> None:
+        assert verdict(elected(50), znode(5, 9, PATH, data=data)) == Verdict.INVALID
+
+
+class TestWhatTheControllerHadSeen:
+    def test_the_end_of_the_last_member_of_the_isr(self) -> None:
+        gone = [registered(4, 1, "create"), registered(16, 1, "delete")]
+        end = config(15, "false")
+        assert verdict(elected(50), config(5, "true"), end) == Verdict.VALID
+        assert verdict(elected(50), config(5, "true"), end, *gone) == Verdict.INVALID
+        assert verdict(elected(50), config(5, "true"), config(17, "false"), *gone) == Verdict.VALID
+
+    def test_a_member_whose_log_directory_failed_may_have_been_dead_before_it_went(self) -> None:
+        gone = [registered(4, 1, "create"), registered(16, 1, "delete")]
+        failed = znode(
+            12,
+            9,
+            "/log_dir_event_notification/log_dir_event_0",
+            zk_op="create",
+            data='{"broker":1}',
+        )
+        events = [elected(50), config(5, "true"), config(15, "false"), *gone]
+        assert verdict(*events) == Verdict.INVALID
+        assert verdict(*events, failed) == Verdict.VALID
+
+    def test_its_own_term(self) -> None:
+        states = [
+            state(BEFORE, 9, 1, 0, [1], epoch=1),
+            state(AFTER, 9, 3, 1, [3], epoch=2),
+        ]
+        events = [FORBID, *states, elected(50), config(5, "true"), config(15, "false")]
+        assert only(LeaderFromIsr(), [*events, *grant(14, 9, 9, 2)]).verdict == Verdict.VALID
+        assert only(LeaderFromIsr(), [*events, *grant(16, 9, 9, 2)]).verdict == Verdict.INVALID
+
+
+class TestBrokers:
+    def test_what_one_is_given_while_it_runs_counts_from_then_on(self) -> None:
+        told = started(40, 2, unclean=True).detail
+        assert (
+            verdict(elected(50), broker(40, 2, "broker-reconfigured", detail=told)) == Verdict.VALID
+        )
+        assert (
+            verdict(elected(50), broker(60, 2, "broker-reconfigured", detail=told))
+            == Verdict.INVALID
+        )
+
+
+class TestOperator:
+    def test_an_election_that_is_asked_for_is_permitted(self) -> None:
+        assert verdict(asked(45, "unclean"), elected(50), asked(55, "answered")) == Verdict.VALID
+        assert verdict(asked(45, "unclean"), elected(50)) == Verdict.VALID
+
+    def test_but_none_before_it_was_asked_for_or_after_it_was_answered(self) -> None:
+        assert verdict(elected(50), asked(55, "unclean")) == Verdict.INVALID
+        assert verdict(asked(40, "unclean"), asked(45, "answered"), elected(50)) == Verdict.INVALID
+
+    def test_nor_one_by_somebody_else_or_of_another_partition(self) -> None:
+        assert verdict(asked(45, "unclean", node=8), elected(50)) == Verdict.INVALID
+        other = broker(45, 9, "election-asked", detail="unclean", topic="t", partition=1)
+        assert verdict(other, elected(50)) == Verdict.INVALID
+
+
+class TestLosses:
+    """What an unclean election may have caused is excused where it was permitted."""
+
+    @pytest.mark.parametrize(
+        ("permit", "expected"),
+        [
+            ([], Verdict.INVALID),
+            ([config(5, "true")], Verdict.VALID),
+            ([config(25, "true")], Verdict.INVALID),
+            ([asked(8, "unclean"), asked(12, "answered")], Verdict.VALID),
+            ([asked(12, "unclean")], Verdict.INVALID),
+        ],
+    )
+    def test_in_the_brokers_logs(self, permit: list[Event], expected: Verdict) -> None:
+        mark = high_watermark(4, 1, 0, 5, [1, 2])
+        cut = broker(20, 2, "truncate", log_end_offset=4, **TP)
+        lead = broker(
+            11, 2, "become-leader", leader_epoch=1, log_end_offset=2, log_start_offset=0, **TP
+        )
+        events = [FORBID, mark, elected(10), *permit]
+        cuts = only(NoTruncationBelowHw(), [*events, cut])
+        assert {item.verdict for item in cuts.findings} == {expected}
+        missing = only(ReplicaLogs(), [*events, lead], "leader-completeness")
+        assert {item.verdict for item in missing.findings} == {expected}
+
+    @pytest.mark.parametrize(
+        ("permit", "expected"),
+        [([], Verdict.INVALID), ([config(5, "true")], Verdict.VALID), ([config(25, "true")], Verdict.INVALID)],
+    )  # fmt: skip
+    def test_for_clients(self, permit: list[Event], expected: Verdict) -> None:
+        said = {
+            "process": "producer-0",
+            "seq": 1,
+            "op": 1,
+            "f": "send",
+            "value": 7,
+            "acks": -1,
+            **TP,
+        }
+        events = [
+            Event(time=2, kind="invoke", **said),
+            Event(time=3, kind="ok", offset=3, node=1, **said),
+            Event(
+                time=20,
+                kind="final-read",
+                process="final-0",
+                seq=1,
+                offset=2,
+                high_watermark=2,
+                **TP,
+            ),
+        ]
+        result = only(ClientLog(), [FORBID, *events, elected(10), *permit], "unseen")
+        assert {item.verdict for item in result.findings} == {expected}
