@@ -32,7 +32,7 @@ from nemesis.mutants import MUTANTS
 from nemesis.placing import place
 from nemesis.progress import Status
 from nemesis.run import Run
-from nemesis.runtimes.simulation.runtime import SimulationRuntime, SimulationRuntimeConfig
+from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.disposal import collected_afterwards
 from nemesis.simulation.guard import real_world_forbidden
 from nemesis.simulation.links import LATENCIES

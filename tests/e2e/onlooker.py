@@ -7,17 +7,19 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from nemesis.runtimes.base import FETCH_API_KEY, Link, Runtime
+from nemesis.runtimes.base import FETCH_API_KEY, Link, Runtime, RuntimeFailure
 from tests.e2e.command import wait_until
 
 BOUND_S = 30.0
 ASK_S = 2.0
 PROBE_TIMEOUT_S = 5.0
+SILENCE_S = 0.5
 
 
 class Watcher:
@@ -119,3 +121,25 @@ async def stall_a_follower(runtime: Runtime, watcher: Watcher) -> None:
     assert await runtime.probe(link.source, link.target, timeout_s=PROBE_TIMEOUT_S)
     await runtime.restore(frozenset({link}))
     await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})
+
+
+async def join_and_leave(runtime: Runtime, watcher: Watcher) -> None:
+    """A broker that has joined has links as any other; one that has left is nobody's any more."""
+    assert (await runtime.add_broker("broker-4"))["answered"]
+    await watcher.until(lambda: watcher.registered() == {1, 2, 3, 4})
+    assert runtime.brokers == [f"broker-{number}" for number in (1, 2, 3, 4)]
+    link = frozenset({Link("broker-4", "broker-1")})
+    await runtime.cut(link)
+    assert not await runtime.probe("broker-4", "broker-1", timeout_s=SILENCE_S)
+    assert await runtime.probe("client-1", "broker-4", timeout_s=PROBE_TIMEOUT_S)
+    assert sum(count.held_bytes for count in (await runtime.counters(link)).values()) > 0
+    await runtime.restore(link)
+    assert await runtime.probe("broker-4", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+    with pytest.raises(RuntimeFailure, match="broker-4 cannot be retired: it is running"):
+        runtime.retire("broker-4")
+    await runtime.terminate("broker-4", grace_s=5.0)
+    runtime.retire("broker-4")
+    await watcher.until(lambda: watcher.registered() == {1, 2, 3})
+    assert runtime.brokers == [f"broker-{number}" for number in (1, 2, 3)]
+    with pytest.raises(RuntimeFailure, match="the next broker is broker-5"):
+        await runtime.add_broker("broker-4")

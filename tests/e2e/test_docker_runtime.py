@@ -23,11 +23,10 @@ from nemesis.runtimes.docker.disks import loop
 from nemesis.runtimes.docker.machine import packet_features
 from nemesis.runtimes.docker.runtime import DockerRuntime
 from tests.e2e.docker_machine import build_image, engine, needs_docker, things
-from tests.e2e.onlooker import PROBE_TIMEOUT_S, Watcher, stall_a_follower
+from tests.e2e.onlooker import PROBE_TIMEOUT_S, SILENCE_S, Watcher, join_and_leave, stall_a_follower
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), needs_docker]
 
-SILENCE_S = 0.5
 PROPERTIES = {
     "zookeeper.session.timeout.ms": 2_000,
     "replica.lag.time.max.ms": 1_500,
@@ -88,17 +87,19 @@ def test_every_fault_has_its_effect_and_heals(tmp_path: Path) -> None:
             await pause_and_resume(runtime, watcher)
             await end_a_session(runtime, watcher)
             await stall_a_follower(runtime, watcher)
+            await join_and_leave(runtime, watcher)
 
     asyncio.run(scene())
     assert read_journals() == []
     raw = run / "raw"
-    assert {path.name for path in raw.glob("*.jsonl")} == {f"broker-{n}.jsonl" for n in (1, 2, 3)}
+    brokers = [f"broker-{number}" for number in (1, 2, 3, 4)]
+    assert {path.name for path in raw.glob("*.jsonl")} == {f"{node}.jsonl" for node in brokers}
     members = [read_log(raw / "zookeeper" / f"zookeeper-{n}" / "version-2") for n in (1, 2, 3)]
     merged = merge(members)
     assert merged.problems == []
     assert len(merged.transactions) > 20
     assert len({member.current_epoch for member in members}) == 1
-    nodes = [f"{role}-{number}" for role in ("broker", "zookeeper") for number in (1, 2, 3)]
+    nodes = [*brokers, *(f"zookeeper-{number}" for number in (1, 2, 3))]
     assert {node for node in nodes if (run / "logs" / f"{node}.log").stat().st_size} == set(nodes)
     assert set(yaml.safe_load((run / "compose.yaml").read_text())["services"]) == set(nodes)
 

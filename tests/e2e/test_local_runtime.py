@@ -19,11 +19,10 @@ from nemesis.journal import read_journals
 from nemesis.runtimes.base import Link
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
-from tests.e2e.onlooker import PROBE_TIMEOUT_S, Watcher, stall_a_follower
+from tests.e2e.onlooker import PROBE_TIMEOUT_S, SILENCE_S, Watcher, join_and_leave, stall_a_follower
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
-SILENCE_S = 0.5
 PROPERTIES = {
     "zookeeper.session.timeout.ms": 2_000,
     "replica.lag.time.max.ms": 1_500,
@@ -68,6 +67,7 @@ def test_every_fault_has_its_effect_and_heals(tmp_path: Path) -> None:
             await kill_and_restart_the_controller(runtime, watcher)
             await pause_and_resume(runtime, watcher)
             await stall_a_follower(runtime, watcher)
+            await join_and_leave(runtime, watcher)
         assert read_journals() == []
 
     asyncio.run(scene())
@@ -76,6 +76,7 @@ def test_every_fault_has_its_effect_and_heals(tmp_path: Path) -> None:
         "broker-1.jsonl",
         "broker-2.jsonl",
         "broker-3.jsonl",
+        "broker-4.jsonl",
     ]
     assert list((raw / "zookeeper/zookeeper-1/version-2").glob("log.*"))
 

@@ -60,11 +60,6 @@ class DockerAddresses:
             clients=len(self.clients),
         )
 
-    @property
-    def has_room(self) -> bool:
-        """Whether there is an address for one more broker."""
-        return len(self.brokers) < HOSTS_PER_ROLE["broker"]
-
     def with_broker(self) -> DockerAddresses:
         """Return the same nodes, at the same addresses, and one more broker; raises ``UsageError``."""
         return DockerAddresses(

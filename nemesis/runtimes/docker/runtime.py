@@ -31,7 +31,7 @@ from nemesis.runtimes.base import (
 from nemesis.runtimes.clock_control.wall_clocks import WallClocks
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import compose_file
-from nemesis.runtimes.docker.addresses import TEST_NETWORKS, DockerAddresses
+from nemesis.runtimes.docker.addresses import HOSTS_PER_ROLE, TEST_NETWORKS, DockerAddresses
 from nemesis.runtimes.docker.cluster import Cluster
 from nemesis.runtimes.docker.compose_file import Compose
 from nemesis.runtimes.docker.container_node import ContainerNode
@@ -45,6 +45,7 @@ from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError
 from nemesis.runtimes.docker.packets.packet_rules import PacketRules
 from nemesis.runtimes.docker.packets.rules import PacketNode
 from nemesis.runtimes.docker.zookeeper_members import ask_member
+from nemesis.runtimes.membership import Membership
 from nemesis.runtimes.probes import probe_broker, probe_zookeeper
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace, seed_of_broker
@@ -89,7 +90,7 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
         )
         for broker in self._names.brokers:
             self._properties(broker, self._names)
-        self._retired: set[str] = set()
+        self._members = Membership(config.broker_count, limit=HOSTS_PER_ROLE["broker"])
         self._journal: Journal | None = None
         self._run_id = uuid.uuid4().hex[:RUN_ID_DIGITS]
         self._cluster = Cluster(self._run_id, self._run_directory, has_disks=not obstacle)
@@ -104,12 +105,12 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
     @property
     def brokers(self) -> list[str]:
         """``broker-1`` and so on; the number is the broker id."""
-        return [node for node in self._names.brokers if node not in self._retired]
+        return self._members.present
 
     @property
     def next_broker(self) -> str | None:
         """One more than there ever were, as long as the subnet has addresses."""
-        return f"broker-{len(self._names.brokers) + 1}" if self._names.has_room else None
+        return self._members.next
 
     @property
     def zookeepers(self) -> list[str]:
@@ -261,8 +262,7 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
 
     async def add_broker(self, node: str) -> dict[str, Any]:
         """Let one more broker belong to the cluster, and start it on an empty disk; returns as ``restart`` does."""
-        if node != self.next_broker:
-            raise RuntimeFailure(f"{node} cannot join: the next broker is {self.next_broker}")
+        self._members.admit(node)
         addresses = self._addresses = self._present.with_broker()
         self._names = self._names.with_broker()
         self._clocks.create([node])
@@ -272,9 +272,7 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
 
     def retire(self, node: str) -> None:
         """Let a dead broker belong to the cluster no more."""
-        if self.is_alive(node):
-            raise RuntimeFailure(f"{node} cannot be retired: it is running")
-        self._retired.add(node)
+        self._members.retire(node, is_alive=self.is_alive(node))
 
     async def pause(self, node: str) -> dict[str, Any]:
         """Freeze; returns ``{"container": ..., "pid": ..., "paused": True}`` once the kernel says that it is frozen."""

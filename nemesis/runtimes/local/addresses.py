@@ -47,11 +47,6 @@ class AddressPlan:
             for index, node in enumerate(nodes)
         }
 
-    @property
-    def has_room(self) -> bool:
-        """Whether there is an address for one more broker."""
-        return len(self.brokers) < HOSTS_PER_ROLE["broker"]
-
     def with_broker(self) -> AddressPlan:
         """Return the plan of the same nodes, at the same addresses, and one more broker; raises ``UsageError``."""
         return AddressPlan(

@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Final
 
+from nemesis.errors import MissingRequirement
 from nemesis.journal import Journal
 from nemesis.runtimes.base import (
     NO_PACKETS,
@@ -27,11 +28,12 @@ from nemesis.runtimes.base import (
 )
 from nemesis.runtimes.clock_control.wall_clocks import WallClocks
 from nemesis.runtimes.config import ClusterConfig
-from nemesis.runtimes.local.addresses import AddressPlan, Lease, take_lease
+from nemesis.runtimes.local.addresses import HOSTS_PER_ROLE, AddressPlan, Lease, take_lease
 from nemesis.runtimes.local.broker_process import broker_place, broker_process
 from nemesis.runtimes.local.links import Links
 from nemesis.runtimes.local.node_process import TERM_GRACE_S, NodeProcess
 from nemesis.runtimes.local.zookeeper_server import data_directory, zookeeper_process
+from nemesis.runtimes.membership import Membership
 from nemesis.runtimes.probes import probe_broker, probe_zookeeper
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace
@@ -72,7 +74,7 @@ class LocalRuntime(SharedMachine, WholeStreams):
         )
         """Only the names count before the lease; the addresses serve to try the configuration. Brokers that have left
         are there, too."""
-        self._retired: set[str] = set()
+        self._members = Membership(config.broker_count, limit=HOSTS_PER_ROLE["broker"])
         for broker in self._names.brokers:
             place = self._place(broker, self._names)
             self._target.broker_properties(place, config.broker_properties)
@@ -89,12 +91,12 @@ class LocalRuntime(SharedMachine, WholeStreams):
     @property
     def brokers(self) -> list[str]:
         """``broker-1`` and so on; the number is the broker id."""
-        return [node for node in self._names.brokers if node not in self._retired]
+        return self._members.present
 
     @property
     def next_broker(self) -> str | None:
         """One more than there ever were, as long as the network has addresses."""
-        return f"broker-{len(self._names.brokers) + 1}" if self._names.has_room else None
+        return self._members.next
 
     @property
     def zookeepers(self) -> list[str]:
@@ -191,8 +193,7 @@ class LocalRuntime(SharedMachine, WholeStreams):
             return
         failures: list[BaseException] = []
         # A broker that is asked looks for others to lead its partitions; here all of them go.
-        brokers = self._names.brokers
-        for nodes, grace_s in ((brokers, 0.0), (self.zookeepers, TERM_GRACE_S)):
+        for nodes, grace_s in ((self._members.ever, 0.0), (self.zookeepers, TERM_GRACE_S)):
             ends = (
                 self._nodes[node].stop(grace_s=grace_s) for node in nodes if node in self._nodes
             )
@@ -248,22 +249,22 @@ class LocalRuntime(SharedMachine, WholeStreams):
 
     async def add_broker(self, node: str) -> dict[str, Any]:
         """Let one more broker belong to the cluster, and start it on an empty disk; returns as ``restart`` does."""
-        if node != self.next_broker:
-            raise RuntimeFailure(f"{node} cannot join: the next broker is {self.next_broker}")
         if self._lease is None or self._journal is None:
             raise RuntimeFailure(f"{node} cannot join: the cluster is not running")
+        self._members.admit(node)
         plan = self._lease.plan = self._lease.plan.with_broker()
         self._names = self._names.with_broker()
         self._clocks.create([node])
         self._nodes[node] = self._broker(node, plan, self._journal)
-        await self._running_links.open(plan, [node])
+        try:
+            await self._running_links.open(plan, [node])
+        except MissingRequirement as error:
+            raise RuntimeFailure(f"{node} cannot join: {error}") from error
         return await self.restart(node)
 
     def retire(self, node: str) -> None:
         """Let a dead broker belong to the cluster no more."""
-        if self.is_alive(node):
-            raise RuntimeFailure(f"{node} cannot be retired: it is running")
-        self._retired.add(node)
+        self._members.retire(node, is_alive=self.is_alive(node))
 
     async def pause(self, node: str) -> dict[str, Any]:
         """SIGSTOP; returns ``{"pid": ..., "paused": True}`` once the kernel says that it is stopped."""

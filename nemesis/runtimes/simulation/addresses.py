@@ -7,6 +7,7 @@ from nemesis.runtimes.base import Address
 HARNESS_HOST = "10.0.0.1"
 BROKER_PORT = 9092
 ZOOKEEPER_PORT = 2181
+MAX_BROKERS = 254
 
 _NETWORKS = {"broker": 1, "zookeeper": 2, "client": 3}
 _PORTS = {"broker": BROKER_PORT, "zookeeper": ZOOKEEPER_PORT}

@@ -8,14 +8,12 @@ so at once here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
 
-from nemesis.errors import UsageError
 from nemesis.runtimes.base import (
     NO_PACKETS,
     Address,
@@ -28,12 +26,19 @@ from nemesis.runtimes.base import (
     ZooKeeperMember,
     capabilities_without,
 )
-from nemesis.runtimes.simulation.addresses import HARNESS_HOST, address_of, host_of, names
+from nemesis.runtimes.membership import Membership
+from nemesis.runtimes.simulation.addresses import (
+    HARNESS_HOST,
+    MAX_BROKERS,
+    address_of,
+    host_of,
+    names,
+)
 from nemesis.runtimes.simulation.broker import SimulatedBroker
+from nemesis.runtimes.simulation.config import SimulationRuntimeConfig
 from nemesis.simulation.clock import EPOCH_MS, SimulatedWallClock
 from nemesis.simulation.codec import ByReferenceCodec
 from nemesis.simulation.disk import SimulatedDisk
-from nemesis.simulation.links import Latency
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
 from nemesis.simulation.network import Network
@@ -41,62 +46,16 @@ from nemesis.simulation.node import Node
 from nemesis.simulation.randomness import stream
 from nemesis.simulation.zookeeper.admin import SimulatedZooKeeperAdmin
 from nemesis.simulation.zookeeper.ensemble import SimulatedEnsemble
-from nemesis.targets import TARGETS
-from nemesis.targets.base import BrokerPlace, seed_of_broker
 from reference.protocol import codec as broker_wire_format
 from workloads.kafka import codec as client_wire_format
 from workloads.kafka.codec import Codec
 from workloads.kafka.connection import KafkaConnection
 from workloads.kafka.errors import KafkaError
 
-TARGET = "reference"
 POLL_INTERVAL_S = 0.05
 PROBE_TIMEOUT_S = 1.0
 STRIKE_PATIENCE_S = 0.1
 """How long a process may do nothing before it is struck while it waits."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SimulationRuntimeConfig:
-    """``broker_properties`` go to every broker, under Kafka's names."""
-
-    broker_count: int
-    client_count: int
-    zookeeper_count: int = 3
-    broker_properties: Mapping[str, object] = field(default_factory=dict)
-    zookeeper_tick_time_ms: int = 500
-    seed: int = 0
-    target: str = TARGET
-    latency: Latency = field(default_factory=Latency)
-    real_codec: bool = False
-    """Whether messages are encoded, as on a real network; otherwise they cross by reference."""
-    strike_within_actions: int = 0
-    """A kill or a pause strikes between two of so many next actions of a process (see ``Life``); 0: while it waits."""
-    start_timeout_s: float = 40.0
-
-    def __post_init__(self) -> None:
-        """Raises ``UsageError`` when the target cannot be simulated or a broker property is wrong."""
-        if self.target != TARGET:
-            raise UsageError(
-                f"the target {self.target!r} cannot be simulated: the runtime simulation runs {TARGET} only"
-            )
-        for broker in names("broker", self.broker_count):
-            self.properties_of(broker)
-
-    def properties_of(self, broker: str) -> dict[str, object]:
-        """Return a broker's whole configuration; raises ``UsageError``."""
-        address, number = address_of(broker), int(broker.removeprefix("broker-"))
-        zookeepers = names("zookeeper", self.zookeeper_count)
-        place = BrokerPlace(
-            broker_id=number,
-            bind=address,
-            advertised=address,
-            zookeeper_connect=",".join(str(address_of(node)) for node in zookeepers),
-            log_dir=Path("/data"),
-            trace_file=None,
-            seed=seed_of_broker(self.seed, number),
-        )
-        return TARGETS[self.target].broker_properties(place, self.broker_properties)
 
 
 class SimulationRuntime(WholeStreams):
@@ -121,11 +80,10 @@ class SimulationRuntime(WholeStreams):
         self._disks: dict[str, SimulatedDisk] = {}
         self._clocks = {node: SimulatedWallClock(loop, EPOCH_MS) for node in self.zookeepers}
         self._brokers: dict[str, SimulatedBroker] = {}
-        """All that ever belonged to the cluster."""
-        self._retired: set[str] = set()
+        self._members = Membership(config.broker_count, limit=MAX_BROKERS)
         for node in self.zookeepers:
             self._make_node(node)
-        for node in names("broker", config.broker_count):
+        for node in self._members.ever:
             self._make_broker(node)
         for node in self.clients:
             self._make_node(node)
@@ -144,12 +102,12 @@ class SimulationRuntime(WholeStreams):
     @property
     def brokers(self) -> list[str]:
         """``broker-1`` and so on; the number is the broker id."""
-        return [node for node in self._brokers if node not in self._retired]
+        return self._members.present
 
     @property
-    def next_broker(self) -> str:
-        """One more than there ever were."""
-        return f"broker-{len(self._brokers) + 1}"
+    def next_broker(self) -> str | None:
+        """One more than there ever were, as long as there are addresses."""
+        return self._members.next
 
     @property
     def zookeepers(self) -> list[str]:
@@ -253,16 +211,13 @@ class SimulationRuntime(WholeStreams):
 
     async def add_broker(self, node: str) -> dict[str, Any]:
         """Let one more broker belong to the cluster, and start it on an empty disk; returns as ``restart`` does."""
-        if node != self.next_broker:
-            raise RuntimeFailure(f"{node} cannot join: the next broker is {self.next_broker}")
+        self._members.admit(node)
         self._make_broker(node)
         return await self.restart(node)
 
     def retire(self, node: str) -> None:
         """Let a dead broker belong to the cluster no more."""
-        if self.is_alive(node):
-            raise RuntimeFailure(f"{node} cannot be retired: it is running")
-        self._retired.add(node)
+        self._members.retire(node, is_alive=self.is_alive(node))
 
     async def pause(self, node: str) -> dict[str, Any]:
         """SIGSTOP; returns ``{"paused": True}``."""

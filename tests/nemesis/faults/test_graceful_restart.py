@@ -12,7 +12,7 @@ from nemesis.faults.graceful_restart import GracefulRestart
 from nemesis.faults.kill import KillController
 from nemesis.faults.plan import PlannedFault
 from nemesis.faults.session import ExpireSession
-from nemesis.runtimes.simulation.runtime import SimulationRuntime, SimulationRuntimeConfig
+from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
 from nemesis.testing import PlanRun, assert_valid, simulate_plan

@@ -213,14 +213,15 @@ class TooEarly(Moves):
         return await super().away_from(broker, deadline=deadline)
 
 
-def test_a_run_with_all_of_them_is_valid_and_its_moves_are_judged() -> None:
+def test_a_run_with_all_of_them_is_valid_and_repeatable_and_its_moves_are_judged() -> None:
     plan = (
         PlannedFault(5.0, AddBroker(duration_s=4.0, partitions=3)),
         PlannedFault(11.0, RemoveBroker(target="leader", duration_s=3.0)),
         PlannedFault(17.0, RollingRestart(order="controller-first")),
     )
-    run = simulate_plan(plan, options={"producers": 2, "consumers": 1})
+    run, again = (simulate_plan(plan, options={"producers": 2, "consumers": 1}) for _ in range(2))
     assert_valid(run)
+    assert again.simulated.trace_hash == run.simulated.trace_hash
     assert run.simulated.node_errors == ()
     asked = [event for event in run.simulated.events if event.process == "administrator"]
     assert {event.f for event in asked} == {"reassign"}

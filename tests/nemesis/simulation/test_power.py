@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nemesis.runtimes.simulation.runtime import SimulationRuntime, SimulationRuntimeConfig
+from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
 from tests.nemesis.simulation.two_nodes import BACK, PORT, THERE, A, B, World, two_nodes

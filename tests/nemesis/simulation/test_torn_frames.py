@@ -7,7 +7,7 @@ from functools import partial
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
 
-from nemesis.runtimes.simulation.runtime import SimulationRuntime, SimulationRuntimeConfig
+from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
 from nemesis.simulation.zookeeper.channel import FROM_CLIENT, Channel, encode
