@@ -45,13 +45,18 @@ async def depart(place: Place, node: str, moves: Moves, *, patience_s: float) ->
 
 
 async def _until_it_is_gone(place: Place, node: str, deadline: float) -> str | None:
-    """Wait until it is not registered; return what then still names it."""
+    """Wait until it is not registered; return what then still names it.
+
+    A partition that has no state yet may be about to name it: it is waited for.
+    """
     loop = asyncio.get_running_loop()
-    while (trace := trace_of(await place.view.snapshot(), node)) == REGISTERED:
-        if loop.time() > deadline:
-            break
+    while True:
+        seen = await place.view.snapshot()
+        trace = trace_of(seen, node)
+        is_certain = trace != REGISTERED and not seen.unassigned
+        if is_certain or loop.time() > deadline:
+            return trace
         await asyncio.sleep(POLL_INTERVAL_S)
-    return trace
 
 
 REGISTERED = "it is registered"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -135,6 +136,29 @@ class TestRemoveBroker:
             assert left.is_effective
             assert left.detail["ended"]["pid"] == 2
             assert trace_of(await place.view.snapshot(), "broker-2") is None
+
+        in_cluster(test)
+
+    def test_a_partition_that_has_no_state_yet_may_be_about_to_name_it(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def test(place: Place) -> None:
+            await create_topic(place)
+            looks: list[ClusterSnapshot] = []
+            snapshot = place.view.snapshot
+
+            async def as_if_just_created() -> ClusterSnapshot:
+                seen = await snapshot()
+                if 2 in seen.brokers or looks:
+                    return seen
+                looks.append(seen)
+                return replace(seen, partitions={}, unassigned=tuple(seen.partitions))
+
+            monkeypatch.setattr(place.view, "snapshot", as_if_just_created)
+            left = await depart(place, "broker-2", TooEarly(place, Random(1)), patience_s=20.0)
+            assert len(looks) == 1
+            assert left.is_effective
+            assert trace_of(await snapshot(), "broker-2") is None
 
         in_cluster(test)
 
