@@ -71,7 +71,7 @@ isr-change-proposed        tp, leader_epoch, partition_epoch, isr (committed), m
 isr-change-committed       tp, leader_epoch, partition_epoch, isr, maximal_isr
 produce-acknowledged       tp, leader_epoch (of the leader when it answered), offset, last_offset, acks,
                            high_watermark, isr; only for error NONE and acks other than 0
-replica-stopped            tp, detail (``delete`` or ``stop``)
+replica-stopped            tp, detail (``stop``, or ``deleting`` before its log is deleted and ``delete`` after)
 metadata-updated           controller_epoch, peer (controller id), detail (count)
 ZooKeeper (process ``zookeeper``, time −1, ordered by (zxid, seq))
 ----------------------------------------------------------------------------------------------------

@@ -77,12 +77,12 @@ def _owners(segment: Segment, ids: list[str | None], deleted: set[str | None]) -
 
 
 def _acknowledged_in_time(segment: Segment) -> set[int]:
-    """The values that were acknowledged before any broker had deleted a log of the life that their client meant."""
+    """The values that were acknowledged before any broker began to delete a log of the life that their client meant."""
     stops: dict[str, int] = {}
     for _, event in segment.where(segment.is_kind(Kind.REPLICA_STOPPED)).events(
         "topic_id", "detail"
     ):
-        if event.detail == "delete" and event.topic_id is not None:
+        if event.detail in ("deleting", "delete") and event.topic_id is not None:
             stops[event.topic_id] = min(event.time, stops.get(event.topic_id, event.time))
     acknowledged = segment.where(segment.is_kind(Kind.OK) & segment.is_word("f", {"send"}))
     columns = (acknowledged.values(name) for name in ("time", "topic_id", "value"))

@@ -27,7 +27,8 @@ KINDS: Final = frozenset(
         Kind.TRANSITION,
     }
 )
-_DELETED: Final = "delete"
+_DELETED: Final = frozenset({"deleting", "delete"})
+"""A broker that is killed in between has said the former only, and its log may be gone."""
 _TOPIC_DELETED: Final = "partition Offline->NonExistent"
 _FOR_GOOD: Final = 1 << 62
 """More than any partition epoch."""
@@ -92,7 +93,7 @@ def _rows(part: Segment) -> Iterator[tuple[int, Event]]:
 
 def _of(event: Event) -> Removals:
     if event.kind == Kind.REPLICA_STOPPED:
-        if event.detail != _DELETED or event.node is None:
+        if event.detail not in _DELETED or event.node is None:
             return Removals()
         return Removals(unresolved={event.node: event.time})
     if event.kind == Kind.TRANSITION:

@@ -246,7 +246,8 @@ def _session_state(event: Event) -> Iterator[Reached]:
 
 
 def _stopped(event: Event) -> Iterator[Reached]:
-    yield REPLICAS, "deleted" if event.detail == "delete" else "stopped"
+    if event.detail != "deleting":
+        yield REPLICAS, "deleted" if event.detail == "delete" else "stopped"
 
 
 def _control_request(event: Event) -> Iterator[Reached]:

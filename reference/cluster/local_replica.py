@@ -79,6 +79,7 @@ class LocalReplica:
         if stray is None or stray.topic_id in (None, topic_id):
             return
         identity = _identity(self.topic_partition, stray.topic_id)
+        self._tracer.event(Kind.REPLICA_STOPPED, **identity, detail="deleting")
         self._log_manager.delete_log(self.topic_partition)
         self._tracer.event(Kind.REPLICA_STOPPED, **identity, detail="delete")
 

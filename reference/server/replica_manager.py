@@ -336,6 +336,8 @@ class ReplicaManager(ReplicaData):
             return ErrorCode.fenced_leader_epoch
         self._fetchers.remove_fetchers([topic_partition])
         if state.delete_partition:
+            # Whoever is killed right after the deletion cannot tell of it any more.
+            self._trace_stopped(topic_partition, topic_id, "deleting")
             self._partitions.pop(topic_partition, None)
             if partition is not None:
                 partition.delete()
@@ -347,14 +349,21 @@ class ReplicaManager(ReplicaData):
             if topic_id is not None and state.leader_epoch >= 0:
                 self._removed[topic_id, topic_partition.partition] = state.leader_epoch
         self.complete_delayed_operations(topic_partition)
+        self._trace_stopped(
+            topic_partition, topic_id, "delete" if state.delete_partition else "stop"
+        )
+        return ErrorCode.none
+
+    def _trace_stopped(
+        self, topic_partition: TopicPartition, topic_id: UUID | None, how: str
+    ) -> None:
         self._tracer.event(
             Kind.REPLICA_STOPPED,
             topic=topic_partition.topic,
             topic_id=None if topic_id is None else str(topic_id),
             partition=topic_partition.partition,
-            detail="delete" if state.delete_partition else "stop",
+            detail=how,
         )
-        return ErrorCode.none
 
     def _is_fenced(
         self,

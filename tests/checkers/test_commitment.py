@@ -154,6 +154,12 @@ class TestNoTruncationBelowHwAndReassignment:
         events = [isr(0, 1, 1, 2), MARK, isr(2, 2, 1, kind=kind), deleted(3, 2), loaded(5, 2, 0)]
         assert only(NoTruncationBelowHw(), events).finding_count == 0
 
+    def test_one_that_was_killed_when_it_had_deleted_its_log_has_only_said_that_it_would(
+        self,
+    ) -> None:
+        events = [isr(0, 1, 1, 2), MARK, isr(2, 2, 1), deleted(3, 2, "deleting"), loaded(5, 2, 0)]
+        assert only(NoTruncationBelowHw(), events).finding_count == 0
+
     def test_a_high_watermark_of_a_leader_that_had_not_heard_of_it_binds_nobody(self) -> None:
         late = high_watermark(3, 1, 0, 6, [1, 2])
         events = [MARK, isr(2, 2, 1), late, deleted(4, 2), loaded(5, 2, 0)]
