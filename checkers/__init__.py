@@ -13,7 +13,7 @@
 * ``possible``, ``administered``      their models: which states are possible after what is known
 * ``end_state``, ``assignments``      what was seen at the end; what ZooKeeper had as replicas
 * ``convergence``, ``faults``         did the cluster come back; did the faults strike at all
-* ``unclean``                         whether unclean elections are permitted
+* ``unclean``, ``read_after``          whether an unclean election was permitted when its controller read the settings
 * ``rare``, ``znodes``, ``findings``  what the checks above share
 
 ``CHECKERS`` names every property and the check that decides it; ``select`` turns names into checks. Imports of ours:
