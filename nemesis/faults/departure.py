@@ -17,6 +17,8 @@ from nemesis.faults.targets import id_of
 GRACE_S = 5.0
 """A broker that leads nothing goes at once."""
 POLL_INTERVAL_S = 0.1
+SETTLE_S = 0.5
+"""So long after the end of its registration a topic may still be written whose replicas were chosen before."""
 
 
 async def depart(place: Place, node: str, moves: Moves, *, patience_s: float) -> Measured:
@@ -45,16 +47,22 @@ async def depart(place: Place, node: str, moves: Moves, *, patience_s: float) ->
 
 
 async def _until_it_is_gone(place: Place, node: str, deadline: float) -> str | None:
-    """Wait until it is not registered; return what then still names it.
+    """Wait until it is not registered, and a little longer; return what then still names it.
 
     A partition that has no state yet may be about to name it: it is waited for.
     """
     loop = asyncio.get_running_loop()
+    quiet_since: float | None = None
     while True:
         seen = await place.view.snapshot()
-        trace = trace_of(seen, node)
-        is_certain = trace != REGISTERED and not seen.unassigned
-        if is_certain or loop.time() > deadline:
+        trace, now = trace_of(seen, node), loop.time()
+        if trace not in (None, REGISTERED):
+            return trace
+        if trace == REGISTERED or seen.unassigned:
+            quiet_since = None
+        elif quiet_since is None:
+            quiet_since = now
+        if now > deadline or (quiet_since is not None and now - quiet_since >= SETTLE_S):
             return trace
         await asyncio.sleep(POLL_INTERVAL_S)
 
