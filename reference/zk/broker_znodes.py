@@ -19,6 +19,8 @@ from reference.zk.zookeeper_session import ZooKeeperSession
 
 _logger = logging.getLogger(__name__)
 
+_MAX_BROKER_ID = 2**31 - 1
+
 
 class BrokerZnodes:
     """See the module."""
@@ -93,7 +95,10 @@ class BrokerZnodes:
     async def get_all_brokers_and_epochs(self) -> dict[BrokerEndPoint, int]:
         """Live brokers with their epochs, by id; arms the child change handler of ``/brokers/ids``."""
         names = await self._session.get_children(zk_data.BROKER_IDS)
-        ids = sorted(int(name) for name in names if name.isdigit())
+        foreign = [name for name in names if not (name.isdecimal() and int(name) <= _MAX_BROKER_ID)]
+        if foreign:
+            _logger.error("no brokers: %s in %s", foreign, zk_data.BROKER_IDS)
+        ids = sorted(int(name) for name in names if name not in foreign)
 
         found = await pipelined(ids, self.get_broker_and_epoch)
         return dict(broker for broker in found if broker is not None)

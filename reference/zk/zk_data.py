@@ -22,6 +22,7 @@ from reference.model import (
 )
 from reference.zk import znode_json
 from reference.zk.errors import ZnodeFormatError
+from reference.zk.znode_json import int32
 
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
@@ -51,6 +52,7 @@ PERSISTENT_PATHS = (
 """Parents that a broker makes sure of when it starts."""
 
 INITIAL_CONTROLLER_EPOCH = 0
+_MAX_PORT = 65_535
 
 
 def broker_path(broker_id: int) -> str:
@@ -207,13 +209,15 @@ def decode_broker(broker_id: int, data: bytes) -> BrokerEndPoint:
     """Return the PLAINTEXT endpoint (the only kind that the reference speaks)."""
     path = broker_path(broker_id)
     value = znode_json.decode(path, data)
-    rack = value.get("rack")
-    for endpoint in value.get("endpoints") or ():
+    rack, endpoints = value.get("rack"), value.get("endpoints")
+    if not isinstance(rack, str | None):
+        raise ZnodeFormatError(f"{path} has rack {rack!r}, not a string")
+    for endpoint in endpoints if isinstance(endpoints, list) else ():
         protocol, _, address = str(endpoint).partition("://")
         host, _, port = address.rpartition(":")
-        if protocol == "PLAINTEXT" and port.isdigit():
+        if protocol == "PLAINTEXT" and port.isdecimal() and int(port) <= _MAX_PORT:
             return BrokerEndPoint(broker_id, host.strip("[]"), int(port), rack)
-    raise ZnodeFormatError(f"{path} has no PLAINTEXT endpoint")
+    raise ZnodeFormatError(f"{path} has no PLAINTEXT endpoint: {data[:200]!r}")
 
 
 def encode_topic(assignment: TopicAssignment) -> bytes:
@@ -245,16 +249,28 @@ def decode_topic(topic: str, data: bytes) -> TopicAssignment:
             topic=topic,
             topic_id=None if topic_id is None else topic_id_from_string(topic_id),
             partitions={
-                int(p): ReplicaAssignment(
-                    replicas=tuple(int(r) for r in replicas),
-                    adding_replicas=tuple(int(r) for r in adding.get(p, ())),
-                    removing_replicas=tuple(int(r) for r in removing.get(p, ())),
-                )
+                int32(int(p)): _decode_replicas(replicas, adding.get(p, ()), removing.get(p, ()))
                 for p, replicas in sorted(value["partitions"].items(), key=lambda x: int(x[0]))
             },
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ZnodeFormatError(f"{path} is not a topic's assignment: {error}") from error
+        raise ZnodeFormatError(
+            f"{path} is not a topic's assignment: {error}: {data[:200]!r}"
+        ) from error
+
+
+def _decode_replicas(
+    replicas: Sequence[object], adding: Sequence[object], removing: Sequence[object]
+) -> ReplicaAssignment:
+    """Raises ValueError for what no partition can have: no replica, one without a number, one that is there twice."""
+    assignment = ReplicaAssignment(
+        tuple(map(int32, replicas)), tuple(map(int32, adding)), tuple(map(int32, removing))
+    )
+    if not assignment.replicas:
+        raise ValueError("a partition without replicas")
+    if len(set(assignment.replicas)) < len(assignment.replicas):
+        raise ValueError(f"a replica is there twice: {list(assignment.replicas)}")
+    return assignment
 
 
 def encode_partition_reassignment(targets: Mapping[TopicPartition, Sequence[int]]) -> bytes:
@@ -275,8 +291,8 @@ def decode_partition_reassignment(data: bytes) -> dict[TopicPartition, tuple[int
     value = znode_json.decode(REASSIGN_PARTITIONS, data)
     try:
         return {
-            TopicPartition(str(item["topic"]), int(item["partition"])): tuple(
-                int(replica) for replica in item["replicas"]
+            TopicPartition(str(item["topic"]), int32(item["partition"])): tuple(
+                map(int32, item["replicas"])
             )
             for item in value["partitions"]
         }
@@ -309,16 +325,18 @@ def decode_state(
     try:
         return LeaderIsrAndControllerEpoch(
             LeaderAndIsr(
-                leader=int(value["leader"]),
-                leader_epoch=int(value["leader_epoch"]),
-                isr=tuple(int(replica) for replica in value["isr"]),
+                leader=int32(value["leader"]),
+                leader_epoch=int32(value["leader_epoch"]),
+                isr=tuple(map(int32, value["isr"])),
                 leader_recovery_state=LeaderRecoveryState(value.get("leader_recovery_state", 0)),
                 partition_epoch=zk_version,
             ),
-            controller_epoch=int(value["controller_epoch"]),
+            controller_epoch=int32(value["controller_epoch"]),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise ZnodeFormatError(f"{path} is not a partition's state: {error}") from error
+        raise ZnodeFormatError(
+            f"{path} is not a partition's state: {error}: {data[:200]!r}"
+        ) from error
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:

@@ -27,6 +27,16 @@ def decode(path: str, data: bytes) -> dict[str, Any]:
     return value
 
 
+def int32(value: object) -> int:
+    """Return what fits the numbers of the protocol; raises ``ValueError`` for anything else, as for a string of digits.
+
+    One that does not fit would be noticed only when a request with it cannot be written, and then no other is sent.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**31) <= value < 2**31:
+        raise ValueError(f"{value!r} is not a number of 32 bits")
+    return value
+
+
 def integer(path: str, value: Mapping[str, Any], key: str) -> int:
     """Return a number of the object; raises ``ZnodeFormatError`` when there is none under the key."""
     number = value.get(key)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 
 from reference.model import BrokerEndPoint
 from reference.zk import zk_data
-from tests.reference.controller.cluster import Node, nodes, run, until
+from tests.reference.controller.cluster import Node, create_topic, nodes, run, until
 
 
 def told_racks(node: Node, broker_id: int) -> dict[int, str | None]:
@@ -77,3 +79,30 @@ def test_a_registration_that_cannot_be_read_is_logged_and_ignored(
 
     run(test())
     assert "broker 7 is ignored: /brokers/ids/7" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("²", b""),
+        ("2147483648", b'{"endpoints":["PLAINTEXT://h:1"]}'),
+        ("77", b'{"endpoints":5}'),
+        ("77", b'{"endpoints":["PLAINTEXT://h:1"],"rack":5}'),
+    ],
+)
+def test_a_foreign_broker_is_logged_and_ignored(
+    zookeeper_address: str, name: str, data: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2) as (first, _):
+            epoch = first.controller.context.epoch
+            with caplog.at_level(logging.ERROR):
+                await first.zookeeper.create(f"/brokers/ids/{name}", data)
+                await until(lambda: name in caplog.text)
+            await create_topic(first, "t", (2, 1))
+            await until(lambda: first.elected("t", 0) == [("new", 2, 0, [2, 1])])
+            assert first.controller.context.epoch == epoch
+            assert first.controller.context.live_broker_ids == [1, 2]
+            await first.zookeeper.delete(f"/brokers/ids/{name}")
+
+    run(test())

@@ -92,6 +92,55 @@ def test_a_foreign_znode_names_its_path(data: bytes) -> None:
             decode()
 
 
+TOO_LARGE = 2**31
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"endpoints": 5},
+        {"endpoints": ["PLAINTEXT://h:65536"]},
+        {"endpoints": ["PLAINTEXT://h:\u00b2"]},
+        {"endpoints": ["PLAINTEXT://h:1"], "rack": 5},
+    ],
+)
+def test_a_broker_that_nobody_could_be_told_of_is_none(data: object) -> None:
+    with pytest.raises(ZnodeFormatError, match="/brokers/ids/1"):
+        zk_data.decode_broker(1, json.dumps(data).encode())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"partitions": {str(TOO_LARGE): [1]}},
+        {"partitions": {"0": [TOO_LARGE]}},
+        {"partitions": {"0": ["1"]}},
+        {"partitions": {"0": []}},
+        {"partitions": {"0": [2, 1, 2]}},
+        {"partitions": {"0": [1]}, "adding_replicas": {"0": [TOO_LARGE]}},
+    ],
+)
+def test_an_assignment_that_no_partition_can_have_is_none(data: object) -> None:
+    with pytest.raises(ZnodeFormatError, match=r"/brokers/topics/t.*partitions"):
+        zk_data.decode_topic("t", json.dumps(data).encode())
+
+
+@pytest.mark.parametrize("key", ["leader", "leader_epoch", "controller_epoch"])
+@pytest.mark.parametrize("number", [TOO_LARGE, "1", True, 1.5])
+def test_a_state_has_the_numbers_of_the_protocol(key: str, number: object) -> None:
+    state = {"leader": 1, "leader_epoch": 0, "isr": [1], "controller_epoch": 1}
+    with pytest.raises(ZnodeFormatError, match="/brokers/topics/t/partitions/3/state"):
+        zk_data.decode_state(TP, json.dumps({**state, key: number}).encode(), 0)
+    with pytest.raises(ZnodeFormatError, match="is not a number of 32 bits"):
+        zk_data.decode_state(TP, json.dumps({**state, "isr": [number]}).encode(), 0)
+
+
+def test_a_reassignment_to_brokers_that_there_cannot_be_is_none() -> None:
+    asked = {"partitions": [{"topic": "t", "partition": 0, "replicas": [TOO_LARGE]}]}
+    with pytest.raises(ZnodeFormatError, match="/admin/reassign_partitions"):
+        zk_data.decode_partition_reassignment(json.dumps(asked).encode())
+
+
 def test_topic_ids_read_back_and_never_start_with_a_dash() -> None:
     rng = Random(1)
     for _ in range(200):
