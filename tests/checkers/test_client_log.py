@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.log import ClientLog
@@ -371,7 +371,6 @@ def test_nothing_seen_is_unknown() -> None:
     assert {one.verdict for one in results.values()} == {Verdict.UNKNOWN}
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4)), max_size=6), st.integers(0, 20))
 def test_coverage_agrees_with_a_set(ranges: list[tuple[int, int]], offset: int) -> None:
     polls = [

@@ -167,7 +167,7 @@ def test_every_shape_of_check_answers(whole: Outcome) -> None:
     assert whole.verdict == Verdict.INVALID
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(cuts=st.lists(st.integers(1, 420), max_size=12))
 def test_no_split_into_row_groups_changes_the_answer(
     cuts: list[int], whole: Outcome, tmp_path_factory: pytest.TempPathFactory

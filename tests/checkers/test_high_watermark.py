@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.model import Verdict
@@ -100,7 +100,6 @@ _steps = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(_steps, st.lists(st.integers(0, 40)))
 def test_hw_bounded_agrees_with_a_plain_walk(steps: list[tuple[Any, ...]], cuts: list[int]) -> None:
     """Brute force: walk the events in time order and keep every log end offset in a dict."""
@@ -152,7 +151,6 @@ class TestHwGrows:
         assert only(HwGrows(), events).verdict == Verdict.UNKNOWN
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.lists(st.integers(0, 20)))
 def test_hw_grows_finds_the_first_fall_however_it_is_cut(marks: list[int], cuts: list[int]) -> None:
     events: list[Event] = [high_watermark(at, 1, 0, mark, [1]) for at, mark in enumerate(marks)]

@@ -35,7 +35,7 @@ def judge_all(events: list[Event], cut: list[int] | None = None) -> dict[str, Re
     return judge(select(JUDGED), events, cut or [])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(steps, cuts)
 def test_an_honest_cluster_is_never_convicted(taken: list[tuple[int, int]], cut: list[int]) -> None:
     results = judge_all(run(taken), cut)
@@ -52,7 +52,7 @@ def test_an_honest_cluster_is_never_convicted(taken: list[tuple[int, int]], cut:
         for spoil in spoils
     ],
 )
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
 @given(steps, cuts, st.data())
 def test_one_anomaly_is_found_and_named(
     name: str, spoil: Spoil, taken: list[tuple[int, int]], cut: list[int], data: st.DataObject

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.model import Verdict
@@ -192,7 +192,6 @@ def _modelled(operations: list[tuple[str, int, int, int]]) -> ReplicaLog:
     return log
 
 
-@settings(deadline=None)
 @given(_operations, _operations, st.integers(0, 5), st.integers(0, 12))
 def test_the_model_of_a_log_agrees_with_a_plain_list(
     one: list[tuple[str, int, int, int]],
@@ -212,7 +211,6 @@ def test_the_model_of_a_log_agrees_with_a_plain_list(
     assert _modelled(one).first_difference(_modelled(other), start, end) == expected
 
 
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(1, 2), st.integers(0, 2), st.integers(0, 4), st.integers(0, 1)),

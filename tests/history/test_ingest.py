@@ -201,7 +201,7 @@ def test_loading_ingests_what_was_not_ingested(tmp_path: Path) -> None:
     assert {path.name for path in run.path.iterdir()} == {"run.json", "raw", "logs", "history"}
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(piece_bytes=st.integers(1, 400))
 def test_pieces_of_a_file_hold_every_line_once(
     piece_bytes: int, tmp_path_factory: pytest.TempPathFactory

@@ -157,7 +157,7 @@ def test_what_was_left_by_one_power_cut_is_left_by_the_next() -> None:
 
 
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_whatever_happened_what_was_synced_last_is_there(data: st.DataObject) -> None:
     """Files that only grow, as segments do between truncations."""
     disk, synced = SimulatedDisk(), dict[str, bytes]()

@@ -267,7 +267,7 @@ class LogsOnABadDisk(RuleBasedStateMachine):
                 assert log.leader_epoch_cache.epoch_for_offset(base) == epoch
 
 
-LogsOnABadDisk.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+LogsOnABadDisk.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 TestLogsOnABadDisk = LogsOnABadDisk.TestCase
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, find, given, settings
+from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from nemesis import scenario
@@ -17,7 +17,7 @@ from nemesis.testing import fault_plans, faults, operations, schedules, seeds, w
 from workloads.produce_consume import ProduceConsumeOptions
 
 SCENARIO = scenario.load("partition-controller")
-FAST = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FAST = settings(max_examples=60)
 
 
 @FAST

@@ -174,5 +174,5 @@ class LogAgainstAList(RuleBasedStateMachine):
         return OffsetAndEpoch(offset=end, leader_epoch=floor)
 
 
-LogAgainstAList.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+LogAgainstAList.TestCase.settings = settings(max_examples=40, stateful_step_count=25)
 TestLogAgainstAList = LogAgainstAList.TestCase

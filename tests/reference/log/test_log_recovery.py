@@ -50,7 +50,7 @@ def test_a_tail_torn_at_any_byte_is_cut_back_to_the_last_whole_batch(
 
 
 @given(position=st.integers(0, ENDS[-1] - 1), bit=st.integers(0, 7))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_damaged_bit_cuts_at_its_batch(position: int, bit: int) -> None:
     with TemporaryDirectory() as directory:
         file = log_of_four_batches(Path(directory))

@@ -366,7 +366,7 @@ def test_a_hostile_frame_closes_its_connection_only(frame: bytes) -> None:
     run(scenario)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.binary(max_size=60), max_size=4))
 def test_random_bytes_never_stop_the_server(garbage: list[bytes]) -> None:
     async def scenario() -> None:

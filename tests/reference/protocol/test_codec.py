@@ -123,7 +123,7 @@ def entities(entity: type[Any]) -> st.SearchStrategy[Any]:
     return st.builds(entity, **{shape.name: values(shape) for shape in field_shapes(entity)})
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.sampled_from(EVERY_VERSION), st.booleans(), st.data())
 def test_the_decoder_reads_what_kio_reads(
     api: tuple[ApiKey, int], is_request: bool, data: st.DataObject
@@ -136,7 +136,7 @@ def test_the_decoder_reads_what_kio_reads(
     assert read_entity(entity, buffer.getvalue(), 0) == entity_reader(entity)(buffer.getvalue(), 0)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.sampled_from(EVERY_VERSION), st.booleans(), st.data())
 def test_the_encoder_writes_what_kio_writes(
     api: tuple[ApiKey, int], is_request: bool, data: st.DataObject

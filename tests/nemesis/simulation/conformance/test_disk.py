@@ -146,5 +146,5 @@ def outcome(call: Callable[[Disk], Any], disk: Disk) -> object:
         return (type(error).__name__, error.errno)
 
 
-BothDisks.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+BothDisks.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
 TestBothDisks = BothDisks.TestCase

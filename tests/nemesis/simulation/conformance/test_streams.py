@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nemesis.simulation.loop import SimulationLoop
@@ -183,7 +183,7 @@ def play_simulated(steps: list[Step]) -> list[object]:
         loop.close()
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80)
 @given(STEPS)
 @example([Step(0, Do.WRITE, 10), Step(1, Do.CLOSE), Step(0, Do.READ, 10), Step(0, Do.WRITE, 1)])
 @example([Step(0, Do.CLOSE), *[Step(1, Do.WRITE, 1)] * 3, Step(1, Do.DRAIN), Step(1, Do.READ, 1)])

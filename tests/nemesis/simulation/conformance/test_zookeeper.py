@@ -41,9 +41,8 @@ from tests.reference.session_expiry import drop_connection, expire
 T = TypeVar("T")
 TIMEOUT_MS = 10_000
 SETTINGS = settings(
-    deadline=None,
     derandomize=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    suppress_health_check=[HealthCheck.data_too_large],
 )
 
 
