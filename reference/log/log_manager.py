@@ -83,6 +83,8 @@ class LogManager:
 
     def update_topic_config(self, topic: str, overrides: Mapping[str, Value]) -> None:
         """Let these be the topic's own settings, by name, for the logs that are there and for those to come."""
+        if overrides == self._topic_configs.get(topic, {}):
+            return  # as nearly always: a broker that starts is told of thousands of topics
         self._topic_configs[topic] = overrides
         for topic_partition, log in self._logs.items():
             if topic_partition.topic == topic:
