@@ -107,11 +107,16 @@ class TopicDeletionManager:
         await self.try_topic_deletion()
 
     async def fail_replica_deletion(self, replicas: Sequence[PartitionAndReplica]) -> None:
-        """These replicas cannot be deleted now: their broker is dead, or says so. Their topics halt."""
+        """These replicas cannot be deleted now: their broker is dead, or says so. Their topics halt.
+
+        One that a reassignment took away is nobody's any more, and its broker's answer may come late.
+        """
         failed = [
             replica
             for replica in self._queued(replicas)
-            if not self._is_in(replica, _S.DELETION_SUCCESSFUL, _S.DELETION_INELIGIBLE)
+            if not self._is_in(
+                replica, _S.DELETION_SUCCESSFUL, _S.DELETION_INELIGIBLE, _S.NON_EXISTENT
+            )
         ]
         if not failed:
             return

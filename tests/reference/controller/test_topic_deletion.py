@@ -10,6 +10,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from reference.controller.controller_context import PartitionAndReplica, ReplicaState
+from reference.controller.controller_events import TopicDeletionStopReplicaResponseReceived
 from reference.model import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, TopicPartition
 from reference.network.errors import NetworkError
 from reference.trace import Kind
@@ -213,6 +214,34 @@ def test_a_replica_that_cannot_be_deleted_halts_the_deletion(
             assert not await is_deleted(first)
             first.wire.answer = lambda *_: None
             await asyncio.to_thread(expire, zookeeper_address, second.zookeeper.session_id)
+            await deleted(first)
+            assert illegal(first) == []
+
+    run(test())
+
+
+def test_a_late_refusal_of_a_replica_that_was_reassigned_away_halts_nothing(
+    zookeeper_address: str,
+) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2) as (first, _):
+            await create_topic(first, "t", (1,))
+            await online(first)
+            context, of_1 = first.controller.context, PartitionAndReplica(TP, 1)
+
+            def unanswered(port: int, request: Any) -> Any:
+                is_lost = type(request).__name__ == "StopReplicaRequest"
+                return NetworkError("lost", definite=False) if is_lost else None
+
+            first.wire.answer = unanswered
+            await mark(first)
+            await until(lambda: context.replica_state(of_1) is ReplicaState.DELETION_STARTED)
+            refused = TopicDeletionStopReplicaResponseReceived(
+                context.epoch, context.live_broker_epochs[2], 2, {TP: ErrorCode.kafka_storage_error}
+            )
+            await first.controller.event_manager.put(refused).await_over()
+            assert list(context.topics_ineligible_for_deletion) == []
+            first.wire.answer = lambda *_: None
             await deleted(first)
             assert illegal(first) == []
 
