@@ -13,6 +13,8 @@ _V = TypeVar("_V")
 
 _BATCHES = 32
 """How many batches a great number of items is divided among."""
+_LARGEST_BATCH = 500
+"""ZooKeeper closes the connection of who sends more than a megabyte (``jute.maxbuffer``): two kilobytes for each."""
 
 
 async def pipelined(items: Sequence[_V], operation: Callable[[_V], Awaitable[_T]]) -> list[_T]:
@@ -41,6 +43,6 @@ async def pipelined_in_batches(
     A few items go one by one, as Kafka's do. Of many, several share an operation, so that what each costs here and on
     its way is paid once for all of them.
     """
-    size = max(1, -(-len(items) // _BATCHES))
+    size = min(max(1, -(-len(items) // _BATCHES)), _LARGEST_BATCH)
     batches = [items[start : start + size] for start in range(0, len(items), size)]
     return [result for results in await pipelined(batches, operation) for result in results]

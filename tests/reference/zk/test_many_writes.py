@@ -78,6 +78,18 @@ def test_what_exists_is_not_created_again(zookeeper_address: str) -> None:
     run(test())
 
 
+def test_no_request_is_longer_than_zookeeper_takes(zookeeper_address: str) -> None:
+    """With a thousand of such names to a request, ZooKeeper would close the connection, each time anew."""
+
+    async def test() -> None:
+        async with losing(zookeeper_address) as (_, zk_client):
+            await office(zk_client)
+            unknown = [TopicPartition("t" * 249, number) for number in range(120_000)]
+            assert await zk_client.states.get_topic_partition_states(unknown) == {}
+
+    run(test())
+
+
 def test_none_is_done_under_an_old_epoch(zookeeper_address: str) -> None:
     async def test() -> None:
         async with losing(zookeeper_address) as (zookeeper, zk_client):
