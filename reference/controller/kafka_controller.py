@@ -247,7 +247,8 @@ class KafkaController:
             )
             return
         found = await self._zk_client.election.get_controller_epoch()
-        if found is not None:
+        # Unless the office is still ours, the epoch that was read may be another's; its change is an event to come.
+        if found is not None and await self._zk_client.election.get_controller() == controller:
             epoch, stat = found
             await self._take_office(ElectionWon(ControllerFence(epoch, stat.version), stat.mzxid))
 

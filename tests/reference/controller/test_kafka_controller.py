@@ -10,7 +10,7 @@ from kio.schema.errors import ErrorCode
 from reference.controller.alter_partition import AlterPartitionItem
 from reference.model import LeaderRecoveryState, TopicPartition
 from reference.network.errors import NetworkError
-from reference.ports import Create, Delete, SetData
+from reference.ports import Create, Delete, SetData, ZnodeStat
 from reference.trace import Kind
 from reference.zk import config_znodes, zk_data
 from tests.reference.controller.cluster import (
@@ -208,6 +208,39 @@ def test_a_controller_that_finds_its_own_live_znode_runs_the_failover(
             assert node.controller.context.epoch == 5
             assert node.tracer.of(Kind.CONTROLLER_FAILOVER) == [{"controller_epoch": 5}]
         finally:
+            await node.stop()
+
+    run(test())
+
+
+def test_an_office_that_is_lost_meanwhile_is_not_resumed_under_anothers_epoch(
+    zookeeper_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test() -> None:
+        node, rival = Node(zookeeper_address, 1), Node(zookeeper_address, 2)
+        await node.zookeeper.start()
+        await rival.zookeeper.start()
+        election = node.zk_client.election
+        read = election.get_controller_epoch
+
+        async def read_after_the_rival_was_elected() -> tuple[int, ZnodeStat] | None:
+            if not rival.controller.is_active:
+                await node.zookeeper.delete(zk_data.CONTROLLER)
+                await rival.controller.startup()
+            return await read()
+
+        try:
+            await node.zookeeper.create(zk_data.CONTROLLER_EPOCH, b"5")
+            await node.zookeeper.create(
+                zk_data.CONTROLLER, zk_data.encode_controller(1, 0), ephemeral=True
+            )
+            monkeypatch.setattr(election, "get_controller_epoch", read_after_the_rival_was_elected)
+            await node.controller.startup()
+            assert rival.controller.context.epoch == 6
+            await until(lambda: node.controller.active_controller_id == 2)
+            assert node.tracer.of(Kind.CONTROLLER_ELECTED) == []
+        finally:
+            await rival.stop()
             await node.stop()
 
     run(test())
