@@ -43,6 +43,7 @@ from reference.ports import (
 from reference.zk.errors import (
     ClientClosedError,
     ConnectionLossError,
+    OperationFailedError,
     SessionExpiredError,
     ZooKeeperError,
 )
@@ -178,9 +179,11 @@ class KazooZooKeeperClient:
             raise SessionExpiredError(what)
         future: asyncio.Future[Any] = self._loop.create_future()
         self._in_flight[future] = what
-        submit(self._kazoo).rawlink(lambda result: _settle(future, result, what))
         try:
+            submit(self._kazoo).rawlink(lambda result: _settle(future, result, what))
             return await future
+        except ValueError as error:  # kazoo's word on a path such as /brokers/topics/..
+            raise OperationFailedError(f"{what}: {error}", name="BADARGUMENTS") from error
         finally:
             self._in_flight.pop(future, None)
 

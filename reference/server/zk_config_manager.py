@@ -18,7 +18,7 @@ from reference.ports import WallClock
 from reference.server.config_handlers import ConfigHandler
 from reference.zk import zk_data
 from reference.zk.config_znodes import change_number
-from reference.zk.errors import ClientClosedError, ZooKeeperError
+from reference.zk.errors import ClientClosedError, OperationFailedError, ZooKeeperError
 from reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
@@ -77,7 +77,11 @@ class ZkConfigManager:
             number = change_number(name)
             assert number is not None
             if number > self._last_executed_change:
-                await self._process(name)
+                try:
+                    await self._process(name)
+                except OperationFailedError as error:
+                    # It would be in the way of all that follow, for ever.
+                    _logger.error("%s is ignored: %s", name, error)
                 self._last_executed_change = number
         await self._zk_client.configs.purge_change_notifications(
             names, before_ms=self._wall_clock() - CHANGE_EXPIRATION_MS

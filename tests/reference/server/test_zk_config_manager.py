@@ -30,7 +30,7 @@ class Broker:
         )
 
     async def process_config_changes(self, name: str) -> None:
-        await asyncio.sleep(0)
+        await self.zk_client.configs.get_entity_config("topics", name)
         self.changed.append(name)
 
     async def notify(self, data: bytes) -> None:
@@ -80,6 +80,7 @@ def test_what_was_there_at_the_start_and_what_comes_is_processed_once_in_order(
         b'{"version":2,"entity_path":"topics"}',
         b'{"version":2,"entity_path":7}',
         b'{"version":2,"entity_path":"users/u"}',
+        b'{"version":2,"entity_path":"topics/.."}',
     ],
 )
 def test_what_it_cannot_read_or_does_not_know_is_logged_and_passed_over(
