@@ -223,6 +223,7 @@ class ZkAdminManager:
 
     async def _grow(self, spec: PartitionsSpec, *, validate_only: bool) -> TopicResult:
         try:
+            _refuse_paths(spec.name)
             if await self._zk_client.deletions.is_topic_marked_for_deletion(spec.name):
                 raise _RefusedError(
                     ErrorCode.invalid_topic_exception, "The topic is queued for deletion."
@@ -236,8 +237,7 @@ class ZkAdminManager:
                     spec.name, lambda found: self._added(spec, found)
                 )
         except NoNodeError:
-            error = ErrorCode.unknown_topic_or_partition
-            return TopicResult(spec.name, error, f"The topic '{spec.name}' does not exist.")
+            return _unknown(spec.name)
         except (_RefusedError, ZooKeeperError) as error:
             return _refused(spec.name, error)
         return TopicResult(spec.name, topic_id=grown.topic_id, num_partitions=spec.count)
@@ -286,13 +286,14 @@ class ZkAdminManager:
     async def _mark(self, name: str) -> TopicResult:
         topic_id = self._metadata_cache.topic_id(name)
         try:
+            _refuse_paths(name)
             if not await self._zk_client.topics.topic_exists(name):
-                raise _RefusedError(
-                    ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist."
-                )
+                raise NoNodeError(name)
             await self._zk_client.deletions.create_delete_topic_path(name)
         except NodeExistsError:
             _logger.info("topic %s is marked for deletion already", name)
+        except NoNodeError:
+            return _unknown(name)
         except (_RefusedError, ZooKeeperError) as error:
             return _refused(name, error)
         return TopicResult(name, topic_id=topic_id)
@@ -329,6 +330,20 @@ class ZkAdminManager:
 
     def _broker_ids(self) -> list[int]:
         return [broker.id for broker in self._metadata_cache.alive_brokers()]
+
+
+def _refuse_paths(name: str) -> None:
+    """Raise ``NoNodeError`` for what names no child of /brokers/topics: the znode itself, or something below or above.
+
+    Anything else may be a topic that somebody has made in ZooKeeper, also under a name that is not allowed.
+    """
+    if name in ("", ".", "..") or "/" in name:
+        raise NoNodeError(name)
+
+
+def _unknown(name: str) -> TopicResult:
+    error = ErrorCode.unknown_topic_or_partition
+    return TopicResult(name, error, f"The topic '{name}' does not exist.")
 
 
 def _refused(name: str, error: _RefusedError | ZooKeeperError) -> TopicResult:

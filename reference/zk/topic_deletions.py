@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from reference.ports import Delete
 from reference.zk import config_znodes, zk_data
-from reference.zk.errors import NoNodeError
+from reference.zk.errors import NoNodeError, NotEmptyError
 from reference.zk.fenced_writes import ControllerFence, FencedWrites
 from reference.zk.pipelining import pipelined
 from reference.zk.zookeeper_session import ZooKeeperSession
@@ -39,7 +39,7 @@ class TopicDeletions:
         """Take the marks away. Raises ``ControllerMovedError``."""
         await pipelined(
             [zk_data.delete_topic_path(topic) for topic in topics],
-            lambda path: self._delete(path, fence),
+            lambda path: self._delete_mark(path, fence),
         )
 
     async def delete_topic(self, topic: str, fence: ControllerFence) -> None:
@@ -49,7 +49,14 @@ class TopicDeletions:
         """
         await self._delete_recursively(zk_data.topic_path(topic), fence)
         await self._delete(config_znodes.entity_path(config_znodes.TOPICS, topic), fence)
-        await self._delete(zk_data.delete_topic_path(topic), fence)
+        await self._delete_mark(zk_data.delete_topic_path(topic), fence)
+
+    async def _delete_mark(self, path: str, fence: ControllerFence) -> None:
+        """Nothing belongs below a mark; what somebody has put there all the same must not keep it alive."""
+        try:
+            await self._delete(path, fence)
+        except NotEmptyError:
+            await self._delete_recursively(path, fence)
 
     async def _delete_recursively(self, path: str, fence: ControllerFence) -> None:
         try:

@@ -345,6 +345,21 @@ def test_a_topic_that_is_marked_before_its_creation_is_seen_is_deleted(
     run(test())
 
 
+def test_a_mark_with_something_below_it_is_removed_too(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1) as (first,):
+            await create_topic(first, "t", (1,))
+            await online(first)
+            first.wire.answer = lambda *_: NetworkError("lost", definite=False)
+            await mark(first)
+            await first.zookeeper.create("/admin/delete_topics/t/x", b"")
+            first.wire.answer = lambda *_: None
+            await deleted(first)
+            assert first.controller.context.epoch == 1
+
+    run(test())
+
+
 def test_a_mark_for_no_topic_is_removed(zookeeper_address: str) -> None:
     async def test() -> None:
         async with nodes(zookeeper_address, 1) as (first,):

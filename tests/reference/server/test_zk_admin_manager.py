@@ -188,6 +188,8 @@ def test_partitions_are_added_to_those_that_are_there(zookeeper_address: str) ->
     ("spec", "error"),
     [
         (PartitionsSpec("u", 2), ErrorCode.unknown_topic_or_partition),
+        (PartitionsSpec("", 2), ErrorCode.unknown_topic_or_partition),
+        (PartitionsSpec("..", 2), ErrorCode.unknown_topic_or_partition),
         (PartitionsSpec("t", 1), ErrorCode.invalid_partitions),
         (PartitionsSpec("t", 2), ErrorCode.invalid_partitions),
         (PartitionsSpec("t", 2**31 - 1), ErrorCode.invalid_partitions),
@@ -314,6 +316,21 @@ def test_what_does_not_exist_cannot_be_deleted(zookeeper_address: str) -> None:
         (refused,) = await manager.delete_topics(["t"], timeout_ms=0)
         assert refused.error is ErrorCode.unknown_topic_or_partition
         assert await zookeeper.get_children("/admin/delete_topics") == []
+
+    run(zookeeper_address, test)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "t/partitions"])
+def test_what_is_a_path_is_no_topic_to_be_deleted(zookeeper_address: str, name: str) -> None:
+    async def test(
+        manager: ZkAdminManager, _cache: MetadataCache, zookeeper: KazooZooKeeperClient
+    ) -> None:
+        await create(manager, (1, 2))
+        await zookeeper.create("/brokers/topics/t/partitions", b"")
+        await zookeeper.create("/admin/delete_topics/t", b"")
+        (refused,) = await manager.delete_topics([name], timeout_ms=0)
+        assert refused.error is ErrorCode.unknown_topic_or_partition
+        assert await zookeeper.get_children("/admin/delete_topics/t") == []
 
     run(zookeeper_address, test)
 
