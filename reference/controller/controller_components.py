@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 from reference.controller import response_events
 from reference.controller.auto_leader_rebalance import AutoLeaderRebalance
@@ -73,6 +74,7 @@ class ControllerComponents:
         tracer: Tracer,
         connection_factory: Callable[[], Connection],
         unclean_leader_election_enable: Callable[[], bool],
+        new_topic_id: Callable[[], UUID],
         put: Put,
     ) -> None:
         self.context = ControllerContext()
@@ -131,6 +133,7 @@ class ControllerComponents:
             partition_state_machine=self.partition_state_machine,
             replica_state_machine=self.replica_state_machine,
             topic_deletion_manager=self.topic_deletion_manager,
+            new_topic_id=new_topic_id,
             put=put,
         )
         self._broker_modifications = BrokerModificationHandlers(

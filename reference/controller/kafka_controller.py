@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from uuid import UUID
 
 from reference.controller.alter_partition import AlterPartitionItem
 from reference.controller.controller_channel_manager import Connection
@@ -64,9 +65,11 @@ class KafkaController:
         broker_end_point: BrokerEndPoint,
         connection_factory: Callable[[], Connection],
         wall_clock: WallClock,
+        new_topic_id: Callable[[], UUID],
         unclean_leader_election_enable: Callable[[], bool] | None = None,
     ) -> None:
-        """``broker_end_point`` is what gets registered; ``connection_factory`` makes one connection per broker.
+        """``broker_end_point`` is what gets registered; ``connection_factory`` makes one connection per broker,
+        ``new_topic_id`` an id for a topic that has none.
 
         ``unclean_leader_election_enable`` is asked for this broker's setting where a topic has none of its own; without
         it the setting is the one in ``config`` for good.
@@ -90,6 +93,7 @@ class KafkaController:
             unclean_leader_election_enable=(
                 unclean_leader_election_enable or (lambda: config.unclean_leader_election_enable)
             ),
+            new_topic_id=new_topic_id,
             put=self._put,
         )
         self.context = self._parts.context

@@ -3,7 +3,8 @@
 Somebody (a broker that answers CreateTopics, CreatePartitions or DeleteTopics, or an old tool) writes ZooKeeper; the
 watches make events; here they are compared with what the controller knows. Of a topic's znode only new partitions
 count: a changed assignment of known ones is no reassignment, and while the topic is being deleted even new ones are
-taken back. Source: kafka.controller.KafkaController (processTopicChange, processPartitionModifications,
+taken back. A topic without an id, as tools older than Kafka 2.8 write it, is given one (KIP-516), or its own back.
+Source: kafka.controller.KafkaController (processTopicChange, processPartitionModifications,
 processTopicDeletion, processTopicDeletionStopReplicaResponseReceived).
 
 Limits: a topic whose znodes somebody deletes without being asked (not by ``/admin/delete_topics``) is forgotten here,
@@ -14,6 +15,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
@@ -34,6 +37,7 @@ from reference.controller.replica_state_machine import ReplicaStateMachine
 from reference.controller.topic_deletion_manager import TopicDeletionManager
 from reference.model import TopicPartition
 from reference.zk import zk_data
+from reference.zk.errors import NoNodeError, ZnodeFormatError
 from reference.zk.kafka_zk_client import KafkaZkClient
 from reference.zk.zk_data import TopicAssignment
 
@@ -51,6 +55,7 @@ class TopicChanges:
         partition_state_machine: PartitionStateMachine,
         replica_state_machine: ReplicaStateMachine,
         topic_deletion_manager: TopicDeletionManager,
+        new_topic_id: Callable[[], UUID],
         put: Callable[[Event], None],
     ) -> None:
         self._context = context
@@ -58,6 +63,7 @@ class TopicChanges:
         self._partition_state_machine = partition_state_machine
         self._replica_state_machine = replica_state_machine
         self._topic_deletion_manager = topic_deletion_manager
+        self._new_topic_id = new_topic_id
         self._put = put
 
     async def initialize(self) -> None:
@@ -65,7 +71,7 @@ class TopicChanges:
         context = self._context
         context.all_topics = await self._zk_client.topics.get_all_topics()
         self._register_partition_modifications_handlers(context.all_topics)
-        for assignment in await self._zk_client.topics.get_replica_assignments(context.all_topics):
+        for assignment in await self._assignments_of(context.all_topics):
             context.add_topic(assignment)
 
     def unregister_partition_modifications_handlers(self) -> None:
@@ -79,7 +85,7 @@ class TopicChanges:
         known = set(context.all_topics)
         new = [topic for topic in topics if topic not in known]
         self._register_partition_modifications_handlers(new)
-        assignments = await self._zk_client.topics.get_replica_assignments(new)
+        assignments = await self._assignments_of(new)
         for topic in sorted(known.difference(topics)):
             _logger.info("topic %s is gone from ZooKeeper", topic)
             self._zk_client.session.unregister_znode_change_handler(zk_data.topic_path(topic))
@@ -94,7 +100,7 @@ class TopicChanges:
         context = self._context
         if topic not in context.all_topics:
             return
-        for written in await self._zk_client.topics.get_replica_assignments([topic]):
+        for written in await self._assignments_of([topic]):
             added = {
                 partition: replicas
                 for partition, replicas in written.partitions.items()
@@ -150,6 +156,22 @@ class TopicChanges:
             await self._topic_deletion_manager.fail_replica_deletion(failed)
         if deleted:
             await self._topic_deletion_manager.complete_replica_deletion(deleted)
+
+    async def _assignments_of(self, topics: Sequence[str]) -> list[TopicAssignment]:
+        """Those that exist and can be read, each with a topic id: without one a leader could not change its ISR."""
+        found = await self._zk_client.topics.get_replica_assignments(topics)
+        fence = self._context.fence
+        for index, assignment in enumerate(found):
+            if assignment.topic_id is None and fence is not None:
+                topic_id = self._context.topic_ids.get(assignment.topic) or self._new_topic_id()
+                _logger.info("%s has no id and gets %s", assignment.topic, topic_id)
+                with suppress(
+                    NoNodeError, ZnodeFormatError
+                ):  # gone or replaced: an event tells of it
+                    found[index] = await self._zk_client.topics.set_topic_id(
+                        assignment.topic, topic_id, fence
+                    )
+        return found
 
     async def _on_new_partition_creation(self, partitions: Sequence[TopicPartition]) -> None:
         replicas = self._context.replicas_for_partitions(partitions)

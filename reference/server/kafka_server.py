@@ -103,6 +103,7 @@ class KafkaServer:
             ),
             connection_factory=lambda: connect(f"controller-{config.broker_id}"),
             wall_clock=wall_clock,
+            new_topic_id=lambda: random_topic_id(rng),
             unclean_leader_election_enable=(
                 lambda: self._dynamic_config.current.unclean_leader_election_enable
             ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from uuid import UUID
 
 from reference.model import TopicPartition
 from reference.ports import Create, SetData
@@ -128,17 +129,37 @@ class TopicZnodes:
         The znode is compared and set: partitions that somebody adds meanwhile are not lost, as they can be in Kafka.
         Raises ``ControllerMovedError``, ``NoNodeError`` when the topic is gone and ``ZnodeFormatError``.
         """
-        path = zk_data.topic_path(topic_partition.topic)
+
+        def changed(topic: TopicAssignment) -> TopicAssignment:
+            partitions = {**topic.partitions, topic_partition.partition: assignment}
+            return replace(topic, partitions=partitions)
+
+        await self._change(topic_partition.topic, changed, fence)
+
+    async def set_topic_id(
+        self, topic: str, topic_id: UUID, fence: ControllerFence
+    ) -> TopicAssignment:
+        """Give a topic that has no id this one; returns what is there then. Raises as ``update_replica_assignment``."""
+        return await self._change(
+            topic, lambda found: replace(found, topic_id=found.topic_id or topic_id), fence
+        )
+
+    async def _change(
+        self,
+        topic: str,
+        change: Callable[[TopicAssignment], TopicAssignment],
+        fence: ControllerFence,
+    ) -> TopicAssignment:
+        """Compare and set under the fence, again after each conflict; returns what was written."""
+        path = zk_data.topic_path(topic)
         while True:
             data, stat = await self._session.get(path)
-            topic = zk_data.decode_topic(topic_partition.topic, data)
-            partitions = {**topic.partitions, topic_partition.partition: assignment}
-            op = SetData(
-                path, zk_data.encode_topic(replace(topic, partitions=partitions)), stat.version
-            )
+            changed = change(zk_data.decode_topic(topic, data))
             try:
-                await self._fenced.write(op, fence)
+                await self._fenced.write(
+                    SetData(path, zk_data.encode_topic(changed), stat.version), fence
+                )
             except BadVersionError:
                 _logger.info("%s was written meanwhile; reading it again", path)
             else:
-                return
+                return changed

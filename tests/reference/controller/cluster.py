@@ -24,6 +24,8 @@ from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment,
 
 SESSION_TIMEOUT_MS = 10_000
 TOPIC_ID = UUID(int=7)
+NEW_TOPIC_ID = UUID(int=77)
+"""What a controller gives to a topic that has none."""
 
 
 def config(broker_id: int, **properties: object) -> KafkaConfig:
@@ -131,6 +133,7 @@ class Node:
             broker_end_point=BrokerEndPoint(broker_id, "127.0.0.1", 9000 + broker_id),
             connection_factory=self.wire.connection,
             wall_clock=lambda: 0,
+            new_topic_id=lambda: NEW_TOPIC_ID,
         )
 
     async def start(self) -> Node:

@@ -12,7 +12,15 @@ from reference.model import TopicPartition
 from reference.network.errors import NetworkError
 from reference.zk import zk_data
 from reference.zk.zk_data import ReplicaAssignment, TopicAssignment
-from tests.reference.controller.cluster import TOPIC_ID, Node, create_topic, nodes, run, until
+from tests.reference.controller.cluster import (
+    NEW_TOPIC_ID,
+    TOPIC_ID,
+    Node,
+    create_topic,
+    nodes,
+    run,
+    until,
+)
 
 
 async def write(node: Node, *replicas: tuple[int, ...]) -> None:
@@ -72,6 +80,42 @@ def test_another_assignment_of_a_known_partition_is_no_reassignment(zookeeper_ad
             await write(first, (2,), (2,))
             await until(lambda: online(first) == [0, 1])
             assert first.controller.context.assignment(TopicPartition("t", 0)).replicas == (1, 2)
+
+    run(test())
+
+
+def test_a_topic_without_an_id_is_given_one(zookeeper_address: str) -> None:
+    """Also one that a new controller finds: with an id that nobody knows, its ISRs could not be changed."""
+
+    async def test() -> None:
+        old = b'{"version":1,"partitions":{"0":[2,1]}}'
+        async with nodes(zookeeper_address, 1, 2) as (first, second):
+            await first.zookeeper.create("/brokers/topics/t", old)
+            await until(lambda: online(first) == [0])
+            told = first.wire.to(2, "LeaderAndIsr")[-1].topic_states
+            assert [topic.topic_id for topic in told] == [NEW_TOPIC_ID]
+            wanted = TopicAssignment("t", NEW_TOPIC_ID, {0: ReplicaAssignment((2, 1))})
+            assert await first.zk_client.topics.get_replica_assignments(["t"]) == [wanted]
+            await first.controller.shutdown()
+            await second.zookeeper.set_data("/brokers/topics/t", old)
+            await first.zookeeper.close()
+            await until(lambda: second.controller.context.live_broker_ids == [2])
+            assert await second.zk_client.topics.get_replica_assignments(["t"]) == [wanted]
+            assert second.controller.context.topic_names == {NEW_TOPIC_ID: "t"}
+
+    run(test())
+
+
+def test_a_topic_that_loses_its_id_grows_and_gets_it_back(zookeeper_address: str) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2) as (first, _):
+            await create_topic(first, "t", (1, 2))
+            await until(lambda: online(first) == [0])
+            old = b'{"version":1,"partitions":{"0":[1,2],"1":[2,1]}}'
+            await first.zookeeper.set_data("/brokers/topics/t", old)
+            await until(lambda: online(first) == [0, 1])
+            (written,) = await first.zk_client.topics.get_replica_assignments(["t"])
+            assert (written.topic_id, list(written.partitions)) == (TOPIC_ID, [0, 1])
 
     run(test())
 
