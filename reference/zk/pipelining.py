@@ -12,7 +12,7 @@ _T = TypeVar("_T")
 _V = TypeVar("_V")
 
 _BATCHES = 32
-"""How many batches a great number of items is divided among."""
+"""How many batches a great number of items is divided among, unless they would be too large."""
 _LARGEST_BATCH = 500
 """ZooKeeper closes the connection of who sends more than a megabyte (``jute.maxbuffer``): two kilobytes for each."""
 
