@@ -6,7 +6,7 @@ once more. It is in no ISR of those leaders, so no leader epoch changes, and at 
 but the broker epochs of their members tells from present ones: the trigger of KIP-903 (KAFKA-14617).
 
 Effect: bytes of AlterPartition are seen held at the links, and the target has registered twice. Undone: they get
-through. What the controller proposes to itself crosses no link.
+through. What the controller proposes to itself crosses no link: a broker that follows nobody else is no target.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from random import Random
 from typing import Any, ClassVar, Final, Self
 
 from nemesis.faults import targets
-from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
+from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.held_requests import HeldRequests
 from nemesis.runtimes.base import ALTER_PARTITION_API_KEY, Capability, Link
 
 STEP_TIMEOUT_S: Final = 3.0
 """For the target to register anew, and for its leaders to propose it."""
 POLL_INTERVAL_S: Final = 0.05
+NOBODY: Final = -1
+"""Leads a partition whose replicas are all out."""
 
 
 class DelayAlterPartition(Fault, frozen=True, kw_only=True):
@@ -42,7 +45,21 @@ class DelayAlterPartition(Fault, frozen=True, kw_only=True):
         targets.check(self.target, nodes)
 
     async def aim(self, place: Place, rng: Random) -> DelayAlterPartitionStrike:
-        return DelayAlterPartitionStrike(place, (await targets.resolve(self.target, place, rng))[0])
+        target = (await targets.resolve(self.target, place, rng))[0]
+        if not is_proposed_on_links(target, await place.view.snapshot()):
+            raise TargetUnresolved(f"no leader would propose {target} to another broker")
+        return DelayAlterPartitionStrike(place, target)
+
+
+def is_proposed_on_links(node: str, snapshot: ClusterSnapshot) -> bool:
+    """Whether the node follows a leader that is not the controller, which would ask itself to take it back."""
+    if snapshot.controller is None:
+        return False
+    broker, controller = targets.id_of(node), snapshot.controller.broker_id
+    return any(
+        broker in state.replicas and state.leader not in (broker, controller, NOBODY)
+        for state in snapshot.partitions.values()
+    )
 
 
 class DelayAlterPartitionStrike:

@@ -43,6 +43,9 @@ BROKER_PROPERTIES = {
     "controller.socket.timeout.ms": 2_000,
     "min.insync.replicas": 2,
     "default.replication.factor": 3,
+    # So that each strike finds leaders everywhere, however the one before it has gathered them.
+    "leader.imbalance.check.interval.seconds": 1,
+    "leader.imbalance.per.broker.percentage": 0,
 }
 LOAD = {"producers": 2, "consumers": 2, "send_interval_ms": 100, "poll_interval_ms": 100}
 SEED = 7
@@ -211,13 +214,14 @@ async def _until(verify: Callable[[], Coroutine[Any, Any, Measured]], complaint:
 
 
 async def _settle(place: Place) -> None:
-    """Wait until every broker is registered, a controller is there and every ISR is full."""
+    """Wait until every broker is registered, somebody controls, and each partition is whole and led as preferred."""
     deadline = asyncio.get_running_loop().time() + PATIENCE_S
     while True:
         seen = await place.view.snapshot()
         is_whole = seen.controller is not None and len(seen.brokers) == len(place.runtime.brokers)
         states = seen.partitions.values()
-        if is_whole and states and all(set(s.isr) == set(s.replicas) for s in states):
+        is_led = all(s.leader == s.replicas[0] for s in states)
+        if is_whole and states and is_led and all(set(s.isr) == set(s.replicas) for s in states):
             return
         _require(asyncio.get_running_loop().time() < deadline, f"the cluster is not whole: {seen}")
         await asyncio.sleep(POLL_INTERVAL_S)

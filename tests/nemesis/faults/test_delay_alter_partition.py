@@ -7,8 +7,9 @@ from random import Random
 
 import pytest
 
-from nemesis.faults.base import Place
-from nemesis.faults.delay_alter_partition import DelayAlterPartition
+from nemesis.faults.base import Place, TargetUnresolved
+from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
+from nemesis.faults.delay_alter_partition import DelayAlterPartition, is_proposed_on_links
 from nemesis.faults.targets import id_of
 from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
 from workloads.kafka.admin import KafkaAdmin
@@ -60,11 +61,35 @@ def test_a_member_that_does_not_come_back_is_no_effect(monkeypatch: pytest.Monke
         async def not_ended(_: int) -> bool:
             return False
 
+        await create_topic(place)
         monkeypatch.setattr(place.view.zookeeper, "end_session", not_ended)
-        strike = await DelayAlterPartition(target="broker-2").aim(place, Random(1))
+        strike = await DelayAlterPartition(target="bystander").aim(place, Random(1))
         measured = await strike.apply()
         assert not measured.is_effective
         assert measured.detail["registrations"] == 0
         await strike.undo()
 
     in_cluster(test)
+
+
+def test_who_follows_nobody_but_the_controller_is_no_target() -> None:
+    async def test(place: Place) -> None:
+        with pytest.raises(TargetUnresolved, match="no leader would propose broker-2 to another"):
+            await DelayAlterPartition(target="broker-2").aim(place, Random(1))
+
+    in_cluster(test)
+
+
+@pytest.mark.parametrize(
+    ("leader", "controller", "is_proposed"),
+    [(1, 3, True), (3, 3, False), (2, 3, False), (-1, 3, False), (1, None, False)],
+)
+def test_proposals_that_cross_a_link(
+    leader: int, controller: int | None, is_proposed: bool
+) -> None:
+    snapshot = ClusterSnapshot(
+        controller=None if controller is None else Ephemeral(controller, session=1, czxid=1),
+        brokers={},
+        partitions={("t", 0): PartitionState(leader, leader_epoch=0, isr=(), replicas=(1, 2, 3))},
+    )
+    assert is_proposed_on_links("broker-2", snapshot) is is_proposed
