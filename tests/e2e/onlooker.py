@@ -99,9 +99,9 @@ def create_topic(bootstrap: str, topic: str) -> None:
     futures[topic].result(timeout=BOUND_S)
 
 
-def produce(bootstrap: str, topic: str) -> None:
+def produce(bootstrap: str, topic: str, value: bytes = b"value") -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "acks": "1"})
-    producer.produce(topic, b"value")
+    producer.produce(topic, value)
     assert producer.flush(BOUND_S) == 0
 
 

@@ -39,6 +39,7 @@ PROPERTIES = {
     "replica.high.watermark.checkpoint.interval.ms": 1_000,
 }
 TOPIC = "t"
+MORE_THAN_A_BLOCK = bytes(65_536)
 ALL = {1, 2, 3}
 PLAN = """\
 - {at_s: 4, fault: power-cut, target: leader, duration_s: 5}
@@ -128,9 +129,10 @@ async def power_cut(runtime: DockerRuntime, watcher: Watcher, place: Place) -> N
 async def disk_fault(
     runtime: DockerRuntime, watcher: Watcher, place: Place, fault: DiskFull
 ) -> None:
-    """Kafka's broker halts when its last log directory has failed; the others go on."""
+    """Kafka's broker halts when its last log directory has failed, which it learns when it needs more space."""
     node = fault.target
     strike = await struck(fault, place)
+    await asyncio.to_thread(produce, bootstrap(runtime), TOPIC, MORE_THAN_A_BLOCK)
     await watcher.until(lambda: int(node[-1]) not in watcher.registered())
     assert not runtime.is_alive(node)
     assert not (await strike.verify()).is_effective
