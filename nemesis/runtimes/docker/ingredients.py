@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 from nemesis.errors import MissingRequirement
@@ -22,6 +23,8 @@ from nemesis.runtimes.clock_control import library
 from nemesis.runtimes.docker.packages import THIRD_PARTY, pinned
 from nemesis.runtimes.local.java import zookeeper_classpath
 
+_PARSER: Final = Lock()
+"""CPython 3.11 counts the depth of a tree for all threads together (gh-106905), and two that parse at once break it."""
 PROJECT: Final = Path(__file__).parents[3]
 COMPOSE: Final = PROJECT / "compose"
 DOCKERFILE: Final = COMPOSE / "Dockerfile"
@@ -114,7 +117,9 @@ def imported_files(root: Path, modules: tuple[str, ...]) -> list[Path]:
 
 def imports(file: Path) -> Iterator[str]:
     """Yield the names of our modules that a file may import, wherever in it; some name no module but what one holds."""
-    for statement in ast.walk(ast.parse(file.read_bytes())):
+    with _PARSER:
+        tree = ast.parse(file.read_bytes())
+    for statement in ast.walk(tree):
         names: list[str] = []
         if isinstance(statement, ast.Import):
             names = [alias.name for alias in statement.names]
