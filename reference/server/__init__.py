@@ -1,1 +1,14 @@
-"""The broker as a server: open ``kafka_server`` first, then ``kafka_apis`` and ``replica_manager``."""
+"""The broker as a server: open ``kafka_server`` first, then ``kafka_apis`` and ``replica_manager``.
+
+* ``kafka_server``, ``kafka_scheduler``   start, stop, what runs now and then; ``controlled_shutdown`` the way out
+* ``broker_metadata_checkpoint``, ``broker_id_generation``   who this broker is
+* ``kafka_apis``, ``connection``; room ``apis``   which request goes where, and what it is answered
+* ``replica_manager``, ``replica_data``   the partitions hosted here: roles, and reads and writes of their records
+* ``replica_fetcher_manager``, ``replica_fetcher_thread``   following leaders
+* ``alter_partition_manager``, ``zk_alter_partition_manager``   how a leader changes its ISR: it asks, or writes
+* ``delayed_operations``; ``delayed_produce``, ``delayed_fetch``, ``delayed_elect_leader``   answers that wait
+* ``metadata_cache``   what controllers have told of the cluster
+* ``zk_admin_manager``, ``admin_utils``, ``rack_aware_assignment``, ``auto_topic_creation_manager``   new topics
+* ``config_admin_manager``, ``config_helper``   settings told and changed; ``zk_config_manager``, ``config_handlers``,
+  ``dynamic_broker_config``   and how every broker hears of it
+"""
