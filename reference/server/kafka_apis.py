@@ -16,11 +16,12 @@ from reference.protocol.versions import ApiKey
 from reference.server.apis.configs import ConfigApis
 from reference.server.apis.control import ControlApis
 from reference.server.apis.controller import ControllerApis
-from reference.server.apis.data import DataApis
 from reference.server.apis.elections import ElectionApis
+from reference.server.apis.fetch import FetchApis
 from reference.server.apis.log_dirs import LogDirApis
 from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
+from reference.server.apis.produce import ProduceApis
 from reference.server.apis.reassignments import ReassignmentApis
 from reference.server.apis.topics import TopicApis
 
@@ -50,7 +51,8 @@ class KafkaApis:
     def __init__(
         self,
         *,
-        data: DataApis,
+        produce: ProduceApis,
+        fetch: FetchApis,
         offsets: OffsetApis,
         metadata: MetadataApis,
         control: ControlApis,
@@ -62,8 +64,8 @@ class KafkaApis:
         log_dirs: LogDirApis,
     ) -> None:
         self._handlers: dict[int, Callable[[Any], Any | Later]] = {
-            ApiKey.PRODUCE: data.handle_produce,
-            ApiKey.FETCH: data.handle_fetch,
+            ApiKey.PRODUCE: produce.handle_produce,
+            ApiKey.FETCH: fetch.handle_fetch,
             ApiKey.LIST_OFFSETS: offsets.handle_list_offsets,
             ApiKey.OFFSET_FOR_LEADER_EPOCH: offsets.handle_offset_for_leader_epoch,
             ApiKey.METADATA: metadata.handle_metadata,

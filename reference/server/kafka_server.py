@@ -34,11 +34,12 @@ from reference.server.alter_partition_manager import (
 from reference.server.apis.configs import ConfigApis
 from reference.server.apis.control import ControlApis
 from reference.server.apis.controller import ControllerApis
-from reference.server.apis.data import DataApis
 from reference.server.apis.elections import ElectionApis
+from reference.server.apis.fetch import FetchApis
 from reference.server.apis.log_dirs import LogDirApis
 from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
+from reference.server.apis.produce import ProduceApis
 from reference.server.apis.reassignments import ReassignmentApis
 from reference.server.apis.topics import TopicApis
 from reference.server.auto_topic_creation_manager import AutoTopicCreationManager
@@ -251,7 +252,8 @@ class KafkaServer:
             rng=self._rng,
         )
         return KafkaApis(
-            data=DataApis(self.replica_manager, self.metadata_cache),
+            produce=ProduceApis(self.replica_manager, self.metadata_cache),
+            fetch=FetchApis(self.replica_manager, self.metadata_cache),
             offsets=OffsetApis(self.replica_manager),
             metadata=MetadataApis(
                 self.metadata_cache, cluster_id, self._auto_topic_creation(zk_admin)

@@ -1,6 +1,7 @@
 """The requests that a broker answers, by group.
 
-* ``data``           Produce, Fetch
+* ``produce``        Produce; ``current_leaders``   what it and Fetch say of who leads now
+* ``fetch``          Fetch
 * ``offsets``        ListOffsets, OffsetForLeaderEpoch
 * ``metadata``       ApiVersions, Metadata, DescribeCluster, FindCoordinator
 * ``control``        LeaderAndIsr, StopReplica, UpdateMetadata: what the controller tells

@@ -24,8 +24,9 @@ from reference.protocol.schema import build, build_items, item_class
 from reference.protocol.versions import OFFERED, ApiKey
 from reference.server.alter_partition_manager import DefaultAlterPartitionManager
 from reference.server.apis.control import ControlApis
-from reference.server.apis.data import DataApis
+from reference.server.apis.fetch import FetchApis
 from reference.server.apis.offsets import OffsetApis
+from reference.server.apis.produce import ProduceApis
 from reference.server.connection import connection_factory
 from reference.server.kafka_scheduler import KafkaScheduler
 from reference.server.metadata_cache import MetadataCache
@@ -84,7 +85,8 @@ class Broker:
             broker_epoch=lambda: BROKER_EPOCH,
         )
         self.replica_manager = replica_manager
-        self.data = DataApis(replica_manager, self.cache)
+        self.produce_apis = ProduceApis(replica_manager, self.cache)
+        self.fetch_apis = FetchApis(replica_manager, self.cache)
         self.offsets = OffsetApis(replica_manager)
         self.fetched: list[str] = []
         """The topics whose settings were to be read."""
@@ -168,7 +170,7 @@ class Broker:
                 schema, "topic_data", [{"name": topic, "partition_data": partitions}]
             ),
         )
-        answer = await answered(self.data.handle_produce(request))
+        answer = await answered(self.produce_apis.handle_produce(request))
         if answer is None:
             return None
         return over_the_wire(answer).responses[0].partition_responses[0]
@@ -195,7 +197,7 @@ class Broker:
             topics=build_items(schema, "topics", [topic]),
             forgotten_topics_data=(),
         )
-        return over_the_wire(await answered(self.data.handle_fetch(request)))
+        return over_the_wire(await answered(self.fetch_apis.handle_fetch(request)))
 
 
 def grouped(schema: type[Any], state: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,134 @@
+"""Produce. Records pass as opaque bytes: a batch's header is read, nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+
+from reference.model import ProducePartitionResult, TopicPartition
+from reference.network.request_channel import CloseConnectionError
+from reference.protocol.record_batch import RecordError, iter_batches
+from reference.protocol.schema import build, build_items, item_class
+from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
+from reference.server.apis.current_leaders import current_leader, node_endpoints
+from reference.server.metadata_cache import MetadataCache
+from reference.server.replica_manager import ReplicaManager
+
+VALID_ACKS: Final = (-1, 0, 1)
+
+_FIRST_PRODUCE_VERSION_OF_FORMAT_2: Final = 3
+_FIRST_PRODUCE_VERSION_WITH_ZSTD: Final = 7
+_ZSTD: Final = 4
+_CODEC_BITS: Final = 0x07
+_TRANSACTIONAL_BIT: Final = 0x10
+_NOT_LEADER: Final = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch)
+
+
+class ProduceApis:
+    """Needs the replicas, and the cache for current leaders."""
+
+    def __init__(self, replica_manager: ReplicaManager, metadata_cache: MetadataCache) -> None:
+        self._replica_manager = replica_manager
+        self._metadata_cache = metadata_cache
+
+    def handle_produce(self, message: Any) -> Any | Awaitable[Any]:
+        """The response, or None for acks=0; an error of acks=0 closes the connection, as Kafka does."""
+        refused: dict[TopicPartition, ProducePartitionResult] = {}
+        entries: dict[TopicPartition, bytes] = {}
+        for topic in message.topic_data:
+            for partition in topic.partition_data:
+                topic_partition = TopicPartition(topic.name, partition.index)
+                error = self._produce_error(message, topic_partition, partition.records)
+                if error is None:
+                    entries[topic_partition] = partition.records
+                else:
+                    refused[topic_partition] = ProducePartitionResult(error)
+        if not entries:
+            return self._answer_produce(message, refused)
+        return self._replica_manager.append_records(
+            timeout_ms=milliseconds(message.timeout),
+            acks=message.acks,
+            entries=entries,
+            respond=lambda results: self._answer_produce(message, refused | results),
+        )
+
+    def _answer_produce(
+        self, message: Any, results: dict[TopicPartition, ProducePartitionResult]
+    ) -> Any:
+        if message.acks == 0:
+            errors = {tp: r.error for tp, r in results.items() if r.error is not ErrorCode.none}
+            if errors:
+                raise CloseConnectionError(f"produce with acks=0 failed: {errors}")
+            return None
+        return self._produce_response(message, results)
+
+    def _produce_error(
+        self, message: Any, topic_partition: TopicPartition, records: bytes | None
+    ) -> ErrorCode | None:
+        """Why a partition's records are refused before any replica is asked; None if they are not."""
+        if message.acks not in VALID_ACKS:
+            return ErrorCode.invalid_required_acks
+        if message.__version__ < _FIRST_PRODUCE_VERSION_OF_FORMAT_2:
+            return ErrorCode.unsupported_for_message_format
+        if message.transactional_id is not None:
+            return ErrorCode.invalid_producer_id_mapping
+        if not self._metadata_cache.contains(topic_partition):
+            return ErrorCode.unknown_topic_or_partition
+        return _records_error(records or b"", message.__version__)
+
+    def _produce_response(
+        self, message: Any, results: dict[TopicPartition, ProducePartitionResult]
+    ) -> Any:
+        response = response_of(message)
+        topic_class = item_class(response, "responses")
+        partition_class = item_class(topic_class, "partition_responses")
+        leaders: set[int] = set()
+        topics = []
+        for topic in message.topic_data:
+            partitions = []
+            for partition in topic.partition_data:
+                topic_partition = TopicPartition(topic.name, partition.index)
+                result = results[topic_partition]
+                values: dict[str, Any] = {
+                    "index": partition.index,
+                    "error_code": result.error,
+                    "base_offset": result.base_offset,
+                    "log_start_offset": result.log_start_offset,
+                    "record_errors": (),
+                    "error_message": result.error_message,
+                }
+                if result.error in _NOT_LEADER:
+                    info = self._metadata_cache.partition_info(topic_partition)
+                    if info is not None:
+                        leaders.add(info.leader)
+                        values |= current_leader(partition_class, info.leader, info.leader_epoch)
+                partitions.append(build(partition_class, **values))
+            topics.append({"name": topic.name, "partition_responses": tuple(partitions)})
+        return build(
+            response,
+            responses=build_items(response, "responses", topics),
+            throttle_time=NO_THROTTLE,
+            **node_endpoints(response, leaders, self._metadata_cache),
+        )
+
+
+def _records_error(records: bytes, version: int) -> ErrorCode | None:
+    """A produce request carries one batch of format 2 per partition; what else is wrong the log finds out."""
+    try:
+        batches = list(iter_batches(records))
+    except RecordError as error:
+        return error.error_code
+    if len(batches) != 1:
+        return ErrorCode.invalid_record
+    batch = batches[0]
+    if batch.attributes & _CODEC_BITS == _ZSTD and version < _FIRST_PRODUCE_VERSION_WITH_ZSTD:
+        return ErrorCode.unsupported_compression_type
+    if batch.attributes & _TRANSACTIONAL_BIT:
+        return ErrorCode.invalid_txn_state
+    if batch.producer_id >= 0:
+        # Producer ids come from InitProducerId, which is not offered; to accept the batch would promise
+        # a deduplication that does not happen.
+        return ErrorCode.unknown_producer_id
+    return None
