@@ -43,14 +43,12 @@ from reference.model import UNKNOWN_BROKER_EPOCH, BrokerEndPoint
 from reference.ports import SessionState, WallClock
 from reference.trace import Kind, Tracer
 from reference.zk import zk_data
-from reference.zk.controller_election import ControllerZnode, ElectionWon
+from reference.zk.controller_election import NO_CONTROLLER, ControllerZnode, ElectionWon
 from reference.zk.errors import ControllerMovedError, SessionExpiredError
 from reference.zk.fenced_writes import ControllerFence
 from reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
-
-NO_CONTROLLER = -1
 
 
 class KafkaController:
@@ -226,11 +224,10 @@ class KafkaController:
 
     async def _elect(self) -> None:
         controller = await self._zk_client.election.get_controller()
+        self.active_controller_id = self._holder(controller)
         if controller is not None:
-            self.active_controller_id = controller.broker_id
             await self._resume_own_office(controller)
             return
-        self.active_controller_id = NO_CONTROLLER
         try:
             won = await self._zk_client.election.register_controller_and_increment_controller_epoch(
                 self.broker_id, self._wall_clock()
@@ -242,10 +239,10 @@ class KafkaController:
         await self._take_office(won)
 
     async def _resume_own_office(self, controller: ControllerZnode) -> None:
-        """``/controller`` names somebody. If that is this broker and nobody acts, act or wait."""
-        if controller.broker_id != self.broker_id or self.context.fence is not None:
+        """There is a ``/controller``. If it is this broker's and nobody acts, act or wait."""
+        if self._holder(controller) != self.broker_id or self.context.fence is not None:
             return
-        if controller.session_id != self._zk_client.session.session_id:
+        if not self._is_of_this_session(controller):
             _logger.info(
                 "/controller belongs to a session of ours that is dead; waiting for its end"
             )
@@ -255,6 +252,16 @@ class KafkaController:
         if found is not None and await self._zk_client.election.get_controller() == controller:
             epoch, stat = found
             await self._take_office(ElectionWon(ControllerFence(epoch, stat.version), stat.mzxid))
+
+    def _holder(self, controller: ControllerZnode | None) -> int:
+        """Whose office it is. The session decides, not the text, which somebody else may have overwritten."""
+        if controller is None:
+            return NO_CONTROLLER
+        return self.broker_id if self._is_of_this_session(controller) else controller.broker_id
+
+    def _is_of_this_session(self, controller: ControllerZnode | None) -> bool:
+        session_id = self._zk_client.session.session_id
+        return controller is not None and controller.session_id == session_id
 
     async def _take_office(self, won: ElectionWon) -> None:
         self.context.fence = won.fence
@@ -273,9 +280,8 @@ class KafkaController:
     async def _maybe_resign(self) -> None:
         """Read ``/controller`` and resign if it is no longer ours; re-arms its watch."""
         controller = await self._zk_client.election.get_controller()
-        self.active_controller_id = NO_CONTROLLER if controller is None else controller.broker_id
-        ours = ControllerZnode(self.broker_id, self._zk_client.session.session_id)
-        if self.context.fence is not None and controller != ours:
+        self.active_controller_id = self._holder(controller)
+        if self.context.fence is not None and not self._is_of_this_session(controller):
             await self._resign(f"/controller names broker {self.active_controller_id}")
 
     async def _trigger_controller_move(self, reason: str) -> None:
@@ -284,8 +290,7 @@ class KafkaController:
         await self._resign(reason)
         if fence is None:
             return
-        controller = await self._zk_client.election.get_controller()
-        if controller == ControllerZnode(self.broker_id, self._zk_client.session.session_id):
+        if self._is_of_this_session(await self._zk_client.election.get_controller()):
             try:
                 await self._zk_client.election.delete_controller(fence)
             except ControllerMovedError as error:

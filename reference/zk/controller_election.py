@@ -6,13 +6,25 @@ session and epoch. Source: kafka.zk.KafkaZkClient of Kafka 3.9.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
+from typing import Final
 
 from reference.ports import Create, Delete, SetData, ZnodeStat, ZooKeeperOp
 from reference.zk import zk_data
-from reference.zk.errors import ControllerMovedError, MultiError, NodeExistsError, NoNodeError
+from reference.zk.errors import (
+    ControllerMovedError,
+    MultiError,
+    NodeExistsError,
+    NoNodeError,
+    ZnodeFormatError,
+)
 from reference.zk.fenced_writes import ControllerFence, FencedWrites
 from reference.zk.zookeeper_session import ZooKeeperSession
+
+_logger = logging.getLogger(__name__)
+
+NO_CONTROLLER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +37,7 @@ class ElectionWon:
 @dataclass(frozen=True, slots=True)
 class ControllerZnode:
     broker_id: int
+    """``NO_CONTROLLER`` when it holds what nobody can read."""
     session_id: int
     """Of the session that owns it, which may be a dead one of the same broker."""
 
@@ -45,7 +58,12 @@ class ControllerElection:
                 data, stat = await self._session.get(zk_data.CONTROLLER)
             except NoNodeError:
                 continue
-            return ControllerZnode(zk_data.decode_controller(data), stat.ephemeral_owner)
+            try:
+                broker_id = zk_data.decode_controller(data)
+            except ZnodeFormatError as error:
+                _logger.error("who the controller is cannot be read: %s", error)
+                broker_id = NO_CONTROLLER
+            return ControllerZnode(broker_id, stat.ephemeral_owner)
 
     async def get_controller_epoch(self) -> tuple[int, ZnodeStat] | None:
         try:

@@ -49,6 +49,23 @@ def test_the_first_broker_is_elected_with_epoch_1_in_one_multi(zookeeper_address
     run(test())
 
 
+@pytest.mark.parametrize("foreign", [b"", b"no json", b"[]", b'{"brokerid": 2}'])
+def test_the_office_stays_with_its_session_whatever_somebody_writes_there(
+    zookeeper_address: str, foreign: bytes
+) -> None:
+    async def test() -> None:
+        async with nodes(zookeeper_address, 1, 2) as (first, second):
+            await first.zookeeper.set_data(zk_data.CONTROLLER, foreign, -1)
+            await create_topic(first, "t", (1, 2))
+            await until(lambda: len(first.elected("t", 0)) == 1)
+            assert first.tracer.of(Kind.CONTROLLER_RESIGNED) == []
+            await first.zookeeper.delete(zk_data.CONTROLLER)
+            await until(lambda: len(first.tracer.of(Kind.CONTROLLER_RESIGNED)) == 1)
+            await until(lambda: first.controller.is_active or second.controller.is_active)
+
+    run(test())
+
+
 def test_a_new_topic_gets_leaders_and_everybody_is_told(zookeeper_address: str) -> None:
     async def test() -> None:
         async with nodes(zookeeper_address, 1, 2, 3) as (first, *_):
