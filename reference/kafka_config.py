@@ -86,6 +86,9 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     replica_high_watermark_checkpoint_interval_ms: PositiveInt = msgspec.field(
         name="replica.high.watermark.checkpoint.interval.ms", default=5_000
     )
+    max_incremental_fetch_session_cache_slots: NonNegativeInt = msgspec.field(
+        name="max.incremental.fetch.session.cache.slots", default=1_000
+    )
     controller_socket_timeout_ms: PositiveInt = msgspec.field(
         name="controller.socket.timeout.ms", default=30_000
     )
@@ -153,6 +156,11 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     @property
     def is_alter_partition_supported(self) -> bool:
         """Whether leaders ask the controller for another ISR (KIP-497); before, they wrote it themselves."""
+        return self.inter_broker_protocol_version != "2.6"
+
+    @property
+    def is_truncation_on_fetch_supported(self) -> bool:
+        """Whether a fetch tells of which epoch the follower's last record is (KIP-595, 2.7); before, it asked first."""
         return self.inter_broker_protocol_version != "2.6"
 
     @property

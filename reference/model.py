@@ -162,6 +162,11 @@ class FetchPartitionResult(NamedTuple):
     current_leader_id: int = -1
     current_leader_epoch: int = -1
 
+    @property
+    def is_urgent(self) -> bool:
+        """Whether the sender must hear of it at once, records or not."""
+        return self.error is not ErrorCode.none or self.diverging_epoch is not None
+
 
 @dataclass(frozen=True, slots=True)
 class ProducePartitionResult:

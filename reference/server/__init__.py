@@ -4,7 +4,9 @@
 * ``broker_metadata_checkpoint``, ``broker_id_generation``   who this broker is
 * ``kafka_apis``, ``connection``; room ``apis``   which request goes where, and what it is answered
 * ``replica_manager``, ``replica_data``   the partitions hosted here: roles, and reads and writes of their records
-* ``replica_fetcher_manager``, ``replica_fetcher_thread``   following leaders
+* ``replica_fetcher_manager``, ``replica_fetcher_thread``, ``remote_leader_end_point``   following leaders;
+  ``partition_fetch_state``, ``offset_truncation``, ``fetch_session_handler``   what that needs
+* ``fetch_manager``, ``fetch_session``   what a client has asked for and was told before
 * ``alter_partition_manager``, ``zk_alter_partition_manager``   how a leader changes its ISR: it asks, or writes
 * ``delayed_operations``; ``delayed_produce``, ``delayed_fetch``, ``delayed_elect_leader``   answers that wait
 * ``metadata_cache``   what controllers have told of the cluster

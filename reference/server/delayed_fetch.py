@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from kio.schema.errors import ErrorCode
-
 from reference.model import (
     FetchParams,
     FetchPartitionRequest,
@@ -42,7 +40,7 @@ def is_worth_sending(results: Iterable[FetchPartitionResult], params: FetchParam
     """Whether an answer is sent at once instead of waiting for more."""
     size = 0
     for result in results:
-        if _is_urgent(result):
+        if result.is_urgent:
             return True
         size += len(result.records)
     return size >= params.min_bytes
@@ -70,7 +68,7 @@ class DelayedFetch:
         result = self._reader.read_again(self._params, self._requests[key])
         self._size += len(result.records) - len(self._results[key].records)
         self._results[key] = result
-        return self._size >= self._params.min_bytes or _is_urgent(result)
+        return self._size >= self._params.min_bytes or result.is_urgent
 
     def results(self) -> FetchResults:
         """What reading all of them would find now. Records of one partition leave less room for the next."""
@@ -78,7 +76,3 @@ class DelayedFetch:
         if len(found) > 1 or self._size > self._params.max_bytes:
             return self._reader.read_all_again(self._params, self._requests)
         return self._results
-
-
-def _is_urgent(result: FetchPartitionResult) -> bool:
-    return result.error is not ErrorCode.none or result.diverging_epoch is not None

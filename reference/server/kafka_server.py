@@ -53,6 +53,7 @@ from reference.server.config_helper import ConfigHelper
 from reference.server.connection import connection_factory
 from reference.server.controlled_shutdown import controlled_shutdown
 from reference.server.dynamic_broker_config import DynamicBrokerConfig
+from reference.server.fetch_manager import FetchManager
 from reference.server.kafka_apis import KafkaApis
 from reference.server.kafka_scheduler import KafkaScheduler
 from reference.server.metadata_cache import MetadataCache
@@ -253,7 +254,15 @@ class KafkaServer:
         )
         return KafkaApis(
             produce=ProduceApis(self.replica_manager, self.metadata_cache),
-            fetch=FetchApis(self.replica_manager, self.metadata_cache),
+            fetch=FetchApis(
+                self.replica_manager,
+                self.metadata_cache,
+                FetchManager(
+                    self._config.max_incremental_fetch_session_cache_slots,
+                    rng=self._rng,
+                    topic_name=self.metadata_cache.topic_name,
+                ),
+            ),
             offsets=OffsetApis(self.replica_manager),
             metadata=MetadataApis(
                 self.metadata_cache, cluster_id, self._auto_topic_creation(zk_admin)

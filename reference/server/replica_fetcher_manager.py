@@ -12,7 +12,8 @@ from reference.kafka_config import KafkaConfig
 from reference.log.errors import KafkaStorageError
 from reference.model import BrokerEndPoint, TopicPartition
 from reference.server.connection import ConnectionFactory
-from reference.server.replica_fetcher_thread import PartitionFetchState, ReplicaFetcherThread
+from reference.server.partition_fetch_state import PartitionFetchState
+from reference.server.replica_fetcher_thread import ReplicaFetcherThread
 
 _logger = logging.getLogger(__name__)
 

@@ -42,9 +42,9 @@ from reference.server.connection import ConnectionFactory, connection_factory
 from reference.server.delayed_operations import DelayedOperationPurgatory
 from reference.server.kafka_scheduler import KafkaScheduler
 from reference.server.metadata_cache import MetadataCache
+from reference.server.partition_fetch_state import PartitionFetchState
 from reference.server.replica_data import ReplicaData
 from reference.server.replica_fetcher_manager import ReplicaFetcherManager
-from reference.server.replica_fetcher_thread import PartitionFetchState
 from reference.trace import Kind, Tracer
 
 _logger = logging.getLogger(__name__)

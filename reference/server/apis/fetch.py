@@ -1,8 +1,7 @@
-"""Fetch.
+"""Fetch, in sessions or without.
 
-Records pass as opaque bytes. Topics are named by id from version 13 on. There are no fetch sessions: a request
-that asks for one gets session 0 ("none") and goes on with full requests, as with a Kafka whose session cache is
-full.
+Records pass as opaque bytes. Topics are named by id from version 13 on, sessions are of version 7 and later. What a
+fetch is about, and what it is told, is in ``reference.server.fetch_manager``.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
@@ -33,110 +32,131 @@ from reference.protocol.schema import (
 )
 from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
 from reference.server.apis.current_leaders import current_leader, node_endpoints
-from reference.server.delayed_fetch import FetchResults
+from reference.server.delayed_fetch import FetchRequests, FetchResults
+from reference.server.fetch_manager import FetchContext, FetchManager, FetchMetadata
+from reference.server.fetch_session import (
+    FINAL_EPOCH,
+    NO_SESSION,
+    ForgottenPartitions,
+    is_unnamed,
+    unnamed_topic,
+)
 from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
 
 FETCH_MAX_BYTES: Final = 55 * 1024 * 1024
 """Kafka's default of ``fetch.max.bytes``: the most that one consumer fetch returns."""
 
+_FIRST_VERSION_WITH_TOPIC_IDS: Final = 13
 _CONSUMER: Final = -1
 _DEBUGGING_CONSUMER: Final = -2
 _READ_COMMITTED: Final = 1
 
 
 class FetchApis:
-    """Needs the replicas, and the cache for topic ids and current leaders."""
+    """Needs the replicas, the cache for topic ids and current leaders, and the sessions."""
 
-    def __init__(self, replica_manager: ReplicaManager, metadata_cache: MetadataCache) -> None:
+    def __init__(
+        self,
+        replica_manager: ReplicaManager,
+        metadata_cache: MetadataCache,
+        fetch_manager: FetchManager,
+    ) -> None:
         self._replica_manager = replica_manager
         self._metadata_cache = metadata_cache
+        self._fetch_manager = fetch_manager
 
     def handle_fetch(self, message: Any) -> Any | Awaitable[Any]:
         """The response, once ``min_bytes`` are there, an error occurred or ``max_wait`` has passed."""
-        if getattr(message, "session_id", 0) != 0:
-            # We hand out no sessions, so this one is of another broker or of an earlier life.
-            return build(
-                response_of(message),
-                throttle_time=NO_THROTTLE,
-                error_code=ErrorCode.fetch_session_id_not_found,
-                responses=(),
-            )
-        asked = self._asked(message)
-        if not asked.requests:
-            return self._fetch_response(message, asked.partitions, asked.refused)
-        return self._replica_manager.fetch(
-            _fetch_params(message),
-            asked.requests,
-            lambda results: self._fetch_response(
-                message, asked.partitions, results | asked.refused
+        params = _fetch_params(message)
+        context = self._fetch_manager.new_context(
+            FetchMetadata(
+                getattr(message, "session_id", NO_SESSION),
+                getattr(message, "session_epoch", FINAL_EPOCH),
             ),
+            self._asked(message),
+            _forgotten(message),
+            is_follower=params.is_from_follower,
+            uses_topic_ids=message.__version__ >= _FIRST_VERSION_WITH_TOPIC_IDS,
+        )
+        admitted, refused = self._admit(context.requests)
+        if not admitted:
+            return self._fetch_response(message, context, refused)
+        return self._replica_manager.fetch(
+            params,
+            admitted,
+            lambda results: self._fetch_response(message, context, results | refused),
         )
 
-    def _asked(self, message: Any) -> _Asked:
-        asked = _Asked([], {}, {})
-        contains = self._metadata_cache.contains
+    def _asked(self, message: Any) -> dict[TopicPartition, FetchPartitionRequest]:
+        """What a request names. A partition that is named twice counts once, as it was named last; so in Kafka."""
+        asked = {}
         for topic in message.topics:
             topic_id: UUID | None = getattr(topic, "topic_id", None)
             name = topic.topic if hasattr(topic, "topic") else self._topic_name(topic_id)
             read_fields = _fetch_fields(item_class(type(topic), "partitions"))
-            keys = [
-                TopicPartition(name or "", partition.partition) for partition in topic.partitions
-            ]
-            asked.partitions.append(keys)
-            for key, partition in zip(keys, topic.partitions, strict=True):
-                if contains(key):
-                    fields = read_fields(partition)
-                    asked.requests[key] = FetchPartitionRequest(key, topic_id, *fields)
-                else:
-                    unknown = (
-                        ErrorCode.unknown_topic_id
-                        if name is None
-                        else ErrorCode.unknown_topic_or_partition
-                    )
-                    asked.refused[key] = FetchPartitionResult(key, unknown)
+            for partition in topic.partitions:
+                key = TopicPartition(name, partition.partition)
+                asked[key] = FetchPartitionRequest(key, topic_id, *read_fields(partition))
         return asked
 
-    def _topic_name(self, topic_id: UUID | None) -> str | None:
-        return None if topic_id is None else self._metadata_cache.topic_name(topic_id)
+    def _topic_name(self, topic_id: UUID | None) -> str:
+        name = None if topic_id is None else self._metadata_cache.topic_name(topic_id)
+        return unnamed_topic(topic_id) if name is None else name
 
-    def _fetch_response(
-        self, message: Any, asked: list[list[TopicPartition]], results: FetchResults
-    ) -> Any:
+    def _admit(self, requests: FetchRequests) -> tuple[FetchRequests, FetchResults]:
+        """Which partitions the replicas are asked about, and the answer for the others."""
+        contains = self._metadata_cache.contains
+        refused = {
+            key: FetchPartitionResult(
+                key,
+                ErrorCode.unknown_topic_id
+                if is_unnamed(key)
+                else ErrorCode.unknown_topic_or_partition,
+            )
+            for key in requests
+            if not contains(key)
+        }
+        if not refused:
+            return requests, refused
+        return {key: asked for key, asked in requests.items() if key not in refused}, refused
+
+    def _fetch_response(self, message: Any, context: FetchContext, results: FetchResults) -> Any:
+        error, session_id, told = context.answer(results)
         response = response_of(message)
         topic_class = item_class(response, "responses")
         partition_class = item_class(topic_class, "partitions")
-        name_field = "topic" if "topic" in field_names(topic_class) else "topic_id"
+        by_topic: dict[str, list[FetchPartitionResult]] = {}
+        for key, result in told.items():
+            by_topic.setdefault(key.topic, []).append(result)
         topics = [
             {
-                name_field: getattr(topic, name_field),
+                "topic": name,
+                "topic_id": context.requests[partitions[0].topic_partition].topic_id,
                 "partitions": tuple(
-                    [_partition_data(partition_class, results[key]) for key in keys]
+                    [_partition_data(partition_class, result) for result in partitions]
                 ),
             }
-            for topic, keys in zip(message.topics, asked, strict=True)
+            for name, partitions in by_topic.items()
         ]
-        leaders = {result.current_leader_id for result in results.values()}
+        leaders = {result.current_leader_id for result in told.values()}
         return build(
             response,
             throttle_time=NO_THROTTLE,
-            error_code=ErrorCode.none,
-            session_id=0,
+            error_code=error,
+            session_id=session_id,
             responses=build_items(response, "responses", topics),
             **node_endpoints(response, leaders, self._metadata_cache),
         )
 
 
-class _Asked(NamedTuple):
-    """A fetch request, read: the partitions of each of its topics, and once each what to ask of the replicas.
-
-    A partition that is named twice counts once, as it was named last; so it does in Kafka.
-    """
-
-    partitions: list[list[TopicPartition]]
-    requests: dict[TopicPartition, FetchPartitionRequest]
-    refused: FetchResults
-    """Those that no replica needs to be asked about."""
+def _forgotten(message: Any) -> ForgottenPartitions:
+    """The partitions that leave the session."""
+    return [
+        (topic.topic if hasattr(topic, "topic") else topic.topic_id, number)
+        for topic in getattr(message, "forgotten_topics_data", ())
+        for number in topic.partitions
+    ]
 
 
 @cached

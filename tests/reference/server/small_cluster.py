@@ -43,6 +43,7 @@ from reference.protocol.record_batch import iter_batches
 from reference.protocol.schema import response_class
 from reference.server.alter_partition_manager import DefaultAlterPartitionManager
 from reference.server.apis.fetch import FetchApis
+from reference.server.fetch_manager import FetchManager
 from reference.server.kafka_scheduler import KafkaScheduler
 from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
@@ -159,7 +160,8 @@ class Broker:
             broker_epoch=lambda: epoch,
             connect=lambda _: WireConnection(self.cluster.wire, self.id),
         )
-        self.apis = FetchApis(self.replicas, self.cache)
+        sessions = FetchManager(1000, rng=Random(epoch), topic_name=self.cache.topic_name)
+        self.apis = FetchApis(self.replicas, self.cache, sessions)
         await self.replicas.startup()
         self.is_up = True
         self.cluster.wire.handlers[self.id] = self.handle

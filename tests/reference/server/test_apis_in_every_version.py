@@ -7,6 +7,7 @@ import struct
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +29,7 @@ from reference.server.apis.fetch import FetchApis
 from reference.server.apis.offsets import OffsetApis
 from reference.server.apis.produce import ProduceApis
 from reference.server.connection import connection_factory
+from reference.server.fetch_manager import FetchManager
 from reference.server.kafka_scheduler import KafkaScheduler
 from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
@@ -86,7 +88,8 @@ class Broker:
         )
         self.replica_manager = replica_manager
         self.produce_apis = ProduceApis(replica_manager, self.cache)
-        self.fetch_apis = FetchApis(replica_manager, self.cache)
+        sessions = FetchManager(1000, rng=Random(1), topic_name=self.cache.topic_name)
+        self.fetch_apis = FetchApis(replica_manager, self.cache, sessions)
         self.offsets = OffsetApis(replica_manager)
         self.fetched: list[str] = []
         """The topics whose settings were to be read."""
@@ -176,7 +179,12 @@ class Broker:
         return over_the_wire(answer).responses[0].partition_responses[0]
 
     async def fetch(
-        self, *, version: int = 17, topic_id: UUID = TOPIC_ID, session_id: int = 0
+        self,
+        *,
+        version: int = 17,
+        topic_id: UUID = TOPIC_ID,
+        session_id: int = 0,
+        session_epoch: int = -1,
     ) -> Any:
         schema = load_request_schema(ApiKey.FETCH, version)
         topic_class = item_class(schema, "topics")
@@ -194,6 +202,7 @@ class Broker:
             max_bytes=10_000,
             isolation_level=0,
             session_id=session_id,
+            session_epoch=session_epoch,
             topics=build_items(schema, "topics", [topic]),
             forgotten_topics_data=(),
         )
@@ -433,7 +442,7 @@ def test_fetch_of_an_unknown_topic_id_is_an_error_of_that_topic(tmp_path: Path) 
 
 def test_a_fetch_session_that_was_never_given_is_refused(tmp_path: Path) -> None:
     async def scenario(broker: Broker) -> None:
-        answer = await broker.fetch(session_id=12)
+        answer = await broker.fetch(session_id=12, session_epoch=1)
 
         assert answer.error_code is ErrorCode.fetch_session_id_not_found
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,20 @@ from kio.schema.fetch.v15.response import (
     FetchResponse,
     PartitionData,
 )
+from kio.schema.offset_for_leader_epoch.v3.response import EpochEndOffset as EpochEnd
+from kio.schema.offset_for_leader_epoch.v3.response import (
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
+from kio.schema.types import TopicName
 from kio.static.primitive import i32, i32Timedelta, i64
 
 from reference.log.log import Log
 from reference.model import BrokerEndPoint, EpochEndOffset, TopicPartition
 from reference.network.errors import NetworkError
-from reference.server.replica_fetcher_thread import PartitionFetchState, ReplicaFetcherThread
+from reference.server.offset_truncation import offset_truncation_state
+from reference.server.partition_fetch_state import PartitionFetchState
+from reference.server.replica_fetcher_thread import ReplicaFetcherThread
 from reference.trace import Kind
 from tests.reference.cluster.hosting import TOPIC_ID, TP, Host, lisr
 from tests.reference.log.batches import batch
@@ -94,9 +103,9 @@ def bug() -> Any:
     raise RuntimeError("a bug of ours")
 
 
-def following(tmp_path: Path, *epochs: int) -> Host:
+def following(tmp_path: Path, *epochs: int, **properties: Any) -> Host:
     """A follower of broker 2 in epoch 9 whose log has three records of each of the epochs."""
-    host = Host(tmp_path)
+    host = Host(tmp_path, **properties)
     host.partition.make_follower(lisr(leader=2, leader_epoch=9))
     for at, epoch in enumerate(epochs):
         host.partition.append_as_follower(batch(3, base_offset=3 * at, leader_epoch=epoch), 0)
@@ -155,14 +164,7 @@ def test_where_a_diverging_log_is_cut(
     host = following(tmp_path, *epochs)
     log = host.partition.log
     assert isinstance(log, Log)
-    thread = ReplicaFetcherThread(
-        host.config,
-        LEADER,
-        connection=None,  # type: ignore[arg-type]
-        broker_epoch=lambda: 1,
-        on_storage_error=lambda *_: None,
-    )
-    assert thread.truncation_offset(log, EpochEndOffset(*diverging)) == expected
+    assert offset_truncation_state(log, EpochEndOffset(*diverging)).offset == expected
 
 
 def test_it_fetches_from_its_end_and_appends(tmp_path: Path) -> None:
@@ -287,6 +289,77 @@ def test_an_answer_that_outlives_its_leader_epoch_is_dropped(
         await asyncio.gather(task, return_exceptions=True)
 
     run(scenario())
+
+
+def ends(
+    *answers: tuple[int, int], error: ErrorCode = ErrorCode.none
+) -> list[Callable[[], OffsetForLeaderEpochResponse]]:
+    """Answers to OffsetForLeaderEpoch: the epoch, and where it ends."""
+
+    def end(epoch: int, offset: int) -> OffsetForLeaderEpochResponse:
+        of_partition = EpochEnd(
+            error_code=error, partition=i32(0), leader_epoch=i32(epoch), end_offset=i64(offset)
+        )
+        topic = OffsetForLeaderTopicResult(topic=TopicName("t"), partitions=(of_partition,))
+        return OffsetForLeaderEpochResponse(
+            throttle_time=i32Timedelta.parse(timedelta()), topics=(topic,)
+        )
+
+    return [partial(end, epoch, offset) for epoch, offset in answers]
+
+
+@pytest.mark.parametrize(
+    ("epochs", "answers", "cut_at", "asked"),
+    [
+        ((0, 2), [(2, 9)], [6], [2]),  # the leader has all of it
+        ((0, 2), [(2, 4)], [4], [2]),
+        ((0, 2), [(1, 5), (0, 2)], [3, 2], [2, 0]),  # KIP-279: its epoch 1 is not known here
+        ((0, 2), [(-1, -1)], [0], [2]),  # it cannot tell: what is committed stays
+    ],
+)
+def test_before_truncation_on_fetch_it_asks_where_to_cut(
+    tmp_path: Path,
+    epochs: tuple[int, ...],
+    answers: list[tuple[int, int]],
+    cut_at: list[int],
+    asked: list[int],
+) -> None:
+    async def scenario() -> None:
+        host = following(tmp_path, *epochs, inter_broker_protocol_version="2.6")
+        leader = Leader(*ends(*answers))
+        await follow(host, leader)
+        *questions, fetch = [request for _, request in leader.requests]
+        assert [q.topics[0].partitions[0].leader_epoch for q in questions] == asked
+        assert {q.topics[0].partitions[0].current_leader_epoch for q in questions} == {9}
+        assert [cut["offset"] for cut in host.trace.of(Kind.TRUNCATE)] == cut_at
+        (partition,) = fetch.topics[0].partitions
+        assert (partition.fetch_offset, partition.last_fetched_epoch) == (host.end_offset, -1)
+
+    run(scenario())
+
+
+def test_a_late_word_on_where_to_cut_is_dropped(tmp_path: Path) -> None:
+    """KAFKA-7786: nobody may stop fetching, or cut, on an answer to what was asked in an earlier leader epoch."""
+
+    async def scenario(late: Callable[[], Any], directory: Path) -> None:
+        host = following(directory, 0, inter_broker_protocol_version="2.6")
+        thread: list[ReplicaFetcherThread] = []
+
+        def after_new_leader_and_isr() -> Any:
+            thread[0].remove(TP)
+            host.partition.make_follower(lisr(leader=2, leader_epoch=10))
+            thread[0].add(state(host))
+            return late()
+
+        leader = Leader(after_new_leader_and_isr, *ends((0, 3)))
+        thread.append(thread_of(host, leader))
+        await follow_with(thread[0], host, leader)
+        assert thread[0].topic_partitions == {TP}
+        assert host.end_offset == 3
+
+    (cut,), (fenced,) = ends((0, 1)), ends((-1, -1), error=ErrorCode.fenced_leader_epoch)
+    run(scenario(cut, tmp_path / "cut"))
+    run(scenario(fenced, tmp_path / "fenced"))
 
 
 def test_records_without_a_known_epoch_are_cut_to_the_high_watermark(tmp_path: Path) -> None:
