@@ -12,8 +12,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-PositiveInt = Annotated[int, Meta(gt=0)]
-NonNegativeInt = Annotated[int, Meta(ge=0)]
+from reference.kafka_log_config import KafkaLogConfig, NonNegativeInt, PositiveInt
+
 Port = Annotated[int, Meta(ge=1, le=65535)]
 
 
@@ -25,7 +25,7 @@ INTER_BROKER_PROTOCOL_VERSIONS = ("2.6", "3.9")
 """2.6 stands for everything before AlterPartition (2.7-IV2), 3.9 for everything after it."""
 
 
-class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class KafkaConfig(KafkaLogConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Kafka 3.9's defaults unless a comment says otherwise."""
 
     broker_id: Annotated[int, Meta(ge=-1)] = msgspec.field(name="broker.id", default=-1)
@@ -61,10 +61,6 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         name="socket.request.max.bytes", default=104_857_600
     )
     message_max_bytes: PositiveInt = msgspec.field(name="message.max.bytes", default=1_048_588)
-    log_segment_bytes: PositiveInt = msgspec.field(name="log.segment.bytes", default=1_073_741_824)
-    log_flush_interval_messages: PositiveInt = msgspec.field(
-        name="log.flush.interval.messages", default=2**63 - 1
-    )
     replica_lag_time_max_ms: PositiveInt = msgspec.field(
         name="replica.lag.time.max.ms", default=30_000
     )
@@ -151,6 +147,8 @@ class KafkaConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             )
         if not config.log_dirs:
             raise ConfigError("broker configuration: log.dirs is empty")
+        if (contradiction := config.log_contradiction()) is not None:
+            raise ConfigError(f"broker configuration: {contradiction}")
         return config
 
     @property

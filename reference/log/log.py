@@ -1,42 +1,40 @@
-"""The log of one partition: segments of record batches, the leader epochs among them, the high watermark.
+"""The log of one partition: record batches with offsets, the leader epochs among them, the high watermark.
 
 The leader appends what clients send and gives it offsets and its epoch; a follower appends the leader's batches as
 they are, and only where they continue its own. Records below the high watermark are committed; what is above may be
-truncated when a new leader's log differs (KIP-101, KIP-279).
+truncated when a new leader's log differs (KIP-101, KIP-279). Records below the log start offset are gone: deleted by
+age or size, by DeleteRecords, or because the leader has them no longer. The log never starts above the high watermark.
 
-An append reaches the page cache before it returns and is not synced (``log.flush.interval.messages``): it
-survives the end of the process, replication protects it against the loss of the machine. Opening a log recovers it:
-epochs and end offset are those of the batches that are there. Order of writes: an epoch before its first batch, a
-truncated segment before the epochs; so a crash in between leaves at most epochs at the end of the log, which opening
-removes.
+Order of writes: an epoch before its first batch, a truncated segment before the epochs; so a crash in between leaves
+at most epochs at the end of the log, which opening removes (``log_loader``).
 
-Limits: no retention, no compaction (the log start offset is that of the first segment), no transactions.
+Limits: no transactions.
+Source: kafka.log.UnifiedLog of Kafka 3.9.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from enum import Enum
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from reference.log.errors import (
     InconsistentTopicIdError,
     InvalidRecordError,
-    KafkaStorageError,
     OffsetOutOfRangeError,
     OffsetsOutOfOrderError,
     RecordBatchListTooLargeError,
     RecordTooLargeError,
 )
-from reference.log.leader_epoch_file_cache import EpochEntry, LeaderEpochFileCache
+from reference.log.leader_epoch_file_cache import LeaderEpochFileCache
+from reference.log.local_log import DeleteLater, LocalLog
 from reference.log.log_config import LogConfig
-from reference.log.log_segment import LogSegment
-from reference.log.offset_index import MAX_RELATIVE_OFFSET
+from reference.log.log_loader import LogLoader
+from reference.log.log_retention import deletable_segments
 from reference.log.partition_metadata import read_partition_metadata, write_partition_metadata
 from reference.model import UNDEFINED_EPOCH, OffsetAndEpoch, TopicPartition
-from reference.ports import Disk
+from reference.ports import Disk, WallClock
 from reference.protocol.record_batch import (
     RecordBatchHeader,
     assign,
@@ -46,7 +44,25 @@ from reference.protocol.record_batch import (
 )
 
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
-_SEGMENT_NAME: Final = re.compile(r"[0-9]{20}\.log")
+
+
+class TimestampAndOffset(NamedTuple):
+    """A record found by time (ms), and the leader epoch of its batch."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+class LogStartOffsetIncrementReason(Enum):
+    """Why records at the start of a log are gone."""
+
+    SEGMENT_DELETION = "segment-deletion"
+    """By age or size."""
+    CLIENT_RECORD_DELETION = "client-record-deletion"
+    """By DeleteRecords."""
+    LEADER_OFFSET_INCREMENTED = "leader-offset-incremented"
+    """The leader's are."""
 
 
 class AppendedBatch(NamedTuple):
@@ -67,16 +83,8 @@ class LogAppendInfo(NamedTuple):
     batches: tuple[AppendedBatch, ...]
 
 
-class TimestampAndOffset(NamedTuple):
-    """A record found by time (ms), and the leader epoch of its batch."""
-
-    timestamp: int
-    offset: int
-    leader_epoch: int
-
-
-class Log:
-    """One replica of one partition on disk. Offsets count records; end offset and high watermark are exclusive.
+class Log(LocalLog):
+    """One replica of one partition. Offsets count records; end offset and high watermark are exclusive.
 
     Every method that touches the disk raises KafkaStorageError when that fails.
     """
@@ -89,27 +97,47 @@ class Log:
         disk: Disk,
         config: LogConfig,
         high_watermark: int = 0,
+        log_start_offset: int = 0,
+        recovery_point: int = 0,
+        had_clean_shutdown: bool = False,
+        wall_clock: WallClock = lambda: 0,
+        delete_later: DeleteLater | None = None,
+        on_start_moved: Callable[[Log, LogStartOffsetIncrementReason], None] | None = None,
     ) -> None:
-        """Open the log in the directory, recovering it, or create an empty one.
+        """Open the log in the directory, mending it, or create an empty one.
 
-        ``high_watermark`` is the one last checkpointed; what the log does not hold is not below it.
+        The three offsets are those last checkpointed; what the log does not hold is not below the high watermark.
+        ``on_start_moved`` is called when the log start offset has been raised.
         """
-        self.topic_partition = topic_partition
-        self.directory = directory
-        self._disk = disk
-        self.config = config
-        """Counts from the next append on; the topic's settings may change it at any time."""
-        self._unflushed_messages = 0
+        super().__init__(
+            topic_partition,
+            directory,
+            disk=disk,
+            config=config,
+            wall_clock=wall_clock,
+            delete_later=delete_later,
+        )
+        self._on_start_moved = on_start_moved
         with self._storage_errors("opening"):
             disk.make_directory(directory)
             self._topic_id = read_partition_metadata(disk, directory)
             self.leader_epoch_cache = LeaderEpochFileCache(
                 disk, f"{directory}/{LEADER_EPOCH_CHECKPOINT}"
             )
-            self._segments = self._load_segments()
+            loaded = LogLoader(
+                disk,
+                directory,
+                self.leader_epoch_cache,
+                index_interval_bytes=config.index_interval_bytes,
+                log_start_offset=log_start_offset,
+                recovery_point=recovery_point,
+                had_clean_shutdown=had_clean_shutdown,
+            ).load()
+        self._segments = loaded.segments
         # Plain attributes, which only this class sets: every fetch asks for them of every partition.
-        self.log_start_offset = self._segments[0].base_offset
-        self.log_end_offset = self._segments[-1].next_offset
+        self.log_start_offset = loaded.log_start_offset
+        self.log_end_offset = loaded.log_end_offset
+        self.recovery_point = loaded.recovery_point
         self.high_watermark = self._clamped(high_watermark)
 
     @property
@@ -127,10 +155,6 @@ class Log:
         """``latest_epoch`` as the protocol writes it: −1 for none."""
         latest = self.leader_epoch_cache.latest_epoch
         return UNDEFINED_EPOCH if latest is None else latest
-
-    @property
-    def size_in_bytes(self) -> int:
-        return sum(segment.size for segment in self._segments)
 
     def assign_topic_id(self, topic_id: UUID) -> None:
         """Write partition.metadata unless it names this id; raises InconsistentTopicIdError if it names another."""
@@ -211,7 +235,7 @@ class Log:
         if start_offset >= upper_bound_offset:
             return b""
         with self._storage_errors("reading"):
-            return self._segment_of(start_offset).read(
+            return self._read_segment(
                 start_offset, max_bytes, upper_bound_offset, min_one_message=min_one_message
             )
 
@@ -225,7 +249,10 @@ class Log:
         with self._storage_errors("truncating"):
             truncated = offset < self.log_end_offset
             if truncated:
-                self._truncate_segments(offset)
+                try:
+                    self._truncate_segments(offset)
+                finally:
+                    self.high_watermark = self._clamped(self.high_watermark)
             self.leader_epoch_cache.truncate_from_end(self.log_end_offset if truncated else offset)
         return truncated
 
@@ -240,27 +267,63 @@ class Log:
         """
         with self._storage_errors("searching"):
             for segment in self._segments:
-                header = segment.first_batch_from_timestamp(timestamp)
+                header = segment.first_batch_from_timestamp(timestamp, self.log_start_offset)
                 if header is not None:
                     first_is_late_enough = header.base_timestamp >= timestamp
                     return TimestampAndOffset(
                         header.base_timestamp if first_is_late_enough else header.max_timestamp,
-                        header.base_offset,
+                        max(header.base_offset, self.log_start_offset),
                         header.partition_leader_epoch,
                     )
         return None
 
-    def flush(self) -> None:
-        """Sync what was appended."""
-        with self._storage_errors("flushing"):
-            self._segments[-1].flush()
-        self._unflushed_messages = 0
+    def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
+        """Remove every record; what is appended next has this offset.
 
-    def close(self) -> None:
-        """Sync what was appended since the last time, and let go of the files."""
-        if self._unflushed_messages > 0:
-            self.flush()
-        self._disk.close(self.directory)
+        The log starts there, or at ``log_start_offset`` where that is above it: the first batch then holds it.
+        """
+        with self._storage_errors("truncating"):
+            self.leader_epoch_cache.truncate_from_end(0)
+            self._restart_at(offset)
+        self.log_start_offset = offset if log_start_offset is None else log_start_offset
+        self.high_watermark = self._clamped(offset)
+
+    def maybe_increment_log_start_offset(
+        self, offset: int, reason: LogStartOffsetIncrementReason
+    ) -> bool:
+        """Let the log start there unless it starts later; return whether that was news.
+
+        Raises OffsetOutOfRangeError when the offset is above the high watermark. The files go with the next retention.
+        """
+        if offset > self.high_watermark:
+            raise OffsetOutOfRangeError(
+                f"{self.topic_partition} cannot start at {offset}, above its high watermark"
+                f" {self.high_watermark}"
+            )
+        if offset <= self.log_start_offset:
+            return False
+        self.log_start_offset = offset
+        if self._on_start_moved is not None:
+            self._on_start_moved(self, reason)
+        with self._storage_errors("starting"):
+            self.leader_epoch_cache.truncate_from_start(offset)
+        return True
+
+    def delete_old_segments(self) -> int:
+        """Delete the segments that the topic's settings, or the log start offset, allow to go; return how many.
+
+        None that reaches beyond the high watermark (KAFKA-5634).
+        """
+        count = deletable_segments(self, now_ms=self._wall_clock())
+        if count == 0:
+            return 0
+        if count == len(self._segments):
+            self.roll()
+        start = self._segments[count].base_offset
+        self.maybe_increment_log_start_offset(start, LogStartOffsetIncrementReason.SEGMENT_DELETION)
+        with self._storage_errors("deleting segments of"):
+            self._delete_first_segments(count)
+        return count
 
     def _check_produced(self, header: RecordBatchHeader) -> None:
         if header.size_in_bytes > self.config.max_message_bytes:
@@ -279,19 +342,15 @@ class Log:
         if not headers:
             return LogAppendInfo(first_offset, first_offset - 1, ())
         with self._storage_errors("appending to"):
-            segment = self._segments[-1]
-            if self._is_full(segment, len(records), headers[-1].last_offset):
-                segment = self._roll()
             latest = self.leader_epoch_cache.latest_epoch
             for header in headers:
                 if header.partition_leader_epoch != latest:
                     latest = header.partition_leader_epoch
                     self.leader_epoch_cache.assign(latest, header.base_offset)
-            segment.append(records, headers)
+            self._append_to_segment(records, headers)
         last_offset = headers[-1].last_offset
         self.log_end_offset = last_offset + 1
-        self._unflushed_messages += last_offset + 1 - first_offset
-        if self._unflushed_messages >= self.config.flush_interval_messages:
+        if self.unflushed_messages >= self.config.flush_interval_messages:
             self.flush()
         batches = tuple(
             AppendedBatch(
@@ -305,83 +364,5 @@ class Log:
         )
         return LogAppendInfo(first_offset, last_offset, batches)
 
-    def _is_full(self, segment: LogSegment, more_bytes: int, last_offset: int) -> bool:
-        too_large = segment.size + more_bytes > self.config.segment_bytes
-        beyond_index = last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
-        return segment.size > 0 and (too_large or beyond_index)
-
-    def _roll(self) -> LogSegment:
-        """Sync the last segment and start the next one: only the last one is ever in doubt after a crash."""
-        last = self._segments[-1]
-        last.flush()
-        last.write_index()
-        self._unflushed_messages = 0
-        segment = LogSegment.create(self._disk, self.directory, last.next_offset)
-        self._segments.append(segment)
-        return segment
-
-    def _truncate_segments(self, offset: int) -> None:
-        try:
-            while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
-                self._segments[-1].remove()
-                del self._segments[-1]
-            self._segments[-1].truncate_to(offset)
-        finally:
-            self.log_end_offset = self._segments[-1].next_offset
-            self.high_watermark = self._clamped(self.high_watermark)
-
-    def _segment_of(self, offset: int) -> LogSegment:
-        """The one with the largest base offset that is not above the offset; most reads want the last one."""
-        last = self._segments[-1]
-        if last.base_offset <= offset:
-            return last
-        return next(s for s in reversed(self._segments) if s.base_offset <= offset)
-
-    def _load_segments(self) -> list[LogSegment]:
-        names = self._disk.list(self.directory)
-        bases = sorted(int(name[:20]) for name in names if _SEGMENT_NAME.fullmatch(name))
-        if not bases:
-            self.leader_epoch_cache.truncate_from_end(0)
-            return [LogSegment.create(self._disk, self.directory, 0)]
-        segments = [
-            LogSegment.open_rolled(self._disk, self.directory, base, following)
-            for base, following in pairwise(bases)
-        ]
-        epochs: list[EpochEntry] = []
-
-        def note_epoch(header: RecordBatchHeader) -> None:
-            epoch = header.partition_leader_epoch
-            if not epochs or epochs[-1].epoch != epoch:
-                epochs.append(EpochEntry(epoch, header.base_offset))
-
-        segments.append(LogSegment.recover(self._disk, self.directory, bases[-1], note_epoch))
-        self.leader_epoch_cache.rebuild(bases[-1], epochs)
-        return segments
-
     def _clamped(self, offset: int) -> int:
         return min(max(offset, self.log_start_offset), self.log_end_offset)
-
-    def _storage_errors(self, doing: str) -> _StorageErrors:
-        return _StorageErrors(doing, self)
-
-
-class _StorageErrors:
-    """Turns an OSError of its block into a KafkaStorageError. No generator: every read and append enters one."""
-
-    __slots__ = ("_doing", "_log")
-
-    def __init__(self, doing: str, log: Log) -> None:
-        self._doing = doing
-        self._log = log
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: object
-    ) -> None:
-        if isinstance(error, OSError):
-            raise KafkaStorageError(
-                f"{self._doing} {self._log.topic_partition}: {error}",
-                failed_log_dir=self._log.directory.rpartition("/")[0],
-            ) from error

@@ -18,13 +18,13 @@ from types import MappingProxyType
 from typing import Final
 
 from reference.kafka_config import KafkaConfig
+from reference.kafka_log_config import MAX_LONG
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _MAX_INT: Final = 2**31 - 1
-_MAX_LONG: Final = 2**63 - 1
 _BOOLEANS: Final = MappingProxyType({"true": True, "false": False})
 
-Value = bool | int
+Value = bool | int | tuple[str, ...]
 
 
 class ConfigType(IntEnum):
@@ -56,7 +56,13 @@ class ConfigKey:
     """The broker's setting of the same purpose."""
     type: ConfigType
     minimum: int
+    """The smallest number."""
     documentation: str
+    allowed: tuple[str, ...] = ()
+    """What may be in a list."""
+    coarser: tuple[tuple[str, int], ...] = ()
+    """The broker's settings of the same purpose that count where the first is not set, and how many of our units one of
+    theirs is."""
 
     def parse(self, text: str) -> Value:
         """Return the value, surrounding spaces aside; raises ``ConfigValueError`` naming it."""
@@ -65,13 +71,22 @@ class ConfigKey:
             if (truth := _BOOLEANS.get(stripped.lower())) is None:
                 raise self._wrong(text, "Expected value to be either true or false")
             return truth
+        if self.type is ConfigType.LIST:
+            return self._list(text)
         if not _NUMBER.fullmatch(stripped):
             raise self._wrong(text, f"Not a number of type {self.type.name}")
         number = int(stripped)
-        maximum = _MAX_INT if self.type is ConfigType.INT else _MAX_LONG
+        maximum = _MAX_INT if self.type is ConfigType.INT else MAX_LONG
         if not self.minimum <= number <= maximum:
             raise self._wrong(text, f"Value must be between {self.minimum} and {maximum}")
         return number
+
+    def _list(self, text: str) -> tuple[str, ...]:
+        items = tuple(item.strip() for item in text.split(",")) if text.strip() else ()
+        for item in items or ("",):
+            if item not in self.allowed:
+                raise self._wrong(text, f"String must be one of: {', '.join(self.allowed)}")
+        return items
 
     def _wrong(self, text: str, why: str) -> ConfigValueError:
         return ConfigValueError(f"Invalid value {text} for configuration {self.name}: {why}")
@@ -90,6 +105,31 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = MappingProxyType(
                 "The size at which a log's file is full and the next one begins.",
             ),
             ConfigKey(
+                "segment.ms",
+                "segment_ms",
+                "log.roll.ms",
+                ConfigType.LONG,
+                1,
+                "After how many ms a log's file ends and the next one begins, even if it is not full.",
+                coarser=(("log.roll.hours", 3_600_000),),
+            ),
+            ConfigKey(
+                "segment.index.bytes",
+                "segment_index_bytes",
+                "log.index.size.max.bytes",
+                ConfigType.INT,
+                12,
+                "The size at which an index is full and the next segment begins.",
+            ),
+            ConfigKey(
+                "index.interval.bytes",
+                "index_interval_bytes",
+                "log.index.interval.bytes",
+                ConfigType.INT,
+                0,
+                "How many bytes of batches lie between two entries of an index.",
+            ),
+            ConfigKey(
                 "max.message.bytes",
                 "max_message_bytes",
                 "message.max.bytes",
@@ -104,6 +144,49 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = MappingProxyType(
                 ConfigType.LONG,
                 1,
                 "After how many records a log is synced to its disk.",
+            ),
+            ConfigKey(
+                "flush.ms",
+                "flush_ms",
+                "log.flush.interval.ms",
+                ConfigType.LONG,
+                0,
+                "After how many ms a log is synced to its disk.",
+                coarser=(("log.flush.scheduler.interval.ms", 1),),
+            ),
+            ConfigKey(
+                "retention.ms",
+                "retention_ms",
+                "log.retention.ms",
+                ConfigType.LONG,
+                -1,
+                "How many ms records are kept under the cleanup policy delete; -1: without end.",
+                coarser=(("log.retention.minutes", 60_000), ("log.retention.hours", 3_600_000)),
+            ),
+            ConfigKey(
+                "retention.bytes",
+                "retention_bytes",
+                "log.retention.bytes",
+                ConfigType.LONG,
+                -1,
+                "How large a log may become under the cleanup policy delete; -1: without bound.",
+            ),
+            ConfigKey(
+                "file.delete.delay.ms",
+                "file_delete_delay_ms",
+                "log.segment.delete.delay.ms",
+                ConfigType.LONG,
+                0,
+                "How many ms the files of a deleted segment are kept.",
+            ),
+            ConfigKey(
+                "cleanup.policy",
+                "cleanup_policy",
+                "log.cleanup.policy",
+                ConfigType.LIST,
+                0,
+                "What is done with old segments.",
+                allowed=("delete",),
             ),
             ConfigKey(
                 "min.insync.replicas",
@@ -129,13 +212,26 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """What counts for one log; sizes in bytes."""
+    """What counts for one log; sizes in bytes, −1 where a retention is without end."""
 
     segment_bytes: int = 1 << 30
+    segment_ms: int = 604_800_000
+    segment_index_bytes: int = 10_485_760
+    index_interval_bytes: int = 4_096
     max_message_bytes: int = 1_048_588
-    flush_interval_messages: int = _MAX_LONG
+    flush_interval_messages: int = MAX_LONG
+    flush_ms: int = MAX_LONG
+    retention_ms: int = 604_800_000
+    retention_bytes: int = -1
+    file_delete_delay_ms: int = 60_000
+    cleanup_policy: tuple[str, ...] = ("delete",)
     min_insync_replicas: int = 1
     unclean_leader_election_enable: bool = False
+
+    @property
+    def is_delete(self) -> bool:
+        """Whether records are deleted by age and by size."""
+        return "delete" in self.cleanup_policy
 
     def with_overrides(self, values: Mapping[str, Value]) -> LogConfig:
         """Return these settings with a topic's own, by name, in their place."""
@@ -147,8 +243,16 @@ def log_config_of(config: KafkaConfig) -> LogConfig:
     """Return what counts for a topic without settings of its own."""
     return LogConfig(
         segment_bytes=min(config.log_segment_bytes, _MAX_INT),
+        segment_ms=config.roll_ms,
+        segment_index_bytes=config.log_index_size_max_bytes,
+        index_interval_bytes=config.log_index_interval_bytes,
         max_message_bytes=config.message_max_bytes,
         flush_interval_messages=config.log_flush_interval_messages,
+        flush_ms=config.flush_ms,
+        retention_ms=config.retention_ms,
+        retention_bytes=config.log_retention_bytes,
+        file_delete_delay_ms=config.log_segment_delete_delay_ms,
+        cleanup_policy=config.log_cleanup_policy,
         min_insync_replicas=config.min_insync_replicas,
         unclean_leader_election_enable=config.unclean_leader_election_enable,
     )

@@ -1,31 +1,31 @@
-"""One file of record batches, ``<20-digit base offset>.log``, and the index beside it.
+"""One file of record batches, ``<20-digit base offset>.log``, and the two indexes beside it.
 
-Only the last segment of a log is written to. When it is rolled it is synced first, so a crash can hurt the
-last segment only; recovery walks that one, verifies each CRC and cuts it at the first batch that is torn, damaged
-or does not continue the one before.
+Only the last segment of a log is written to. The indexes are in memory meanwhile; on disk they describe a segment
+that was rolled or closed, and are rebuilt from the batches where they are missing or do not fit. Recovery walks the
+batches, verifies each CRC and cuts the file at the first one that is torn, damaged or not behind the one before.
+
+Source: org.apache.kafka.storage.internals.log.LogSegment of Kafka 3.9; its files can be read by kafka-dump-log.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from reference.log.errors import KafkaStorageError
+from reference.log.file_records import FileRecords
 from reference.log.offset_index import OffsetIndex
+from reference.log.time_index import TimeIndex
 from reference.ports import Disk
-from reference.protocol.record_batch import (
-    HEADER_SIZE,
-    RecordBatchHeader,
-    crc_matches,
-    is_plausible,
-    read_header,
-)
+from reference.protocol.record_batch import RecordBatchHeader
 
-_WALK_WINDOW = 4096
-_RECOVERY_WINDOW = 1 << 20
+LOG_SUFFIX: Final = ".log"
+INDEX_SUFFIXES: Final = (".index", ".timeindex")
+DELETED_SUFFIX: Final = ".deleted"
 
 
 def segment_file_name(base_offset: int, suffix: str) -> str:
-    """Return Kafka's name: the base offset in 20 digits, then ``.log`` or ``.index``."""
+    """Return Kafka's name: the base offset in 20 digits, then ``.log``, ``.index`` or ``.timeindex``."""
     return f"{base_offset:020d}{suffix}"
 
 
@@ -33,41 +33,67 @@ class LogSegment:
     """A run of batches from ``base_offset`` on. All methods raise OSError when the disk fails, KafkaStorageError
     when the file does not hold what was written to it."""
 
-    def __init__(self, disk: Disk, directory: str, base_offset: int) -> None:
+    def __init__(
+        self, disk: Disk, directory: str, base_offset: int, index_interval_bytes: int
+    ) -> None:
         self.base_offset = base_offset
         self.next_offset = base_offset
-        """Last offset + 1."""
+        """Last offset + 1, or the base offset of the segment behind it."""
         self.size = 0
         """In bytes."""
+        self.max_timestamp = -1
+        """The largest of a record, in ms; −1 when no record has one."""
+        self.first_timestamp = -1
+        """That of the first batch, which counts for ``segment.ms``."""
+        self._offset_of_max_timestamp = base_offset
         self._disk = disk
-        self._path = f"{directory}/{segment_file_name(base_offset, '.log')}"
-        self._index_path = f"{directory}/{segment_file_name(base_offset, '.index')}"
-        self._index = OffsetIndex(base_offset)
-        self._max_timestamp: int | None = -1
+        self._index_interval_bytes = index_interval_bytes
+        self._path_stem = f"{directory}/{segment_file_name(base_offset, '')}"
+        self._path = self._path_stem + LOG_SUFFIX
+        self._records = FileRecords(disk, self._path)
+        self._offset_index = OffsetIndex(base_offset, index_interval_bytes)
+        self._time_index = TimeIndex(base_offset)
         self._torn = False
 
     @classmethod
-    def create(cls, disk: Disk, directory: str, base_offset: int) -> LogSegment:
+    def create(
+        cls, disk: Disk, directory: str, base_offset: int, *, index_interval_bytes: int
+    ) -> LogSegment:
         """Return a new, empty segment; its file exists."""
-        segment = cls(disk, directory, base_offset)
+        segment = cls(disk, directory, base_offset, index_interval_bytes)
         disk.append(segment._path, b"")
         return segment
 
     @classmethod
-    def open_rolled(
-        cls, disk: Disk, directory: str, base_offset: int, next_offset: int
+    def open(
+        cls,
+        disk: Disk,
+        directory: str,
+        base_offset: int,
+        *,
+        index_interval_bytes: int,
+        next_offset: int | None,
     ) -> LogSegment:
-        """Open a segment that has a successor, which starts at ``next_offset``. It was synced: no CRC is checked."""
-        segment = cls(disk, directory, base_offset)
+        """Open a segment that was synced, or closed with its log: no CRC is checked.
+
+        ``next_offset`` is where the following one starts; None for the last one of a log. Raises KafkaStorageError
+        when its end is not that of a batch.
+        """
+        segment = cls(disk, directory, base_offset, index_interval_bytes)
         segment.size = disk.size(segment._path)
-        segment.next_offset = next_offset
-        segment._max_timestamp = None
-        index = segment._read_index()
-        if index is None:
-            index = OffsetIndex(base_offset)
-            for header in segment._walk(0):
-                index.add(header.last_offset, header.position)
-        segment._index = index
+        if not segment._read_indexes(next_offset):
+            segment._offset_index = OffsetIndex(base_offset, index_interval_bytes)
+            segment._time_index = TimeIndex(base_offset)
+        start = segment._offset_index.last_position
+        if next_offset is None or not (start or len(segment._time_index)):
+            size, segment.size = segment.size, start
+            for header in segment._records.batches(start, size):
+                segment._take(header, header.position)
+            if segment.size != size:
+                raise KafkaStorageError(f"{segment._path} ends within a record batch")
+        if next_offset is not None:
+            segment.next_offset = next_offset
+        segment._note_first_timestamp()
         return segment
 
     @classmethod
@@ -77,16 +103,25 @@ class LogSegment:
         directory: str,
         base_offset: int,
         visit: Callable[[RecordBatchHeader], None],
+        *,
+        index_interval_bytes: int,
     ) -> LogSegment:
-        """Open the last segment: keep the longest run of intact batches, cut the rest, show each batch to ``visit``."""
-        segment = cls(disk, directory, base_offset)
+        """Open a segment that may be damaged: keep the longest run of intact batches, show each to ``visit``, cut
+        the rest."""
+        segment = cls(disk, directory, base_offset, index_interval_bytes)
         written = disk.size(segment._path)
-        for header in segment._intact_batches(written):
+        for header in segment._records.intact_batches(base_offset, written):
             segment._take(header, header.position)
             visit(header)
+        segment._note_first_timestamp()
         if segment.size < written:
             disk.truncate(segment._path, segment.size)
         return segment
+
+    @property
+    def index_bytes(self) -> int:
+        """The size of the larger index, in entries of the offset index (8 bytes) and the time index (12 bytes)."""
+        return max(len(self._offset_index) * 8, (len(self._time_index) + 1) * 12)
 
     def append(self, data: bytes, headers: Sequence[RecordBatchHeader]) -> None:
         """Write the batches, whose headers give positions in ``data``, in one piece."""
@@ -97,6 +132,8 @@ class LogSegment:
             self._torn = True
             raise
         start = self.size
+        if start == 0 and headers:
+            self.first_timestamp = headers[0].max_timestamp
         for header in headers:
             self._take(header, start + header.position)
 
@@ -113,9 +150,9 @@ class LogSegment:
             if end <= start:
                 if not min_one_message:
                     return b""
-                end = start + self._header_at(start).size_in_bytes
+                end = start + self._records.header_at(start).size_in_bytes
         data = self._disk.read(self._path, start, end - start)
-        self._checked_header(data, 0, start)
+        self._records.checked_header(data, 0, start)
         return data
 
     def position_of(self, offset: int) -> int:
@@ -124,10 +161,10 @@ class LogSegment:
             return self.size
         if offset <= self.base_offset:
             return 0
-        recent = self._index.recent_position(offset)
+        recent = self._offset_index.recent_position(offset)
         if recent is not None:
             return recent
-        for header in self._walk(self._index.floor_of_offset(offset)):
+        for header in self._records.batches(self._offset_index.floor_of_offset(offset), self.size):
             if header.last_offset >= offset:
                 return header.position
         return self.size
@@ -135,45 +172,73 @@ class LogSegment:
     def truncate_to(self, offset: int) -> None:
         """Cut the batch that holds the offset and all behind it."""
         position = self.position_of(offset)
-        if position == self.size:
-            return
-        next_offset = self._header_at(position).base_offset
-        self._disk.truncate(self._path, position)
-        self._torn = False
-        self._index.truncate(position)
+        if position < self.size:
+            next_offset = min(self._records.header_at(position).base_offset, offset)
+            self._disk.truncate(self._path, position)
+            self._torn = False
+            self._forget_from(position, next_offset)
+
+    def _forget_from(self, position: int, next_offset: int) -> None:
+        """Let the indexes and the largest timestamp be those of what is left."""
+        self._offset_index.truncate(position)
+        self._time_index.truncate_to(next_offset)
         self.size = position
         self.next_offset = next_offset
-        self._max_timestamp = None
+        self.max_timestamp, self._offset_of_max_timestamp = self._time_index.last
+        for header in self._records.batches(self._offset_index.last_position, position):
+            self._note_timestamp(header)
+        self._note_first_timestamp()
 
-    def max_timestamp(self) -> int:
-        """Return the largest timestamp of a record, in ms; −1 when the segment is empty."""
-        if self._max_timestamp is None:
-            self._max_timestamp = max((batch.max_timestamp for batch in self._walk(0)), default=-1)
-        return self._max_timestamp
-
-    def first_batch_from_timestamp(self, timestamp: int) -> RecordBatchHeader | None:
-        """Return the header of the first batch with a record at or after the time."""
-        if self.max_timestamp() < timestamp:
+    def first_batch_from_timestamp(
+        self, timestamp: int, start_offset: int
+    ) -> RecordBatchHeader | None:
+        """Return the header of the first batch with a record at or after the time and at or behind the offset."""
+        if self.max_timestamp < timestamp:
             return None
-        return next((h for h in self._walk(0) if h.max_timestamp >= timestamp), None)
+        floor = max(self._time_index.lookup(timestamp), start_offset)
+        for header in self._records.batches(self._offset_index.floor_of_offset(floor), self.size):
+            if header.max_timestamp >= timestamp and header.last_offset >= start_offset:
+                return header
+        return None
+
+    def batches_from(self, position: int) -> Iterator[RecordBatchHeader]:
+        """Yield the headers of the batches from the one that starts there on; ``position`` is that in the file."""
+        return self._records.batches(position, self.size)
 
     def flush(self) -> None:
-        """Sync the batches, and nothing else: once the segment is rolled nobody looks for a torn tail."""
+        """Sync the batches, and nothing else."""
         self._cut_torn_tail()
         self._disk.fsync(self._path)
 
-    def write_index(self) -> None:
-        """Put the index on disk; it describes the segment until that is written to again."""
-        self._disk.replace(self._index_path, self._index.to_bytes())
+    def write_indexes(self) -> None:
+        """Put the indexes on disk; they describe the segment until that is written to again."""
+        self._time_index.maybe_append(self.max_timestamp, self._offset_of_max_timestamp)
+        indexes = (self._offset_index.to_bytes(), self._time_index.to_bytes())
+        for suffix, data in zip(INDEX_SUFFIXES, indexes, strict=True):
+            self._disk.replace(self._path_stem + suffix, data)
 
     def close(self) -> None:
-        self._disk.close(self._path)
-        self._disk.close(self._index_path)
+        """Let go of the files."""
+        for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
+            self._disk.close(self._path_stem + suffix)
+
+    def mark_deleted(self) -> list[str]:
+        """Rename the files to ``*.deleted``, the batches first; return their names.
+
+        Opening the log removes what was marked, and indexes without batches.
+        """
+        renamed = []
+        for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
+            path = self._path_stem + suffix
+            if self._disk.exists(path):
+                self._disk.rename(path, path + DELETED_SUFFIX)
+                renamed.append(path + DELETED_SUFFIX)
+        return renamed
 
     def remove(self) -> None:
-        """Delete the files."""
-        self._disk.remove(self._path)
-        self._disk.remove(self._index_path)
+        """Delete the files at once."""
+        for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
+            self._disk.remove(self._path_stem + suffix)
 
     def _cut_torn_tail(self) -> None:
         """Remove what an append left that failed."""
@@ -183,68 +248,56 @@ class LogSegment:
 
     def _take(self, header: RecordBatchHeader, position: int) -> None:
         last_offset = header.last_offset
-        self._index.add(last_offset, position)
+        if header.max_timestamp > self.max_timestamp:
+            self.max_timestamp = header.max_timestamp
+            self._offset_of_max_timestamp = last_offset
+        if self._offset_index.add(last_offset, position):
+            self._time_index.maybe_append(self.max_timestamp, self._offset_of_max_timestamp)
         self.size = position + header.size_in_bytes
         self.next_offset = last_offset + 1
-        if self._max_timestamp is not None and header.max_timestamp > self._max_timestamp:
-            self._max_timestamp = header.max_timestamp
 
-    def _read_index(self) -> OffsetIndex | None:
-        if not self._disk.exists(self._index_path):
+    def _note_timestamp(self, header: RecordBatchHeader) -> None:
+        if header.max_timestamp > self.max_timestamp:
+            self.max_timestamp = header.max_timestamp
+            self._offset_of_max_timestamp = header.last_offset
+
+    def _note_first_timestamp(self) -> None:
+        self.first_timestamp = self._records.header_at(0).max_timestamp if self.size > 0 else -1
+
+    def _read_indexes(self, next_offset: int | None) -> bool:
+        """Take the indexes from disk; False when one is missing or cannot be this segment's."""
+        found = [self._read_file(self._path_stem + suffix) for suffix in INDEX_SUFFIXES]
+        if found[0] is None or found[1] is None:
+            return False
+        offsets = OffsetIndex.from_bytes(
+            found[0],
+            base_offset=self.base_offset,
+            interval_bytes=self._index_interval_bytes,
+            segment_size=self.size,
+        )
+        times = TimeIndex.from_bytes(
+            found[1],
+            base_offset=self.base_offset,
+            next_offset=2**63 - 1 if next_offset is None else next_offset,
+        )
+        if offsets is None or times is None:
+            return False
+        self._offset_index, self._time_index = offsets, times
+        self.max_timestamp, self._offset_of_max_timestamp = times.last
+        return True
+
+    def _read_file(self, path: str) -> bytes | None:
+        if not self._disk.exists(path):
             return None
-        data = self._disk.read(self._index_path, 0, self._disk.size(self._index_path))
-        self._disk.close(self._index_path)
-        return OffsetIndex.from_bytes(data, base_offset=self.base_offset, segment_size=self.size)
-
-    def _header_at(self, position: int) -> RecordBatchHeader:
-        return self._checked_header(self._disk.read(self._path, position, HEADER_SIZE), 0, position)
-
-    def _checked_header(self, data: bytes, at: int, position: int) -> RecordBatchHeader:
-        """Return a header of the part that recovery has vouched for; the file was changed behind our back if not."""
-        if len(data) - at >= HEADER_SIZE:
-            header = read_header(data, at, position)
-            if is_plausible(header):
-                return header
-        raise KafkaStorageError(f"{self._path} has no record batch at {position}")
+        data = self._disk.read(path, 0, self._disk.size(path))
+        self._disk.close(path)
+        return data
 
     def _batch_boundary(self, position: int) -> int:
         """Return the largest start of a batch that is not behind the position."""
         boundary = 0
-        for header in self._walk(self._index.floor_of_position(position)):
+        for header in self.batches_from(self._offset_index.floor_of_position(position)):
             if header.position > position:
                 break
             boundary = header.position
         return boundary
-
-    def _walk(self, position: int) -> Iterator[RecordBatchHeader]:
-        """Yield the headers from this position, the start of a batch, to the end."""
-        window, start = b"", position
-        while position < self.size:
-            at = position - start
-            if at + HEADER_SIZE > len(window):
-                window, start, at = self._disk.read(self._path, position, _WALK_WINDOW), position, 0
-            header = self._checked_header(window, at, position)
-            yield header
-            position += header.size_in_bytes
-
-    def _intact_batches(self, written: int) -> Iterator[RecordBatchHeader]:
-        """Yield the headers of the batches that are whole, have a matching CRC and continue one another."""
-        window, start, position = b"", 0, 0
-        next_offset = self.base_offset
-        while written - position >= HEADER_SIZE:
-            at = position - start
-            if at + HEADER_SIZE > len(window):
-                window = self._disk.read(self._path, position, _RECOVERY_WINDOW)
-                start, at = position, 0
-            header = read_header(window, at, position)
-            size = header.size_in_bytes
-            if not is_plausible(header) or size > written - position:
-                return
-            if at + size > len(window):
-                window = self._disk.read(self._path, position, max(size, _RECOVERY_WINDOW))
-                start, at = position, 0
-            if header.base_offset != next_offset or not crc_matches(window, header, at):
-                return
-            yield header
-            position += size
-            next_offset = header.last_offset + 1

@@ -1,9 +1,9 @@
 """A sparse map from offsets to byte positions of one segment, in Kafka's ``.index`` format.
 
-An entry (last offset of a batch, position of the batch) is added for the first batch after every
-``index.interval.bytes``; a look-up finds the nearest entry before what is wanted and the segment walks on from
-there. In memory while the segment is written to, on disk once it is rolled or closed; rebuilt from the batches when
-the file is missing or does not fit.
+An entry (last offset of a batch, position of the batch) is added for the first batch more than
+``index.interval.bytes`` after the last one; a look-up finds the nearest entry before what is wanted and the segment
+walks on from there. In memory while the segment is written to, on disk once it is rolled or closed; rebuilt from the
+batches when the file is missing or does not fit.
 
 Of the batches written last every position is known as well, though only in memory: that is where nearly everybody
 reads, and a walk over headers would cost more than the read.
@@ -18,8 +18,7 @@ from bisect import bisect_left, bisect_right
 from struct import Struct
 from typing import Final
 
-INDEX_INTERVAL_BYTES: Final = 4096
-"""Kafka's default of index.interval.bytes."""
+ENTRY_SIZE: Final = 8
 MAX_RELATIVE_OFFSET: Final = 2**31 - 1
 _ENTRY: Final = Struct(">ii")
 _RECENT_BATCHES: Final = 128
@@ -29,27 +28,38 @@ _RECENT_BATCHES: Final = 128
 class OffsetIndex:
     """The index of one segment."""
 
-    def __init__(self, base_offset: int) -> None:
+    def __init__(self, base_offset: int, interval_bytes: int) -> None:
         self._base_offset = base_offset
+        self._interval_bytes = interval_bytes
         self._offsets = array("q")
         self._positions = array("q")
-        self._next_entry_at = INDEX_INTERVAL_BYTES
+        self._next_entry_after = interval_bytes
         self._recent_offsets: list[int] = []
         self._recent_positions: list[int] = []
 
     def __len__(self) -> int:
         return len(self._offsets)
 
-    def add(self, last_offset: int, position: int) -> None:
-        """Take note of a batch that starts at the position of the segment. Call in order of position."""
-        if position >= self._next_entry_at:
+    @property
+    def last_position(self) -> int:
+        """The position of the last entry; 0 when there is none."""
+        return self._positions[-1] if self._positions else 0
+
+    def add(self, last_offset: int, position: int) -> bool:
+        """Take note of a batch that starts at the position of the segment; return whether it got an entry.
+
+        Call in order of position.
+        """
+        is_entry = position > self._next_entry_after
+        if is_entry:
             self._offsets.append(last_offset)
             self._positions.append(position)
-            self._next_entry_at = position + INDEX_INTERVAL_BYTES
+            self._next_entry_after = position + self._interval_bytes
         self._recent_offsets.append(last_offset)
         self._recent_positions.append(position)
         if len(self._recent_offsets) > 2 * _RECENT_BATCHES:
             del self._recent_offsets[:_RECENT_BATCHES], self._recent_positions[:_RECENT_BATCHES]
+        return is_entry
 
     def recent_position(self, offset: int) -> int | None:
         """Return the position of the batch that holds the offset if it is among the last ones, else None."""
@@ -73,8 +83,7 @@ class OffsetIndex:
         del self._offsets[at:], self._positions[at:]
         recent = bisect_left(self._recent_positions, size)
         del self._recent_offsets[recent:], self._recent_positions[recent:]
-        last = self._positions[-1] if self._positions else 0
-        self._next_entry_at = last + INDEX_INTERVAL_BYTES
+        self._next_entry_after = self.last_position + self._interval_bytes
 
     def to_bytes(self) -> bytes:
         base = self._base_offset
@@ -82,11 +91,13 @@ class OffsetIndex:
         return b"".join(_ENTRY.pack(offset - base, position) for offset, position in pairs)
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, base_offset: int, segment_size: int) -> OffsetIndex | None:
+    def from_bytes(
+        cls, data: bytes, *, base_offset: int, interval_bytes: int, segment_size: int
+    ) -> OffsetIndex | None:
         """Return the index; None when the bytes cannot be the index of such a segment."""
-        if len(data) % _ENTRY.size != 0:
+        if len(data) % ENTRY_SIZE != 0:
             return None
-        index = cls(base_offset)
+        index = cls(base_offset, interval_bytes)
         previous_offset, previous_position = -1, -1
         for relative, position in _ENTRY.iter_unpack(data):
             if relative <= previous_offset or position <= previous_position:
@@ -96,5 +107,5 @@ class OffsetIndex:
             previous_offset, previous_position = relative, position
         if previous_position >= segment_size:
             return None
-        index._next_entry_at = max(previous_position, 0) + INDEX_INTERVAL_BYTES
+        index._next_entry_after = index.last_position + interval_bytes
         return index

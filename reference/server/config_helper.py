@@ -9,7 +9,7 @@ Limits: what a broker was started with counts as its own (STATIC_BROKER_CONFIG) 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -78,7 +78,17 @@ class ConfigHelper:
         ]
 
     def _topic_entry(self, key: ConfigKey, value: Value | None) -> ConfigEntry:
-        synonyms = self._broker_synonyms(key.broker_name)
+        synonyms = tuple(
+            synonym
+            for synonym in self._broker_synonyms(key.broker_name)
+            if synonym.value is not None
+        )
+        for name, unit in key.coarser:
+            synonyms += tuple(
+                replace(synonym, value=_in_units(synonym.value, unit))
+                for synonym in self._broker_synonyms(name)
+                if synonym.value is not None
+            )
         if value is not None:
             own = ConfigSynonym(key.name, _text(value), ConfigSource.DYNAMIC_TOPIC_CONFIG)
             synonyms = (own, *synonyms)
@@ -119,6 +129,12 @@ def _type_of(value: Any) -> ConfigType:
     if isinstance(value, int):
         return ConfigType.INT
     return ConfigType.LIST if isinstance(value, tuple) else ConfigType.STRING
+
+
+def _in_units(text: str, unit: int) -> str:
+    """A number of coarse units in fine ones; −1 is without end in any."""
+    number = int(text)
+    return text if number < 0 else str(number * unit)
 
 
 def _text(value: Any) -> str | None:

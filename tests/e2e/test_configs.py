@@ -178,7 +178,7 @@ def test_a_broker_tells_of_itself_and_is_changed(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("kind", "name", "configs", "code"),
     [
-        (TOPIC, "changing", {"retention.ms": "1"}, "INVALID_CONFIG"),
+        (TOPIC, "changing", {"preallocate": "1"}, "INVALID_CONFIG"),
         (TOPIC, "changing", {MIN_ISR: "none"}, "INVALID_REQUEST"),
         (TOPIC, "absent", {MIN_ISR: "1"}, "UNKNOWN_TOPIC_OR_PART"),
         (BROKER, "1", {"num.io.threads": "2"}, "INVALID_REQUEST"),

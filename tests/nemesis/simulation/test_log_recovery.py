@@ -325,7 +325,7 @@ def scripted_life(log: Log, expected: Expected) -> None:
         log.truncate_to(end)
 
 
-CALLS_IN_A_LIFE = 87
+CALLS_IN_A_LIFE = 107
 
 
 @pytest.mark.parametrize("calls", range(CALLS_IN_A_LIFE + 1))

@@ -44,12 +44,12 @@ def test_a_value_that_cannot_be_is_named(name: str, text: str, sentence: str) ->
 
 
 def test_an_unknown_name_is_told_before_any_value() -> None:
-    with pytest.raises(UnknownConfigError, match=r"name: retention\.ms"):
-        log_config.validate({"segment.bytes": "no", "retention.ms": "1"})
+    with pytest.raises(UnknownConfigError, match=r"name: preallocate"):
+        log_config.validate({"segment.bytes": "no", "preallocate": "1"})
 
 
 def test_what_somebody_else_has_set_has_no_effect() -> None:
-    values, problems = log_config.overrides({"retention.ms": "1", "segment.bytes": "9"})
+    values, problems = log_config.overrides({"preallocate": "1", "segment.bytes": "9"})
     assert values == {}
     assert [problem.split(":")[0] for problem in problems] == [
         "Unknown topic config name",

@@ -200,7 +200,7 @@ def test_a_broker_takes_changes_for_itself_and_for_all(zookeeper_address: str) -
     [
         (TOPIC, "u", [(MIN_ISR, "2", SET)], ErrorCode.unknown_topic_or_partition, "'u' does not"),
         (TOPIC, "", [(MIN_ISR, "2", SET)], ErrorCode.invalid_request, "Default topic"),
-        (TOPIC, "t", [("retention.ms", "2", SET)], ErrorCode.invalid_config, "retention.ms"),
+        (TOPIC, "t", [("preallocate", "2", SET)], ErrorCode.invalid_config, "preallocate"),
         (TOPIC, "t", [(MIN_ISR, "x", SET)], ErrorCode.invalid_request, "TOPIC 't': Invalid value x"),
         (TOPIC, "t", [(MIN_ISR, None, SET)], ErrorCode.invalid_request, f"for: {MIN_ISR}"),
         (TOPIC, "t", [(MIN_ISR, "2", SET)] * 2, ErrorCode.invalid_request, "duplicate config keys"),
@@ -264,11 +264,11 @@ def test_two_who_change_at_the_same_time_both_have_their_way(zookeeper_address: 
 
 def test_what_another_system_has_set_stays(zookeeper_address: str) -> None:
     async def test(admin: Admin) -> None:
-        foreign = b'{"version":1,"config":{"retention.ms":"9"}}'
+        foreign = b'{"version":1,"config":{"preallocate":"9"}}'
         await admin.zookeeper.create("/config/topics/t", foreign)
         assert (await admin.alter((TOPIC, "t", [(MIN_ISR, "2", SET)])))[0][0] is ErrorCode.none
         assert (await admin.stored("/config/topics/t"))["config"] == {
-            "retention.ms": "9",
+            "preallocate": "9",
             MIN_ISR: "2",
         }
 

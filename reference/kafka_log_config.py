@@ -1,0 +1,115 @@
+"""The part of a broker's configuration that its logs follow, under Kafka's own property names.
+
+``KafkaConfig`` extends it. What has a topic's setting of the same purpose is its default: ``reference.log.log_config``.
+Source: ServerLogConfigs, CleanerConfig and AbstractKafkaConfig of Kafka 3.9, whose defaults these are.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+MAX_LONG: Final = 2**63 - 1
+_MS_PER_MINUTE: Final = 60_000
+_MS_PER_HOUR: Final = 60 * _MS_PER_MINUTE
+_BYTES_PER_OFFSET_MAP: Final = 1 << 20
+
+PositiveInt = Annotated[int, Meta(gt=0)]
+NonNegativeInt = Annotated[int, Meta(ge=0)]
+_Retention = Annotated[int, Meta(ge=-1)]
+"""−1: without end."""
+_CleanupPolicies = tuple[str, ...]
+
+
+class KafkaLogConfig(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+):
+    """Sizes in bytes, durations in their unit."""
+
+    log_segment_bytes: PositiveInt = msgspec.field(name="log.segment.bytes", default=1_073_741_824)
+    log_roll_ms: PositiveInt | None = msgspec.field(name="log.roll.ms", default=None)
+    log_roll_hours: PositiveInt = msgspec.field(name="log.roll.hours", default=168)
+    """Counts where ``log.roll.ms`` is not set."""
+    log_index_size_max_bytes: Annotated[int, Meta(ge=12)] = msgspec.field(
+        name="log.index.size.max.bytes", default=10_485_760
+    )
+    log_index_interval_bytes: NonNegativeInt = msgspec.field(
+        name="log.index.interval.bytes", default=4_096
+    )
+    log_flush_interval_messages: PositiveInt = msgspec.field(
+        name="log.flush.interval.messages", default=MAX_LONG
+    )
+    log_flush_interval_ms: NonNegativeInt | None = msgspec.field(
+        name="log.flush.interval.ms", default=None
+    )
+    """Where it is not set, ``log.flush.scheduler.interval.ms`` counts."""
+    log_flush_scheduler_interval_ms: PositiveInt = msgspec.field(
+        name="log.flush.scheduler.interval.ms", default=MAX_LONG
+    )
+    log_flush_offset_checkpoint_interval_ms: PositiveInt = msgspec.field(
+        name="log.flush.offset.checkpoint.interval.ms", default=60_000
+    )
+    log_flush_start_offset_checkpoint_interval_ms: PositiveInt = msgspec.field(
+        name="log.flush.start.offset.checkpoint.interval.ms", default=60_000
+    )
+    log_retention_ms: _Retention | None = msgspec.field(name="log.retention.ms", default=None)
+    log_retention_minutes: _Retention | None = msgspec.field(
+        name="log.retention.minutes", default=None
+    )
+    log_retention_hours: _Retention = msgspec.field(name="log.retention.hours", default=168)
+    """The finest of the three that is set counts."""
+    log_retention_bytes: _Retention = msgspec.field(name="log.retention.bytes", default=-1)
+    log_retention_check_interval_ms: PositiveInt = msgspec.field(
+        name="log.retention.check.interval.ms", default=300_000
+    )
+    log_segment_delete_delay_ms: NonNegativeInt = msgspec.field(
+        name="log.segment.delete.delay.ms", default=60_000
+    )
+    log_cleanup_policy: _CleanupPolicies = msgspec.field(
+        name="log.cleanup.policy", default=("delete",)
+    )
+
+    @property
+    def roll_ms(self) -> int:
+        """After how long a log's next segment begins."""
+        return self.log_roll_hours * _MS_PER_HOUR if self.log_roll_ms is None else self.log_roll_ms
+
+    @property
+    def retention_ms(self) -> int:
+        """How long records are kept; −1 for good."""
+        if self.log_retention_ms is not None:
+            return self.log_retention_ms
+        if self.log_retention_minutes is not None:
+            return _in_ms(self.log_retention_minutes, _MS_PER_MINUTE)
+        return _in_ms(self.log_retention_hours, _MS_PER_HOUR)
+
+    @property
+    def flush_ms(self) -> int:
+        """How old what is not synced may become."""
+        interval_ms = self.log_flush_interval_ms
+        return self.log_flush_scheduler_interval_ms if interval_ms is None else interval_ms
+
+    def log_contradiction(self) -> str | None:
+        """One sentence that names a key whose value cannot be; None when all can."""
+        for key, value in (
+            ("log.retention.ms", self.log_retention_ms),
+            ("log.retention.minutes", self.log_retention_minutes),
+            ("log.retention.hours", self.log_retention_hours),
+        ):
+            if value == 0:
+                return f"{key} is 0: it must be −1 (without end) or at least 1"
+        unknown = [policy for policy in self.log_cleanup_policy if policy != "delete"]
+        if unknown or not self.log_cleanup_policy:
+            return (
+                f"log.cleanup.policy is {','.join(self.log_cleanup_policy)!r}: allowed is 'delete'"
+            )
+        return None
+
+
+def _in_ms(number: int, unit_ms: int) -> int:
+    return -1 if number < 0 else number * unit_ms

@@ -1,0 +1,197 @@
+"""The segments of one log on disk: append to the last one, read from any, roll, cut, sync, delete.
+
+An append reaches the page cache before it returns and is not synced (``flush.messages``, ``flush.ms``): it survives
+the end of the process, replication protects it against the loss of the machine. What lies below the recovery point was
+synced; only what is above it can be hurt by a crash, and is verified when the log is opened again. A segment is synced
+when the next one begins.
+
+What is deleted is renamed at once and removed after ``file.delete.delay.ms``.
+
+Source: kafka.log.LocalLog of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from reference.log.log_config import LogConfig
+from reference.log.log_segment import LogSegment
+from reference.log.offset_index import MAX_RELATIVE_OFFSET
+from reference.log.storage_errors import StorageErrors
+from reference.model import TopicPartition
+from reference.ports import Disk, WallClock
+from reference.protocol.record_batch import RecordBatchHeader
+
+DeleteLater = Callable[[Sequence[str], int], None]
+"""Removes these files after so many ms."""
+
+
+class TimestampAndOffset(NamedTuple):
+    """A record found by time (ms), and the leader epoch of its batch."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+class LocalLog:
+    """Every method that touches the disk raises KafkaStorageError when that fails."""
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        directory: str,
+        *,
+        disk: Disk,
+        config: LogConfig,
+        wall_clock: WallClock,
+        delete_later: DeleteLater | None,
+    ) -> None:
+        """``delete_later`` is given what was renamed; without one it is removed at once."""
+        self.topic_partition = topic_partition
+        self.directory = directory
+        self.log_dir = directory.rpartition("/")[0]
+        self.config = config
+        """Counts from the next append on; the topic's settings may change it at any time."""
+        self.log_end_offset = 0
+        self.recovery_point = 0
+        """What lies below was synced."""
+        self.last_flush_ms = wall_clock()
+        self._disk = disk
+        self._wall_clock = wall_clock
+        self._delete_later = delete_later or self._delete_now
+        self._segments: list[LogSegment] = []
+
+    @property
+    def size_in_bytes(self) -> int:
+        return sum(segment.size for segment in self._segments)
+
+    @property
+    def segments(self) -> Sequence[LogSegment]:
+        """By offset; the last one is written to."""
+        return self._segments
+
+    @property
+    def unflushed_messages(self) -> int:
+        """How many records a power cut might take."""
+        return self.log_end_offset - self.recovery_point
+
+    def flush(self) -> None:
+        """Sync what was appended."""
+        with self._storage_errors("flushing"):
+            self._segments[-1].flush()
+        self._note_flushed(self.log_end_offset)
+
+    def roll(self) -> LogSegment:
+        """Sync the last segment and start the next one; if the last one is empty, it is the next one already."""
+        last = self._segments[-1]
+        if last.size == 0 and last.base_offset == self.log_end_offset:
+            return last
+        with self._storage_errors("rolling"):
+            last.flush()
+            last.write_indexes()
+            self._note_flushed(self.log_end_offset)
+            self._segments.append(self._new_segment(self.log_end_offset))
+        return self._segments[-1]
+
+    def close(self) -> None:
+        """Sync what was appended, write the indexes, let go of the files: the log can be opened without a walk."""
+        if self.unflushed_messages > 0:
+            self.flush()
+        with self._storage_errors("closing"):
+            self._segments[-1].write_indexes()
+        self._disk.close(self.directory)
+
+    def _append_to_segment(self, records: bytes, headers: Sequence[RecordBatchHeader]) -> None:
+        """Write the batches, in a new segment if they must not go into the last one."""
+        segment = self._segments[-1]
+        if self._should_roll(segment, len(records), headers):
+            segment = self.roll()
+        segment.append(records, headers)
+
+    def _should_roll(
+        self, segment: LogSegment, more_bytes: int, headers: Sequence[RecordBatchHeader]
+    ) -> bool:
+        if segment.size == 0:
+            return False
+        config = self.config
+        age_ms = headers[-1].max_timestamp - segment.first_timestamp
+        return (
+            segment.size + more_bytes > config.segment_bytes
+            or (age_ms > config.segment_ms and segment.first_timestamp >= 0)
+            or headers[-1].last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
+            or segment.index_bytes >= config.segment_index_bytes
+        )
+
+    def _read_segment(
+        self, start_offset: int, max_bytes: int, upper_bound_offset: int, *, min_one_message: bool
+    ) -> bytes:
+        """Read from the segment that holds the offset, or from the next one that has something behind it."""
+        at = self._index_of(start_offset)
+        while True:
+            segment = self._segments[at]
+            data = segment.read(
+                start_offset, max_bytes, upper_bound_offset, min_one_message=min_one_message
+            )
+            at += 1
+            if (
+                data
+                or at == len(self._segments)
+                or self._segments[at].base_offset >= upper_bound_offset
+                or segment.position_of(start_offset) < segment.size
+            ):
+                return data
+
+    def _index_of(self, offset: int) -> int:
+        """Of the segment with the largest base offset that is not above the offset; most reads want the last one."""
+        segments = self._segments
+        at = len(segments) - 1
+        while at > 0 and segments[at].base_offset > offset:
+            at -= 1
+        return at
+
+    def _truncate_segments(self, offset: int) -> None:
+        """Remove the batches from the offset on."""
+        try:
+            while len(self._segments) > 1 and self._segments[-1].base_offset >= offset:
+                self._segments[-1].remove()
+                del self._segments[-1]
+            self._segments[-1].truncate_to(offset)
+        finally:
+            self.log_end_offset = self._segments[-1].next_offset
+            self.recovery_point = min(self.recovery_point, self.log_end_offset)
+
+    def _restart_at(self, offset: int) -> None:
+        """Remove every segment and start an empty one at the offset."""
+        while self._segments:
+            self._segments[-1].remove()
+            del self._segments[-1]
+        self._segments.append(self._new_segment(offset))
+        self.log_end_offset = self.recovery_point = offset
+
+    def _delete_first_segments(self, count: int) -> None:
+        """Take the first segments away, never the last one."""
+        doomed = self._segments[:count]
+        del self._segments[:count]
+        paths = [path for segment in doomed for path in segment.mark_deleted()]
+        self._delete_later(paths, self.config.file_delete_delay_ms)
+
+    def _new_segment(self, base_offset: int) -> LogSegment:
+        return LogSegment.create(
+            self._disk,
+            self.directory,
+            base_offset,
+            index_interval_bytes=self.config.index_interval_bytes,
+        )
+
+    def _note_flushed(self, offset: int) -> None:
+        self.recovery_point = max(self.recovery_point, offset)
+        self.last_flush_ms = self._wall_clock()
+
+    def _delete_now(self, paths: Sequence[str], _delay_ms: int) -> None:
+        for path in paths:
+            self._disk.remove(path)
+
+    def _storage_errors(self, doing: str) -> StorageErrors:
+        return StorageErrors(doing, self.topic_partition, self.log_dir)

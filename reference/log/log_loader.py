@@ -1,0 +1,171 @@
+"""Opens the segments of one log: finishes what a crash interrupted, verifies what it may have hurt.
+
+* Files that were marked deleted, and indexes without batches, are removed.
+* After a clean stop nothing is verified. Otherwise the segments from the recovery point on are walked, each CRC is
+  compared, and the log ends where the first segment had to be cut: what is behind it is removed.
+* The log starts at the checkpointed log start offset or at its first segment, whichever is later. If it ends before
+  that, everything is removed and it is empty from there on.
+* Epochs are those of the batches that were walked; none starts before the log or at its end.
+
+Source: kafka.log.LogLoader of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import Final, NamedTuple
+
+from reference.log.errors import KafkaStorageError
+from reference.log.leader_epoch_file_cache import EpochEntry, LeaderEpochFileCache
+from reference.log.log_segment import (
+    DELETED_SUFFIX,
+    INDEX_SUFFIXES,
+    LOG_SUFFIX,
+    LogSegment,
+    segment_file_name,
+)
+from reference.ports import Disk
+from reference.protocol.record_batch import RecordBatchHeader
+
+_logger = logging.getLogger(__name__)
+
+_SEGMENT_NAME: Final = re.compile(r"[0-9]{20}\.log")
+_INDEX_NAME: Final = re.compile(r"[0-9]{20}\.(time)?index")
+_BASE_OFFSET_DIGITS: Final = 20
+
+
+class LoadedLog(NamedTuple):
+    """What there is of a log; at least one segment."""
+
+    segments: list[LogSegment]
+    log_start_offset: int
+    recovery_point: int
+    log_end_offset: int
+
+
+class LogLoader:
+    """Loads one log once. Raises OSError when the disk fails, KafkaStorageError when a file is malformed."""
+
+    def __init__(
+        self,
+        disk: Disk,
+        directory: str,
+        leader_epoch_cache: LeaderEpochFileCache,
+        *,
+        index_interval_bytes: int,
+        log_start_offset: int,
+        recovery_point: int,
+        had_clean_shutdown: bool,
+    ) -> None:
+        """The two offsets are those that were checkpointed; 0 for none."""
+        self._disk = disk
+        self._directory = directory
+        self._leader_epoch_cache = leader_epoch_cache
+        self._index_interval_bytes = index_interval_bytes
+        self._log_start_offset = log_start_offset
+        self._recovery_point = recovery_point
+        self._had_clean_shutdown = had_clean_shutdown
+        self._epochs: list[EpochEntry] = []
+
+    def load(self) -> LoadedLog:
+        """Return the log, mended."""
+        bases = self._remove_leftovers()
+        if not bases:
+            return self._empty(self._log_start_offset)
+        segments = self._open_segments(bases)
+        end = segments[-1].next_offset
+        start = max(self._log_start_offset, bases[0])
+        if end < start:
+            _logger.warning("%s ends at %d, before its start %d", self._directory, end, start)
+            for segment in reversed(segments):
+                segment.remove()
+            return self._empty(start)
+        self._leader_epoch_cache.truncate_from_end(end)
+        self._leader_epoch_cache.truncate_from_start(start)
+        is_verified = self._had_clean_shutdown
+        recovery_point = end if is_verified else min(self._recovery_point, end)
+        return LoadedLog(segments, start, recovery_point, end)
+
+    def _empty(self, offset: int) -> LoadedLog:
+        self._leader_epoch_cache.truncate_from_end(0)
+        segment = LogSegment.create(
+            self._disk,
+            self._directory,
+            offset,
+            index_interval_bytes=self._index_interval_bytes,
+        )
+        return LoadedLog([segment], offset, offset, offset)
+
+    def _remove_leftovers(self) -> list[int]:
+        """Return the base offsets of the segments that remain."""
+        names = self._disk.list(self._directory)
+        bases = sorted(_base_offset(name) for name in names if _SEGMENT_NAME.fullmatch(name))
+        known = set(bases)
+        for name in names:
+            is_orphan = _INDEX_NAME.fullmatch(name) and _base_offset(name) not in known
+            if is_orphan or name.endswith(DELETED_SUFFIX):
+                self._disk.remove(f"{self._directory}/{name}")
+        return bases
+
+    def _open_segments(self, bases: list[int]) -> list[LogSegment]:
+        trusted = self._count_trusted(bases)
+        segments = [
+            self._open(base, following)
+            for base, following in zip(bases[:trusted], [*bases[1:], None], strict=False)
+        ]
+        for number, base in enumerate(bases[trusted:], trusted):
+            size = self._disk.size(f"{self._directory}/{segment_file_name(base, LOG_SUFFIX)}")
+            segment = self._recover(base)
+            segments.append(segment)
+            if segment.size < size and number + 1 < len(bases):
+                self._remove_segments(bases[number + 1 :])
+                break
+        if trusted < len(bases):
+            self._leader_epoch_cache.rebuild(bases[trusted], self._epochs)
+        return segments
+
+    def _count_trusted(self, bases: list[int]) -> int:
+        """How many of the first segments need no walk."""
+        if self._had_clean_shutdown:
+            return len(bases)
+        # A segment is behind the recovery point unless the next one starts at or before it.
+        return sum(following <= self._recovery_point for following in bases[1:])
+
+    def _open(self, base: int, following: int | None) -> LogSegment:
+        try:
+            return LogSegment.open(
+                self._disk,
+                self._directory,
+                base,
+                index_interval_bytes=self._index_interval_bytes,
+                next_offset=following,
+            )
+        except KafkaStorageError as error:
+            if following is not None:
+                raise
+            _logger.warning("%s; the segment is recovered", error)
+        return self._recover(base)
+
+    def _recover(self, base: int) -> LogSegment:
+        return LogSegment.recover(
+            self._disk,
+            self._directory,
+            base,
+            self._note_epoch,
+            index_interval_bytes=self._index_interval_bytes,
+        )
+
+    def _note_epoch(self, header: RecordBatchHeader) -> None:
+        epoch = header.partition_leader_epoch
+        if not self._epochs or self._epochs[-1].epoch != epoch:
+            self._epochs.append(EpochEntry(epoch, header.base_offset))
+
+    def _remove_segments(self, bases: list[int]) -> None:
+        for base in reversed(bases):
+            for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
+                self._disk.remove(f"{self._directory}/{segment_file_name(base, suffix)}")
+
+
+def _base_offset(name: str) -> int:
+    return int(name[:_BASE_OFFSET_DIGITS])
