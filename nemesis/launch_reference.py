@@ -1,6 +1,7 @@
-"""Start a broker of the reference with one planted bug: ``python -m nemesis.launch_reference CONFIG --mutant NAME``.
+"""Start a broker of the reference under the harness's hand: ``python -m nemesis.launch_reference CONFIG ...``.
 
-The bug is planted in this process only, and before the broker's modules take each other's names: ``reference/``
+``--mutant NAME`` plants a bug, in this process only, and before the broker's modules take each other's names.
+``--disk-orders DIRECTORY`` gives it a disk that fails on command (``nemesis.runtimes.disk_control``). ``reference/``
 itself is always the correct code.
 """
 
@@ -8,21 +9,29 @@ from __future__ import annotations
 
 import argparse
 import sys
-
-from nemesis import mutants
+from pathlib import Path
 
 
 def main(arguments: list[str]) -> None:
-    """Plant the bug and run the broker until it is told to stop; raises what either raises."""
+    """Prepare the process and run the broker until it is told to stop; raises what either raises."""
     parser = argparse.ArgumentParser(prog="nemesis.launch_reference")
     parser.add_argument("config", help="the broker's properties as JSON")
     parser.add_argument("--mutant", help="the planted bug")
+    parser.add_argument("--disk-orders", type=Path, help="the directory of its disk's orders")
     options = parser.parse_args(arguments)
     if options.mutant is not None:
-        mutants.apply(options.mutant)
-    from reference.__main__ import main as run_broker
+        from nemesis import mutants
 
-    run_broker([options.config])
+        mutants.apply(options.mutant)
+    from nemesis.runtimes.disk_control.faulty_disk import FaultyDisk
+    from reference.__main__ import main as run_broker
+    from reference.adapters.disk import RealDisk
+    from reference.ports import Disk
+
+    def open_disk() -> Disk:
+        return RealDisk() if options.disk_orders is None else FaultyDisk(options.disk_orders)
+
+    run_broker([options.config], open_disk=open_disk)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import json
 import logging
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from random import Random  # noqa: TID251  # seeded here, handed to everything else
 
@@ -23,6 +24,7 @@ from reference.adapters.process import halt
 from reference.adapters.zookeeper import KazooZooKeeperClient
 from reference.kafka_config import ConfigError, KafkaConfig
 from reference.log.errors import KafkaStorageError
+from reference.ports import Disk
 from reference.server.broker_id_generation import with_broker_id
 from reference.server.broker_metadata_checkpoint import BrokerMetadataError
 from reference.server.kafka_server import KafkaServer
@@ -36,7 +38,7 @@ ALLOCATIONS_BEFORE_COLLECTION = 50_000
 USAGE = "usage: python -m reference CONFIG.json"
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str], *, open_disk: Callable[[], Disk] = RealDisk) -> None:
     """Run a broker until it is told to stop; raises SystemExit with a sentence when it cannot start."""
     if len(arguments) != 1:
         raise SystemExit(USAGE)
@@ -48,7 +50,7 @@ def main(arguments: list[str]) -> None:
     collect_garbage_seldom()
     try:
         config = read_config(Path(arguments[0]))
-        asyncio.run(run_broker(config))
+        asyncio.run(run_broker(config, open_disk()))
     except (ConfigError, OSError, KafkaStorageError, BrokerMetadataError) as error:
         raise SystemExit(f"{type(error).__name__}: {error}") from error
 
@@ -74,10 +76,9 @@ def read_config(path: Path) -> KafkaConfig:
     return KafkaConfig.from_properties(properties)
 
 
-async def run_broker(config: KafkaConfig) -> None:
+async def run_broker(config: KafkaConfig, disk: Disk) -> None:
     """Start the broker and serve until a signal comes, which may be before it has started."""
     incarnation = monotonic_ns()
-    disk = RealDisk()
     config = await with_broker_id(config, disk=disk, zookeeper=_zookeeper(config))
     server = KafkaServer(
         config,

@@ -61,15 +61,11 @@ EVERYWHERE = frozenset(
         Capability.ALTER_PARTITION,
     }
 )
-"""What every runtime can do. The rest needs nodes with power, disk, clock and network of their own, or an ensemble."""
+"""What every runtime can do on every machine. The rest needs disks, clocks or links of a kind, or an ensemble."""
 
 Lacks = Mapping[Capability, str]
 """What a runtime cannot do, or not with such brokers, and why: a clause that fits behind a colon. All else it can."""
 
-ONE_MACHINE: Final[Lacks] = {
-    Capability.POWER_CUT: "its nodes share this machine's power and disk",
-    Capability.DISK: "its nodes share this machine's disk",
-}
 NO_PACKETS: Final[Lacks] = {
     Capability.PACKETS: "its links carry streams of bytes, not packets",
     Capability.BANDWIDTH: "its links carry bytes at any speed",
@@ -305,18 +301,6 @@ class WholeStreams(Unable):
 
 class SharedMachine(Unable):
     """The part of a runtime whose nodes share a machine with the harness: it refuses to touch what belongs to both."""
-
-    async def power_cut(self, node: str) -> dict[str, Any]:
-        raise self._unsupported(Capability.POWER_CUT, f"cut the power of {node}")
-
-    async def fill_disk(self, node: str) -> dict[str, Any]:
-        raise self._unsupported(Capability.DISK, f"fill the disk of {node}")
-
-    async def fail_disk(self, node: str) -> dict[str, Any]:
-        raise self._unsupported(Capability.DISK, f"let the disk of {node} fail")
-
-    async def heal_disk(self, node: str) -> dict[str, Any]:
-        raise self._unsupported(Capability.DISK, f"heal the disk of {node}")
 
     async def zookeeper_members(self) -> dict[str, ZooKeeperMember]:
         raise self._unsupported(Capability.ZOOKEEPER, "tell the members of an ensemble apart")

@@ -43,9 +43,18 @@ class Target(Protocol):
         """Return what cannot be done to brokers with these properties on any runtime, and why."""
 
     def broker_command(
-        self, config_file: Path, mutant: str | None, *, python: str = sys.executable
+        self,
+        config_file: Path,
+        mutant: str | None,
+        *,
+        python: str = sys.executable,
+        disk_orders: Path | None = None,
     ) -> list[str]:
-        """Return the command line of one broker process; ``python`` is the interpreter there."""
+        """Return the command line of one broker process.
+
+        ``python`` is the interpreter there. ``disk_orders`` is the directory of the orders of a disk that fails on
+        command, for a broker that has no disk of its own.
+        """
 
 
 def seed_of_broker(seed: int, broker_id: int) -> int:

@@ -67,10 +67,16 @@ class ReferenceTarget:
         }
 
     def broker_command(
-        self, config_file: Path, mutant: str | None, *, python: str = sys.executable
+        self,
+        config_file: Path,
+        mutant: str | None,
+        *,
+        python: str = sys.executable,
+        disk_orders: Path | None = None,
     ) -> list[str]:
-        """Return the reference's own entry point, or the launcher that plants a bug first."""
-        if mutant is None:
-            return [python, "-m", "reference", str(config_file)]
-        launcher = "nemesis.launch_reference"
-        return [python, "-m", launcher, str(config_file), "--mutant", mutant]
+        """Return the reference's own entry point, or the launcher where the harness has a hand in the process."""
+        options = [] if mutant is None else ["--mutant", mutant]
+        if disk_orders is not None:
+            options += ["--disk-orders", str(disk_orders)]
+        module = "nemesis.launch_reference" if options else "reference"
+        return [python, "-m", module, str(config_file), *options]

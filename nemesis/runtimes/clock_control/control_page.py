@@ -63,4 +63,4 @@ def is_mapped(path: Path, pid: int) -> bool:
         maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
     except OSError:
         return False
-    return any(fields[1] == "r--s" and fields[4] == inode for fields in map(str.split, maps))
+    return any(fields[1].endswith("s") and fields[4] == inode for fields in map(str.split, maps))

@@ -51,6 +51,7 @@ def broker_process(
     run_directory: Path,
     journal: Journal,
     environment: Mapping[str, str],
+    disk_orders: Path | None,
 ) -> NodeProcess:
     """Write the broker's configuration and return its process, not yet started; raises ``UsageError``."""
     whole = target.broker_properties(place, properties)
@@ -62,7 +63,7 @@ def broker_process(
     config_file.write_bytes(msgspec.json.format(msgspec.json.encode(whole), indent=2))
     return NodeProcess(
         name,
-        target.broker_command(config_file, mutant),
+        target.broker_command(config_file, mutant, disk_orders=disk_orders),
         log=run_directory / "logs" / f"{name}.log",
         journal=journal,
         environment=environment,

@@ -15,7 +15,6 @@ from nemesis.errors import MissingRequirement
 from nemesis.journal import Journal
 from nemesis.runtimes.base import (
     NO_PACKETS,
-    ONE_MACHINE,
     Address,
     Capability,
     Lacks,
@@ -28,6 +27,7 @@ from nemesis.runtimes.base import (
 )
 from nemesis.runtimes.clock_control.wall_clocks import WallClocks
 from nemesis.runtimes.config import ClusterConfig
+from nemesis.runtimes.disk_control.local_disks import LocalDisks
 from nemesis.runtimes.local.addresses import HOSTS_PER_ROLE, AddressPlan, Lease, take_lease
 from nemesis.runtimes.local.broker_process import broker_place, broker_process
 from nemesis.runtimes.local.links import Links
@@ -43,7 +43,6 @@ from workloads.kafka.codec import Codec
 
 ONE_SERVER: Final = "it has one ZooKeeper server"
 LACKS: Final[Lacks] = {
-    **ONE_MACHINE,
     **NO_PACKETS,
     Capability.ZOOKEEPER: ONE_SERVER,
     Capability.MEMBER_CLOCK: ONE_SERVER,
@@ -66,6 +65,7 @@ class LocalRuntime(SharedMachine, WholeStreams):
         self._config = config
         self._run_directory = config.run_directory.resolve()
         self._clocks = WallClocks(self._run_directory)
+        self._disks = LocalDisks(self._run_directory, seed=config.seed)
         self.lacks = {**self._clocks.lacks, **LACKS}
         self.capabilities = capabilities_without(self.lacks)
         self._target = TARGETS[config.target]
@@ -278,6 +278,28 @@ class LocalRuntime(SharedMachine, WholeStreams):
         """Whether the node's process exists (a paused one does)."""
         return self._process(node).is_alive
 
+    async def power_cut(self, node: str) -> dict[str, Any]:
+        """SIGKILL, and take from the broker's files what was not synced; returns what ``kill`` does and the loss.
+
+        Its connections end as at a kill: this machine has power, and says so to the peers.
+        """
+        killed = await self._process(node).kill()
+        return killed | await asyncio.to_thread(self._disks.cut_power, node)
+
+    async def fill_disk(self, node: str) -> dict[str, Any]:
+        """Let the broker's disk take no more; returns what a probe of it meets, by operation."""
+        pid, log_dirs = self._process(node).pid, self._log_dirs(node)
+        return await asyncio.to_thread(self._disks.fill, node, pid, log_dirs)
+
+    async def fail_disk(self, node: str) -> dict[str, Any]:
+        """Let the broker's disk fail with EIO; returns what a probe of it meets, by operation."""
+        pid, log_dirs = self._process(node).pid, self._log_dirs(node)
+        return await asyncio.to_thread(self._disks.fail, node, pid, log_dirs)
+
+    async def heal_disk(self, node: str) -> dict[str, Any]:
+        """End both; returns what a probe meets now, and ``refused``: how many calls had failed, by errno."""
+        return await asyncio.to_thread(self._disks.heal, node, self._log_dirs(node))
+
     async def skew_clock(self, node: str, *, offset_ms: int, drift: float) -> dict[str, Any]:
         """Set the node's wall clock; returns ``{"preloaded": True, "offset_ms": ..., "drift": ...}``, measured."""
         pid = self._process(node).pid
@@ -293,7 +315,11 @@ class LocalRuntime(SharedMachine, WholeStreams):
                 node,
             )
 
+    def _log_dirs(self, node: str) -> list[Path]:
+        return [self._place(node, self._names).log_dir]
+
     def _broker(self, node: str, plan: AddressPlan, journal: Journal) -> NodeProcess:
+        self._disks.create(node)
         return broker_process(
             node,
             self._place(node, plan),
@@ -303,6 +329,7 @@ class LocalRuntime(SharedMachine, WholeStreams):
             run_directory=self._run_directory,
             journal=journal,
             environment=self._clocks.environment(node),
+            disk_orders=self._disks.directory(node),
         )
 
     def _place(self, broker: str, plan: AddressPlan) -> BrokerPlace:

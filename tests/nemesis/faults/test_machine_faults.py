@@ -11,14 +11,12 @@ from typing import Any, cast
 import pytest
 
 from nemesis.errors import UsageError
-from nemesis.faults import FAULTS
 from nemesis.faults.base import DrawRange, Fault, Place, Strike, TargetUnresolved
 from nemesis.faults.clock import ClockSkew
 from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
 from nemesis.faults.disk import DiskFailure, DiskFull
 from nemesis.faults.power_cut import PowerCut
-from nemesis.runtimes.base import EVERYWHERE, NodeExited, SharedMachine
-from nemesis.runtimes.local import LocalRuntime
+from nemesis.runtimes.base import NodeExited
 from nemesis.simulation.clock import SimulatedWallClock
 from nemesis.simulation.disk import SimulatedDisk
 
@@ -271,10 +269,3 @@ def test_what_is_drawn_makes_sense_in_a_cluster(kind: type[Fault]) -> None:
 def test_a_clock_that_would_stay_right_is_refused() -> None:
     with pytest.raises(UsageError, match="offset_ms 0 and drift 0"):
         ClockSkew(target="one").check(NODES)
-
-
-def test_processes_on_one_machine_have_no_disks_of_their_own() -> None:
-    needed = {FAULTS[name].capability for name in ("power-cut", "disk-full", "disk-failure")}
-    assert LocalRuntime.capabilities > EVERYWHERE
-    assert not needed & LocalRuntime.capabilities
-    assert issubclass(LocalRuntime, SharedMachine)

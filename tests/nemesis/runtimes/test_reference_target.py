@@ -49,12 +49,14 @@ def test_a_value_of_the_wrong_type_is_named() -> None:
         TARGETS["reference"].broker_properties(PLACE, {"min.insync.replicas": "two"})
 
 
-def test_only_a_mutant_needs_the_harness_in_the_brokers_process() -> None:
+def test_only_a_mutant_or_a_disk_that_fails_needs_the_harness_in_the_brokers_process() -> None:
     command = TARGETS["reference"].broker_command
     config = Path("broker-2.json")
     assert command(config, None) == [sys.executable, "-m", "reference", "broker-2.json"]
     launcher = [sys.executable, "-m", "nemesis.launch_reference", "broker-2.json"]
     assert command(config, "truncate-to-hw") == [*launcher, "--mutant", "truncate-to-hw"]
+    ordered = command(config, None, disk_orders=Path("disks/broker-2"))
+    assert ordered == [*launcher, "--disk-orders", "disks/broker-2"]
 
 
 @pytest.mark.e2e

@@ -38,7 +38,7 @@ class SmallTarget:
         own = {"host": place.bind.host, "port": place.bind.port}
         return {**properties, **own, "trace.file": str(place.trace_file)}
 
-    def broker_command(self, config_file: Path, mutant: str | None) -> list[str]:
+    def broker_command(self, config_file: Path, mutant: str | None, **_options: Any) -> list[str]:
         return [sys.executable, str(SMALL_BROKER), str(config_file)]
 
 

@@ -17,6 +17,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from nemesis.runtimes.disk_control.faulty_disk import FaultyDisk
+from nemesis.runtimes.disk_control.orders import Orders
 from nemesis.simulation.disk import SimulatedDisk
 from reference.adapters.disk import RealDisk
 from reference.ports import TEMPORARY, Disk
@@ -57,9 +59,12 @@ class BothDisks(RuleBasedStateMachine):
         shutil.rmtree(self.root)
 
     def start(self) -> None:
-        self.real = RealDisk(max_handles=2)
+        self.real = self.open()
         self.life.is_dead, self.life = True, Life()
         self.fenced = self.simulated.fenced(self.life)
+
+    def open(self) -> Disk:
+        return RealDisk(max_handles=2)
 
     def both(self, call: Callable[[Disk], Any]) -> None:
         assert outcome(call, self.fenced) == outcome(call, self.real)
@@ -146,5 +151,21 @@ def outcome(call: Callable[[Disk], Any], disk: Disk) -> object:
         return (type(error).__name__, error.errno)
 
 
+class BothDisksUnderOrders(BothDisks):
+    """The real disk is the one that could fail, and is told nothing."""
+
+    def open(self) -> Disk:
+        if not hasattr(self, "orders"):
+            self.orders = Path(mkdtemp())
+            Orders.create(self.orders)
+        return FaultyDisk(self.orders, RealDisk(max_handles=2))
+
+    def teardown(self) -> None:
+        super().teardown()
+        shutil.rmtree(self.orders)
+
+
 BothDisks.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
 TestBothDisks = BothDisks.TestCase
+BothDisksUnderOrders.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
+TestBothDisksUnderOrders = BothDisksUnderOrders.TestCase

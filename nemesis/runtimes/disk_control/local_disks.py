@@ -1,0 +1,127 @@
+"""``LocalDisks``: those of the brokers of one run that share a machine, each broken by itself and looked at.
+
+What a disk meets is measured by a probe: a ``FaultyDisk`` of the harness's own, under the same orders, writes, syncs
+and reads a block where the broker has its logs. That says something about the broker only while the kernel has the page
+of these orders in the broker's memory, so of a broker that has not nothing is said.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from nemesis.runtimes.base import RuntimeFailure
+from nemesis.runtimes.clock_control.control_page import is_mapped
+from nemesis.runtimes.disk_control import unsynced
+from nemesis.runtimes.disk_control.faulty_disk import BLOCK_BYTES, FaultyDisk
+from nemesis.runtimes.disk_control.orders import HEALTHY, ORDER, PAGE, Order, Orders
+
+DIRECTORY: Final = "disks"
+"""In the directory of a run: for each broker the directory of its orders, called as the broker."""
+
+PROBE: Final = ".nemesis-probe"
+Probe = dict[str, str | None]
+"""By operation (``read``, ``write``, ``fsync``) the name of the errno that it meets; None for success."""
+
+
+class LocalDisks:
+    """All methods raise ``RuntimeFailure``."""
+
+    def __init__(self, run_directory: Path, *, seed: int) -> None:
+        self._run_directory = run_directory
+        self._rng = Random(f"{seed}/power")
+        self._orders: dict[str, Orders] = {}
+        self._refused: dict[str, Counter[str]] = {}
+
+    def directory(self, node: str) -> Path:
+        """Where the orders of this broker's disk are: what its launcher is told."""
+        return self._run_directory / DIRECTORY / node
+
+    def create(self, node: str) -> None:
+        """Give a broker a disk that works."""
+        try:
+            self._orders[node] = Orders.create(self.directory(node))
+        except OSError as error:
+            raise RuntimeFailure(f"the disk of {node} cannot be made: {error}") from None
+
+    def fill(self, node: str, pid: int, log_dirs: Sequence[Path]) -> dict[str, Any]:
+        """Let the disk take no more; returns what a probe of it meets."""
+        return self._give(node, pid, Order(error=errno.ENOSPC), log_dirs)
+
+    def fail(
+        self, node: str, pid: int, log_dirs: Sequence[Path], *, only: Sequence[Path] = ()
+    ) -> dict[str, Any]:
+        """Let every call fail with EIO, or those for the directories ``only``, which are then probed."""
+        order = Order(error=errno.EIO, below=tuple(map(str, only)))
+        return self._give(node, pid, order, only or log_dirs)
+
+    def heal(self, node: str, log_dirs: Sequence[Path]) -> dict[str, Any]:
+        """End both; returns what a probe meets now, and ``refused``: the calls that had failed, by errno."""
+        counted = self._of(node).counted()
+        refused = counted - self._refused.get(node, Counter())
+        self._refused[node] = counted
+        try:
+            self._of(node).give(HEALTHY)
+            probe = self._probe(node, log_dirs)
+        except OSError as error:
+            raise RuntimeFailure(f"the disk of {node} cannot be mended: {error}") from None
+        return {**probe, "refused": dict(sorted(refused.items()))}
+
+    def cut_power(self, node: str) -> dict[str, Any]:
+        """Take from the files of a dead broker what was not synced; returns how much that was."""
+        try:
+            return asdict(unsynced.lose(self.directory(node), self._rng))
+        except OSError as error:
+            raise RuntimeFailure(f"the disk of {node} cannot lose its power: {error}") from None
+
+    def _give(self, node: str, pid: int, order: Order, log_dirs: Sequence[Path]) -> dict[str, Any]:
+        try:
+            self._of(node).give(order)
+            if not is_mapped(self.directory(node) / PAGE, pid):
+                return {"obeyed": False}
+            return {**self._probe(node, log_dirs)}
+        except OSError as error:
+            raise RuntimeFailure(f"the disk of {node} cannot be broken: {error}") from None
+
+    def _probe(self, node: str, log_dirs: Sequence[Path]) -> Probe:
+        """Return what a disk under the orders of this one meets; the first error of each operation counts.
+
+        The probe has a page and a record of its own, so that what it does is not taken for the broker's doing.
+        """
+        answers: Probe = dict.fromkeys(("read", "write", "fsync"))
+        with TemporaryDirectory(prefix="nemesis-probe-") as own:
+            Orders.create(Path(own))
+            (Path(own) / ORDER).write_bytes((self.directory(node) / ORDER).read_bytes())
+            for log_dir in log_dirs:
+                _try(FaultyDisk(Path(own)), log_dir / PROBE, answers)
+        return answers
+
+    def _of(self, node: str) -> Orders:
+        if node not in self._orders:
+            raise RuntimeFailure(f"there is no disk of {node!r}")
+        return self._orders[node]
+
+
+def _try(disk: FaultyDisk, path: Path, answers: Probe) -> None:
+    """Write, sync and read a block, and leave no trace of it."""
+    file = str(path)
+    try:
+        path.touch()
+        for operation, call in (
+            ("write", lambda: disk.append(file, bytes(BLOCK_BYTES))),
+            ("fsync", lambda: disk.fsync(file)),
+            ("read", lambda: disk.read(file, 0, BLOCK_BYTES)),
+        ):
+            try:
+                call()
+            except OSError as error:
+                answers[operation] = answers[operation] or errno.errorcode[error.errno or 0]
+    finally:
+        disk.close(file)
+        path.unlink(missing_ok=True)
