@@ -7,7 +7,7 @@ key, a wrong type or a contradiction with one sentence (``ConfigError``). Durati
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -85,6 +85,10 @@ class KafkaConfig(KafkaLogConfig, frozen=True, kw_only=True, forbid_unknown_fiel
     max_incremental_fetch_session_cache_slots: NonNegativeInt = msgspec.field(
         name="max.incremental.fetch.session.cache.slots", default=1_000
     )
+    replica_selector_class: (
+        Literal["org.apache.kafka.common.replica.RackAwareReplicaSelector"] | None
+    ) = msgspec.field(name="replica.selector.class", default=None)
+    """Who tells consumers which replica to read from (KIP-392); None: they stay with the leader."""
     controller_socket_timeout_ms: PositiveInt = msgspec.field(
         name="controller.socket.timeout.ms", default=30_000
     )

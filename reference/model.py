@@ -19,6 +19,10 @@ UNDEFINED_EPOCH = -1
 EPOCH_DURING_DELETE = -2
 """In a StopReplica: the topic is being deleted, whatever the leader epoch (KIP-570)."""
 UNDEFINED_OFFSET = -1
+CONSUMER_ID = -1
+"""Replica id of a request that no replica sends."""
+DEBUGGING_CONSUMER_ID = -2
+"""Replica id of one who may ask any replica."""
 UNKNOWN_BROKER_EPOCH = -1
 """Of a sender that does not know its own, or a member's: it is not checked."""
 
@@ -127,10 +131,17 @@ class FetchParams(NamedTuple):
     isolation: FetchIsolation
     replica_epoch: int = -1
     """The follower's broker epoch (Fetch 15 and later); −1 when it did not say."""
+    rack_id: str | None = None
+    """The consumer's rack, perhaps empty; None of one that reads from leaders only (before Fetch 11)."""
 
     @property
     def is_from_follower(self) -> bool:
         return self.replica_id >= 0
+
+    @property
+    def fetch_only_leader(self) -> bool:
+        """Whether a follower must refuse it (KIP-392)."""
+        return self.is_from_follower or (self.replica_id == CONSUMER_ID and self.rack_id is None)
 
 
 class FetchPartitionRequest(NamedTuple):
@@ -161,11 +172,17 @@ class FetchPartitionResult(NamedTuple):
     diverging_epoch: EpochEndOffset | None = None
     current_leader_id: int = -1
     current_leader_epoch: int = -1
+    preferred_read_replica: int = -1
+    """Whom the consumer should ask instead; then there are no records."""
 
     @property
     def is_urgent(self) -> bool:
         """Whether the sender must hear of it at once, records or not."""
-        return self.error is not ErrorCode.none or self.diverging_epoch is not None
+        return (
+            self.error is not ErrorCode.none
+            or self.diverging_epoch is not None
+            or self.preferred_read_replica >= 0
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@
 * A producer sends one record at a time with ``acks=all``, idempotence off, one attempt; it goes around the
   partitions and leaves one alone for a moment after a failure there.
 * A consumer follows its share of the partitions from offset 0, one fetch at a time, ``auto.offset.reset=none``.
+  Some of them read from any replica, whose high watermark may lag behind the leader's.
 * An administrator creates further topics during the run; producers and consumers take them up.
 * At the end the final readers read every partition from its start until they reach the leader's high watermark.
 
@@ -51,6 +52,8 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     later_topic_interval_ms: _Milliseconds = 12_000
     send_interval_ms: _Milliseconds = 40
     """A producer's pace: the least time from one send to its next."""
+    follower_consumers: Annotated[int, Meta(ge=0, le=1000)] = 0
+    """How many of the consumers, the last ones, read from a replica that they draw anew for each poll (KIP-392)."""
     poll_interval_ms: _Milliseconds = 25
     poll_max_wait_ms: _Milliseconds = 100
     operation_timeout_ms: _Milliseconds = 1_500
@@ -182,6 +185,7 @@ class ProduceConsume:
         rng = self._rng()
         pace, avoid = Pace(self._options.poll_interval_ms, rng), Avoid(self._options.avoid_ms)
         positions: dict[tuple[UUID, int], int] = {}
+        reads_from_any = index >= self._options.consumers - self._options.follower_consumers
         turn = 0
         try:
             while True:
@@ -199,7 +203,8 @@ class ProduceConsume:
                     continue
                 # A topic that was deleted and created again has a log of its own, to be read from its start.
                 log = client.metadata.topics[tp[0]].topic_id, tp[1]
-                polled = await self._poll(client, recorder, tp, positions.get(log, 0))
+                node = rng.choice(client.metadata.replicas(*tp)) if reads_from_any else None
+                polled = await self._poll(client, recorder, tp, positions.get(log, 0), node)
                 if polled is None:
                     avoid.add(tp)
                     await client.refresh_metadata()
@@ -209,7 +214,12 @@ class ProduceConsume:
             client.close()
 
     async def _poll(
-        self, client: KafkaClient, recorder: Recorder, tp: TopicPartition, position: int
+        self,
+        client: KafkaClient,
+        recorder: Recorder,
+        tp: TopicPartition,
+        position: int,
+        node: int | None = None,
     ) -> Polled | None:
         polled: Polled | None = None
         columns = self._columns(client, tp, f="poll", offset=position)
@@ -220,6 +230,7 @@ class ProduceConsume:
                 max_wait_ms=self._options.poll_max_wait_ms,
                 max_bytes=256 * 1024,
                 timeout_s=self._timeout_s,
+                node=node,
             )
             operation.ok(
                 offsets=[record.offset for record in polled.records],

@@ -4,9 +4,14 @@ A request may carry the leader epoch that its sender believes in. If ours is new
 is older it is told to wait: so neither a zombie leader nor an uninformed follower can do harm (KIP-320). A
 follower's fetch also says which epoch its last record has; when that epoch ends before the follower's log does,
 the answer holds no records but the point where the two logs part (KIP-595's truncation on fetch).
+
+A follower answers consumers, too, below its own high watermark (KIP-392): it is one that a leader had, so what it
+covers is committed.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from kio.schema.errors import ErrorCode
 
@@ -16,6 +21,8 @@ from reference.cluster.replica import Replica
 from reference.log.errors import OffsetOutOfRangeError
 from reference.log.log import Log
 from reference.model import (
+    CONSUMER_ID,
+    DEBUGGING_CONSUMER_ID,
     UNDEFINED_EPOCH,
     UNDEFINED_OFFSET,
     EpochEndOffset,
@@ -26,7 +33,6 @@ from reference.model import (
     ListOffsetsResult,
 )
 
-DEBUGGING_REPLICA_ID = -2
 LATEST_TIMESTAMP = -1
 EARLIEST_TIMESTAMP = -2
 EARLIEST_LOCAL_TIMESTAMP = -4
@@ -62,16 +68,26 @@ def fetch_records(
     max_bytes: int,
     min_one_message: bool,
     update_fetch_state: bool,
+    preferred_read_replica: Callable[[Partition, int], int | None] | None = None,
 ) -> FetchPartitionResult:
     """Read for a fetch; a follower's, if it succeeds and ``update_fetch_state``, also counts as its progress.
 
-    The offsets of the result are those before the read had any effect.
+    The offsets of the result are those before the read had any effect. ``preferred_read_replica`` says, for the fetch
+    offset, whom a consumer should ask instead (KIP-392).
     Raises ReplicaError, or OffsetOutOfRangeError; then nothing is believed of the follower (KAFKA-8400).
     """
     replica_id = params.replica_id
-    log = _local_log(
-        partition, request.current_leader_epoch, leader_only=replica_id != DEBUGGING_REPLICA_ID
-    )
+    log = _local_log(partition, request.current_leader_epoch, leader_only=params.fetch_only_leader)
+    if preferred_read_replica is not None:
+        other = preferred_read_replica(partition, request.fetch_offset)
+        if other is not None:
+            return FetchPartitionResult(
+                partition.topic_partition,
+                ErrorCode.none,
+                log.high_watermark,
+                log.log_start_offset,
+                preferred_read_replica=other,
+            )
     replica = _follower(partition, params, request) if replica_id >= 0 else None
     result = _read(log, params.isolation, request, max_bytes, min_one_message=min_one_message)
     if replica is not None and update_fetch_state and result.diverging_epoch is None:
@@ -101,9 +117,9 @@ def list_offset(
     epoch, since a consumer might then see its end fall (KIP-207).
     """
     log = _local_log(
-        partition, current_leader_epoch, leader_only=replica_id != DEBUGGING_REPLICA_ID
+        partition, current_leader_epoch, leader_only=replica_id != DEBUGGING_CONSUMER_ID
     )
-    is_consumer = replica_id == -1
+    is_consumer = replica_id == CONSUMER_ID
     end_offset = log.high_watermark if is_consumer else log.log_end_offset
     start = partition.leader_epoch_start_offset
     is_settled = not is_consumer or start is None or log.high_watermark >= start

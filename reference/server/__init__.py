@@ -6,7 +6,8 @@
 * ``replica_manager``, ``replica_data``   the partitions hosted here: roles, and reads and writes of their records
 * ``replica_fetcher_manager``, ``replica_fetcher_thread``, ``remote_leader_end_point``   following leaders;
   ``partition_fetch_state``, ``offset_truncation``, ``fetch_session_handler``   what that needs
-* ``fetch_manager``, ``fetch_session``   what a client has asked for and was told before
+* ``fetch_manager``, ``fetch_session``   what a client has asked for and was told before; ``replica_selector``   whom it
+  should ask instead
 * ``alter_partition_manager``, ``zk_alter_partition_manager``   how a leader changes its ISR: it asks, or writes
 * ``delayed_operations``; ``delayed_produce``, ``delayed_fetch``, ``delayed_elect_leader``   answers that wait
 * ``metadata_cache``   what controllers have told of the cluster

@@ -46,6 +46,7 @@ from reference.server.delayed_fetch import (
 from reference.server.delayed_operations import DelayedOperationPurgatory
 from reference.server.delayed_produce import DelayedProduce, acknowledge
 from reference.server.metadata_cache import MetadataCache
+from reference.server.replica_selector import preferred_read_replica
 from reference.trace import Tracer
 
 _logger = logging.getLogger(__name__)
@@ -250,6 +251,7 @@ class ReplicaData(ABC):
                 max_bytes=max_bytes,
                 min_one_message=min_one_message,
                 update_fetch_state=update_fetch_state,
+                preferred_read_replica=self._selector(params) if params.rack_id else None,
             )
         except ReplicaError as error:
             return self._refused_fetch(topic_partition, error.code)
@@ -258,6 +260,15 @@ class ReplicaData(ABC):
             return FetchPartitionResult(topic_partition, error.error_code)
         except LogError as error:
             return FetchPartitionResult(topic_partition, error.error_code)
+
+    def _selector(self, params: FetchParams) -> Callable[[Partition, int], int | None] | None:
+        """How to find the replica that a consumer should read from; None where nobody is to be sent away."""
+        rack_id = params.rack_id
+        if not rack_id or self._config.replica_selector_class is None:
+            return None
+        return lambda partition, offset: preferred_read_replica(
+            partition, rack_id, offset, self._metadata_cache.alive_broker
+        )
 
     def _refused_fetch(
         self, topic_partition: TopicPartition, code: ErrorCode

@@ -72,6 +72,10 @@ class ClusterMetadata:
             return None
         return partition_metadata.leader
 
+    def replicas(self, topic: str, partition: int) -> tuple[int, ...]:
+        """Ids of the brokers that hold a replica, alive or not; the partition must be known."""
+        return self.topics[topic].partitions[partition].replicas
+
 
 class Sent(NamedTuple):
     offset: int
@@ -166,10 +170,14 @@ class KafkaClient:
         max_wait_ms: int,
         max_bytes: int,
         timeout_s: float,
+        node: int | None = None,
     ) -> Polled:
-        """Fetch committed records from ``position`` on; records below it are dropped. Raises ``KafkaError``."""
+        """Fetch committed records from ``position`` on; records below it are dropped. Raises ``KafkaError``.
+
+        ``node`` is the replica to read from, the leader by default. A follower's answer may end earlier (KIP-392).
+        """
         topic_metadata = self.metadata.topics.get(topic)
-        leader = self.metadata.leader(topic, partition)
+        leader = self.metadata.leader(topic, partition) if node is None else node
         if topic_metadata is None or leader is None:
             raise ConnectionFailed("LEADER_UNKNOWN", definite=True)
         request = fetch.FetchRequest(

@@ -15,6 +15,8 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from reference.model import (
+    CONSUMER_ID,
+    DEBUGGING_CONSUMER_ID,
     EpochEndOffset,
     FetchIsolation,
     FetchParams,
@@ -48,8 +50,6 @@ FETCH_MAX_BYTES: Final = 55 * 1024 * 1024
 """Kafka's default of ``fetch.max.bytes``: the most that one consumer fetch returns."""
 
 _FIRST_VERSION_WITH_TOPIC_IDS: Final = 13
-_CONSUMER: Final = -1
-_DEBUGGING_CONSUMER: Final = -2
 _READ_COMMITTED: Final = 1
 
 
@@ -177,7 +177,7 @@ def _fetch_fields(partition_class: type[Any]) -> Callable[[Any], tuple[int, ...]
 def _fetch_params(message: Any) -> FetchParams:
     state = getattr(message, "replica_state", None)
     replica_id = message.replica_id if state is None else state.replica_id
-    is_consumer = replica_id in (_CONSUMER, _DEBUGGING_CONSUMER)
+    is_consumer = replica_id in (CONSUMER_ID, DEBUGGING_CONSUMER_ID)
     if not is_consumer:
         isolation = FetchIsolation.LOG_END
     elif message.isolation_level == _READ_COMMITTED:
@@ -192,12 +192,13 @@ def _fetch_params(message: Any) -> FetchParams:
         max_bytes=max_bytes,
         isolation=isolation,
         replica_epoch=-1 if state is None else state.replica_epoch,
+        rack_id=getattr(message, "rack_id", None) if replica_id == CONSUMER_ID else None,
     )
 
 
 def _partition_data(partition_class: type[Any], result: FetchPartitionResult) -> Any:
     """One partition of a fetch response."""
-    if not result.records and result.error is ErrorCode.none and result.diverging_epoch is None:
+    if not (result.records or result.is_urgent):
         return _idle_partition_data(partition_class)(
             result.topic_partition.partition, result.high_watermark, result.log_start_offset
         )
@@ -208,6 +209,7 @@ def _partition_data(partition_class: type[Any], result: FetchPartitionResult) ->
         "last_stable_offset": result.high_watermark,
         "log_start_offset": result.log_start_offset,
         "aborted_transactions": None,
+        "preferred_read_replica": result.preferred_read_replica,
         "records": result.records,
     }
     if result.current_leader_id >= 0:

@@ -116,10 +116,11 @@ class Node:
         max_wait_ms: int = 500,
         min_bytes: int = 1,
         topic_id: UUID = TOPIC_ID,
+        rack_id: str | None = None,
     ) -> list[FetchPartitionResult]:
         isolation = FetchIsolation.LOG_END if replica_id >= 0 else FetchIsolation.HIGH_WATERMARK
         results = self.manager.fetch(
-            FetchParams(replica_id, max_wait_ms, min_bytes, 1 << 20, isolation),
+            FetchParams(replica_id, max_wait_ms, min_bytes, 1 << 20, isolation, rack_id=rack_id),
             {TP: FetchPartitionRequest(TP, topic_id, epoch, offset, -1, 0, 1 << 20)},
             respond=lambda found: list(found.values()),
         )
