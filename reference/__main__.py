@@ -21,6 +21,7 @@ from history.recorder import FileSink, Recorder
 from reference.adapters.clock import monotonic_ns, wall_clock_ms
 from reference.adapters.disk import RealDisk
 from reference.adapters.process import halt
+from reference.adapters.sockets import RealSocketBuffers
 from reference.adapters.zookeeper import KazooZooKeeperClient
 from reference.kafka_config import ConfigError, KafkaConfig
 from reference.log.errors import KafkaStorageError
@@ -88,6 +89,7 @@ async def run_broker(config: KafkaConfig, disk: Disk) -> None:
         # Brokers draw topic ids: no two of them, and no two lives of one, may draw alike.
         rng=Random(f"{config.random_seed}/{config.broker_id}/{incarnation}"),
         wall_clock=wall_clock_ms,
+        socket_buffers=RealSocketBuffers(),
     )
     this_task = asyncio.current_task()
     assert this_task is not None
@@ -96,7 +98,7 @@ async def run_broker(config: KafkaConfig, disk: Disk) -> None:
         loop.add_signal_handler(number, this_task.cancel)
     try:
         await server.startup()
-        logger.info("broker %s listens on %s:%s", config.broker_id, config.host, config.port)
+        logger.info("broker %s listens on %s", config.broker_id, config.listeners)
         await server.await_failure()
         halt(FAILED)
     except asyncio.CancelledError:
@@ -108,7 +110,7 @@ async def run_broker(config: KafkaConfig, disk: Disk) -> None:
 
 def _zookeeper(config: KafkaConfig) -> KazooZooKeeperClient:
     return KazooZooKeeperClient(
-        config.zookeeper_connect, config.zookeeper_session_timeout_ms, config.host
+        config.zookeeper_connect, config.zookeeper_session_timeout_ms, config.source_host
     )
 
 

@@ -13,8 +13,12 @@ import msgspec
 from msgspec import Meta
 
 from reference.kafka_log_config import KafkaLogConfig, NonNegativeInt, PositiveInt
+from reference.listeners import ListenerConfig, ListenerError, key_value_pairs, listener_config
 
-Port = Annotated[int, Meta(ge=1, le=65535)]
+BufferSize = Annotated[int, Meta(ge=-1)]
+"""Of a socket, in bytes; −1: as the system has it."""
+MAX_INT = 2**31 - 1
+"""No bound."""
 
 
 class ConfigError(ValueError):
@@ -37,11 +41,21 @@ class KafkaConfig(KafkaLogConfig, frozen=True, kw_only=True, forbid_unknown_fiel
         name="reserved.broker.max.id", default=1_000
     )
     """Generated ids are above it, configured ones are not."""
-    host: str = msgspec.field(name="host")
-    """Address the broker binds, and the source address of its outgoing connections."""
-    port: Port = msgspec.field(name="port")
-    advertised_host: str = msgspec.field(name="advertised.host")
-    advertised_port: Port = msgspec.field(name="advertised.port")
+    listeners: str = msgspec.field(name="listeners")
+    """Outgoing connections leave from the host of the one that other brokers come by."""
+    advertised_listeners: str | None = msgspec.field(name="advertised.listeners", default=None)
+    """None: as ``listeners``."""
+    listener_security_protocol_map: str = msgspec.field(
+        name="listener.security.protocol.map",
+        default="PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL",
+    )
+    inter_broker_listener_name: str | None = msgspec.field(
+        name="inter.broker.listener.name", default=None
+    )
+    """None: the one that is called PLAINTEXT."""
+    control_plane_listener_name: str | None = msgspec.field(
+        name="control.plane.listener.name", default=None
+    )
     broker_rack: str | None = msgspec.field(name="broker.rack", default=None)
     zookeeper_connect: str = msgspec.field(name="zookeeper.connect")
     log_dirs: tuple[str, ...] = msgspec.field(name="log.dirs")
@@ -55,10 +69,35 @@ class KafkaConfig(KafkaLogConfig, frozen=True, kw_only=True, forbid_unknown_fiel
         name="inter.broker.protocol.version", default="3.9"
     )
     """One for the whole cluster."""
+    num_network_threads: PositiveInt = msgspec.field(name="num.network.threads", default=3)
     num_io_threads: PositiveInt = msgspec.field(name="num.io.threads", default=8)
     queued_max_requests: PositiveInt = msgspec.field(name="queued.max.requests", default=500)
+    queued_max_request_bytes: int = msgspec.field(name="queued.max.request.bytes", default=-1)
+    """−1: no bound."""
     socket_request_max_bytes: PositiveInt = msgspec.field(
         name="socket.request.max.bytes", default=104_857_600
+    )
+    socket_send_buffer_bytes: BufferSize = msgspec.field(
+        name="socket.send.buffer.bytes", default=102_400
+    )
+    socket_receive_buffer_bytes: BufferSize = msgspec.field(
+        name="socket.receive.buffer.bytes", default=102_400
+    )
+    socket_listen_backlog_size: PositiveInt = msgspec.field(
+        name="socket.listen.backlog.size", default=50
+    )
+    max_connections: PositiveInt = msgspec.field(name="max.connections", default=MAX_INT)
+    max_connections_per_ip: NonNegativeInt = msgspec.field(
+        name="max.connections.per.ip", default=MAX_INT
+    )
+    max_connections_per_ip_overrides: str = msgspec.field(
+        name="max.connections.per.ip.overrides", default=""
+    )
+    max_connection_creation_rate: PositiveInt = msgspec.field(
+        name="max.connection.creation.rate", default=MAX_INT
+    )
+    connections_max_idle_ms: PositiveInt = msgspec.field(
+        name="connections.max.idle.ms", default=600_000
     )
     message_max_bytes: PositiveInt = msgspec.field(name="message.max.bytes", default=1_048_588)
     replica_lag_time_max_ms: PositiveInt = msgspec.field(
@@ -153,7 +192,32 @@ class KafkaConfig(KafkaLogConfig, frozen=True, kw_only=True, forbid_unknown_fiel
             raise ConfigError("broker configuration: log.dirs is empty")
         if (contradiction := config.log_contradiction()) is not None:
             raise ConfigError(f"broker configuration: {contradiction}")
+        try:
+            _check_network(config)
+        except ListenerError as error:
+            raise ConfigError(f"broker configuration: {error}") from None
         return config
+
+    @property
+    def listener_config(self) -> ListenerConfig:
+        """The listeners and what each is for."""
+        return listener_config(
+            listeners=self.listeners,
+            advertised_listeners=self.advertised_listeners,
+            security_protocol_map=self.listener_security_protocol_map,
+            inter_broker_listener_name=self.inter_broker_listener_name,
+            control_plane_listener_name=self.control_plane_listener_name,
+        )
+
+    @property
+    def max_connections_per_ip_by_host(self) -> dict[str, int]:
+        """``max.connections.per.ip.overrides``."""
+        key = "max.connections.per.ip.overrides"
+        overrides = key_value_pairs(key, self.max_connections_per_ip_overrides)
+        for host, bound in overrides.items():
+            if not (bound.isascii() and bound.isdecimal()):
+                raise ListenerError(f"{key} gives {host!r} the bound {bound!r}, not a number")
+        return {host: int(bound) for host, bound in overrides.items()}
 
     @property
     def is_alter_partition_supported(self) -> bool:
@@ -171,6 +235,23 @@ class KafkaConfig(KafkaLogConfig, frozen=True, kw_only=True, forbid_unknown_fiel
         return self.inter_broker_protocol_version != "2.6"
 
     @property
-    def source_address(self) -> tuple[str, int]:
-        """What outgoing connections bind: the broker's own host, any port."""
-        return (self.host, 0)
+    def source_host(self) -> str | None:
+        """What outgoing connections bind: the broker's own host; None when it listens on all."""
+        return self.listener_config.source_host
+
+
+def _check_network(config: KafkaConfig) -> None:
+    """Raises ``ListenerError`` when settings of listeners and connections cannot be used together."""
+    _ = config.listener_config
+    if config.queued_max_request_bytes != -1 and (
+        config.queued_max_request_bytes < config.socket_request_max_bytes
+    ):
+        raise ListenerError(
+            f"queued.max.request.bytes is {config.queued_max_request_bytes}: it may be -1 or at least "
+            f"socket.request.max.bytes, which is {config.socket_request_max_bytes}"
+        )
+    if config.max_connections_per_ip == 0 and not config.max_connections_per_ip_by_host:
+        raise ListenerError(
+            "max.connections.per.ip is 0 and max.connections.per.ip.overrides is empty: nobody could connect"
+        )
+    _ = config.max_connections_per_ip_by_host

@@ -107,10 +107,48 @@ class UpdateMetadataPartitionState:
 
 @dataclass(frozen=True, slots=True)
 class BrokerEndPoint:
+    """A broker at one of its listeners: where somebody connects to it."""
+
     id: int
     host: str
     port: int
     rack: str | None = None
+
+
+PLAINTEXT = "PLAINTEXT"
+"""The only security protocol, and the listener that is called so."""
+
+
+class EndPoint(NamedTuple):
+    """A listener's address."""
+
+    host: str
+    port: int
+    listener_name: str = PLAINTEXT
+
+    def __str__(self) -> str:
+        return f"{self.listener_name}://{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A live broker and where it is advertised, by listener."""
+
+    id: int
+    end_points: tuple[EndPoint, ...]
+    rack: str | None = None
+
+    @classmethod
+    def at(cls, broker_id: int, host: str, port: int, rack: str | None = None) -> Broker:
+        """A broker with the one listener that has the default name."""
+        return cls(broker_id, (EndPoint(host, port),), rack)
+
+    def node(self, listener_name: str) -> BrokerEndPoint | None:
+        """The broker at this listener; None when it has none of that name."""
+        for host, port, name in self.end_points:
+            if name == listener_name:
+                return BrokerEndPoint(self.id, host, port, self.rack)
+        return None
 
 
 class FetchIsolation(IntEnum):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 WallClock = Callable[[], int]
 """Milliseconds since 1970."""
@@ -47,6 +47,13 @@ class Disk(Protocol):
 
     def close(self, path: str) -> None:
         """Forget any handle kept for the path (a directory: for all below it)."""
+
+
+class SocketBuffers(Protocol):
+    """The sizes of a socket's buffers in the operating system."""
+
+    def set(self, socket: Any, *, send_bytes: int = -1, receive_bytes: int = -1) -> None:
+        """Set them on a transport's or server's socket; −1 leaves one as it is."""
 
 
 class SessionState(Enum):

@@ -16,9 +16,9 @@ from nemesis.mutants.base import Mutant, Replacement
 
 
 def _open_at_once(correct: Callable[..., None]) -> Callable[..., None]:
-    def start(self: Any, handler: Any, *, control_plane_opens: Any = None) -> None:
-        del control_plane_opens
-        correct(self, handler)
+    def start(self: Any, *, opens: Any = None) -> None:
+        del opens
+        correct(self)
 
     return start
 
@@ -28,6 +28,8 @@ MUTANT = Mutant(
     property="broker-epoch-fenced",
     story="a broker serves control requests before it has a broker epoch to tell old ones by (KIP-380)",
     replacements=(
-        Replacement("reference.network.request_channel", "RequestChannel.start", _open_at_once),
+        Replacement(
+            "reference.server.kafka_request_handler", "KafkaRequestHandlerPool.start", _open_at_once
+        ),
     ),
 )

@@ -404,6 +404,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
         protocol_factory: Callable[[], asyncio.BaseProtocol],
         host: str | None = None,
         port: int = 0,
+        *,
+        backlog: int = 0,  # noqa: ARG002 - here it has no bound
         **options: Any,
     ) -> AbstractServer:
         """Listen on the simulated network."""

@@ -14,10 +14,8 @@ from reference.kafka_config import ConfigError, KafkaConfig
 RUNTIME_PROPERTIES = frozenset(
     {
         "broker.id",
-        "host",
-        "port",
-        "advertised.host",
-        "advertised.port",
+        "listeners",
+        "advertised.listeners",
         "zookeeper.connect",
         "log.dirs",
         "trace.file",
@@ -43,10 +41,8 @@ class ReferenceTarget:
         whole: dict[str, object] = {
             **properties,
             "broker.id": place.broker_id,
-            "host": place.bind.host,
-            "port": place.bind.port,
-            "advertised.host": place.advertised.host,
-            "advertised.port": place.advertised.port,
+            "listeners": f"PLAINTEXT://{place.bind}",
+            "advertised.listeners": f"PLAINTEXT://{place.advertised}",
             "zookeeper.connect": place.zookeeper_connect,
             "log.dirs": [str(place.log_dir)],
             "trace.file": None if place.trace_file is None else str(place.trace_file),

@@ -24,7 +24,7 @@ from reference.controller.partition_reassignments import PartitionReassignments
 from reference.controller.partition_state_machine import PartitionStateMachine
 from reference.controller.replica_state_machine import ReplicaStateMachine
 from reference.controller.topic_deletion_manager import TopicDeletionManager
-from reference.model import BrokerEndPoint
+from reference.model import Broker
 from reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class ClusterChanges:
         for broker_id in (*new, *bounced):
             self._channel_manager.add_broker(brokers[broker_id])
 
-        def alive(broker_ids: Iterable[int]) -> dict[BrokerEndPoint, int]:
+        def alive(broker_ids: Iterable[int]) -> dict[Broker, int]:
             return {brokers[broker_id]: epochs[broker_id] for broker_id in broker_ids}
 
         if new:

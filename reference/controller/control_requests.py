@@ -20,6 +20,7 @@ from kio.schema.stop_replica.v4.response import StopReplicaResponse
 from kio.schema.update_metadata.v8 import request as update
 
 from reference.model import (
+    Broker,
     BrokerEndPoint,
     LeaderAndIsrPartitionState,
     StopReplicaPartitionState,
@@ -103,7 +104,7 @@ def update_metadata_request(
     controller_epoch: int,
     broker_epoch: int,
     topics: TopicStates,
-    live_brokers: Iterable[BrokerEndPoint],
+    live_brokers: Iterable[Broker],
 ) -> update.UpdateMetadataRequest:
     request: update.UpdateMetadataRequest = build(
         update.UpdateMetadataRequest,
@@ -227,12 +228,18 @@ def _stop_replica_state(state: StopReplicaPartitionState) -> dict[str, Any]:
     }
 
 
-def _live_broker(broker: BrokerEndPoint) -> dict[str, Any]:
-    end_point = build(
-        update.UpdateMetadataEndpoint,
-        port=broker.port,
-        host=broker.host,
-        listener="PLAINTEXT",
-        security_protocol=_PLAINTEXT,
+def _live_broker(broker: Broker) -> dict[str, Any]:
+    end_points = build_items(
+        update.UpdateMetadataBroker,
+        "endpoints",
+        (
+            {
+                "port": one.port,
+                "host": one.host,
+                "listener": one.listener_name,
+                "security_protocol": _PLAINTEXT,
+            }
+            for one in broker.end_points
+        ),
     )
-    return {"id_": broker.id, "endpoints": (end_point,), "rack": broker.rack}
+    return {"id_": broker.id, "endpoints": end_points, "rack": broker.rack}

@@ -19,6 +19,7 @@ from reference.controller.errors import IllegalStateError
 from reference.model import (
     EPOCH_DURING_DELETE,
     LEADER_DURING_DELETE,
+    PLAINTEXT,
     UNDEFINED_EPOCH,
     LeaderAndIsr,
     LeaderAndIsrPartitionState,
@@ -40,7 +41,10 @@ class ControllerBrokerRequestBatch:
         *,
         channel_manager: ControllerChannelManager,
         response_received: ResponseReceived,
+        inter_broker_listener_name: str = PLAINTEXT,
     ) -> None:
+        """``inter_broker_listener_name``: by which followers are told to fetch from their leaders."""
+        self._inter_broker_listener_name = inter_broker_listener_name
         self._controller_id = controller_id
         self._context = context
         self._channel_manager = channel_manager
@@ -165,6 +169,7 @@ class ControllerBrokerRequestBatch:
     def send_requests_to_brokers(self, controller_epoch: int) -> None:
         """Hand everything to the request-send tasks of live brokers, and be empty again."""
         brokers = [broker for _, broker in sorted(self._context.live_brokers.items())]
+        nodes = [broker.node(self._inter_broker_listener_name) for broker in brokers]
         for broker_id, epoch in self._receivers(self._leader_and_isr):
             states = self._leader_and_isr[broker_id]
             leaders = {state.leader_and_isr.leader for state in states.values()}
@@ -173,7 +178,7 @@ class ControllerBrokerRequestBatch:
                 controller_epoch,
                 epoch,
                 states,
-                [broker for broker in brokers if broker.id in leaders],
+                [node for node in nodes if node is not None and node.id in leaders],
             )
             self._send("LeaderAndIsr", broker_id, leader_and_isr)
         topics = control_requests.update_metadata_topics(self._update_metadata)

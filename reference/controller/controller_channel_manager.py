@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from reference.model import BrokerEndPoint
+from reference.model import PLAINTEXT, Broker, BrokerEndPoint
 from reference.network.errors import NetworkError
 from reference.trace import Kind, Tracer
 
@@ -112,16 +112,19 @@ class ControllerChannelManager:
         tracer: Tracer,
         timeout_s: float,
         retry_backoff_s: float,
+        listener_name: str = PLAINTEXT,
     ) -> None:
+        """``listener_name``: by which listener brokers are told."""
         self._controller_id = controller_id
         self._connection_factory = connection_factory
         self._tracer = tracer
         self._timeout_s = timeout_s
         self._retry_backoff_s = retry_backoff_s
+        self._listener_name = listener_name
         self._threads: dict[int, RequestSendThread] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
-    def startup(self, brokers: Iterable[BrokerEndPoint]) -> None:
+    def startup(self, brokers: Iterable[Broker]) -> None:
         for broker in brokers:
             self.add_broker(broker)
 
@@ -132,13 +135,17 @@ class ControllerChannelManager:
         if self._ending:
             await asyncio.wait(self._ending)
 
-    def add_broker(self, broker: BrokerEndPoint) -> None:
+    def add_broker(self, broker: Broker) -> None:
         """Open a channel; nothing changes when there is one."""
         if broker.id in self._threads:
             return
+        node = broker.node(self._listener_name)
+        if node is None:
+            _logger.error("broker %d has no listener %s", broker.id, self._listener_name)
+            return
         thread = RequestSendThread(
             self._controller_id,
-            broker,
+            node,
             connection=self._connection_factory(),
             tracer=self._tracer,
             timeout_s=self._timeout_s,

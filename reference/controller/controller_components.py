@@ -86,11 +86,13 @@ class ControllerComponents:
             tracer=tracer,
             timeout_s=config.controller_socket_timeout_ms / 1000,
             retry_backoff_s=config.controller_retry_backoff_ms / 1000,
+            listener_name=config.listener_config.to_controller_listener_name,
         )
         self.request_batch = ControllerBrokerRequestBatch(
             config.broker_id,
             self.context,
             channel_manager=self.channel_manager,
+            inter_broker_listener_name=config.listener_config.inter_broker_listener_name,
             response_received=self._response_received,
         )
         self.partition_state_machine = PartitionStateMachine(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from uuid import UUID
 
-from reference.model import NO_LEADER, BrokerEndPoint, TopicPartition
+from reference.model import NO_LEADER, Broker, TopicPartition
 from reference.zk.fenced_writes import ControllerFence
 from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicAssignment
 
@@ -54,7 +54,7 @@ class ControllerContext:
     def reset(self) -> None:
         """Forget everything, as a resigned controller must."""
         self.fence: ControllerFence | None = None
-        self.live_brokers: dict[int, BrokerEndPoint] = {}
+        self.live_brokers: dict[int, Broker] = {}
         self.live_broker_epochs: dict[int, int] = {}
         self.shutting_down_broker_ids: set[int] = set()
         self.all_topics: list[str] = []
@@ -81,12 +81,12 @@ class ControllerContext:
 
     # Brokers
 
-    def set_live_brokers(self, brokers_and_epochs: Mapping[BrokerEndPoint, int]) -> None:
+    def set_live_brokers(self, brokers_and_epochs: Mapping[Broker, int]) -> None:
         self.live_brokers = {}
         self.live_broker_epochs = {}
         self.add_live_brokers(brokers_and_epochs)
 
-    def add_live_brokers(self, brokers_and_epochs: Mapping[BrokerEndPoint, int]) -> None:
+    def add_live_brokers(self, brokers_and_epochs: Mapping[Broker, int]) -> None:
         for broker, epoch in brokers_and_epochs.items():
             self.live_brokers[broker.id] = broker
             self.live_broker_epochs[broker.id] = epoch

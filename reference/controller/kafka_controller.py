@@ -39,7 +39,7 @@ from reference.controller.controller_events import (
     UncleanLeaderElectionEnable,
 )
 from reference.kafka_config import KafkaConfig
-from reference.model import UNKNOWN_BROKER_EPOCH, BrokerEndPoint
+from reference.model import UNKNOWN_BROKER_EPOCH, Broker
 from reference.ports import SessionState, WallClock
 from reference.trace import Kind, Tracer
 from reference.zk import zk_data
@@ -60,13 +60,13 @@ class KafkaController:
         *,
         zk_client: KafkaZkClient,
         tracer: Tracer,
-        broker_end_point: BrokerEndPoint,
+        broker: Broker,
         connection_factory: Callable[[], Connection],
         wall_clock: WallClock,
         new_topic_id: Callable[[], UUID],
         unclean_leader_election_enable: Callable[[], bool] | None = None,
     ) -> None:
-        """``broker_end_point`` is what gets registered; ``connection_factory`` makes one connection per broker,
+        """``broker`` is what gets registered; ``connection_factory`` makes one connection per broker,
         ``new_topic_id`` an id for a topic that has none.
 
         ``unclean_leader_election_enable`` is asked for this broker's setting where a topic has none of its own; without
@@ -79,7 +79,7 @@ class KafkaController:
         self.active_controller_id = NO_CONTROLLER
         self._zk_client = zk_client
         self._tracer = tracer
-        self._broker_end_point = broker_end_point
+        self._broker = broker
         self._wall_clock = wall_clock
         self._session_lost = False
         self.event_manager = ControllerEventManager(config.broker_id, self._process)
@@ -205,9 +205,7 @@ class KafkaController:
         await self._elect()
 
     async def _register_broker(self) -> None:
-        stat = await self._zk_client.brokers.register_broker(
-            self._broker_end_point, self._wall_clock()
-        )
+        stat = await self._zk_client.brokers.register_broker(self._broker, self._wall_clock())
         self.broker_epoch = stat.czxid
         self.registered.set()
         self._tracer.event(

@@ -1,7 +1,10 @@
 """The broker's network: sockets, frames, queues. Open ``socket_server`` first.
 
-* ``socket_server``    accepts connections, takes requests, writes responses; one request in flight per connection
-* ``request_channel``  the bounded queues between connections and handlers; control requests have their own
-* ``network_client``   the broker's own connections to other brokers
-* ``frames``           bytes to frames, for both ends
+* ``socket_server``      the listeners, and how the rest hangs together
+* ``acceptor``           accepts a listener's connections, as far as the ``connection_quotas`` let it (``rate``)
+* ``processor``          moves requests and responses of its connections in seven steps
+* ``selector``           its connections (``kafka_channel``), and what the event loop has told of them
+* ``request_channel``    the bounded queue to the handlers, and the five kinds of response; ``memory_pool`` bounds bytes
+* ``network_client``     the broker's own connections to other brokers
+* ``frames``             bytes to frames, for both ends
 """

@@ -1,7 +1,9 @@
-"""What can go wrong between two brokers.
+"""What can go wrong with connections.
 
-NetworkError                 the exchange failed; ``definite`` says whether the request certainly had no effect
+NetworkError                 an exchange failed; ``definite`` says whether the request certainly had no effect
 └── RequestTimedOutError     no answer in time (also a TimeoutError)
+CloseConnectionError         a request has no answer in the protocol but the end of its connection
+TooManyConnectionsError      a client host has as many connections as it may have
 """
 
 from __future__ import annotations
@@ -20,3 +22,11 @@ class NetworkError(Exception):
 
 class RequestTimedOutError(NetworkError, TimeoutError):
     """No answer within the given time. If it is not ``definite``, the peer may act on the request yet."""
+
+
+class CloseConnectionError(Exception):
+    """The request cannot be answered in the protocol: its connection is closed, as Kafka does for acks=0."""
+
+
+class TooManyConnectionsError(Exception):
+    """The client host is at its bound; the new connection is closed."""

@@ -1,143 +1,130 @@
-"""The queue between the connections and the request handlers, bounded: a full one makes the connections wait.
+"""The queue between Processors and request handlers, bounded, and the way back for responses.
 
-There are two of each: data-plane requests go to ``num.io.threads`` handlers, the controller's requests
-to one handler that serves them first come, first served (Kafka's ``control.plane.listener.name``), so
-that a LeaderAndIsr never waits behind produces. A handler is free again when its request is answered,
-except for requests that wait by their nature (``RequestHandler.waits``): those are answered when they
-are complete, as those in Kafka's purgatory are.
+A request for which there is no room stays with its Processor, whose connection reads on only when it is answered: a
+full queue makes clients wait (``queued.max.requests``). There are two channels, one for each plane; a Processor says
+which one a request goes to.
+
+Responses are of Kafka's five kinds. Each says what the Processor of the request does with its connection.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
-from functools import partial
-from types import CoroutineType
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
-from reference.protocol.codec import Request
-from reference.protocol.versions import CONTROL_APIS
+from reference.network.kafka_channel import KafkaChannel
+from reference.protocol.codec import Codec, Request
 
 logger = logging.getLogger(__name__)
 
-Later = asyncio.Future[Any] | Coroutine[Any, Any, Any]
-"""An answer that is yet to come."""
-_LATER: Final = (asyncio.Future, CoroutineType)
 
+class ResponseQueue(Protocol):
+    """The Processor of a request."""
 
-class CloseConnectionError(Exception):
-    """The request cannot be answered in the protocol: its connection is closed, as Kafka does for acks=0."""
-
-
-class Connection(Protocol):
-    """Where a request came from; exactly one of these is called for it, unless the broker stops first."""
-
-    def answer(self, request: Request, response: Any) -> None:
-        """Send a kio message; None: the request gets no answer. Raises nothing."""
-
-    def refuse(self, reason: str) -> None:
-        """Close the connection instead. Raises nothing."""
+    def enqueue_response(self, response: Response) -> None: ...
 
 
 class PendingRequest(NamedTuple):
-    """A request in the channel, and who wants its answer."""
+    """Kafka's RequestChannel.Request: a request, and who wants its answer."""
 
     request: Request
-    connection: Connection
+    channel: KafkaChannel
+    processor: ResponseQueue
+    listener_name: str
+    """Where it came in: what names brokers in the answer names them by this listener."""
+    size: int
+    """In bytes, without the frame's size."""
 
 
-class RequestHandler(Protocol):
-    """KafkaApis."""
+class SendResponse(NamedTuple):
+    """The answer is to be sent, and the connection goes on."""
 
-    def handle(self, request: Request) -> Any | Later:
-        """The kio response, or None when the request gets none; or what it will be."""
+    pending: PendingRequest
+    frame: bytes
 
-    def waits(self, request: Request) -> bool:
-        """True when answering may take as long as others (replicas, the controller, new records) take."""
+
+class NoOpResponse(NamedTuple):
+    """There is no answer (Produce with acks=0); the connection goes on."""
+
+    pending: PendingRequest
+
+
+class CloseConnectionResponse(NamedTuple):
+    """There is no answer but the end of the connection."""
+
+    pending: PendingRequest
+
+
+class StartThrottlingResponse(NamedTuple):
+    """The client is over its quota: its connection stays muted, beyond the answer, until the throttling ends."""
+
+    pending: PendingRequest
+
+
+class EndThrottlingResponse(NamedTuple):
+    """The client has been muted for long enough."""
+
+    pending: PendingRequest
+
+
+Response = (
+    SendResponse
+    | NoOpResponse
+    | CloseConnectionResponse
+    | StartThrottlingResponse
+    | EndThrottlingResponse
+)
 
 
 class RequestChannel:
-    """Carries requests to the handlers and their responses back."""
+    """One plane's requests and responses."""
 
-    def __init__(self, *, queued_max_requests: int, num_io_threads: int) -> None:
-        self._data_plane: asyncio.Queue[PendingRequest] = asyncio.Queue(queued_max_requests)
-        self._control_plane: asyncio.Queue[PendingRequest] = asyncio.Queue(queued_max_requests)
-        self._num_io_threads = num_io_threads
-        self._handlers: list[asyncio.Task[None]] = []
-        self._waiting: dict[asyncio.Future[Any], None] = {}
+    def __init__(self, queue_size: int, codec: Codec) -> None:
+        self._queue: asyncio.Queue[PendingRequest] = asyncio.Queue(queue_size)
+        self._codec = codec
+        self._waiting: dict[Callable[[], None], None] = {}
 
-    def send_request(self, request: Request, connection: Connection) -> None:
-        """Queue a request, or let it wait for room; its connection sends no other one before the answer."""
-        pending = PendingRequest(request, connection)
-        queue = self._control_plane if request.api_key in CONTROL_APIS else self._data_plane
-        if queue.full():
-            waiting = asyncio.create_task(queue.put(pending), name="full-request-queue")
-            self._waiting[waiting] = None
-            waiting.add_done_callback(self._waiting.pop)
+    def try_send_request(self, pending: PendingRequest, wakeup: Callable[[], None]) -> bool:
+        """Queue a request if there is room; if not, ``wakeup`` is called once when there may be."""
+        if self._queue.full():
+            self._waiting[wakeup] = None
+            return False
+        self._queue.put_nowait(pending)
+        return True
+
+    async def receive_request(self) -> PendingRequest:
+        """The next request, for a handler. Who found the queue full longest ago may fill it again first."""
+        pending = await self._queue.get()
+        if self._waiting:
+            wakeup = next(iter(self._waiting))
+            del self._waiting[wakeup]
+            wakeup()
+        return pending
+
+    def send_response(self, pending: PendingRequest, message: Any) -> None:
+        """Answer with a kio message. Raises nothing: what cannot be encoded ends the connection."""
+        try:
+            frame = self._codec.encode_response(
+                message, correlation_id=pending.request.correlation_id
+            )
+        except Exception:
+            logger.exception("the answer to %s cannot be encoded", pending.request)
+            self.close_connection(pending)
         else:
-            queue.put_nowait(pending)
+            pending.processor.enqueue_response(SendResponse(pending, frame))
 
-    def start(
-        self, handler: RequestHandler, *, control_plane_opens: asyncio.Event | None = None
-    ) -> None:
-        """Start the handler tasks; control requests stay queued, in order, until the event is set."""
-        self._start_handler("control", self._serve_control_plane(handler, control_plane_opens))
-        for index in range(self._num_io_threads):
-            self._start_handler(str(index), self._serve(self._data_plane, handler))
+    def send_no_op_response(self, pending: PendingRequest) -> None:
+        """Let the connection go on without an answer."""
+        pending.processor.enqueue_response(NoOpResponse(pending))
 
-    async def shutdown(self) -> None:
-        """End all handlers and everything that waits; unanswered requests stay unanswered."""
-        futures = [*self._handlers, *self._waiting]
-        for future in futures:
-            future.cancel()
-        await asyncio.gather(*futures, return_exceptions=True)
-        self._handlers.clear()
+    def close_connection(self, pending: PendingRequest) -> None:
+        """End the connection instead of an answer."""
+        pending.processor.enqueue_response(CloseConnectionResponse(pending))
 
-    def _start_handler(self, name: str, serving: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(serving, name=f"kafka-request-handler-{name}")
-        self._handlers.append(task)
-
-    async def _serve_control_plane(
-        self, handler: RequestHandler, opens: asyncio.Event | None
-    ) -> None:
-        if opens is not None:
-            await opens.wait()
-        await self._serve(self._control_plane, handler)
-
-    async def _serve(self, queue: asyncio.Queue[PendingRequest], handler: RequestHandler) -> None:
-        while True:
-            pending = await queue.get()
-            try:
-                answer = handler.handle(pending.request)
-            except Exception as error:  # noqa: BLE001 - told by _refuse
-                _refuse(pending, error)
-                continue
-            if not isinstance(answer, _LATER):
-                pending.connection.answer(pending.request, answer)
-                continue
-            completion = self._answer_later(pending, answer)
-            if not handler.waits(pending.request):
-                await asyncio.wait((completion,))
-
-    def _answer_later(self, pending: PendingRequest, answer: Later) -> asyncio.Future[Any]:
-        completion = asyncio.ensure_future(answer)
-        self._waiting[completion] = None
-        completion.add_done_callback(partial(self._complete, pending))
-        return completion
-
-    def _complete(self, pending: PendingRequest, completion: asyncio.Future[Any]) -> None:
-        del self._waiting[completion]
-        if completion.cancelled():
-            pending.connection.refuse("the broker stops")
-        elif (error := completion.exception()) is not None:
-            _refuse(pending, error)
-        else:
-            pending.connection.answer(pending.request, completion.result())
-
-
-def _refuse(pending: PendingRequest, error: BaseException) -> None:
-    if not isinstance(error, CloseConnectionError):
-        # A bug of ours; one request must not end the handler, and no answer is better than a wrong one.
-        logger.error("request %s failed", pending.request, exc_info=error)
-    pending.connection.refuse(str(error))
+    def start_throttling(self, pending: PendingRequest, seconds: float) -> None:
+        """Keep the connection muted for so long, whenever the answer is sent; called before it is."""
+        pending.processor.enqueue_response(StartThrottlingResponse(pending))
+        loop = asyncio.get_running_loop()
+        loop.call_later(seconds, pending.processor.enqueue_response, EndThrottlingResponse(pending))

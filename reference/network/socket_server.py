@@ -1,174 +1,120 @@
-"""Accepts connections and moves frames between them and the request channel.
+"""The broker's listeners, and everything between them and the request handlers.
 
-A connection decodes a frame, puts the request into the ``RequestChannel`` and writes the answer before it reads the
-next one: it has one request in flight (Kafka mutes the channel), which keeps a client's requests in order. Nor does it
-read on while the client does not take its answers. Whatever is wrong with a frame closes that connection and
-touches nothing else. An ApiVersions request of a version that is not offered is answered in version 0 with
-UNSUPPORTED_VERSION and the offered ranges (KIP-511).
+    Acceptor (one for each listener) → Processors → RequestChannel → KafkaRequestHandlers → KafkaApis
+                                            ↑____________ responses ____________|
 
-As in Kafka there is no thread per connection: it is a protocol, which the event loop calls when bytes have come and
-the handlers when an answer is there.
+The data plane has ``num.network.threads`` Processors for each listener and one RequestChannel. The control plane has
+a RequestChannel of its own, and with ``control.plane.listener.name`` also a listener of its own with one Processor.
+Without it control requests come in over the data plane's listeners and are put into the control plane's queue there,
+so that a LeaderAndIsr never waits behind produces (Kafka has no control plane then; docs/deviations.md).
+
+Threads are objects that the event loop runs; seven steps of a Processor stand where Kafka's have a loop of their own.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from typing import Any
+from typing import Final
 
-from kio.schema.api_versions.v0.response import ApiVersion
-from kio.schema.api_versions.v0.response import ApiVersionsResponse as ApiVersionsResponseV0
-from kio.schema.errors import ErrorCode
-from kio.static.primitive import i16
-
-from reference.network.frames import FrameProtocol
+from reference.kafka_config import KafkaConfig
+from reference.model import EndPoint
+from reference.network.acceptor import Acceptor
+from reference.network.connection_quotas import ConnectionQuotas
+from reference.network.memory_pool import MemoryPool
+from reference.network.processor import Processor
 from reference.network.request_channel import RequestChannel
+from reference.ports import SocketBuffers
 from reference.protocol import codec as wire_format
-from reference.protocol.codec import Codec, Request
-from reference.protocol.errors import ProtocolError, UnsupportedVersionError
-from reference.protocol.versions import OFFERED, ApiKey, is_offered
+from reference.protocol.codec import Codec
 
-logger = logging.getLogger(__name__)
+CONTROL_PLANE_QUEUE_SIZE: Final = 20
+"""As in Kafka, which cannot be told another one."""
 
 
 class SocketServer:
-    """The listener and its connections."""
-
-    def __init__(
-        self, channel: RequestChannel, *, max_request_bytes: int, codec: Codec = wire_format
-    ) -> None:
-        self._channel = channel
-        self._codec = codec
-        self._max_request_bytes = max_request_bytes
-        self._server: asyncio.Server | None = None
-        self._connections: dict[ServerConnection, None] = {}
-
-    async def startup(self, host: str, port: int) -> int:
-        """Listen; returns the port (for port 0 the one that was given). Raises OSError when it is taken."""
-        self._server = await asyncio.get_running_loop().create_server(self._accept, host, port)
-        return int(self._server.sockets[0].getsockname()[1])
-
-    async def shutdown(self) -> None:
-        """Stop listening and close every connection."""
-        if self._server is not None:
-            self._server.close()
-        for connection in list(self._connections):
-            connection.close()
-        await asyncio.sleep(0)  # they close their sockets one iteration later
-
-    def _accept(self) -> ServerConnection:
-        return ServerConnection(
-            self._channel,
-            self._codec,
-            max_request_bytes=self._max_request_bytes,
-            connections=self._connections,
-        )
-
-
-class ServerConnection(FrameProtocol):
-    """A client's connection, one request after the other. While it is open it is among ``connections``."""
+    """All listeners of a broker."""
 
     def __init__(
         self,
-        channel: RequestChannel,
-        codec: Codec,
+        config: KafkaConfig,
         *,
-        max_request_bytes: int,
-        connections: dict[ServerConnection, None],
+        codec: Codec = wire_format,
+        socket_buffers: SocketBuffers | None = None,
     ) -> None:
-        super().__init__(max_bytes=max_request_bytes)
-        self._channel = channel
+        """``socket_buffers`` sets the sizes of sockets' buffers; None where there are no sockets."""
+        self._config = config
         self._codec = codec
-        self._connections = connections
-        self._is_muted = False
-        """A request is in flight, or the connection is closed."""
-        self._is_full = False
-        """The client has yet to take what was written for it."""
+        self._socket_buffers = socket_buffers
+        self.data_plane_request_channel = RequestChannel(config.queued_max_requests, codec)
+        self.control_plane_request_channel = RequestChannel(CONTROL_PLANE_QUEUE_SIZE, codec)
+        self.connection_quotas = ConnectionQuotas(
+            config, now=lambda: asyncio.get_running_loop().time()
+        )
+        self._data_plane_memory_pool = MemoryPool(config.queued_max_request_bytes)
+        self.acceptors: list[Acceptor] = []
+        self._next_processor_id = 0
 
-    def progressed(self) -> None:
-        """Take the next request if the one before is answered."""
-        try:
-            while not self._is_muted and not self._is_full:
-                frame = self.next_frame()
-                if frame is None:
-                    return
-                self._receive(frame)
-        except ProtocolError as error:
-            self.refuse(str(error))
-        except (OSError, EOFError):
-            self.close()  # the peer has gone
-        except Exception:
-            logger.exception("connection of %s", self._peer())
-            self.close()
+    async def startup(self) -> dict[str, int]:
+        """Listen everywhere; returns each listener's port (for port 0 the one that was given).
 
-    def answer(self, request: Request, response: Any) -> None:
-        """Send a kio message (None: nothing), and go on to the next request."""
-        if self.transport.is_closing():
-            return
-        try:
-            if response is not None:
-                self._write(response, request.correlation_id)
-        except Exception:
-            logger.exception("answer to %s", request)
-            self.close()
-        else:
-            self._is_muted = False
-            self.progressed()
+        Raises OSError when one is taken.
+        """
+        self._create_control_plane_acceptor_and_processor()
+        self._create_data_plane_acceptors_and_processors()
+        return {
+            acceptor.end_point.listener_name: await acceptor.start() for acceptor in self.acceptors
+        }
 
-    def refuse(self, reason: str) -> None:
-        """Close the connection because of what was sent over it."""
-        if not self.transport.is_closing():
-            logger.warning("closing connection of %s: %s", self._peer(), reason)
-            self.close()
+    async def shutdown(self) -> None:
+        """Stop listening and close every connection."""
+        for acceptor in self.acceptors:
+            acceptor.shutdown()
+            for processor in acceptor.processors:
+                processor.shutdown()
+        await asyncio.sleep(0)  # connections close their sockets one iteration later
 
-    def close(self) -> None:
-        """Write what is to be written, and nothing more."""
-        self._is_muted = True
-        self.transport.close()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self._connections[self] = None
-
-    def connection_lost(self, _exc: Exception | None) -> None:
-        self._is_muted = True
-        del self._connections[self]
-
-    def pause_writing(self) -> None:
-        self._is_full = True
-
-    def resume_writing(self) -> None:
-        self._is_full = False
-        self.progressed()
-
-    def _receive(self, frame: bytes) -> None:
-        try:
-            request = self._codec.decode_request(frame, is_offered=is_offered)
-        except UnsupportedVersionError as error:
-            if error.api_key != ApiKey.API_VERSIONS:
-                raise
-            self._write(unsupported_api_versions(), error.correlation_id)
-        else:
-            self._is_muted = True
-            self._channel.send_request(request, self)
-
-    def _write(self, response: Any, correlation_id: int) -> None:
-        self.transport.write(self._codec.encode_response(response, correlation_id=correlation_id))
-
-    def _peer(self) -> Any:
-        return self.transport.get_extra_info("peername")
-
-
-def unsupported_api_versions() -> ApiVersionsResponseV0:
-    """The answer that any client can read, whatever version it asked in."""
-    return ApiVersionsResponseV0(
-        error_code=ErrorCode.unsupported_version,
-        api_keys=tuple(
-            ApiVersion(
-                api_key=i16(key),
-                min_version=i16(versions.lowest),
-                max_version=i16(versions.highest),
+    def _create_control_plane_acceptor_and_processor(self) -> None:
+        end_point = self._config.listener_config.control_plane_end_point
+        if end_point is not None:
+            processor = self._new_processor(
+                end_point, self.control_plane_request_channel, MemoryPool()
             )
-            for key, versions in OFFERED.items()
-        ),
-    )
+            self._add_acceptor(end_point, [processor])
+
+    def _create_data_plane_acceptors_and_processors(self) -> None:
+        for end_point in self._config.listener_config.data_plane_end_points:
+            processors = [
+                self._new_processor(
+                    end_point, self.data_plane_request_channel, self._data_plane_memory_pool
+                )
+                for _ in range(self._config.num_network_threads)
+            ]
+            self._add_acceptor(end_point, processors)
+
+    def _add_acceptor(self, end_point: EndPoint, processors: list[Processor]) -> None:
+        self.acceptors.append(
+            Acceptor(
+                end_point,
+                processors,
+                config=self._config,
+                connection_quotas=self.connection_quotas,
+                socket_buffers=self._socket_buffers,
+            )
+        )
+
+    def _new_processor(
+        self, end_point: EndPoint, request_channel: RequestChannel, memory_pool: MemoryPool
+    ) -> Processor:
+        processor_id, self._next_processor_id = self._next_processor_id, self._next_processor_id + 1
+        processor = Processor(
+            processor_id,
+            end_point.listener_name,
+            request_channel=request_channel,
+            control_plane=self.control_plane_request_channel,
+            connection_quotas=self.connection_quotas,
+            memory_pool=memory_pool,
+            max_idle_s=self._config.connections_max_idle_ms / 1000,
+            codec=self._codec,
+        )
+        self.connection_quotas.add_closer(processor.wakeup)
+        return processor

@@ -66,6 +66,7 @@ class DefaultAlterPartitionManager:
         self._timeout_s = config.controller_socket_timeout_ms / 1000
         self._backoff_s = config.controller_retry_backoff_ms / 1000
         self._metadata_cache = metadata_cache
+        self._listener_name = config.listener_config.to_controller_listener_name
         self._broker_epoch = broker_epoch
         self._connection = connection
         self._queue: dict[TopicPartition, _Queued] = {}
@@ -107,10 +108,7 @@ class DefaultAlterPartitionManager:
 
     async def _send_queued(self) -> bool:
         """Send what is queued once; return False when it is wise to wait before the next time."""
-        controller_id = self._metadata_cache.controller_id
-        controller = (
-            None if controller_id is None else self._metadata_cache.alive_broker(controller_id)
-        )
+        controller = self._metadata_cache.controller_node(self._listener_name)
         if controller is None:
             return False
         sent = {
@@ -123,7 +121,7 @@ class DefaultAlterPartitionManager:
                 controller.host, controller.port, request, timeout_s=self._timeout_s
             )
         except NetworkError as error:
-            _logger.info("AlterPartition to controller %s: %s", controller_id, error)
+            _logger.info("AlterPartition to controller %d: %s", controller.id, error)
             return False
         return self.handle_response(sent, response)
 

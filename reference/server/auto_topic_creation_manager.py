@@ -47,6 +47,7 @@ class AutoTopicCreationManager:
         self._controller = controller
         self._zk_admin = zk_admin
         self._metadata_cache = metadata_cache
+        self._listener_name = config.listener_config.to_controller_listener_name
         self._connection = connection
         self._inflight: dict[str, None] = {}
         self._forwarding: dict[asyncio.Task[None], None] = {}
@@ -100,10 +101,7 @@ class AutoTopicCreationManager:
             self._forget(names)
 
     async def _send(self, names: Sequence[str]) -> None:
-        controller_id = self._metadata_cache.controller_id
-        controller = (
-            None if controller_id is None else self._metadata_cache.alive_broker(controller_id)
-        )
+        controller = self._metadata_cache.controller_node(self._listener_name)
         if controller is None:
             _logger.info("topics %s are not created: the controller is not known", names)
             return

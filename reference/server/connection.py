@@ -30,7 +30,7 @@ def connection_factory(config: KafkaConfig, codec: Codec = wire_format) -> Conne
     def connect(client_id: str) -> Connection:
         return BrokerConnection(
             client_id=client_id,
-            source_address=config.source_address,
+            source_address=None if config.source_host is None else (config.source_host, 0),
             max_response_bytes=config.socket_request_max_bytes,
             codec=codec,
         )

@@ -52,8 +52,7 @@ async def _ask(
     connection: Connection,
     request: ControlledShutdownRequest,
 ) -> bool:
-    controller_id = metadata_cache.controller_id
-    controller = None if controller_id is None else metadata_cache.alive_broker(controller_id)
+    controller = metadata_cache.controller_node(config.listener_config.inter_broker_listener_name)
     if controller is None:
         _logger.info("controlled shutdown: no controller is known")
         return False

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from reference.network.request_channel import Later
 from reference.protocol.codec import Request
 from reference.protocol.versions import ApiKey
 from reference.server.apis.configs import ConfigApis
@@ -24,6 +23,7 @@ from reference.server.apis.offsets import OffsetApis
 from reference.server.apis.produce import ProduceApis
 from reference.server.apis.reassignments import ReassignmentApis
 from reference.server.apis.topics import TopicApis
+from reference.server.kafka_request_handler import Later
 
 _WAITING: Final = frozenset(
     {
@@ -46,7 +46,7 @@ _WAITING: Final = frozenset(
 
 
 class KafkaApis:
-    """Dispatches requests; implements ``reference.network.request_channel.RequestHandler``."""
+    """Dispatches requests; implements ``reference.server.kafka_request_handler.RequestHandler``."""
 
     def __init__(
         self,
@@ -63,13 +63,16 @@ class KafkaApis:
         elections: ElectionApis,
         log_dirs: LogDirApis,
     ) -> None:
-        self._handlers: dict[int, Callable[[Any], Any | Later]] = {
+        self._handlers_of_listener: dict[int, Callable[[Any, str], Any | Later]] = {
             ApiKey.PRODUCE: produce.handle_produce,
             ApiKey.FETCH: fetch.handle_fetch,
-            ApiKey.LIST_OFFSETS: offsets.handle_list_offsets,
-            ApiKey.OFFSET_FOR_LEADER_EPOCH: offsets.handle_offset_for_leader_epoch,
             ApiKey.METADATA: metadata.handle_metadata,
             ApiKey.DESCRIBE_CLUSTER: metadata.handle_describe_cluster,
+        }
+        """Those whose answers say where brokers are: by the listener that was asked."""
+        self._handlers: dict[int, Callable[[Any], Any | Later]] = {
+            ApiKey.LIST_OFFSETS: offsets.handle_list_offsets,
+            ApiKey.OFFSET_FOR_LEADER_EPOCH: offsets.handle_offset_for_leader_epoch,
             ApiKey.API_VERSIONS: metadata.handle_api_versions,
             ApiKey.FIND_COORDINATOR: metadata.handle_find_coordinator,
             ApiKey.LEADER_AND_ISR: control.handle_leader_and_isr,
@@ -95,9 +98,12 @@ class KafkaApis:
         """True when answering may take as long as others take."""
         return request.api_key in _WAITING
 
-    def handle(self, request: Request) -> Any | Later:
+    def handle(self, request: Request, listener_name: str) -> Any | Later:
         """The kio response, or None for a request that gets none (Produce with acks=0); or what it will be.
 
         Raises ``CloseConnectionError``, at once or later, when the only answer is to close the connection.
         """
+        handler = self._handlers_of_listener.get(request.api_key)
+        if handler is not None:
+            return handler(request.message, listener_name)
         return self._handlers[request.api_key](request.message)

@@ -13,6 +13,7 @@ import asyncio
 import logging
 from contextlib import AsyncExitStack
 from random import Random  # noqa: TID251  # the type; the instance is an argument
+from typing import Final
 
 import msgspec
 
@@ -21,10 +22,9 @@ from reference.kafka_config import KafkaConfig
 from reference.log.errors import KafkaStorageError
 from reference.log.log_config import log_config_of
 from reference.log.log_manager import LogManager
-from reference.model import BrokerEndPoint
-from reference.network.request_channel import RequestChannel
+from reference.model import Broker
 from reference.network.socket_server import SocketServer
-from reference.ports import Disk, WallClock, ZooKeeperClient
+from reference.ports import Disk, SocketBuffers, WallClock, ZooKeeperClient
 from reference.protocol import codec as wire_format
 from reference.protocol.codec import Codec
 from reference.server.alter_partition_manager import (
@@ -55,6 +55,7 @@ from reference.server.controlled_shutdown import controlled_shutdown
 from reference.server.dynamic_broker_config import DynamicBrokerConfig
 from reference.server.fetch_manager import FetchManager
 from reference.server.kafka_apis import KafkaApis
+from reference.server.kafka_request_handler import KafkaRequestHandlerPool
 from reference.server.kafka_scheduler import KafkaScheduler
 from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
@@ -68,6 +69,9 @@ from reference.zk.kafka_zk_client import KafkaZkClient
 from reference.zk.zk_data import random_topic_id, topic_id_to_string
 
 _logger = logging.getLogger(__name__)
+
+CONTROL_PLANE_NUM_IO_THREADS: Final = 1
+"""The controller's requests are served first come, first served; Kafka cannot be told otherwise."""
 
 
 class KafkaServer:
@@ -83,6 +87,7 @@ class KafkaServer:
         rng: Random,
         wall_clock: WallClock,
         codec: Codec = wire_format,
+        socket_buffers: SocketBuffers | None = None,
     ) -> None:
         self._config = config
         self._dynamic_config = DynamicBrokerConfig(config)
@@ -100,9 +105,7 @@ class KafkaServer:
             config,
             zk_client=self._zk_client,
             tracer=tracer,
-            broker_end_point=BrokerEndPoint(
-                config.broker_id, config.advertised_host, config.advertised_port, config.broker_rack
-            ),
+            broker=Broker(config.broker_id, config.listener_config.advertised, config.broker_rack),
             connection_factory=lambda: connect(f"controller-{config.broker_id}"),
             wall_clock=wall_clock,
             new_topic_id=lambda: random_topic_id(rng),
@@ -134,12 +137,7 @@ class KafkaServer:
             on_log_dir_failure=self._on_log_dir_failure,
         )
         self._told: list[asyncio.Task[None]] = []
-        self._channel = RequestChannel(
-            queued_max_requests=config.queued_max_requests, num_io_threads=config.num_io_threads
-        )
-        self._socket_server = SocketServer(
-            self._channel, max_request_bytes=config.socket_request_max_bytes, codec=codec
-        )
+        self._socket_server = SocketServer(config, codec=codec, socket_buffers=socket_buffers)
 
     async def startup(self) -> None:
         """Return once the broker listens, is registered and has tried to be elected once (should the session expire
@@ -160,11 +158,9 @@ class KafkaServer:
         self._started.callback(self.log_manager.close)
         self._started.push_async_callback(self.replica_manager.shutdown)
         await self.replica_manager.startup()
-        self._started.push_async_callback(self._channel.shutdown)
-        # Without an own broker epoch, what was meant for this broker's previous life could not be told (KIP-380).
-        self._channel.start(self._apis(cluster_id), control_plane_opens=self.controller.registered)
+        self._start_request_handlers(self._apis(cluster_id))
         self._started.push_async_callback(self._socket_server.shutdown)
-        await self._socket_server.startup(self._config.host, self._config.port)
+        await self._socket_server.startup()
         await self.controller.startup()
         self._started.push_async_callback(self._config_manager.shutdown)
         self._config_manager.startup()
@@ -198,6 +194,25 @@ class KafkaServer:
         )
         if not let_go:
             _logger.warning("stopping although the controller has not let this broker go")
+
+    def _start_request_handlers(self, apis: KafkaApis) -> None:
+        data_plane = KafkaRequestHandlerPool(
+            self._socket_server.data_plane_request_channel,
+            apis,
+            name="data-plane",
+            num_threads=self._config.num_io_threads,
+        )
+        control_plane = KafkaRequestHandlerPool(
+            self._socket_server.control_plane_request_channel,
+            apis,
+            name="control-plane",
+            num_threads=CONTROL_PLANE_NUM_IO_THREADS,
+        )
+        self._started.push_async_callback(data_plane.shutdown)
+        self._started.push_async_callback(control_plane.shutdown)
+        # Without an own broker epoch, what was meant for this broker's previous life could not be told (KIP-380).
+        control_plane.start(opens=self.controller.registered)
+        data_plane.start()
 
     def _alter_partition_manager(self, scheduler: KafkaScheduler) -> AlterPartitionManager:
         if not self._config.is_alter_partition_supported:

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from reference.model import (
     LEADER_DURING_DELETE,
+    Broker,
     BrokerEndPoint,
     TopicPartition,
     UpdateMetadataPartitionState,
@@ -29,7 +30,7 @@ class MetadataSnapshot:
 
     controller_id: int | None = None
     controller_epoch: int = 0
-    brokers: Mapping[int, BrokerEndPoint] = field(default_factory=dict)
+    brokers: Mapping[int, Broker] = field(default_factory=dict)
     topics: Mapping[str, Partitions] = field(default_factory=dict)
     topic_ids: Mapping[str, UUID] = field(default_factory=dict)
     topic_names: Mapping[UUID, str] = field(default_factory=dict)
@@ -47,7 +48,7 @@ class MetadataCache:
         self,
         controller_id: int,
         controller_epoch: int,
-        live_brokers: Iterable[BrokerEndPoint],
+        live_brokers: Iterable[Broker],
         partitions: Iterable[UpdateMetadataPartitionState],
     ) -> list[TopicPartition]:
         """Take over an UpdateMetadataRequest whose epochs were checked; returns what it deleted."""
@@ -96,12 +97,21 @@ class MetadataCache:
         controller_id = self.snapshot.controller_id
         return controller_id if controller_id in self.snapshot.brokers else None
 
-    def alive_brokers(self) -> list[BrokerEndPoint]:
+    def alive_brokers(self) -> list[Broker]:
         """Ordered by id."""
         return list(self.snapshot.brokers.values())
 
-    def alive_broker(self, broker_id: int) -> BrokerEndPoint | None:
-        return self.snapshot.brokers.get(broker_id)
+    def alive_broker_node(self, broker_id: int, listener_name: str) -> BrokerEndPoint | None:
+        """Where a broker is by this listener; None when it is not alive or has no such listener."""
+        broker = self.snapshot.brokers.get(broker_id)
+        return None if broker is None else broker.node(listener_name)
+
+    def controller_node(self, listener_name: str) -> BrokerEndPoint | None:
+        """Where the controller is by this listener; None when it is not known or not alive."""
+        controller_id = self.controller_id
+        return (
+            None if controller_id is None else self.alive_broker_node(controller_id, listener_name)
+        )
 
     def has_alive_broker(self, broker_id: int) -> bool:
         return broker_id in self.snapshot.brokers

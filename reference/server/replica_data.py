@@ -66,6 +66,7 @@ class ReplicaData(ABC):
         self._config = config
         self._tracer = tracer
         self._metadata_cache = metadata_cache
+        self._listener_name = config.listener_config.inter_broker_listener_name
         self._partitions: dict[TopicPartition, Partition] = {}
         self._offline: set[TopicPartition] = set()
         self._delayed_produces = DelayedOperationPurgatory()
@@ -267,7 +268,10 @@ class ReplicaData(ABC):
         if not rack_id or self._config.replica_selector_class is None:
             return None
         return lambda partition, offset: preferred_read_replica(
-            partition, rack_id, offset, self._metadata_cache.alive_broker
+            partition,
+            rack_id,
+            offset,
+            lambda broker: self._metadata_cache.alive_broker_node(broker, self._listener_name),
         )
 
     def _refused_fetch(

@@ -31,6 +31,7 @@ from reference.log.log_manager import LogManager
 from reference.model import (
     EPOCH_DURING_DELETE,
     UNDEFINED_EPOCH,
+    Broker,
     BrokerEndPoint,
     LeaderAndIsrPartitionState,
     StopReplicaPartitionState,
@@ -195,7 +196,7 @@ class ReplicaManager(ReplicaData):
         controller_id: int,
         controller_epoch: int,
         broker_epoch: int,
-        live_brokers: Sequence[BrokerEndPoint],
+        live_brokers: Sequence[Broker],
         partitions: Sequence[UpdateMetadataPartitionState],
     ) -> ErrorCode:
         """Apply an UpdateMetadataRequest to the cache."""
@@ -298,7 +299,7 @@ class ReplicaManager(ReplicaData):
             self._fetchers.remove_fetchers([topic_partition])
             partition.make_leader(state)
             return
-        alive = self._metadata_cache.alive_broker(leader_id)
+        alive = self._metadata_cache.alive_broker_node(leader_id, self._listener_name)
         if alive is None:
             # Nobody to follow: the epoch is not taken over, so that the LeaderAndIsr which names somebody is still
             # newer. The log must exist for its high watermark to be checkpointed (KAFKA-1647).

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from reference.model import BrokerEndPoint
+from reference.model import Broker
 from reference.ports import ZnodeStat
 from reference.zk import zk_data
 from reference.zk.errors import NodeExistsError, NoNodeError, ZnodeFormatError
@@ -61,7 +61,7 @@ class BrokerZnodes:
             else:
                 return stat.version
 
-    async def register_broker(self, broker: BrokerEndPoint, timestamp_ms: int) -> ZnodeStat:
+    async def register_broker(self, broker: Broker, timestamp_ms: int) -> ZnodeStat:
         """Create ``/brokers/ids/N`` in this session and return its stat; czxid is the broker epoch.
 
         A znode that another session owns belongs to this broker's previous life: it is waited for.
@@ -92,7 +92,7 @@ class BrokerZnodes:
         await gone.wait()
         return None
 
-    async def get_all_brokers_and_epochs(self) -> dict[BrokerEndPoint, int]:
+    async def get_all_brokers_and_epochs(self) -> dict[Broker, int]:
         """Live brokers with their epochs, by id; arms the child change handler of ``/brokers/ids``."""
         names = await self._session.get_children(zk_data.BROKER_IDS)
         foreign = [name for name in names if not (name.isdecimal() and int(name) <= _MAX_BROKER_ID)]
@@ -103,7 +103,7 @@ class BrokerZnodes:
         found = await pipelined(ids, self.get_broker_and_epoch)
         return dict(broker for broker in found if broker is not None)
 
-    async def get_broker_and_epoch(self, broker_id: int) -> tuple[BrokerEndPoint, int] | None:
+    async def get_broker_and_epoch(self, broker_id: int) -> tuple[Broker, int] | None:
         """A live broker and its epoch; None when it is not there, or cannot be read (that is logged)."""
         try:
             data, stat = await self._session.get(zk_data.broker_path(broker_id))

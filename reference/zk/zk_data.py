@@ -15,7 +15,9 @@ from typing import Any
 from uuid import UUID
 
 from reference.model import (
-    BrokerEndPoint,
+    PLAINTEXT,
+    Broker,
+    EndPoint,
     LeaderAndIsr,
     LeaderRecoveryState,
     TopicPartition,
@@ -189,14 +191,17 @@ def decode_controller_epoch(data: bytes) -> int:
         raise ZnodeFormatError(f"{CONTROLLER_EPOCH} holds {data[:80]!r}, not a number") from None
 
 
-def encode_broker(broker: BrokerEndPoint, timestamp_ms: int) -> bytes:
+def encode_broker(broker: Broker, timestamp_ms: int) -> bytes:
+    """Version 5; ``host`` and ``port``, which nobody reads any more, are those of the first listener."""
     value: dict[str, Any] = {
         "features": {},
-        "listener_security_protocol_map": {"PLAINTEXT": "PLAINTEXT"},
-        "endpoints": [f"PLAINTEXT://{broker.host}:{broker.port}"],
+        "listener_security_protocol_map": {
+            one.listener_name: PLAINTEXT for one in broker.end_points
+        },
+        "endpoints": [str(one) for one in broker.end_points],
         "jmx_port": -1,
-        "port": broker.port,
-        "host": broker.host,
+        "port": broker.end_points[0].port,
+        "host": broker.end_points[0].host,
         "version": 5,
         "timestamp": str(timestamp_ms),
     }
@@ -205,19 +210,27 @@ def encode_broker(broker: BrokerEndPoint, timestamp_ms: int) -> bytes:
     return znode_json.encode(value)
 
 
-def decode_broker(broker_id: int, data: bytes) -> BrokerEndPoint:
-    """Return the PLAINTEXT endpoint (the only kind that the reference speaks)."""
+def decode_broker(broker_id: int, data: bytes) -> Broker:
+    """Return the broker with its PLAINTEXT listeners (the only kind that the reference speaks)."""
     path = broker_path(broker_id)
     value = znode_json.decode(path, data)
     rack, endpoints = value.get("rack"), value.get("endpoints")
     if not isinstance(rack, str | None):
         raise ZnodeFormatError(f"{path} has rack {rack!r}, not a string")
+    protocols = value.get("listener_security_protocol_map")
+    if not isinstance(protocols, dict):
+        protocols = {
+            PLAINTEXT: PLAINTEXT
+        }  # before version 4 a listener was called after its protocol
+    found = []
     for endpoint in endpoints if isinstance(endpoints, list) else ():
-        protocol, _, address = str(endpoint).partition("://")
+        name, _, address = str(endpoint).partition("://")
         host, _, port = address.rpartition(":")
-        if protocol == "PLAINTEXT" and port.isdecimal() and int(port) <= _MAX_PORT:
-            return BrokerEndPoint(broker_id, host.strip("[]"), int(port), rack)
-    raise ZnodeFormatError(f"{path} has no PLAINTEXT endpoint: {data[:200]!r}")
+        if protocols.get(name) == PLAINTEXT and port.isdecimal() and int(port) <= _MAX_PORT:
+            found.append(EndPoint(host.strip("[]"), int(port), name))
+    if not found:
+        raise ZnodeFormatError(f"{path} has no PLAINTEXT endpoint: {data[:200]!r}")
+    return Broker(broker_id, tuple(found), rack)
 
 
 def encode_topic(assignment: TopicAssignment) -> bytes:

@@ -51,7 +51,7 @@ class SimulatedBroker:
             zookeeper=SimulatedZooKeeperClient(
                 config.zookeeper_connect,
                 config.zookeeper_session_timeout_ms,
-                config.host,
+                config.source_host,
                 self.random(f"{self.name}/{life.number}/zookeeper"),
             ),
             tracer=self.record.tracer(self.name, config.broker_id, life),
@@ -61,7 +61,7 @@ class SimulatedBroker:
         )
         try:
             await server.startup()
-            logger.info("broker %s listens on %s:%s", config.broker_id, config.host, config.port)
+            logger.info("broker %s listens on %s", config.broker_id, config.listeners)
             await server.await_failure()
         except asyncio.CancelledError:
             logger.info("broker %s was told to stop", config.broker_id)

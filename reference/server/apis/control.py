@@ -14,8 +14,11 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from reference.model import (
+    PLAINTEXT,
     UNDEFINED_EPOCH,
+    Broker,
     BrokerEndPoint,
+    EndPoint,
     LeaderAndIsr,
     LeaderAndIsrPartitionState,
     LeaderRecoveryState,
@@ -23,9 +26,9 @@ from reference.model import (
     TopicPartition,
     UpdateMetadataPartitionState,
 )
-from reference.network.request_channel import Later
 from reference.protocol.schema import build, build_items, item_class
 from reference.server.apis.conversion import response_of
+from reference.server.kafka_request_handler import Later
 from reference.server.replica_manager import ReplicaManager
 
 FetchConfigs = Callable[[Sequence[str]], Awaitable[object]]
@@ -102,7 +105,7 @@ class ControlApis:
             message.controller_id,
             message.controller_epoch,
             getattr(message, "broker_epoch", UNDEFINED_EPOCH),
-            [_end_point(broker) for broker in message.live_brokers],
+            [_broker(broker) for broker in message.live_brokers],
             [
                 _update_metadata_state(name, topic_id, item)
                 for name, topic_id, item in _partitions_by_topic(
@@ -176,11 +179,15 @@ def _stop_replica_states(message: Any) -> Iterable[StopReplicaPartitionState]:
         yield StopReplicaPartitionState(topic_partition, UNDEFINED_EPOCH, message.delete_partitions)
 
 
-def _end_point(broker: Any) -> BrokerEndPoint:
+def _broker(broker: Any) -> Broker:
+    """Before version 3 a listener is called after its security protocol."""
     if hasattr(broker, "v0_host"):
-        return BrokerEndPoint(broker.id_, broker.v0_host, broker.v0_port)
-    end_point = broker.endpoints[0]
-    return BrokerEndPoint(broker.id_, end_point.host, end_point.port, getattr(broker, "rack", None))
+        return Broker.at(broker.id_, broker.v0_host, broker.v0_port)
+    end_points = tuple(
+        EndPoint(one.host, one.port, getattr(one, "listener", PLAINTEXT))
+        for one in broker.endpoints
+    )
+    return Broker(broker.id_, end_points, getattr(broker, "rack", None))
 
 
 def _flat_errors(

@@ -12,12 +12,18 @@ _NOBODY: Final = frozenset({-1})
 
 
 def node_endpoints(
-    response: type[Any], leaders: AbstractSet[int], metadata_cache: MetadataCache
+    response: type[Any],
+    leaders: AbstractSet[int],
+    metadata_cache: MetadataCache,
+    listener_name: str,
 ) -> dict[str, Any]:
-    """Where the current leaders are (−1 is none); nothing for versions that cannot say it."""
+    """Where the current leaders (−1 is none) are by the listener that was asked; nothing for versions that cannot say
+    it."""
     if leaders <= _NOBODY or "node_endpoints" not in field_names(response):
         return {}
-    brokers = [metadata_cache.alive_broker(leader) for leader in sorted(leaders)]
+    brokers = [
+        metadata_cache.alive_broker_node(leader, listener_name) for leader in sorted(leaders)
+    ]
     end_points = build_items(
         response,
         "node_endpoints",

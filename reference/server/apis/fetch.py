@@ -17,6 +17,7 @@ from kio.schema.errors import ErrorCode
 from reference.model import (
     CONSUMER_ID,
     DEBUGGING_CONSUMER_ID,
+    PLAINTEXT,
     EpochEndOffset,
     FetchIsolation,
     FetchParams,
@@ -66,7 +67,7 @@ class FetchApis:
         self._metadata_cache = metadata_cache
         self._fetch_manager = fetch_manager
 
-    def handle_fetch(self, message: Any) -> Any | Awaitable[Any]:
+    def handle_fetch(self, message: Any, listener_name: str = PLAINTEXT) -> Any | Awaitable[Any]:
         """The response, once ``min_bytes`` are there, an error occurred or ``max_wait`` has passed."""
         params = _fetch_params(message)
         context = self._fetch_manager.new_context(
@@ -81,11 +82,13 @@ class FetchApis:
         )
         admitted, refused = self._admit(context.requests)
         if not admitted:
-            return self._fetch_response(message, context, refused)
+            return self._fetch_response(message, context, refused, listener_name)
         return self._replica_manager.fetch(
             params,
             admitted,
-            lambda results: self._fetch_response(message, context, results | refused),
+            lambda results: self._fetch_response(
+                message, context, results | refused, listener_name
+            ),
         )
 
     def _asked(self, message: Any) -> dict[TopicPartition, FetchPartitionRequest]:
@@ -121,7 +124,9 @@ class FetchApis:
             return requests, refused
         return {key: asked for key, asked in requests.items() if key not in refused}, refused
 
-    def _fetch_response(self, message: Any, context: FetchContext, results: FetchResults) -> Any:
+    def _fetch_response(
+        self, message: Any, context: FetchContext, results: FetchResults, listener_name: str
+    ) -> Any:
         error, session_id, told = context.answer(results)
         response = response_of(message)
         topic_class = item_class(response, "responses")
@@ -146,7 +151,7 @@ class FetchApis:
             error_code=error,
             session_id=session_id,
             responses=build_items(response, "responses", topics),
-            **node_endpoints(response, leaders, self._metadata_cache),
+            **node_endpoints(response, leaders, self._metadata_cache, listener_name),
         )
 
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from reference.model import UpdateMetadataPartitionState
-from reference.network.request_channel import Later
+from reference.model import PLAINTEXT, BrokerEndPoint, UpdateMetadataPartitionState
 from reference.protocol.schema import build, build_items, item_class
 from reference.protocol.versions import OFFERED
 from reference.server.apis.conversion import NO_THROTTLE, response_of
 from reference.server.auto_topic_creation_manager import AutoTopicCreationManager
+from reference.server.kafka_request_handler import Later
 from reference.server.metadata_cache import MetadataCache, MetadataSnapshot
 
 _NONE = -1
@@ -54,16 +54,24 @@ class MetadataApis:
             throttle_time=NO_THROTTLE,
         )
 
-    def handle_metadata(self, message: Any) -> Any | Later:
+    def handle_metadata(self, message: Any, listener_name: str = PLAINTEXT) -> Any | Later:
         missing = self._creatable(message)
         if self._auto_topic_creation is None or not missing:
-            return self._metadata(message, {})
-        return self._metadata_with_new_topics(message, self._auto_topic_creation, missing)
+            return self._metadata(message, listener_name, {})
+        return self._metadata_with_new_topics(
+            message, listener_name, self._auto_topic_creation, missing
+        )
 
     async def _metadata_with_new_topics(
-        self, message: Any, auto_topic_creation: AutoTopicCreationManager, missing: list[str]
+        self,
+        message: Any,
+        listener_name: str,
+        auto_topic_creation: AutoTopicCreationManager,
+        missing: list[str],
     ) -> Any:
-        return self._metadata(message, await auto_topic_creation.create_topics(missing))
+        return self._metadata(
+            message, listener_name, await auto_topic_creation.create_topics(missing)
+        )
 
     def _creatable(self, message: Any) -> list[str]:
         """The names that nobody has, if the request lets their topics be created: always below version 4."""
@@ -73,8 +81,8 @@ class MetadataApis:
         named = [topic.name for topic in message.topics or () if topic.name is not None]
         return [name for name in dict.fromkeys(named) if name not in known]
 
-    def _metadata(self, message: Any, codes: Mapping[str, ErrorCode]) -> Any:
-        """``codes``: what to say of topics that are not known."""
+    def _metadata(self, message: Any, listener_name: str, codes: Mapping[str, ErrorCode]) -> Any:
+        """``codes``: what to say of topics that are not known. Brokers are told by the listener that was asked."""
         response = response_of(message)
         snapshot = self._metadata_cache.snapshot
         controller_id = self._metadata_cache.controller_id
@@ -86,7 +94,7 @@ class MetadataApis:
                 "brokers",
                 (
                     {"node_id": b.id, "host": b.host, "port": b.port, "rack": b.rack}
-                    for b in snapshot.brokers.values()
+                    for b in self._nodes(listener_name)
                 ),
             ),
             cluster_id=self._cluster_id,
@@ -94,13 +102,13 @@ class MetadataApis:
             topics=tuple(_asked_topics(message, response, snapshot, codes)),
         )
 
-    def handle_describe_cluster(self, message: Any) -> Any:
+    def handle_describe_cluster(self, message: Any, listener_name: str = PLAINTEXT) -> Any:
         """The brokers; version 1 may ask for Raft controllers, of which a broker knows none (KIP-919)."""
         endpoint_type = getattr(message, "endpoint_type", _BROKERS)
         error = _ENDPOINT_ERRORS.get(endpoint_type, ErrorCode.unsupported_endpoint_type)
         is_known = error is ErrorCode.none
         controller_id = self._metadata_cache.controller_id if is_known else None
-        brokers = self._metadata_cache.alive_brokers() if is_known else []
+        brokers = self._nodes(listener_name) if is_known else []
         response = response_of(message)
         return build(
             response,
@@ -118,6 +126,10 @@ class MetadataApis:
                 ),
             ),
         )
+
+    def _nodes(self, listener_name: str) -> list[BrokerEndPoint]:
+        nodes = [broker.node(listener_name) for broker in self._metadata_cache.alive_brokers()]
+        return [node for node in nodes if node is not None]
 
     def handle_find_coordinator(self, message: Any) -> Any:
         """There are no groups or transactions yet, so there is no coordinator."""

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from reference.model import ProducePartitionResult, TopicPartition
-from reference.network.request_channel import CloseConnectionError
+from reference.model import PLAINTEXT, ProducePartitionResult, TopicPartition
+from reference.network.errors import CloseConnectionError
 from reference.protocol.record_batch import RecordError, iter_batches
 from reference.protocol.schema import build, build_items, item_class
 from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
@@ -33,7 +33,7 @@ class ProduceApis:
         self._replica_manager = replica_manager
         self._metadata_cache = metadata_cache
 
-    def handle_produce(self, message: Any) -> Any | Awaitable[Any]:
+    def handle_produce(self, message: Any, listener_name: str = PLAINTEXT) -> Any | Awaitable[Any]:
         """The response, or None for acks=0; an error of acks=0 closes the connection, as Kafka does."""
         refused: dict[TopicPartition, ProducePartitionResult] = {}
         entries: dict[TopicPartition, bytes] = {}
@@ -46,23 +46,26 @@ class ProduceApis:
                 else:
                     refused[topic_partition] = ProducePartitionResult(error)
         if not entries:
-            return self._answer_produce(message, refused)
+            return self._answer_produce(message, refused, listener_name)
         return self._replica_manager.append_records(
             timeout_ms=milliseconds(message.timeout),
             acks=message.acks,
             entries=entries,
-            respond=lambda results: self._answer_produce(message, refused | results),
+            respond=lambda results: self._answer_produce(message, refused | results, listener_name),
         )
 
     def _answer_produce(
-        self, message: Any, results: dict[TopicPartition, ProducePartitionResult]
+        self,
+        message: Any,
+        results: dict[TopicPartition, ProducePartitionResult],
+        listener_name: str,
     ) -> Any:
         if message.acks == 0:
             errors = {tp: r.error for tp, r in results.items() if r.error is not ErrorCode.none}
             if errors:
                 raise CloseConnectionError(f"produce with acks=0 failed: {errors}")
             return None
-        return self._produce_response(message, results)
+        return self._produce_response(message, results, listener_name)
 
     def _produce_error(
         self, message: Any, topic_partition: TopicPartition, records: bytes | None
@@ -79,7 +82,10 @@ class ProduceApis:
         return _records_error(records or b"", message.__version__)
 
     def _produce_response(
-        self, message: Any, results: dict[TopicPartition, ProducePartitionResult]
+        self,
+        message: Any,
+        results: dict[TopicPartition, ProducePartitionResult],
+        listener_name: str,
     ) -> Any:
         response = response_of(message)
         topic_class = item_class(response, "responses")
@@ -110,7 +116,7 @@ class ProduceApis:
             response,
             responses=build_items(response, "responses", topics),
             throttle_time=NO_THROTTLE,
-            **node_endpoints(response, leaders, self._metadata_cache),
+            **node_endpoints(response, leaders, self._metadata_cache, listener_name),
         )
 
 

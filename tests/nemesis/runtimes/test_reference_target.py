@@ -33,8 +33,8 @@ def test_a_broker_gets_the_scenarios_properties_and_its_place() -> None:
     properties = TARGETS["reference"].broker_properties(PLACE, {"min.insync.replicas": 2})
     config = KafkaConfig.from_properties(properties)
     assert config.min_insync_replicas == 2
-    assert (config.host, config.port) == ("127.4.9.2", 19092)
-    assert (config.advertised_host, config.advertised_port) == ("127.4.9.2", 9092)
+    assert config.listener_config.end_points == (("127.4.9.2", 19092, "PLAINTEXT"),)
+    assert config.listener_config.advertised == (("127.4.9.2", 9092, "PLAINTEXT"),)
     assert config.trace_file == "/run/raw/broker-2.jsonl"
 
 

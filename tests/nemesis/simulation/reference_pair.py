@@ -19,11 +19,13 @@ from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.network import Network
 from nemesis.simulation.node import Node
 from nemesis.simulation.randomness import stream
+from reference.kafka_config import KafkaConfig
 from reference.network.errors import NetworkError
 from reference.network.network_client import BrokerConnection
-from reference.network.request_channel import RequestChannel
-from reference.network.socket_server import SocketServer, unsupported_api_versions
+from reference.network.processor import unsupported_api_versions
+from reference.network.socket_server import SocketServer
 from reference.protocol.codec import Request
+from reference.server.kafka_request_handler import KafkaRequestHandlerPool
 
 SERVER, CLIENT, PORT = "10.0.0.1", "10.0.0.2", 9092
 THERE = Link("client", "server")
@@ -36,7 +38,7 @@ class Answers:
     def __init__(self, events: Events) -> None:
         self._events = events
 
-    async def handle(self, request: Request) -> Any:
+    async def handle(self, request: Request, _listener_name: str) -> Any:
         self._events.note(f"server handles {request.correlation_id}")
         await asyncio.sleep(0.002)
         return unsupported_api_versions()
@@ -55,9 +57,20 @@ class Events:
 
 
 async def serve(events: Events) -> None:
-    channel = RequestChannel(queued_max_requests=10, num_io_threads=2)
-    channel.start(Answers(events))
-    await SocketServer(channel, max_request_bytes=10_000).startup(SERVER, PORT)
+    server = SocketServer(
+        KafkaConfig.from_properties(
+            {
+                "listeners": f"PLAINTEXT://{SERVER}:{PORT}",
+                "zookeeper.connect": "unused",
+                "log.dirs": ["unused"],
+            }
+        )
+    )
+    pool = KafkaRequestHandlerPool(
+        server.data_plane_request_channel, Answers(events), name="data-plane", num_threads=2
+    )
+    pool.start()
+    await server.startup()
     events.note("server listens")
     await asyncio.sleep(1e6)
 

@@ -111,10 +111,7 @@ class LogsOnABadDisk(RuleBasedStateMachine):
         self.config = KafkaConfig.from_properties(
             {
                 "broker.id": 1,
-                "host": "127.0.0.1",
-                "port": 9092,
-                "advertised.host": "127.0.0.1",
-                "advertised.port": 9092,
+                "listeners": "PLAINTEXT://127.0.0.1:9092",
                 "zookeeper.connect": "127.0.0.1:2181",
                 "log.dirs": ["data"],
                 "log.segment.bytes": segment_bytes,

@@ -80,10 +80,7 @@ class Proposals:
 def config(directory: Path, broker_id: int = 1, **properties: Any) -> KafkaConfig:
     values: dict[str, Any] = {
         "broker.id": broker_id,
-        "host": "127.0.0.1",
-        "port": 9092,
-        "advertised.host": "127.0.0.1",
-        "advertised.port": 9092,
+        "listeners": "PLAINTEXT://127.0.0.1:9092",
         "zookeeper.connect": "127.0.0.1:2181",
         "log.dirs": [str(directory)],
         "min.insync.replicas": 1,

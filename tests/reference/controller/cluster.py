@@ -16,7 +16,7 @@ from kio.schema.update_metadata.v8.response import UpdateMetadataResponse
 from reference.adapters.zookeeper import KazooZooKeeperClient
 from reference.controller.kafka_controller import KafkaController
 from reference.kafka_config import KafkaConfig
-from reference.model import BrokerEndPoint, TopicPartition
+from reference.model import Broker, TopicPartition
 from reference.network.errors import NetworkError
 from reference.trace import Kind
 from reference.zk.kafka_zk_client import KafkaZkClient
@@ -32,10 +32,7 @@ def config(broker_id: int, **properties: object) -> KafkaConfig:
     return KafkaConfig.from_properties(
         {
             "broker.id": broker_id,
-            "host": "127.0.0.1",
-            "port": 9000 + broker_id,
-            "advertised.host": "127.0.0.1",
-            "advertised.port": 9000 + broker_id,
+            "listeners": f"PLAINTEXT://127.0.0.1:{9000 + broker_id}",
             "zookeeper.connect": "unused",
             "log.dirs": ("unused",),
             "controller.retry.backoff.ms": 1,
@@ -130,7 +127,7 @@ class Node:
             config(broker_id, **properties),
             zk_client=self.zk_client,
             tracer=self.tracer,
-            broker_end_point=BrokerEndPoint(broker_id, "127.0.0.1", 9000 + broker_id),
+            broker=Broker.at(broker_id, "127.0.0.1", 9000 + broker_id),
             connection_factory=self.wire.connection,
             wall_clock=lambda: 0,
             new_topic_id=lambda: NEW_TOPIC_ID,

@@ -10,7 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from reference.controller.alter_partition import AlterPartitionItem, Change, Unchanged, decide
 from reference.controller.controller_context import ControllerContext
-from reference.model import BrokerEndPoint, LeaderAndIsr, LeaderRecoveryState, TopicPartition
+from reference.model import Broker, LeaderAndIsr, LeaderRecoveryState, TopicPartition
 from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicAssignment
 
 TOPIC_ID = UUID(int=1)
@@ -21,7 +21,7 @@ GOOD = AlterPartitionItem(None, TOPIC_ID, 0, 5, ((1, 101), (2, -1), (3, 103)), R
 
 def context(current: LeaderAndIsr = CURRENT) -> ControllerContext:
     known = ControllerContext()
-    known.set_live_brokers({BrokerEndPoint(b, "h", b): 100 + b for b in (1, 2, 3, 5)})
+    known.set_live_brokers({Broker.at(b, "h", b): 100 + b for b in (1, 2, 3, 5)})
     known.add_topic(TopicAssignment("t", TOPIC_ID, {0: ReplicaAssignment((1, 2, 3, 4))}))
     known.leadership[TopicPartition("t", 0)] = LeaderIsrAndControllerEpoch(current, 1)
     return known

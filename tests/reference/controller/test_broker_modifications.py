@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from reference.model import BrokerEndPoint
+from reference.model import Broker
 from reference.zk import zk_data
 from tests.reference.controller.cluster import Node, create_topic, nodes, run, until
 
@@ -16,7 +16,7 @@ def told_racks(node: Node, broker_id: int) -> dict[int, str | None]:
     return {b.id_: b.rack for b in node.wire.to(broker_id, "UpdateMetadata")[-1].live_brokers}
 
 
-async def register(node: Node, broker: BrokerEndPoint) -> None:
+async def register(node: Node, broker: Broker) -> None:
     data = zk_data.encode_broker(broker, 0)
     await node.zookeeper.set_data(zk_data.broker_path(broker.id), data)
 
@@ -25,7 +25,7 @@ def test_everybody_learns_of_a_new_rack_each_time(zookeeper_address: str) -> Non
     async def test() -> None:
         async with nodes(zookeeper_address, 1, 2, 3) as (first, second, _):
             for rack in ("a", "b"):
-                moved = BrokerEndPoint(2, "127.0.0.1", 9002, rack)
+                moved = Broker.at(2, "127.0.0.1", 9002, rack)
                 await register(second, moved)
                 await until(lambda rack=rack: told_racks(first, 3).get(2) == rack)  # type: ignore[misc]
                 assert told_racks(first, 1) == told_racks(first, 2) == {1: None, 2: rack, 3: None}
@@ -37,11 +37,11 @@ def test_everybody_learns_of_a_new_rack_each_time(zookeeper_address: str) -> Non
 def test_the_same_registration_again_says_nothing(zookeeper_address: str) -> None:
     async def test() -> None:
         async with nodes(zookeeper_address, 1, 2) as (first, second):
-            await register(second, BrokerEndPoint(2, "127.0.0.1", 9002, "a"))
+            await register(second, Broker.at(2, "127.0.0.1", 9002, "a"))
             await until(lambda: told_racks(first, 1).get(2) == "a")
             before = len(first.wire.to(1, "UpdateMetadata"))
-            await register(second, BrokerEndPoint(2, "127.0.0.1", 9002, "a"))
-            await register(second, BrokerEndPoint(2, "127.0.0.1", 9002, "b"))
+            await register(second, Broker.at(2, "127.0.0.1", 9002, "a"))
+            await register(second, Broker.at(2, "127.0.0.1", 9002, "b"))
             await until(lambda: told_racks(first, 1)[2] == "b")
             assert len(first.wire.to(1, "UpdateMetadata")) == before + 1
 
@@ -55,7 +55,7 @@ def test_a_new_controller_watches_those_that_it_finds(zookeeper_address: str) ->
             await until(lambda: second.controller.is_active or third.controller.is_active)
             heir = second if second.controller.is_active else third
             await until(lambda: heir.controller.context.live_broker_ids == [2, 3])
-            await register(third, BrokerEndPoint(3, "127.0.0.1", 9003, "a"))
+            await register(third, Broker.at(3, "127.0.0.1", 9003, "a"))
             await until(lambda: heir.controller.context.live_brokers[3].rack == "a")
 
     run(test())

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from reference.controller.controller_channel_manager import ControllerChannelManager, ControlRequest
-from reference.model import BrokerEndPoint
+from reference.model import Broker
 from reference.network.errors import NetworkError
 from reference.trace import Kind
 from tests.reference.controller.cluster import ListTracer
 
-BROKER = BrokerEndPoint(2, "h", 9002)
+BROKER = Broker.at(2, "h", 9002)
 
 
 @dataclass

@@ -21,7 +21,7 @@ from reference.controller.controller_context import (
 from reference.controller.errors import IllegalStateError
 from reference.controller.partition_state_machine import PartitionStateMachine
 from reference.controller.replica_state_machine import ReplicaStateMachine
-from reference.model import BrokerEndPoint, LeaderAndIsr, TopicPartition
+from reference.model import Broker, LeaderAndIsr, TopicPartition
 from reference.trace import Kind
 from reference.zk.fenced_writes import ControllerFence
 from reference.zk.kafka_zk_client import KafkaZkClient
@@ -75,7 +75,7 @@ class Machines:
         self.channels = Channels()
         self.context = ControllerContext()
         self.context.fence = ControllerFence(3, 3)
-        self.context.set_live_brokers({BrokerEndPoint(b, "h", b): 100 + b for b in (1, 2)})
+        self.context.set_live_brokers({Broker.at(b, "h", b): 100 + b for b in (1, 2)})
         self.context.add_topic(TopicAssignment("t", TOPIC_ID, {0: ReplicaAssignment((1, 2))}))
         self.batch = ControllerBrokerRequestBatch(
             1,

@@ -22,10 +22,7 @@ def manager(*log_dirs: Path, disk: RealDisk | None = None, load: bool = True) ->
     config = KafkaConfig.from_properties(
         {
             "broker.id": 1,
-            "host": "127.0.0.1",
-            "port": 9092,
-            "advertised.host": "127.0.0.1",
-            "advertised.port": 9092,
+            "listeners": "PLAINTEXT://127.0.0.1:9092",
             "zookeeper.connect": "127.0.0.1:2181",
             "log.dirs": [str(path) for path in log_dirs],
         }

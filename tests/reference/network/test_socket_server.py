@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket as system
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -24,13 +25,14 @@ from kio.schema.update_metadata.v8.request import UpdateMetadataRequest
 from kio.schema.update_metadata.v8.response import UpdateMetadataResponse
 from kio.static.primitive import i32, i32Timedelta
 
-from reference.network.errors import NetworkError, RequestTimedOutError
+from reference.adapters.sockets import RealSocketBuffers
+from reference.kafka_config import KafkaConfig
+from reference.network.errors import CloseConnectionError, NetworkError, RequestTimedOutError
 from reference.network.network_client import BrokerConnection
-from reference.network.request_channel import CloseConnectionError, RequestChannel
-from reference.network.socket_server import ServerConnection, SocketServer
-from reference.protocol import codec as wire_format
+from reference.network.socket_server import SocketServer
 from reference.protocol.codec import SIZE_BYTES, Request, decode_response
 from reference.protocol.versions import OFFERED, ApiKey
+from reference.server.kafka_request_handler import KafkaRequestHandlerPool
 
 HOST = "127.0.0.1"
 MAX_BYTES = 10_000
@@ -42,12 +44,14 @@ class Handler:
     def __init__(self) -> None:
         self.release = asyncio.Event()
         self.handled: list[str] = []
+        self.listeners: list[str] = []
         self.waiting = 0
 
     def waits(self, request: Request) -> bool:
         return request.api_key == ApiKey.METADATA
 
-    def handle(self, request: Request) -> Any:
+    def handle(self, request: Request, listener_name: str) -> Any:
+        self.listeners.append(listener_name)
         if request.api_key == ApiKey.UPDATE_METADATA:
             return UpdateMetadataResponse(error_code=ErrorCode.none)
         if request.api_key == ApiKey.METADATA:
@@ -92,9 +96,11 @@ def ask(key: str) -> FindCoordinatorRequest:
 class Cluster:
     """A server and connections to it."""
 
-    def __init__(self, handler: Handler, port: int) -> None:
+    def __init__(self, handler: Handler, server: SocketServer, ports: dict[str, int]) -> None:
         self.handler = handler
-        self.port = port
+        self.server = server
+        self.ports = ports
+        self.port = ports["PLAINTEXT"]
         self.connections: list[BrokerConnection] = []
 
     def connection(self) -> BrokerConnection:
@@ -104,24 +110,53 @@ class Cluster:
         self.connections.append(connection)
         return connection
 
-    async def send(self, connection: BrokerConnection, request: Any, timeout_s: float = 5) -> Any:
-        return await connection.send(HOST, self.port, request, timeout_s=timeout_s)
+    async def send(
+        self,
+        connection: BrokerConnection,
+        request: Any,
+        timeout_s: float = 5,
+        listener: str = "PLAINTEXT",
+    ) -> Any:
+        return await connection.send(HOST, self.ports[listener], request, timeout_s=timeout_s)
+
+    async def opened(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection of which nothing is asked yet."""
+        return await asyncio.open_connection(HOST, self.port)
 
 
 @asynccontextmanager
-async def serving(*, queued_max_requests: int = 10, threads: int = 2) -> AsyncIterator[Cluster]:
+async def serving(*, threads: int = 2, **properties: Any) -> AsyncIterator[Cluster]:
     handler = Handler()
-    channel = RequestChannel(queued_max_requests=queued_max_requests, num_io_threads=threads)
-    server = SocketServer(channel, max_request_bytes=MAX_BYTES)
-    channel.start(handler)
-    cluster = Cluster(handler, await server.startup(HOST, 0))
+    server = SocketServer(configured(**properties))
+    pools = [
+        KafkaRequestHandlerPool(channel, handler, name="", num_threads=number)
+        for channel, number in (
+            (server.data_plane_request_channel, threads),
+            (server.control_plane_request_channel, 1),
+        )
+    ]
+    for pool in pools:
+        pool.start()
+    cluster = Cluster(handler, server, await server.startup())
     try:
         yield cluster
     finally:
         for connection in cluster.connections:
             await connection.close()
         await server.shutdown()
-        await channel.shutdown()
+        for pool in pools:
+            await pool.shutdown()
+
+
+def configured(**properties: Any) -> KafkaConfig:
+    values = {
+        "listeners": f"PLAINTEXT://{HOST}:0",
+        "zookeeper.connect": "unused",
+        "log.dirs": ["unused"],
+        "socket.request.max.bytes": MAX_BYTES,
+    }
+    values |= {name.replace("_", "."): value for name, value in properties.items()}
+    return KafkaConfig.from_properties(values)
 
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
@@ -192,7 +227,7 @@ def test_requests_for_which_the_queue_has_no_room_are_handled_in_the_order_of_th
     None
 ):
     async def scenario() -> None:
-        async with serving(threads=1, queued_max_requests=1) as cluster:
+        async with serving(threads=1, queued_max_requests=1, num_network_threads=1) as cluster:
             keys = ["hold", *(str(index) for index in range(8))]
             asking = []
             for key in keys:
@@ -205,50 +240,6 @@ def test_requests_for_which_the_queue_has_no_room_are_handled_in_the_order_of_th
             cluster.handler.release.set()
             await asyncio.gather(*asking)
             assert cluster.handler.handled == keys
-
-    run(scenario)
-
-
-class Receiving(asyncio.Transport):
-    """Takes what a connection writes, which may well become too much for it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written: list[bytes] = []
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written.append(bytes(data))
-
-    def is_closing(self) -> bool:
-        return False
-
-    def resume_reading(self) -> None:
-        """It was never paused."""
-
-
-def test_a_client_that_does_not_take_its_answers_is_not_served_on() -> None:
-    async def scenario() -> None:
-        channel = RequestChannel(queued_max_requests=10, num_io_threads=1)
-        channel.start(Handler())
-        connection = ServerConnection(
-            channel, wire_format, max_request_bytes=MAX_BYTES, connections={}
-        )
-        transport = Receiving()
-        connection.connection_made(transport)
-
-        async def settle() -> None:
-            for _ in range(5):
-                await asyncio.sleep(0)
-
-        request = wire_format.encode_request(ask("a"), correlation_id=1, client_id="c")
-        connection.pause_writing()
-        connection.data_received(request * 2)
-        await settle()
-        assert transport.written == []
-        connection.resume_writing()
-        await settle()
-        assert len(transport.written) == 2
-        await channel.shutdown()
 
     run(scenario)
 
@@ -397,5 +388,97 @@ def test_the_source_address_is_bound() -> None:
                 await connection.send(HOST, port, ApiVersionsRequestV0(), timeout_s=5)
             await done.wait()
         assert peers == ["127.0.0.9"]
+
+    run(scenario)
+
+
+CONTROL_PLANE: dict[str, Any] = {
+    "listeners": f"PLAINTEXT://{HOST}:0,CONTROLLER://{HOST}:0",
+    "listener_security_protocol_map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "control_plane_listener_name": "CONTROLLER",
+}
+
+
+def test_the_control_plane_has_a_listener_and_a_handler_of_its_own() -> None:
+    async def scenario() -> None:
+        async with serving(threads=1, queued_max_requests=1, **CONTROL_PLANE) as cluster:
+            holding = asyncio.create_task(cluster.send(cluster.connection(), ask("hold")))
+            while not cluster.handler.handled:
+                await asyncio.sleep(0)
+            control = cluster.connection()
+            for request in (UPDATE_METADATA, ask("abc")):
+                await cluster.send(control, request, listener="CONTROLLER")
+            assert cluster.handler.listeners == ["PLAINTEXT", "CONTROLLER", "CONTROLLER"]
+            cluster.handler.release.set()
+            await holding
+
+    run(scenario)
+
+
+def test_a_control_request_that_comes_by_the_data_plane_goes_to_the_control_plane() -> None:
+    async def scenario() -> None:
+        async with serving(threads=1, queued_max_requests=1, **CONTROL_PLANE) as cluster:
+            holding = asyncio.create_task(cluster.send(cluster.connection(), ask("hold")))
+            while not cluster.handler.handled:
+                await asyncio.sleep(0)
+            await cluster.send(cluster.connection(), UPDATE_METADATA)
+            cluster.handler.release.set()
+            await holding
+
+    run(scenario)
+
+
+def test_every_listener_has_an_acceptor_and_processors_the_control_plane_has_one() -> None:
+    async def scenario() -> None:
+        async with serving(num_network_threads=4, **CONTROL_PLANE) as cluster:
+            processors = {
+                one.end_point.listener_name: len(one.processors) for one in cluster.server.acceptors
+            }
+            assert processors == {"CONTROLLER": 1, "PLAINTEXT": 4}
+            ids = [p.id for one in cluster.server.acceptors for p in one.processors]
+            assert sorted(ids) == list(range(5))
+
+    run(scenario)
+
+
+def test_a_port_that_is_taken_is_told_by_an_error() -> None:
+    async def scenario() -> None:
+        async with serving() as cluster:
+            second = SocketServer(configured(listeners=f"PLAINTEXT://{HOST}:{cluster.port}"))
+            with pytest.raises(OSError, match="address already in use"):
+                await second.startup()
+            await second.shutdown()
+
+    run(scenario)
+
+
+def test_sockets_get_the_buffers_that_are_configured() -> None:
+    class Recording:
+        """Asks the kernel what it made of it (twice as much, by its manual)."""
+
+        def __init__(self) -> None:
+            self.sizes: list[tuple[str, int]] = []
+
+        def set(self, socket: Any, *, send_bytes: int = -1, receive_bytes: int = -1) -> None:
+            RealSocketBuffers().set(socket, send_bytes=send_bytes, receive_bytes=receive_bytes)
+            for name, option, wanted in (
+                ("send", system.SO_SNDBUF, send_bytes),
+                ("receive", system.SO_RCVBUF, receive_bytes),
+            ):
+                if wanted >= 0:
+                    self.sizes.append((name, socket.getsockopt(system.SOL_SOCKET, option)))
+
+    async def scenario() -> None:
+        buffers = Recording()
+        config = configured(socket_send_buffer_bytes=30_000, socket_receive_buffer_bytes=20_000)
+        server = SocketServer(config, socket_buffers=buffers)
+        ports = await server.startup()
+        _, writer = await asyncio.open_connection(HOST, ports["PLAINTEXT"])
+        while len(buffers.sizes) < 2:
+            await asyncio.sleep(0)
+        assert buffers.sizes == [("receive", 40_000), ("send", 60_000)]
+        writer.close()
+        await writer.wait_closed()
+        await server.shutdown()
 
     run(scenario)

@@ -12,6 +12,7 @@ from kio.schema.errors import ErrorCode
 
 from reference.model import (
     LEADER_DURING_DELETE,
+    Broker,
     BrokerEndPoint,
     FetchIsolation,
     FetchParams,
@@ -30,7 +31,8 @@ from tests.reference.cluster.hosting import TOPIC_ID, TP, Trace, config, log_man
 from tests.reference.server.answers import answered
 from tests.reference.virtual_time import run
 
-BROKERS = [BrokerEndPoint(n, f"127.0.0.{n}", 9092) for n in (1, 2, 3)]
+BROKERS = [Broker.at(n, f"127.0.0.{n}", 9092) for n in (1, 2, 3)]
+NODES = [BrokerEndPoint(n, f"127.0.0.{n}", 9092) for n in (1, 2, 3)]
 BROKER_EPOCH = 50
 
 
@@ -99,7 +101,7 @@ class Node:
     def lisr(
         self, *states: Any, epoch: int = 1, broker_epoch: int = BROKER_EPOCH
     ) -> tuple[ErrorCode, dict[TopicPartition, ErrorCode]]:
-        return self.manager.become_leader_or_follower(3, epoch, broker_epoch, states, BROKERS)
+        return self.manager.become_leader_or_follower(3, epoch, broker_epoch, states, NODES)
 
     def stop(
         self, leader_epoch: int, *, delete: bool, epoch: int = 1

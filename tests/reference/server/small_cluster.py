@@ -24,8 +24,8 @@ from kio.schema.errors import ErrorCode
 from kio.schema.types import BrokerId
 from kio.static.primitive import i32, i32Timedelta
 
+from reference import model
 from reference.model import (
-    BrokerEndPoint,
     LeaderAndIsr,
     LeaderAndIsrPartitionState,
     ProducePartitionResult,
@@ -268,7 +268,7 @@ class Cluster:
 
     def tell(self, *brokers: int) -> None:
         """UpdateMetadata to all, then LeaderAndIsr to these."""
-        live = [BrokerEndPoint(n, f"node-{n}", n) for n in sorted(self.registered | {CONTROLLER})]
+        live = [model.Broker.at(n, f"node-{n}", n) for n in sorted(self.registered | {CONTROLLER})]
         state = self.state
         metadata = UpdateMetadataPartitionState(
             TP,
@@ -282,11 +282,13 @@ class Cluster:
         )
         decided = LeaderAndIsrPartitionState(TP, TOPIC_ID, 1, state, BROKERS)
 
+        nodes = [node for one in live if (node := one.node("PLAINTEXT")) is not None]
+
         def update(broker: Broker) -> None:
             broker.replicas.maybe_update_metadata_cache(CONTROLLER, 1, -1, live, [metadata])
 
         def apply(broker: Broker) -> None:
-            broker.replicas.become_leader_or_follower(CONTROLLER, 1, -1, [decided], live)
+            broker.replicas.become_leader_or_follower(CONTROLLER, 1, -1, [decided], nodes)
 
         for broker in sorted(self.registered):
             self._told[broker].put_nowait(update)

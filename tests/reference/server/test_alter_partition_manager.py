@@ -19,7 +19,7 @@ from kio.schema.types import BrokerId
 from kio.static.primitive import i32, i32Timedelta
 
 from reference.cluster.partition_state import AlterPartitionItem
-from reference.model import BrokerEndPoint, LeaderAndIsr, LeaderRecoveryState, TopicPartition
+from reference.model import Broker, LeaderAndIsr, LeaderRecoveryState, TopicPartition
 from reference.network.errors import RequestTimedOutError
 from reference.server.alter_partition_manager import DefaultAlterPartitionManager
 from reference.server.metadata_cache import MetadataCache
@@ -109,7 +109,7 @@ def with_controller(
 
 
 def learn(cache: MetadataCache, controller_id: int) -> None:
-    cache.update(controller_id, 1, [BrokerEndPoint(n, f"127.0.0.{n}", 9092) for n in (1, 2, 3)], ())
+    cache.update(controller_id, 1, [Broker.at(n, f"127.0.0.{n}", 9092) for n in (1, 2, 3)], ())
 
 
 def submit(

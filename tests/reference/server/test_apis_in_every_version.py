@@ -19,7 +19,7 @@ from reference.adapters.disk import RealDisk
 from reference.kafka_config import KafkaConfig
 from reference.log.log_manager import LogManager
 from reference.model import TopicPartition
-from reference.network.request_channel import CloseConnectionError
+from reference.network.errors import CloseConnectionError
 from reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
 from reference.protocol.schema import build, build_items, item_class
 from reference.protocol.versions import OFFERED, ApiKey
@@ -61,10 +61,7 @@ class Broker:
         config = KafkaConfig.from_properties(
             {
                 "broker.id": BROKER_ID,
-                "host": "127.0.0.1",
-                "port": 9092,
-                "advertised.host": "127.0.0.1",
-                "advertised.port": 9092,
+                "listeners": "PLAINTEXT://127.0.0.1:9092",
                 "zookeeper.connect": "unused:1",
                 "log.dirs": [str(directory)],
             }
@@ -137,7 +134,12 @@ class Broker:
             "rack": "r",
         }
         if version > 0:
-            end_point = {"port": 9092, "host": "127.0.0.1", "listener": "", "security_protocol": 0}
+            end_point = {
+                "port": 9092,
+                "host": "127.0.0.1",
+                "listener": "PLAINTEXT",
+                "security_protocol": 0,
+            }
             broker["endpoints"] = build_items(broker_class, "endpoints", [end_point])
         state = {
             "topic_name": "t",
@@ -278,7 +280,9 @@ def test_update_metadata_in_every_version(tmp_path: Path, version: int) -> None:
         info = broker.cache.partition_info(TP)
         assert info is not None
         assert (info.leader, info.leader_epoch, info.partition_epoch) == (BROKER_ID, 5, 2)
-        assert [(b.id, b.port) for b in broker.cache.alive_brokers()] == [(BROKER_ID, 9092)]
+        assert [(b.id, b.end_points[0].port) for b in broker.cache.alive_brokers()] == [
+            (BROKER_ID, 9092)
+        ]
         assert broker.cache.topic_id("t") == (TOPIC_ID if version >= 7 else None)
 
     asyncio.run(scenario())

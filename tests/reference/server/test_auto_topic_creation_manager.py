@@ -12,7 +12,7 @@ from kio.schema.create_topics.v7.response import CreatableTopicResult, CreateTop
 from kio.schema.errors import ErrorCode
 
 from reference.controller.kafka_controller import KafkaController
-from reference.model import BrokerEndPoint
+from reference.model import Broker
 from reference.network.errors import NetworkError
 from reference.server.apis.conversion import NO_THROTTLE
 from reference.server.auto_topic_creation_manager import AutoTopicCreationManager
@@ -76,7 +76,7 @@ def manager(
     zk_admin: ZkAdmin, connection: ControllerConnection, *, is_controller: bool
 ) -> AutoTopicCreationManager:
     cache = MetadataCache(1)
-    cache.update(2, 1, [BrokerEndPoint(1, "a", 91), BrokerEndPoint(2, "b", 92)], [])
+    cache.update(2, 1, [Broker.at(1, "a", 91), Broker.at(2, "b", 92)], [])
     controller: KafkaController = Office(is_active=is_controller)  # type: ignore[assignment]
     return AutoTopicCreationManager(
         config(1),

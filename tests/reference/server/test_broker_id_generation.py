@@ -70,10 +70,7 @@ def start(directory: Path, address: str, **properties: object) -> subprocess.Pop
     directory.mkdir(exist_ok=True)
     port = free_port()
     whole = {
-        "host": HOST,
-        "port": port,
-        "advertised.host": HOST,
-        "advertised.port": port,
+        "listeners": f"PLAINTEXT://{HOST}:{port}",
         "zookeeper.connect": address,
         "zookeeper.session.timeout.ms": 2_000,
         "log.dirs": [str(directory / "logs")],

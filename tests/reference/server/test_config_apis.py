@@ -13,7 +13,7 @@ from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
 from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.model import BrokerEndPoint, TopicPartition, UpdateMetadataPartitionState
+from reference.model import Broker, TopicPartition, UpdateMetadataPartitionState
 from reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
 from reference.protocol.schema import build, build_items, item_class
 from reference.protocol.versions import OFFERED, ApiKey
@@ -29,7 +29,7 @@ from tests.reference.controller.cluster import config
 TOPIC, BROKER, BROKER_LOGGER = 2, 4, 8
 SET, DELETE, APPEND, SUBTRACT = range(4)
 MIN_ISR = "min.insync.replicas"
-BROKERS = [BrokerEndPoint(b, "h", b) for b in (1, 2)]
+BROKERS = [Broker.at(b, "h", b) for b in (1, 2)]
 
 Op = tuple[str, str | None, int]
 

@@ -14,7 +14,7 @@ from kio.schema.errors import ErrorCode
 from kio.schema.types import TopicName
 from kio.static.primitive import i32
 
-from reference.model import BrokerEndPoint
+from reference.model import Broker
 from reference.network.errors import NetworkError
 from reference.server.controlled_shutdown import controlled_shutdown
 from reference.server.metadata_cache import MetadataCache
@@ -54,7 +54,7 @@ class Controller:
 
 def cache_that_knows_the_controller() -> MetadataCache:
     cache = MetadataCache(1)
-    cache.update(2, 1, [BrokerEndPoint(2, "c", 2)], [])
+    cache.update(2, 1, [Broker.at(2, "c", 2)], [])
     return cache
 
 

@@ -29,7 +29,7 @@ from reference.server.delayed_fetch import DelayedFetch, FetchRequests, is_worth
 from tests.reference.cluster.hosting import TOPIC_ID, lisr
 from tests.reference.log.batches import batch
 from tests.reference.server.answers import answered
-from tests.reference.server.one_broker import BROKER_EPOCH, BROKERS, Node
+from tests.reference.server.one_broker import BROKER_EPOCH, NODES, Node
 from tests.reference.virtual_time import run
 
 PARTITIONS = tuple(TopicPartition("t", number) for number in range(4))
@@ -175,7 +175,7 @@ class Broker:
         self.epoch += 1
         isr = self.rng.choice([(1,), (1, 2)])
         state = lisr(leader, self.epoch, isr, topic_partition=topic_partition)
-        self.manager.become_leader_or_follower(3, 1, BROKER_EPOCH, [state], BROKERS)
+        self.manager.become_leader_or_follower(3, 1, BROKER_EPOCH, [state], NODES)
 
     def replicate(self, topic_partition: TopicPartition) -> None:
         """A follower hears from its leader: batches, a high watermark, or both."""

@@ -12,12 +12,13 @@ import pytest
 from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
+from reference import model
 from reference.controller.controller_events import (
     ControlledShutdown,
     ElectionType,
     ReplicaLeaderElection,
 )
-from reference.model import ApiError, BrokerEndPoint, TopicPartition, UpdateMetadataPartitionState
+from reference.model import ApiError, TopicPartition, UpdateMetadataPartitionState
 from reference.protocol.codec import (
     SIZE_BYTES,
     decode_request,
@@ -66,7 +67,7 @@ class Broker:
         state = UpdateMetadataPartitionState(
             topic_partition, UUID(int=7), 1, leader, leader_epoch, (1, 2), leader_epoch, (2, 1)
         )
-        self.cache.update(1, 1, [BrokerEndPoint(1, "a", 1), BrokerEndPoint(2, "b", 2)], [state])
+        self.cache.update(1, 1, [model.Broker.at(1, "a", 1), model.Broker.at(2, "b", 2)], [state])
         self.purgatory.check_and_complete(topic_partition)
 
     async def elect(

@@ -65,7 +65,7 @@ def broker(
 ) -> tuple[KafkaServer, ListTracer, int]:
     tracer, port = ListTracer(), free_port()
     server = KafkaServer(
-        config(directory, port=port, advertised_port=port, **properties),
+        config(directory, listeners=f"PLAINTEXT://{HOST}:{port}", **properties),
         disk=disk or RealDisk(),
         zookeeper=zookeeper,
         tracer=tracer,

@@ -125,8 +125,7 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
             config(
                 tmp_path / str(broker_id),
                 broker_id,
-                port=port,
-                advertised_port=port,
+                listeners=f"PLAINTEXT://{HOST}:{port}",
                 **{"replica.fetch.wait.max.ms": 20, "replica.lag.time.max.ms": 400},
             ),
             disk=RealDisk(),

@@ -10,7 +10,7 @@ import pytest
 from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
-from reference.model import BrokerEndPoint, TopicPartition, UpdateMetadataPartitionState
+from reference.model import Broker, TopicPartition, UpdateMetadataPartitionState
 from reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
 from reference.protocol.schema import build, build_items
 from reference.protocol.versions import OFFERED, ApiKey
@@ -27,7 +27,7 @@ def apis() -> MetadataApis:
     cache.update(
         1,
         4,
-        [BrokerEndPoint(1, "a", 91), BrokerEndPoint(2, "b", 92, rack="r")],
+        [Broker.at(1, "a", 91), Broker.at(2, "b", 92, rack="r")],
         [partition(0, leader=2), partition(1, leader=3)],
     )
     return MetadataApis(cache, "cluster")

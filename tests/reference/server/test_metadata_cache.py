@@ -9,14 +9,14 @@ import pytest
 
 from reference.model import (
     LEADER_DURING_DELETE,
-    BrokerEndPoint,
+    Broker,
     TopicPartition,
     UpdateMetadataPartitionState,
 )
 from reference.server.metadata_cache import MetadataCache
 
 TOPIC_ID = UUID(int=7)
-BROKERS = [BrokerEndPoint(2, "b", 9092), BrokerEndPoint(1, "a", 9092)]
+BROKERS = [Broker.at(2, "b", 9092), Broker.at(1, "a", 9092)]
 
 
 def state(partition: int, leader: int, topic: str = "t") -> UpdateMetadataPartitionState:
@@ -45,7 +45,7 @@ def test_an_update_merges_partitions_and_replaces_brokers() -> None:
     cache = MetadataCache(1)
     cache.update(1, 1, BROKERS, [state(0, leader=1), state(1, leader=2)])
 
-    cache.update(2, 2, [BrokerEndPoint(2, "b", 9092)], [state(0, leader=2)])
+    cache.update(2, 2, [Broker.at(2, "b", 9092)], [state(0, leader=2)])
 
     assert cache.controller_id == 2
     assert [broker.id for broker in cache.alive_brokers()] == [2]

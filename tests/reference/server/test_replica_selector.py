@@ -9,7 +9,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from reference.kafka_config import ConfigError
-from reference.model import BrokerEndPoint
+from reference.model import Broker, BrokerEndPoint
 from reference.server.replica_selector import (
     ReplicaView,
     preferred_read_replica,
@@ -82,7 +82,7 @@ def test_a_follower_serves_consumers_below_its_high_watermark(tmp_path: Path) ->
 def test_a_leader_sends_the_consumer_away_at_once(tmp_path: Path) -> None:
     async def scenario(node: Node) -> None:
         node.update_metadata()
-        racks = [BrokerEndPoint(n, f"127.0.0.{n}", 9092, f"rack-{n}") for n in (1, 2, 3)]
+        racks = [Broker.at(n, f"127.0.0.{n}", 9092, f"rack-{n}") for n in (1, 2, 3)]
         node.manager.maybe_update_metadata_cache(3, 1, -1, racks, [])
         node.lisr(lisr(isr=(1, 2)))
         await node.produce(batch(2), acks=1)

@@ -14,7 +14,7 @@ from kio.schema.errors import ErrorCode
 from reference.adapters.zookeeper import KazooZooKeeperClient
 from reference.model import (
     LEADER_DURING_DELETE,
-    BrokerEndPoint,
+    Broker,
     TopicPartition,
     UpdateMetadataPartitionState,
 )
@@ -32,7 +32,7 @@ from reference.zk.kafka_zk_client import KafkaZkClient
 from reference.zk.zk_data import topic_id_from_string, topic_id_to_string
 from tests.reference.controller.cluster import config
 
-BROKERS = [BrokerEndPoint(b, "h", b) for b in (1, 2, 3)]
+BROKERS = [Broker.at(b, "h", b) for b in (1, 2, 3)]
 Test = Callable[[ZkAdminManager, MetadataCache, KazooZooKeeperClient], Awaitable[None]]
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.model import BrokerEndPoint, LeaderAndIsr, TopicPartition
+from reference.model import Broker, LeaderAndIsr, TopicPartition
 from reference.trace import NullTracer
 from reference.zk import zk_data
 from reference.zk.errors import (
@@ -212,7 +212,7 @@ def test_a_registration_that_was_applied_unheard_is_ones_own(zookeeper_address: 
     async def test() -> None:
         async with losing(zookeeper_address) as (zookeeper, zk_client):
             zookeeper.lose_at = zk_data.broker_path(1)
-            stat = await zk_client.brokers.register_broker(BrokerEndPoint(1, "h", 1), 0)
+            stat = await zk_client.brokers.register_broker(Broker.at(1, "h", 1), 0)
             assert stat.ephemeral_owner == zookeeper.session_id
             assert await zookeeper.exists(zk_data.broker_path(1)) == stat
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from reference.model import BrokerEndPoint, LeaderAndIsr, LeaderRecoveryState, TopicPartition
+from reference.model import Broker, LeaderAndIsr, LeaderRecoveryState, TopicPartition
 from reference.zk import zk_data
 from reference.zk.errors import ZnodeFormatError
 from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicAssignment
@@ -72,12 +72,12 @@ def test_a_topic_of_version_1_has_no_id() -> None:
 
 
 def test_broker_is_version_5_and_any_plaintext_endpoint_is_read() -> None:
-    broker = BrokerEndPoint(1, "host", 9092, "rack-a")
+    broker = Broker.at(1, "host", 9092, "rack-a")
     data = zk_data.encode_broker(broker, 7)
     assert json.loads(data)["version"] == 5
     assert zk_data.decode_broker(1, data) == broker
     kafkas = b'{"version":4,"endpoints":["SSL://a:1","PLAINTEXT://b:2"],"host":"a","port":1}'
-    assert zk_data.decode_broker(2, kafkas) == BrokerEndPoint(2, "b", 2)
+    assert zk_data.decode_broker(2, kafkas) == Broker.at(2, "b", 2)
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"leader":"x"}', b"\xff"])

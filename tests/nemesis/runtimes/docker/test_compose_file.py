@@ -102,7 +102,8 @@ def test_the_template_alone_is_a_cluster_on_the_default_network() -> None:
     template = compose_file.fill_in(compose_file.read_template(), {})
     broker = template["services"]["broker"]
     properties = json.loads(broker["environment"]["NODE_CONFIGURATION"])
-    assert properties["host"] == broker["networks"]["cluster"]["ipv4_address"] == "198.18.0.21"
+    host = broker["networks"]["cluster"]["ipv4_address"]
+    assert properties["listeners"] == f"PLAINTEXT://{host}:9092" == "PLAINTEXT://198.18.0.21:9092"
     assert properties["log.dirs"] == [str(compose_file.DATA_DIRECTORY)]
     assert properties["trace.file"] == str(compose_file.TRACE_FILE)
     assert broker["command"][-1] == str(compose_file.CONFIGURATION_FILE)

@@ -1,0 +1,114 @@
+"""The handlers of one plane's requests: tasks that take a request, have KafkaApis answer it, and take the next one.
+
+A handler is free again when its request is answered, except for requests that wait by their nature
+(``RequestHandler.waits``): those are answered when they are complete, as those in Kafka's purgatory are. The control
+plane has one handler, which serves the controller's requests first come, first served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from functools import partial
+from types import CoroutineType
+from typing import Any, Final, Protocol
+
+from reference.network.errors import CloseConnectionError
+from reference.network.request_channel import PendingRequest, RequestChannel
+from reference.protocol.codec import Request
+
+logger = logging.getLogger(__name__)
+
+Later = asyncio.Future[Any] | Coroutine[Any, Any, Any]
+"""An answer that is yet to come."""
+_LATER: Final = (asyncio.Future, CoroutineType)
+
+
+class RequestHandler(Protocol):
+    """KafkaApis."""
+
+    def handle(self, request: Request, listener_name: str) -> Any | Later:
+        """The kio response, or None when the request gets none; or what it will be."""
+
+    def waits(self, request: Request) -> bool:
+        """True when answering may take as long as others (replicas, the controller, new records) take."""
+
+
+class KafkaRequestHandlerPool:
+    """So many handlers of one RequestChannel."""
+
+    def __init__(
+        self,
+        request_channel: RequestChannel,
+        handler: RequestHandler,
+        *,
+        name: str,
+        num_threads: int,
+    ) -> None:
+        self._channel = request_channel
+        self._handler = handler
+        self._name = name
+        self._num_threads = num_threads
+        self._tasks: list[asyncio.Task[None]] = []
+        self._waiting: dict[asyncio.Future[Any], None] = {}
+
+    def start(self, *, opens: asyncio.Event | None = None) -> None:
+        """Start the handlers; with an event, requests stay queued, in order, until it is set."""
+        for index in range(self._num_threads):
+            name = f"{self._name}-kafka-request-handler-{index}"
+            self._tasks.append(asyncio.create_task(self._run(opens), name=name))
+
+    async def shutdown(self) -> None:
+        """End all handlers and everything that waits; unanswered requests stay unanswered."""
+        futures = [*self._tasks, *self._waiting]
+        for future in futures:
+            future.cancel()
+        await asyncio.gather(*futures, return_exceptions=True)
+        self._tasks.clear()
+
+    async def _run(self, opens: asyncio.Event | None) -> None:
+        if opens is not None:
+            await opens.wait()
+        while True:
+            pending = await self._channel.receive_request()
+            try:
+                answer = self._handler.handle(pending.request, pending.listener_name)
+            except Exception as error:  # noqa: BLE001 - told by _refuse
+                self._refuse(pending, error)
+                continue
+            if not isinstance(answer, _LATER):
+                self._respond(pending, answer)
+                continue
+            completion = self._respond_later(pending, answer)
+            if not self._handler.waits(pending.request):
+                await asyncio.wait((completion,))
+
+    def _respond(self, pending: PendingRequest, message: Any) -> None:
+        if message is None:
+            self._channel.send_no_op_response(pending)
+        else:
+            self._channel.send_response(pending, message)
+
+    def _respond_later(self, pending: PendingRequest, answer: Later) -> asyncio.Future[Any]:
+        completion = asyncio.ensure_future(answer)
+        self._waiting[completion] = None
+        completion.add_done_callback(partial(self._complete, pending))
+        return completion
+
+    def _complete(self, pending: PendingRequest, completion: asyncio.Future[Any]) -> None:
+        del self._waiting[completion]
+        if completion.cancelled():
+            self._channel.close_connection(pending)
+        elif (error := completion.exception()) is not None:
+            self._refuse(pending, error)
+        else:
+            self._respond(pending, completion.result())
+
+    def _refuse(self, pending: PendingRequest, error: BaseException) -> None:
+        if isinstance(error, CloseConnectionError):
+            logger.info("closing the connection of %s: %s", pending.channel.address, error)
+        else:
+            # A bug of ours; one request must not end the handler, and no answer is better than a wrong one.
+            logger.error("request %s failed", pending.request, exc_info=error)
+        self._channel.close_connection(pending)
