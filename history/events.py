@@ -64,7 +64,10 @@ become-follower            tp, leader, leader_epoch, partition_epoch, controller
 append                     tp, role (``leader``/``follower``), leader_epoch (the batch's), offset (base),
                            last_offset, crc (the batch's CRC-32C), log_end_offset (after). One event per
                            record batch.
-truncate                   tp, offset (asked for), log_end_offset (after), high_watermark, leader_epoch
+truncate                   tp, offset (asked for), log_end_offset (after), high_watermark, leader_epoch,
+                           log_start_offset
+log-start-offset           tp, log_start_offset (raised to), log_end_offset, high_watermark, detail (why:
+                           ``segment-deletion``, ``client-record-deletion``, ``leader-offset-incremented``)
 high-watermark             tp, leader_epoch, high_watermark, log_end_offset, isr (committed), maximal_isr;
                            the leader's only, whenever it moves
 isr-change-proposed        tp, leader_epoch, partition_epoch, isr (committed), maximal_isr, detail (shrink/expand)
@@ -144,6 +147,7 @@ class Kind(StrEnum):
     BECOME_FOLLOWER = "become-follower"
     APPEND = "append"
     TRUNCATE = "truncate"
+    LOG_START_OFFSET = "log-start-offset"
     HIGH_WATERMARK = "high-watermark"
     ISR_CHANGE_PROPOSED = "isr-change-proposed"
     ISR_CHANGE_COMMITTED = "isr-change-committed"

@@ -56,6 +56,20 @@ class SocketBuffers(Protocol):
         """Set them on a transport's or server's socket; −1 leaves one as it is."""
 
 
+Job = Callable[[], Awaitable[None] | None]
+"""What it returns is awaited before it counts as done."""
+
+
+class Scheduler(Protocol):
+    """Runs work at a time; a job that fails is logged."""
+
+    def schedule(self, name: str, job: Job, *, period_s: float) -> None:
+        """Run it again and again, for the first time after one period."""
+
+    def schedule_once(self, name: str, job: Job, *, delay_s: float) -> None:
+        """Run it once, unless the scheduler is shut down before."""
+
+
 class SessionState(Enum):
     CONNECTED = "connected"
     SUSPENDED = "suspended"

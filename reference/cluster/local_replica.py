@@ -95,10 +95,20 @@ class LocalReplica:
     def truncate_to(self, offset: int) -> None:
         """Remove what the leader does not have, before its high watermark is looked at (KAFKA-14704)."""
         log = self._follower_log()
-        log.truncate_to(offset)
+        self._log_manager.truncate_to(self.topic_partition, offset)
+        self._trace_truncation(log, offset)
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Give up a log that ends before the leader's begins."""
+        log = self._follower_log()
+        self._log_manager.truncate_fully_and_start_at(self.topic_partition, offset)
+        self._trace_truncation(log, offset)
+
+    def _trace_truncation(self, log: Log, offset: int) -> None:
         self.trace(
             Kind.TRUNCATE,
             offset=offset,
+            log_start_offset=log.log_start_offset,
             log_end_offset=log.log_end_offset,
             high_watermark=log.high_watermark,
             leader_epoch=self.leader_epoch,

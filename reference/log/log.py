@@ -251,6 +251,10 @@ class Log(LocalLog):
             if truncated:
                 try:
                     self._truncate_segments(offset)
+                    if self.log_end_offset < self.log_start_offset:
+                        self._restart_at(
+                            self.log_start_offset
+                        )  # it starts within the batch that went
                 finally:
                     self.high_watermark = self._clamped(self.high_watermark)
             self.leader_epoch_cache.truncate_from_end(self.log_end_offset if truncated else offset)

@@ -1,85 +1,120 @@
-"""All logs of one broker: found at start, created and deleted on the controller's word, their high watermarks kept.
+"""All logs of one broker: found at start, created and deleted on the controller's word, looked after meanwhile.
 
-A log directory (``log.dirs``) holds ``<topic>-<partition>/`` per log and replication-offset-checkpoint. The
-checkpoint always lists every log of its directory, whether or not anybody leads it (KAFKA-1647): a log missing
-there would come back with high watermark 0, and its follower would truncate to that. A deleted log leaves the
-checkpoint at once, so that a topic created anew under the name does not inherit it.
+A log directory (``log.dirs``) holds ``<topic>-<partition>/`` per log, and checkpoints (``log_directory``). One that
+cannot be loaded, or whose medium fails later, is offline with all its logs until the broker restarts; with the last one
+the broker has to halt (KIP-112).
 
-A directory that cannot be loaded, or whose medium fails later, is offline with all its logs until the broker restarts;
-with the last one the broker has to halt (KIP-112).
+Recurring work, by Kafka's names: kafka-log-retention, kafka-log-flusher, kafka-recovery-point-checkpoint,
+kafka-log-start-offset-checkpoint, kafka-delete-logs (a deleted log is renamed at once, its directory is removed after
+``log.segment.delete.delay.ms``).
 
-Limits: deletion is immediate, not delayed by file.delete.delay.ms; KafkaScheduler calls the checkpoint, this module has
-no timers.
+Source: kafka.log.LogManager of Kafka 3.9.
 """
 
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from uuid import UUID
 
 from reference.kafka_config import KafkaConfig
-from reference.log.checkpoint import read_offsets, write_offsets
 from reference.log.errors import KafkaStorageError
 from reference.log.leader_epoch_file_cache import assign_all
-from reference.log.log import Log
+from reference.log.log import Log, LogStartOffsetIncrementReason
 from reference.log.log_config import LogConfig, Value, log_config_of
+from reference.log.log_directory import Checkpointed, LogDirectory
+from reference.log.storage_errors import StorageErrors
 from reference.model import TopicPartition
-from reference.ports import Disk
+from reference.ports import Disk, Scheduler, WallClock
+from reference.trace import Kind, NullTracer, Tracer
 
 _logger = logging.getLogger(__name__)
 
-REPLICATION_OFFSET_CHECKPOINT: Final = "replication-offset-checkpoint"
-_LOG_NAME: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]+)")
-_DELETE_SUFFIX: Final = "-delete"
+OnStorageError = Callable[[KafkaStorageError], None]
 
 
 class LogManager:
     """Owns every Log. Not for concurrent use: all methods are synchronous and called from the broker's one loop."""
 
-    def __init__(self, config: KafkaConfig, disk: Disk) -> None:
+    def __init__(
+        self,
+        config: KafkaConfig,
+        disk: Disk,
+        *,
+        wall_clock: WallClock = lambda: 0,
+        tracer: Tracer | None = None,
+    ) -> None:
+        self._config = config
         self._disk = disk
+        self._wall_clock = wall_clock
+        self._tracer = tracer or NullTracer()
         self._configured_log_dirs = config.log_dirs
-        self._log_dirs = list(config.log_dirs)
+        self._directories = {path: LogDirectory(disk, path) for path in config.log_dirs}
+        """Those that can be used, by path."""
         self._logs: dict[TopicPartition, Log] = {}
-        self._directory_of: dict[TopicPartition, str] = {}
         self._default_config = log_config_of(config)
         self._topic_configs: dict[str, Mapping[str, Value]] = {}
         """The settings of the topics that this broker was told of."""
+        self._scheduler: Scheduler | None = None
+        self._on_storage_error: OnStorageError = _log_error
 
     @property
     def live_log_dirs(self) -> tuple[str, ...]:
         """The directories that can be used."""
-        return tuple(self._log_dirs)
+        return tuple(self._directories)
 
     def load_logs(self) -> None:
         """Open and recover every log on disk; a directory that fails goes offline.
 
         Raises KafkaStorageError when no directory is left.
         """
-        self._log_dirs = [d for d in self._configured_log_dirs if self._load_directory(d)]
-        if not self._log_dirs:
+        for log_dir in self._configured_log_dirs:
+            directory = self._directories[log_dir]
+            try:
+                directory.load(self._open)
+            except KafkaStorageError as error:
+                _logger.error("log directory %s goes offline: %s", log_dir, error)
+                directory.forget_logs()
+                del self._directories[log_dir]
+            else:
+                self._logs |= directory.logs
+        if not self._directories:
             raise KafkaStorageError(
                 f"no log directory of {', '.join(self._configured_log_dirs)} can be read"
             )
+
+    def startup(self, scheduler: Scheduler, on_storage_error: OnStorageError) -> None:
+        """Start the recurring work; ``on_storage_error`` is told of what fails in it."""
+        self._scheduler = scheduler
+        self._on_storage_error = on_storage_error
+        config = self._config
+        for name, job, period_ms in (
+            ("kafka-log-retention", self.cleanup_logs, config.log_retention_check_interval_ms),
+            ("kafka-log-flusher", self.flush_dirty_logs, config.log_flush_scheduler_interval_ms),
+            (
+                "kafka-recovery-point-checkpoint",
+                self.checkpoint_recovery_points,
+                config.log_flush_offset_checkpoint_interval_ms,
+            ),
+            (
+                "kafka-log-start-offset-checkpoint",
+                self.checkpoint_log_start_offsets,
+                config.log_flush_start_offset_checkpoint_interval_ms,
+            ),
+        ):
+            scheduler.schedule(name, job, period_s=period_ms / 1000)
 
     def all_logs(self) -> Mapping[TopicPartition, Log]:
         """The logs there are; changes as they are created and deleted."""
         return self._logs
 
-    def logs_by_dir(self) -> dict[str, dict[TopicPartition, Log] | None]:
+    def logs_by_dir(self) -> dict[str, Mapping[TopicPartition, Log] | None]:
         """The logs of each configured directory; None where it is offline."""
-        found: dict[str, dict[TopicPartition, Log] | None] = {
-            log_dir: {} if log_dir in self._log_dirs else None
-            for log_dir in self._configured_log_dirs
+        return {
+            path: directory.logs if (directory := self._directories.get(path)) else None
+            for path in self._configured_log_dirs
         }
-        for topic_partition, log in self._logs.items():
-            if (logs := found[self._directory_of[topic_partition]]) is not None:
-                logs[topic_partition] = log
-        return found
 
     def update_topic_config(self, topic: str, overrides: Mapping[str, Value]) -> None:
         """Let these be the topic's own settings, by name, for the logs that are there and for those to come."""
@@ -109,14 +144,15 @@ class LogManager:
         """
         log = self._logs.get(topic_partition)
         if log is None:
-            if not self._log_dirs:
+            if not self._directories:
                 raise KafkaStorageError(f"{topic_partition}: every log directory is offline")
-            if not is_new and len(self._log_dirs) < len(self._configured_log_dirs):
+            if not is_new and len(self._directories) < len(self._configured_log_dirs):
                 raise KafkaStorageError(
                     f"{topic_partition} may be in a log directory that is offline"
                 )
-            log_dir = min(self._log_dirs, key=self._count_logs)
-            log = self._open(topic_partition, log_dir, high_watermark=0)
+            directory = min(self._directories.values(), key=lambda each: len(each.logs))
+            log = self._open(topic_partition, f"{directory.path}/{topic_partition}", Checkpointed())
+            self._logs[topic_partition] = directory.logs[topic_partition] = log
         if topic_id is not None:
             log.assign_topic_id(topic_id)
         return log
@@ -132,119 +168,145 @@ class LogManager:
             ((log.leader_epoch_cache, epochs[tp], log.log_end_offset) for tp, log in logs.items()),
         )
 
+    def truncate_to(self, topic_partition: TopicPartition, offset: int) -> None:
+        """Cut the log there. The checkpoint never says that something was synced which is appended again later."""
+        log = self._logs[topic_partition]
+        log.truncate_to(offset)
+        self._directories[log.log_dir].note_truncated(topic_partition)
+
+    def truncate_fully_and_start_at(
+        self, topic_partition: TopicPartition, offset: int, log_start_offset: int | None = None
+    ) -> None:
+        """Empty the log; see ``Log``."""
+        log = self._logs[topic_partition]
+        log.truncate_fully_and_start_at(offset, log_start_offset)
+        self._directories[log.log_dir].note_truncated(topic_partition)
+
     def delete_log(self, topic_partition: TopicPartition) -> bool:
-        """Delete the log and its checkpointed high watermark; return whether there was one."""
+        """Delete the log and what is checkpointed of it; return whether there was one."""
         log = self._logs.get(topic_partition)
         if log is None:
             return False
-        log_dir = self._directory_of[topic_partition]
-        with _storage_errors(f"deleting {topic_partition}", log_dir):
-            doomed = f"{log.directory}{_DELETE_SUFFIX}"
-            self._disk.remove(doomed)
-            self._disk.rename(log.directory, doomed)
-            del self._directory_of[topic_partition]
-            del self._logs[topic_partition]
-            self._disk.remove(doomed)
-            self._write_high_watermarks(log_dir)
+        directory = self._directories[log.log_dir]
+        doomed = directory.rename_to_delete(topic_partition)
+        del self._logs[topic_partition]
+        directory.write_without_deleted()
+        self._delete_later([doomed], self._default_config.file_delete_delay_ms, "kafka-delete-logs")
         return True
+
+    def cleanup_logs(self) -> None:
+        """Delete the segments that are too old, too many, or before their log's start."""
+        for log in list(self._logs.values()):
+            self._attempt(log.delete_old_segments)
+
+    def flush_dirty_logs(self) -> None:
+        """Sync the logs whose last sync is ``flush.ms`` ago."""
+        now_ms = self._wall_clock()
+        for log in list(self._logs.values()):
+            if log.unflushed_messages and now_ms - log.last_flush_ms >= log.config.flush_ms:
+                self._attempt(log.flush)
+
+    def checkpoint_recovery_points(self) -> None:
+        """Write what is synced of each log."""
+        for directory in list(self._directories.values()):
+            self._attempt(directory.write_recovery_points)
+
+    def checkpoint_log_start_offsets(self) -> None:
+        """Write where logs start within a segment."""
+        for directory in list(self._directories.values()):
+            self._attempt(directory.write_log_start_offsets)
 
     def checkpoint_high_watermarks(
         self, offsets: Mapping[TopicPartition, int] | None = None
     ) -> None:
         """Write each log's high watermark, or the one given for it, to its directory's checkpoint."""
-        for log_dir in self._log_dirs:
-            with _storage_errors("checkpointing high watermarks", log_dir):
-                self._write_high_watermarks(log_dir, offsets)
+        for directory in self._directories.values():
+            directory.write_high_watermarks(offsets)
 
     def read_high_watermarks(self) -> dict[TopicPartition, int]:
         """Return what the checkpoints on disk say."""
         found: dict[TopicPartition, int] = {}
-        for log_dir in self._log_dirs:
-            with _storage_errors("reading high watermarks", log_dir):
-                found |= self._read_checkpoint(log_dir)
+        for directory in self._directories.values():
+            found |= directory.read_high_watermarks()
         return found
 
     def handle_log_dir_failure(self, log_dir: str) -> list[TopicPartition]:
         """Give up a directory whose medium failed; return whose logs it had. Of one that is offline already: none."""
-        if log_dir not in self._log_dirs:
+        directory = self._directories.pop(log_dir, None)
+        if directory is None:
             return []
         _logger.error("log directory %s goes offline", log_dir)
-        self._log_dirs.remove(log_dir)
-        return self._forget_logs(log_dir)
+        lost = directory.forget_logs()
+        for topic_partition in lost:
+            del self._logs[topic_partition]
+        return lost
 
     def close(self) -> None:
-        """Checkpoint the high watermarks, sync and close every log. The manager is not used afterwards."""
-        self.checkpoint_high_watermarks()
-        for log in self._logs.values():
-            log.close()
+        """Sync and close every log, and leave word of it. The manager is not used afterwards."""
+        for directory in self._directories.values():
+            try:
+                directory.close()
+            except KafkaStorageError as error:
+                _logger.error("log directory %s is not closed cleanly: %s", directory.path, error)
         self._logs.clear()
 
-    def _load_directory(self, log_dir: str) -> bool:
-        try:
-            self._disk.make_directory(log_dir)
-            high_watermarks = self._read_checkpoint(log_dir)
-            for name in self._disk.list(log_dir):
-                if name.endswith(_DELETE_SUFFIX):
-                    self._disk.remove(f"{log_dir}/{name}")
-                elif match := _LOG_NAME.fullmatch(name):
-                    topic_partition = TopicPartition(match["topic"], int(match["partition"]))
-                    self._open(topic_partition, log_dir, high_watermarks.get(topic_partition, 0))
-            if high_watermarks.keys() - self._logs.keys():
-                self._write_high_watermarks(log_dir)
-        except (OSError, KafkaStorageError) as error:
-            _logger.error("log directory %s goes offline: %s", log_dir, error)
-            self._forget_logs(log_dir)
-            return False
-        return True
-
-    def _forget_logs(self, log_dir: str) -> list[TopicPartition]:
-        doomed = [key for key, owner in self._directory_of.items() if owner == log_dir]
-        for topic_partition in doomed:
-            self._disk.close(self._logs.pop(topic_partition).directory)
-            del self._directory_of[topic_partition]
-        return doomed
-
-    def _open(self, topic_partition: TopicPartition, log_dir: str, high_watermark: int) -> Log:
-        log = Log(
+    def _open(
+        self, topic_partition: TopicPartition, directory: str, checkpointed: Checkpointed
+    ) -> Log:
+        return Log(
             topic_partition,
-            f"{log_dir}/{topic_partition}",
+            directory,
             disk=self._disk,
             config=self._config_of(topic_partition.topic),
-            high_watermark=high_watermark,
+            high_watermark=checkpointed.high_watermark,
+            log_start_offset=checkpointed.log_start_offset,
+            recovery_point=checkpointed.recovery_point,
+            had_clean_shutdown=checkpointed.had_clean_shutdown,
+            wall_clock=self._wall_clock,
+            delete_later=lambda paths, delay_ms: self._delete_later(paths, delay_ms, "delete-file"),
+            on_start_moved=self._trace_start,
         )
-        self._logs[topic_partition] = log
-        self._directory_of[topic_partition] = log_dir
-        return log
 
     def _config_of(self, topic: str) -> LogConfig:
         return self._default_config.with_overrides(self._topic_configs.get(topic, {}))
 
-    def _count_logs(self, log_dir: str) -> int:
-        return sum(owner == log_dir for owner in self._directory_of.values())
-
-    def _read_checkpoint(self, log_dir: str) -> dict[TopicPartition, int]:
-        return read_offsets(self._disk, f"{log_dir}/{REPLICATION_OFFSET_CHECKPOINT}")
-
-    def _write_high_watermarks(
-        self, log_dir: str, offsets: Mapping[TopicPartition, int] | None = None
-    ) -> None:
-        given = offsets or {}
-        write_offsets(
-            self._disk,
-            f"{log_dir}/{REPLICATION_OFFSET_CHECKPOINT}",
-            {
-                topic_partition: given.get(
-                    topic_partition, self._logs[topic_partition].high_watermark
-                )
-                for topic_partition, owner in self._directory_of.items()
-                if owner == log_dir
-            },
+    def _trace_start(self, log: Log, reason: LogStartOffsetIncrementReason) -> None:
+        self._tracer.event(
+            Kind.LOG_START_OFFSET,
+            topic=log.topic_partition.topic,
+            topic_id=None if log.topic_id is None else str(log.topic_id),
+            partition=log.topic_partition.partition,
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+            high_watermark=log.high_watermark,
+            detail=reason.value,
         )
 
+    def _delete_later(self, paths: Sequence[str], delay_ms: int, task: str) -> None:
+        """Remove what was renamed; at once while nothing is scheduled, at the next start if the broker stops before."""
 
-@contextmanager
-def _storage_errors(doing: str, log_dir: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise KafkaStorageError(f"{doing}: {error}", failed_log_dir=log_dir) from error
+        def delete() -> None:
+            for path in paths:
+                self._attempt(partial(self._remove, path))
+
+        if self._scheduler is None:
+            delete()
+        else:
+            self._scheduler.schedule_once(task, delete, delay_s=delay_ms / 1000)
+
+    def _remove(self, path: str) -> None:
+        log_dir = next((d for d in self._directories if path.startswith(f"{d}/")), None)
+        if log_dir is not None:
+            with StorageErrors("removing", path, log_dir):
+                self._disk.remove(path)
+
+    def _attempt(self, work: Callable[[], object]) -> None:
+        """One log or directory that fails is not in the way of the others."""
+        try:
+            work()
+        except KafkaStorageError as error:
+            self._on_storage_error(error)
+
+
+def _log_error(error: KafkaStorageError) -> None:
+    _logger.error("%s", error)

@@ -97,7 +97,7 @@ class KafkaServer:
         self._started = AsyncExitStack()
         self._is_complete = False
         self.metadata_cache = MetadataCache(config.broker_id)
-        self.log_manager = LogManager(config, disk)
+        self.log_manager = LogManager(config, disk, wall_clock=wall_clock, tracer=tracer)
         self._checkpoint = BrokerMetadataCheckpoint(disk, config.log_dirs)
         self._zk_client = KafkaZkClient(zookeeper, tracer=tracer)
         self._connect = connect = connection_factory(config, codec)
@@ -124,7 +124,7 @@ class KafkaServer:
             },
             wall_clock=wall_clock,
         )
-        scheduler = KafkaScheduler()
+        self._scheduler = scheduler = KafkaScheduler()
         self.replica_manager = ReplicaManager(
             config,
             tracer=tracer,
@@ -156,6 +156,7 @@ class KafkaServer:
         self._started.push_async_callback(self.controller.shutdown)
         self._load_logs(BrokerMetadata(cluster_id, self._config.broker_id))
         self._started.callback(self.log_manager.close)
+        self.log_manager.startup(self._scheduler, self.replica_manager.note_storage_error)
         self._started.push_async_callback(self.replica_manager.shutdown)
         await self.replica_manager.startup()
         self._start_request_handlers(self._apis(cluster_id))

@@ -1,0 +1,195 @@
+"""One of a broker's log directories: its logs, its checkpoint files, the mark of a clean stop.
+
+    replication-offset-checkpoint      high watermarks: of every log, whether or not anybody leads it (KAFKA-1647)
+    recovery-point-offset-checkpoint   what lies below was synced; one that is too large would hide what a crash hurt
+    log-start-offset-checkpoint        of the logs that start within their first segment
+    .kafka_cleanshutdown               nothing needs to be verified at the next start
+
+A log that is missing in the first file would come back with high watermark 0, and its follower would truncate to that.
+A deleted log leaves all files at once, so that a topic created anew under the name inherits nothing. A malformed file
+of high watermarks takes the directory offline; the other two count as empty then, as with Kafka: no harm but time.
+
+Source: kafka.log.LogManager, CleanShutdownFileHandler of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from reference.log.checkpoint import read_offsets, write_offsets
+from reference.log.errors import KafkaStorageError
+from reference.log.log import Log
+from reference.log.storage_errors import StorageErrors
+from reference.model import TopicPartition
+from reference.ports import Disk
+
+_logger = logging.getLogger(__name__)
+
+REPLICATION_OFFSET_CHECKPOINT: Final = "replication-offset-checkpoint"
+RECOVERY_POINT_CHECKPOINT: Final = "recovery-point-offset-checkpoint"
+LOG_START_OFFSET_CHECKPOINT: Final = "log-start-offset-checkpoint"
+CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"
+_CLEAN_SHUTDOWN: Final = b'{"version":0,"brokerEpoch":-1}'
+_LOG_NAME: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]+)")
+DELETE_SUFFIX: Final = "-delete"
+_MAX_NAME: Final = 255
+
+
+class Checkpointed(NamedTuple):
+    """What the files say of one log; 0 where they say nothing."""
+
+    high_watermark: int = 0
+    recovery_point: int = 0
+    log_start_offset: int = 0
+    had_clean_shutdown: bool = False
+
+
+OpenLog = Callable[[TopicPartition, str, Checkpointed], Log]
+"""Opens the log of the partition in that directory."""
+
+
+class LogDirectory:
+    """Methods raise KafkaStorageError when the medium fails."""
+
+    def __init__(self, disk: Disk, path: str) -> None:
+        self.path = path
+        self.logs: dict[TopicPartition, Log] = {}
+        self._disk = disk
+        self._recovery_points: dict[TopicPartition, int] = {}
+        self._log_start_offsets: dict[TopicPartition, int] = {}
+        """Both as they are in the files."""
+        self._deleted = 0
+
+    def load(self, open_log: OpenLog) -> None:
+        """Open every log that is there; finish deletions that were interrupted."""
+        with self._storage_errors("loading"):
+            self._disk.make_directory(self.path)
+            was_clean = self._take_clean_shutdown_mark()
+            high_watermarks = read_offsets(self._disk, self._file(REPLICATION_OFFSET_CHECKPOINT))
+            recovery_points = self._read_or_nothing(RECOVERY_POINT_CHECKPOINT)
+            log_start_offsets = self._read_or_nothing(LOG_START_OFFSET_CHECKPOINT)
+            self._recovery_points, self._log_start_offsets = recovery_points, log_start_offsets
+            for name in self._disk.list(self.path):
+                if name.endswith(DELETE_SUFFIX):
+                    self._disk.remove(self._file(name))
+                elif match := _LOG_NAME.fullmatch(name):
+                    key = TopicPartition(match["topic"], int(match["partition"]))
+                    known = Checkpointed(
+                        high_watermarks.get(key, 0),
+                        recovery_points.get(key, 0),
+                        log_start_offsets.get(key, 0),
+                        was_clean,
+                    )
+                    self.logs[key] = open_log(key, self._file(name), known)
+        if high_watermarks.keys() - self.logs.keys():
+            self.write_high_watermarks()
+        self._forget_absent()
+
+    def write_high_watermarks(self, given: Mapping[TopicPartition, int] | None = None) -> None:
+        """Checkpoint each log's high watermark, or the one given for it."""
+        offsets = {key: log.high_watermark for key, log in self.logs.items()}
+        if given:
+            offsets |= {key: given[key] for key in offsets if key in given}
+        self._write(REPLICATION_OFFSET_CHECKPOINT, offsets)
+
+    def read_high_watermarks(self) -> dict[TopicPartition, int]:
+        """Return what the file says."""
+        with self._storage_errors("reading high watermarks of"):
+            return read_offsets(self._disk, self._file(REPLICATION_OFFSET_CHECKPOINT))
+
+    def write_recovery_points(self) -> None:
+        """Checkpoint the recovery points, unless the file has them."""
+        offsets = {key: log.recovery_point for key, log in self.logs.items()}
+        if offsets != self._recovery_points:
+            self._write(RECOVERY_POINT_CHECKPOINT, offsets)
+            self._recovery_points = offsets
+
+    def write_log_start_offsets(self) -> None:
+        """Checkpoint the log start offsets that no segment's name tells, unless the file has them."""
+        offsets = {
+            key: log.log_start_offset
+            for key, log in self.logs.items()
+            if log.log_start_offset > log.segments[0].base_offset
+        }
+        if offsets != self._log_start_offsets:
+            self._write(LOG_START_OFFSET_CHECKPOINT, offsets)
+            self._log_start_offsets = offsets
+
+    def note_truncated(self, topic_partition: TopicPartition) -> None:
+        """Checkpoint the recovery points if that of the log has fallen below what the file says."""
+        written = self._recovery_points.get(topic_partition, 0)
+        if written > self.logs[topic_partition].recovery_point:
+            self.write_recovery_points()
+
+    def rename_to_delete(self, topic_partition: TopicPartition) -> str:
+        """Take the log away; return its directory's new path, which is to be removed."""
+        log = self.logs[topic_partition]
+        with self._storage_errors(f"deleting {topic_partition} in"):
+            doomed = self._file(self._delete_name(topic_partition))
+            self._disk.rename(log.directory, doomed)
+            del self.logs[topic_partition]
+        return doomed
+
+    def write_without_deleted(self) -> None:
+        """Checkpoint what is left."""
+        self.write_high_watermarks()
+        self._forget_absent()
+
+    def close(self) -> None:
+        """Sync and close every log, checkpoint, and leave the mark of a clean stop."""
+        self.write_high_watermarks()
+        for log in self.logs.values():
+            log.close()
+        self.write_recovery_points()
+        self.write_log_start_offsets()
+        with self._storage_errors("closing"):
+            self._disk.replace(self._file(CLEAN_SHUTDOWN_FILE), _CLEAN_SHUTDOWN)
+
+    def forget_logs(self) -> list[TopicPartition]:
+        """Let go of a directory that failed; return whose logs it had."""
+        lost = list(self.logs)
+        for log in self.logs.values():
+            self._disk.close(log.directory)
+        self.logs.clear()
+        return lost
+
+    def _take_clean_shutdown_mark(self) -> bool:
+        """Return whether there is a mark; there is none afterwards, and a power cut does not bring it back."""
+        mark = self._file(CLEAN_SHUTDOWN_FILE)
+        if not self._disk.exists(mark):
+            return False
+        self._disk.rename(mark, f"{mark}.taken")
+        self._disk.remove(f"{mark}.taken")
+        return True
+
+    def _forget_absent(self) -> None:
+        if self._recovery_points.keys() - self.logs.keys():
+            self.write_recovery_points()
+        if self._log_start_offsets.keys() - self.logs.keys():
+            self.write_log_start_offsets()
+
+    def _delete_name(self, topic_partition: TopicPartition) -> str:
+        """``<topic>-<partition>.<32 hexadecimal digits>-delete``, no longer than a name may be, and new each time."""
+        self._deleted += 1
+        end = f"-{topic_partition.partition}.{self._deleted:032x}{DELETE_SUFFIX}"
+        return topic_partition.topic[: _MAX_NAME - len(end)] + end
+
+    def _read_or_nothing(self, name: str) -> dict[TopicPartition, int]:
+        try:
+            return read_offsets(self._disk, self._file(name))
+        except KafkaStorageError as error:
+            _logger.warning("%s; it counts as empty", error)
+            return {}
+
+    def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        with self._storage_errors(f"writing {name} of"):
+            write_offsets(self._disk, self._file(name), offsets)
+
+    def _file(self, name: str) -> str:
+        return f"{self.path}/{name}"
+
+    def _storage_errors(self, doing: str) -> StorageErrors:
+        return StorageErrors(doing, self.path, self.path)
