@@ -17,9 +17,10 @@ from kio.schema.errors import ErrorCode
 
 from reference.cluster.errors import ReplicaError
 from reference.log.errors import InconsistentTopicIdError
-from reference.log.log import Log, LogAppendInfo
+from reference.log.log import Log, LogAppendInfo, LogStartOffsetIncrementReason
 from reference.log.log_manager import LogManager
 from reference.model import UNDEFINED_EPOCH, TopicPartition
+from reference.protocol.record_batch import HEADER_SIZE, read_header
 from reference.trace import Kind, Tracer
 
 
@@ -83,14 +84,31 @@ class LocalReplica:
         self._log_manager.delete_log(self.topic_partition)
         self._tracer.event(Kind.REPLICA_STOPPED, **identity, detail="delete")
 
-    def append_as_follower(self, records: bytes, leader_high_watermark: int) -> None:
-        """Append the leader's batches, then follow its high watermark as far as the log reaches (it may fall)."""
+    def append_as_follower(
+        self, records: bytes, leader_high_watermark: int, leader_log_start_offset: int = -1
+    ) -> None:
+        """Append the leader's batches, then follow its high watermark as far as the log reaches (it may fall), then
+        the start of its log."""
         log = self._follower_log()
         high_watermark = log.high_watermark
         if records:
-            self._trace_append("follower", log.append_as_follower(records))
+            self._trace_append("follower", self._append(log, records))
         if log.update_high_watermark(leader_high_watermark) != high_watermark or records:
             self._on_progress(self.topic_partition)
+        if leader_log_start_offset > log.log_start_offset:
+            log.maybe_increment_log_start_offset(
+                leader_log_start_offset, LogStartOffsetIncrementReason.LEADER_OFFSET_INCREMENTED
+            )
+
+    def _append(self, log: Log, records: bytes) -> LogAppendInfo:
+        """An empty log may have to begin before its start: the leader's may start within a batch."""
+        if log.log_start_offset == log.log_end_offset and len(records) >= HEADER_SIZE:
+            first = read_header(records, 0, 0)
+            if first.base_offset < log.log_end_offset <= first.last_offset:
+                self._log_manager.truncate_fully_and_start_at(
+                    self.topic_partition, first.base_offset, log.log_start_offset
+                )
+        return log.append_as_follower(records)
 
     def truncate_to(self, offset: int) -> None:
         """Remove what the leader does not have, before its high watermark is looked at (KAFKA-14704)."""

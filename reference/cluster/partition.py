@@ -254,6 +254,7 @@ class Partition(LocalReplica):
     ) -> None:
         """Take in a follower's fetch that succeeded: its end offset, then the ISR, then the high watermark."""
         previous_end_offset, previous_epoch = replica.log_end_offset, replica.broker_epoch
+        previous_start_offset = replica.log_start_offset
         replica.update_fetch_state(
             fetch_offset=fetch_offset,
             log_start_offset=log_start_offset,
@@ -264,7 +265,8 @@ class Partition(LocalReplica):
         self._maybe_expand_isr(replica)
         is_raised = fetch_offset != previous_end_offset and self.maybe_increment_leader_hw()
         # A fetch that waits for an earlier life of the follower is refused from now on.
-        if is_raised or replica.broker_epoch != previous_epoch:
+        is_other_life = replica.broker_epoch != previous_epoch
+        if is_raised or is_other_life or log_start_offset != previous_start_offset:
             self._on_progress(self.topic_partition)
 
     def maybe_shrink_isr(self) -> None:

@@ -22,6 +22,7 @@ from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
 from reference.server.apis.produce import ProduceApis
 from reference.server.apis.reassignments import ReassignmentApis
+from reference.server.apis.records import RecordApis
 from reference.server.apis.topics import TopicApis
 from reference.server.kafka_request_handler import Later
 
@@ -32,6 +33,7 @@ _WAITING: Final = frozenset(
         ApiKey.METADATA,
         ApiKey.CREATE_TOPICS,
         ApiKey.DELETE_TOPICS,
+        ApiKey.DELETE_RECORDS,
         ApiKey.CREATE_PARTITIONS,
         ApiKey.DESCRIBE_CONFIGS,
         ApiKey.ALTER_CONFIGS,
@@ -54,6 +56,7 @@ class KafkaApis:
         produce: ProduceApis,
         fetch: FetchApis,
         offsets: OffsetApis,
+        records: RecordApis,
         metadata: MetadataApis,
         control: ControlApis,
         controller: ControllerApis,
@@ -71,6 +74,7 @@ class KafkaApis:
         }
         """Those whose answers say where brokers are: by the listener that was asked."""
         self._handlers: dict[int, Callable[[Any], Any | Later]] = {
+            ApiKey.DELETE_RECORDS: records.handle_delete_records,
             ApiKey.LIST_OFFSETS: offsets.handle_list_offsets,
             ApiKey.OFFSET_FOR_LEADER_EPOCH: offsets.handle_offset_for_leader_epoch,
             ApiKey.API_VERSIONS: metadata.handle_api_versions,

@@ -41,6 +41,7 @@ from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
 from reference.server.apis.produce import ProduceApis
 from reference.server.apis.reassignments import ReassignmentApis
+from reference.server.apis.records import RecordApis
 from reference.server.apis.topics import TopicApis
 from reference.server.auto_topic_creation_manager import AutoTopicCreationManager
 from reference.server.broker_metadata_checkpoint import (
@@ -280,6 +281,7 @@ class KafkaServer:
                 ),
             ),
             offsets=OffsetApis(self.replica_manager),
+            records=RecordApis(self.replica_manager.record_deletions, self.metadata_cache),
             metadata=MetadataApis(
                 self.metadata_cache, cluster_id, self._auto_topic_creation(zk_admin)
             ),

@@ -25,6 +25,8 @@ class PartitionFetchState:
     leader_epoch: int
     is_truncating: bool = False
     """The leader has yet to be asked where the logs part; until then nothing is fetched."""
+    is_out_of_range: bool = False
+    """The leader has yet to be asked where its log starts and ends; until then nothing is fetched."""
     delayed_until: float = 0.0
     asked: FetchPartition | None = None
     """What was asked last; asked again for as long as the log stays as it is."""

@@ -21,6 +21,11 @@ from kio.schema.fetch.v15.request import (
     ReplicaState,
 )
 from kio.schema.fetch.v15.response import FetchResponse, PartitionData
+from kio.schema.list_offsets.v7.request import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from kio.schema.offset_for_leader_epoch.v3.request import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderPartition,
@@ -47,6 +52,9 @@ _FETCH_REQUEST = maker(FetchRequest)
 _REPLICA_STATE = maker(ReplicaState)
 _EPOCH_REQUEST = maker(OffsetForLeaderEpochRequest)
 _EPOCH_TOPIC = maker(OffsetForLeaderTopic)
+_OFFSETS_REQUEST = maker(ListOffsetsRequest)
+_OFFSETS_TOPIC = maker(ListOffsetsTopic)
+_OFFSETS_PARTITION = maker(ListOffsetsPartition)
 _EPOCH_PARTITION = maker(OffsetForLeaderPartition)
 
 
@@ -132,6 +140,38 @@ class RemoteLeaderEndPoint:
             )
             for topic in response.topics
             for end in topic.partitions
+        }
+
+    async def fetch_offsets(
+        self, states: Iterable[PartitionFetchState], timestamp: int
+    ) -> dict[TopicPartition, tuple[ErrorCode, int]]:
+        """Ask where the leader's logs start (timestamp −2) or end (−1). Raises NetworkError."""
+        by_topic: dict[str, list[ListOffsetsPartition]] = {}
+        for state in states:
+            by_topic.setdefault(state.topic_partition.topic, []).append(
+                _OFFSETS_PARTITION(
+                    partition_index=state.topic_partition.partition,
+                    current_leader_epoch=state.leader_epoch,
+                    timestamp=timestamp,
+                )
+            )
+        response = await self._send(
+            _OFFSETS_REQUEST(
+                replica_id=self._config.broker_id,
+                isolation_level=0,
+                topics=tuple(
+                    _OFFSETS_TOPIC(name=name, partitions=tuple(partitions))
+                    for name, partitions in by_topic.items()
+                ),
+            )
+        )
+        return {
+            TopicPartition(topic.name, found.partition_index): (
+                found.error_code,
+                int(found.offset),
+            )
+            for topic in response.topics
+            for found in topic.partitions
         }
 
     async def close(self) -> None:

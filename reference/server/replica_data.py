@@ -46,6 +46,7 @@ from reference.server.delayed_fetch import (
 from reference.server.delayed_operations import DelayedOperationPurgatory
 from reference.server.delayed_produce import DelayedProduce, acknowledge
 from reference.server.metadata_cache import MetadataCache
+from reference.server.record_deletions import RecordDeletions
 from reference.server.replica_selector import preferred_read_replica
 from reference.trace import Tracer
 
@@ -71,6 +72,11 @@ class ReplicaData(ABC):
         self._offline: set[TopicPartition] = set()
         self._delayed_produces = DelayedOperationPurgatory()
         self._delayed_fetches = DelayedOperationPurgatory()
+        self.record_deletions = RecordDeletions(
+            partition_of=self.partition,
+            is_alive=metadata_cache.has_alive_broker,
+            on_storage_error=self.handle_storage_error,
+        )
 
     def partitions(self) -> Iterable[Partition]:
         """Every hosted replica."""
@@ -115,6 +121,7 @@ class ReplicaData(ABC):
         """Re-examine what waits for the partition; called after each of its changes."""
         self._delayed_produces.check_and_complete(topic_partition)
         self._delayed_fetches.check_and_complete(topic_partition)
+        self.record_deletions.purgatory.check_and_complete(topic_partition)
 
     def append_records(
         self,

@@ -9,8 +9,8 @@ epoch is known is cut to the high watermark. The answer to a request is dropped
 for a partition that was given a new fetch state meanwhile, whatever it says: that is what makes a late
 FENCED_LEADER_EPOCH harmless (KAFKA-7786).
 
-Limits: a follower whose log lies outside the leader's (OFFSET_OUT_OF_RANGE) keeps
-asking, which cannot happen while logs have no retention.
+A log that ends before the leader's begins (OFFSET_OUT_OF_RANGE: the leader has deleted what would follow) is given up
+and begins anew where the leader's does; one that ends behind the leader's is cut there.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v15.response import PartitionData
 
 from reference.cluster.errors import ReplicaError
+from reference.cluster.partition_reads import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 from reference.kafka_config import KafkaConfig
 from reference.log.errors import KafkaStorageError, LogError, RecordError
 from reference.log.log import Log
@@ -91,7 +92,10 @@ class ReplicaFetcherThread:
                 self._changed.clear()
                 due = self._due()
                 truncating = [state for state in due.values() if state.is_truncating]
-                if truncating:
+                outside = [state for state in due.values() if state.is_out_of_range]
+                if outside:
+                    await self._ask(due, self._fetch_bounds(outside))
+                elif truncating:
                     await self._ask(due, self._truncate(truncating))
                 elif due:
                     await self._ask(due, self._fetch(due))
@@ -140,6 +144,17 @@ class ReplicaFetcherThread:
             else:
                 self._delay([state])
 
+    async def _fetch_bounds(self, states: list[PartitionFetchState]) -> None:
+        ends = await self._leader_end_point.fetch_offsets(states, LATEST_TIMESTAMP)
+        starts = await self._leader_end_point.fetch_offsets(states, EARLIEST_TIMESTAMP)
+        for state in filter(self._is_current, states):
+            key = state.topic_partition
+            if key in ends and key in starts:
+                error = ends[key][0] if ends[key][0] is not ErrorCode.none else starts[key][0]
+                self._handle(state, error, self._enter, (starts[key][1], ends[key][1]))
+            else:
+                self._delay([state])
+
     async def _fetch(self, sent: dict[FetchKey, PartitionFetchState]) -> None:
         """Apply an answer to those partitions whose state is still the one that was sent."""
         fetched = await self._leader_end_point.fetch(sent.values())
@@ -166,6 +181,9 @@ class ReplicaFetcherThread:
             _logger.info("%s: epoch %d is fenced", topic_partition, state.leader_epoch)
             self.remove(topic_partition)
             return
+        if error is ErrorCode.offset_out_of_range:
+            state.is_out_of_range = True
+            return
         if error is not ErrorCode.none:
             _logger.info("%s: refused by its leader: %s", topic_partition, error.name)
             self._delay([state])
@@ -189,10 +207,26 @@ class ReplicaFetcherThread:
             self._cut(state, EpochEndOffset(int(diverging.epoch), int(diverging.end_offset)))
             return
         records: Any = data.records
-        state.partition.append_as_follower(bytes(records) if records else b"", data.high_watermark)
+        state.partition.append_as_follower(
+            bytes(records) if records else b"", data.high_watermark, data.log_start_offset
+        )
         if records:
             # To the end of the line: an answer may be full before its last partitions.
             self._states[state.topic_partition] = self._states.pop(state.topic_partition)
+
+    def _enter(self, state: PartitionFetchState, bounds: tuple[int, int]) -> None:
+        """Let the log end where the leader has something to follow it with: it ended outside the leader's."""
+        start, end = bounds
+        log = state.partition.log
+        if log is not None and end < log.log_end_offset:
+            state.partition.truncate_to(end)
+        elif log is not None and log.log_end_offset < start:
+            state.partition.truncate_fully_and_start_at(start)
+        else:
+            self._delay(
+                [state]
+            )  # the leader could not tell where an epoch ends, perhaps it can later
+        state.is_out_of_range = False
 
     def _cut(self, state: PartitionFetchState, end: EpochEndOffset) -> None:
         log = state.partition.log

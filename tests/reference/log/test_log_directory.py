@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -48,7 +49,7 @@ class Later:
         self.once.append((name, job, delay_s))
 
 
-def manager(tmp_path: Path, disk: RealDisk | None = None, **properties: object) -> LogManager:
+def manager(tmp_path: Path, disk: RealDisk | None = None, **properties: Any) -> LogManager:
     logs = LogManager(config(tmp_path, **properties), disk or RealDisk())
     logs.load_logs()
     return logs
