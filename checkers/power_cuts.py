@@ -1,8 +1,9 @@
 """When a broker's machine lost its power, and with it what the broker had written and not synced.
 
 Kafka does not sync what it acknowledges, so a replica may come back from a power cut with less than a leader counted
-on. That is excused for what was promised before the broker's next life, and only for the broker that was struck. The
-moment of the cut itself would be too early: a Fetch request that was under way still moves its leader's high watermark.
+on; and so it may when the end of a log that was not synced is damaged (``corrupt-tail``). That is excused for what was
+promised before the broker's next life, and only for the broker that was struck. The moment of the cut itself would be
+too early: a Fetch request that was under way still moves its leader's high watermark.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Final
 from checkers.segment import Segment
 from history.events import Event, Kind
 
-POWER_CUT: Final = "power-cut"
-"""The ``fault`` of its ``fault-applied`` event, whose ``targets`` are nodes ``broker-N``."""
+LOSING: Final = frozenset({"power-cut", "corrupt-tail"})
+"""The ``fault`` of the ``fault-applied`` events after which a broker's disk has lost something; their ``targets`` are
+nodes ``broker-N``."""
 NEVER: Final = -1
 
 Times = dict[int, tuple[int, ...]]
@@ -43,7 +45,7 @@ def power_cuts(segment: Segment) -> PowerCuts:
     """Return those of a stretch; needs the columns ``fault``, ``targets`` and ``node``."""
     applied = segment.where(segment.is_kind(Kind.FAULT_APPLIED))
     struck = [
-        event for _, event in applied.where(applied.is_word("fault", {POWER_CUT})).events("targets")
+        event for _, event in applied.where(applied.is_word("fault", LOSING)).events("targets")
     ]
     started = segment.where(segment.is_kind(Kind.BROKER_STARTED))
     starts = [

@@ -30,7 +30,7 @@ from nemesis.faults.plan import Plan
 from nemesis.judge import ENGINES, checker_names
 from nemesis.mutants import MUTANTS
 from nemesis.paths import short
-from nemesis.runtimes.base import FaultUnsupported, Lacks, Runtime
+from nemesis.runtimes.base import Capability, FaultUnsupported, Lacks, Runtime
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local.runtime import LocalRuntime
 from nemesis.runtimes.simulation.runtime import SimulationRuntime
@@ -106,7 +106,9 @@ class Order:
 
     def lacks(self) -> Lacks:
         """Return what the runtime cannot do to these brokers; raises ``UsageError`` for a wrong property of theirs."""
-        brokers = TARGETS[self.scenario.target].lacks(self.scenario.broker_properties)
+        brokers = dict(TARGETS[self.scenario.target].lacks(self.scenario.broker_properties))
+        if self.scenario.log_dirs == 1:
+            brokers[Capability.LOG_DIR] = "log_dirs is 1 in the scenario"
         if self.is_simulated:
             runtime_config(self.simulation())
             return {**SimulationRuntime.lacks, **brokers}
@@ -119,6 +121,7 @@ class Order:
             client_count=self.scenario.clients,
             run_directory=run_directory,
             broker_properties=self.scenario.broker_properties,
+            log_dirs=self.scenario.log_dirs,
             zookeeper_tick_time_ms=self.scenario.zookeeper.tick_time_ms,
             mutant=self.mutant,
             seed=self.seed,

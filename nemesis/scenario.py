@@ -33,6 +33,7 @@ ENSEMBLE = 3
 MIN_TIME_LIMIT_S = 15.0
 MAX_TIME_LIMIT_S = 86_400.0
 MAX_BROKERS = 15
+MAX_LOG_DIRS = 8
 MAX_SEED = 2**63 - 1
 MAX_WEIGHT = 100
 
@@ -97,6 +98,8 @@ class Scenario(_Strict, frozen=True, kw_only=True):
     target: str = "reference"
     runtime: str = LOCAL
     brokers: Brokers = 3
+    log_dirs: Annotated[int, Meta(ge=1, le=MAX_LOG_DIRS)] = 1
+    """Of each broker, where the runtime can give it several."""
     clients: Annotated[int, Meta(ge=1, le=100)] = 4
     """Client nodes: source addresses that the workload's processes share."""
     time_limit_s: Annotated[float, Meta(ge=MIN_TIME_LIMIT_S, le=MAX_TIME_LIMIT_S)] = 60.0

@@ -6,7 +6,7 @@
   ``delay_control``, ``delay_alter_partition``   the faults of every runtime
 * ``administrator``, ``moves``, ``departure``   replicas that are moved for the sake of a fault
 * ``held_requests``   requests of one kind that are held at the links
-* ``power_cut``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own
+* ``power_cut``, ``corrupt_tail``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own
 * ``connections``   slow links and connections that are reset
 * ``packets``, ``bandwidth``   networks that lose, delay, double and reorder packets, or are narrow
 * ``zookeeper``   faults of single members of the ensemble; ``members`` whom they strike
@@ -28,9 +28,10 @@ from nemesis.faults.bandwidth import Bandwidth
 from nemesis.faults.base import Fault
 from nemesis.faults.clock import ClockSkew, ClockSkewZookeeper
 from nemesis.faults.connections import ResetConnections, SlowLink
+from nemesis.faults.corrupt_tail import CorruptTail
 from nemesis.faults.delay_alter_partition import DelayAlterPartition
 from nemesis.faults.delay_control import DelayControl
-from nemesis.faults.disk import DiskFailure, DiskFull
+from nemesis.faults.disk import DiskFailure, DiskFull, LogDirFailure
 from nemesis.faults.graceful_restart import GracefulRestart
 from nemesis.faults.kill import Kill, KillController
 from nemesis.faults.packets import (
@@ -70,8 +71,10 @@ FAULTS: Final[Mapping[str, type[Fault]]] = MappingProxyType(
             AddBroker,
             RemoveBroker,
             PowerCut,
+            CorruptTail,
             DiskFull,
             DiskFailure,
+            LogDirFailure,
             ClockSkew,
             KillZookeeper,
             PauseZookeeper,

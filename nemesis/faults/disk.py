@@ -1,7 +1,8 @@
-"""``disk-full`` and ``disk-failure``: the target's disk takes no more, or answers every call with EIO.
+"""``disk-full``, ``disk-failure``, ``log-dir-failure``: a disk takes no more, or fails, as a whole or in part.
 
 A broker whose last log directory failed halts, as in Kafka; one that had nothing to write meanwhile has not noticed.
-So the heal is a disk that works again and a new start of the broker.
+So the heal is a disk that works again and a new start of the broker. With several log directories one can fail alone
+(KIP-112): its replicas go offline, and the broker serves the others on.
 
 Effect: a probe of the disk meets ENOSPC or EIO. Undone: it meets nothing any more, and a new process of the node
 lives. In simulation, how many calls of the broker were refused is written down at the heal.
@@ -17,6 +18,8 @@ from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place
 from nemesis.runtimes.base import Capability, NodeExited
 
 OPERATIONS = ("read", "write", "fsync")
+MAX_LOG_DIRS = 12
+"""A multiple of all numbers of log directories that are likely: each is as likely as the others."""
 
 
 class DiskFull(Fault, frozen=True, kw_only=True):
@@ -52,12 +55,31 @@ class DiskFailure(DiskFull, frozen=True, kw_only=True):
     error: ClassVar[str] = "EIO"
 
 
+class LogDirFailure(DiskFull, frozen=True, kw_only=True):
+    """Let one log directory of each target fail for ``duration_s``."""
+
+    name: ClassVar[str] = "log-dir-failure"
+    summary: ClassVar[str] = (
+        "one of a broker's log directories fails (EIO); mended and the broker restarted later"
+    )
+    capability: ClassVar[Capability] = Capability.LOG_DIR
+    error: ClassVar[str] = "EIO"
+
+    async def aim(self, place: Place, rng: Random) -> DiskStrike:
+        victims = await targets.resolve(self.target, place, rng)
+        return DiskStrike(place, victims, self.error, log_dir=rng.randrange(MAX_LOG_DIRS))
+
+
 class DiskStrike:
     """One fault of disks that has found its victims."""
 
-    def __init__(self, place: Place, victims: list[str], error: str) -> None:
+    def __init__(
+        self, place: Place, victims: list[str], error: str, *, log_dir: int | None = None
+    ) -> None:
+        """``log_dir``: which of the log directories fails, counted round; None for the whole disk."""
         self._place = place
         self._error = error
+        self._log_dir = log_dir
         self._struck: list[str] = []
         self._healed: dict[str, dict[str, Any]] = {}
         self._restarted: dict[str, Any] = {}
@@ -65,14 +87,20 @@ class DiskStrike:
         self.intent: dict[str, Any] = {"error": error}
 
     async def apply(self) -> Measured:
-        runtime = self._place.runtime
-        break_disk = runtime.fill_disk if self._error == DiskFull.error else runtime.fail_disk
         measured: dict[str, Any] = {}
         for node in self.targets:
             self._struck.append(node)
-            measured[node] = await break_disk(node)
+            measured[node] = await self._break(node)
         is_effective = all(probe.get("write") == self._error for probe in measured.values())
         return Measured(is_effective=is_effective, detail=measured)
+
+    async def _break(self, node: str) -> dict[str, Any]:
+        runtime = self._place.runtime
+        if self._error == DiskFull.error:
+            return await runtime.fill_disk(node)
+        if self._log_dir is None:
+            return await runtime.fail_disk(node)
+        return await runtime.fail_log_dir(node, self._log_dir)
 
     async def undo(self) -> None:
         exited: NodeExited | None = None

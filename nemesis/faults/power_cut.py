@@ -31,7 +31,7 @@ class PowerCut(Kill, frozen=True, kw_only=True):
 
     async def aim(self, place: Place, rng: Random) -> PowerCutStrike:
         victims = await targets.resolve(self.target, place, rng)
-        await _require_survivors(victims, place)
+        await require_survivors(victims, place)
         return PowerCutStrike(place, victims)
 
 
@@ -46,7 +46,7 @@ class PowerCutStrike(KillStrike):
         return await self._place.runtime.power_cut(node)
 
 
-async def _require_survivors(victims: list[str], place: Place) -> None:
+async def require_survivors(victims: list[str], place: Place) -> None:
     """Raise ``TargetUnresolved`` when a partition would be left without an unharmed member of its ISR."""
     snapshot = await place.view.snapshot()
     for (topic, partition), state in sorted(snapshot.partitions.items()):

@@ -36,7 +36,11 @@ class Capability(StrEnum):
     ALTER_PARTITION = "alter-partition"
     """Leaders ask the controller for their ISRs, over links that can hold such requests."""
     POWER_CUT = "power-cut"
+    TAIL = "tail"
+    """What brokers wrote and did not sync can be told from the rest, and damaged."""
     DISK = "disk"
+    LOG_DIR = "log-dir"
+    """One of a broker's log directories can fail."""
     CLOCK = "clock"
     MEMBER_CLOCK = "member-clock"
     """The wall clocks of the members of an ensemble."""
@@ -214,6 +218,15 @@ class Runtime(Protocol):
         Returns what ``kill`` does, and under ``lost_bytes``, ``lost_names`` and so on what was lost.
         """
 
+    async def unsynced_bytes(self, node: str) -> int:
+        """Return how much of the ends of a broker's logs is not synced."""
+
+    async def corrupt_tail(self, node: str) -> dict[str, Any]:
+        """Damage the ends of a dead broker's logs, behind what was synced (``nemesis.runtimes.damage``).
+
+        Returns what was done, under ``damaged``, and the ``lost_bytes``.
+        """
+
     async def fill_disk(self, node: str) -> dict[str, Any]:
         """Let the node's disk take no more until ``heal_disk``.
 
@@ -223,8 +236,15 @@ class Runtime(Protocol):
     async def fail_disk(self, node: str) -> dict[str, Any]:
         """Let every operation on the node's disk fail with EIO until ``heal_disk``; returns as ``fill_disk``."""
 
+    async def fail_log_dir(self, node: str, number: int) -> dict[str, Any]:
+        """Let the log directory of that number, counted round, fail with EIO until ``heal_disk``.
+
+        Returns what a probe of it meets, as ``fill_disk``, its path as ``log_dir``, and under ``others`` what is met in
+        the others.
+        """
+
     async def heal_disk(self, node: str) -> dict[str, Any]:
-        """End both; returns as ``fill_disk``, and, where they are counted, under ``refused`` the calls that had failed.
+        """End all three; returns as ``fill_disk``, and, where they are counted, under ``refused`` the failed calls.
 
         A broker that has survived a failed disk may be killed: files that it has open stay broken.
         """

@@ -19,6 +19,8 @@ class ClusterConfig:
     run_directory: Path
     broker_properties: Mapping[str, object] = field(default_factory=dict)
     zookeeper_tick_time_ms: int = 500
+    log_dirs: int = 1
+    """Of each broker. Containers have one, whatever this says."""
     mutant: str | None = None
     seed: int = 0
     target: str = "reference"

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
+from nemesis.runtimes import damage
+from nemesis.runtimes.damage import Damage
 from nemesis.simulation.fenced_disk import FencedDisk, Mortal, one_by_one
 from nemesis.simulation.files import Directory, File, Journal, Node
 from reference.ports import TEMPORARY
@@ -178,6 +180,24 @@ class SimulatedDisk:
             if remains.is_torn:
                 torn.append(path)
         return PowerLoss(unsynced, lost_bytes, lost_writes, lost_names, tuple(torn))
+
+    def unsynced_log_bytes(self) -> int:
+        """Return how many bytes of the last segments of logs are not synced."""
+        files = dict(self._files())
+        return sum(files[path].unsynced_bytes() for path in damage.last_segments(files))
+
+    def corrupt_tail(self, rng: Random) -> tuple[Damage, ...]:
+        """Damage the last segments of logs behind what was synced; returns how. Nobody may be using the disk."""
+        files = dict(self._files())
+        done = []
+        for path in damage.last_segments(files):
+            file = files[path]
+            synced = len(file.data) - file.unsynced_bytes()
+            drawn = damage.draw(path, file.data, synced, rng)
+            if drawn is not None:
+                damage.inflict(file.data, drawn)
+                done.append(drawn)
+        return tuple(done)
 
     def fill(self, *, free_bytes: int = 0) -> None:
         """Let only that many bytes more be written; what is removed makes room again."""

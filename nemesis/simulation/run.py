@@ -207,6 +207,7 @@ def runtime_config(order: SimulationOrder) -> SimulationRuntimeConfig:
         zookeeper_count=scenario.zookeepers,
         broker_properties=scenario.broker_properties,
         zookeeper_tick_time_ms=scenario.zookeeper.tick_time_ms,
+        log_dirs=scenario.log_dirs,
         seed=order.seed,
         target=scenario.target,
         latency=LATENCIES[scenario.simulation.latency],

@@ -22,7 +22,7 @@ class BrokerPlace:
     bind: Address
     advertised: Address
     zookeeper_connect: str
-    log_dir: Path
+    log_dirs: tuple[Path, ...]
     trace_file: Path | None
     """None: the broker records nothing."""
     seed: int
@@ -55,6 +55,13 @@ class Target(Protocol):
         ``python`` is the interpreter there. ``disk_orders`` is the directory of the orders of a disk that fails on
         command, for a broker that has no disk of its own.
         """
+
+
+def log_dirs_in(directory: Path, count: int) -> tuple[Path, ...]:
+    """Return where a broker keeps its logs: in the directory itself, or in so many below it."""
+    if count == 1:
+        return (directory,)
+    return tuple(directory / f"logs-{number}" for number in range(1, count + 1))
 
 
 def seed_of_broker(seed: int, broker_id: int) -> int:

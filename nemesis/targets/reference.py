@@ -44,7 +44,7 @@ class ReferenceTarget:
             "listeners": f"PLAINTEXT://{place.bind}",
             "advertised.listeners": f"PLAINTEXT://{place.advertised}",
             "zookeeper.connect": place.zookeeper_connect,
-            "log.dirs": [str(place.log_dir)],
+            "log.dirs": [str(log_dir) for log_dir in place.log_dirs],
             "trace.file": None if place.trace_file is None else str(place.trace_file),
             "random.seed": place.seed,
         }

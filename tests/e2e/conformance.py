@@ -33,7 +33,7 @@ from tests.e2e.conformance_effects import NOTHING, Effect, effect_of
 from tests.e2e.conformance_sight import Counts, against, calls_of, count, look
 from workloads import WORKLOADS, Workload, WorkloadContext
 
-BROKERS, CLIENTS = 3, 2
+BROKERS, CLIENTS, LOG_DIRS = 3, 2, 2
 BROKER_PROPERTIES = {
     "zookeeper.session.timeout.ms": 2_000,
     "replica.lag.time.max.ms": 1_500,

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nemesis.faults import FAULTS
 from nemesis.runtimes.base import Lacks
+from nemesis.runtimes.docker.disk_faults import ONE_DISK
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.runtimes.simulation import SimulationRuntime
 
@@ -24,7 +25,7 @@ def runtimes() -> Mapping[str, Lacks]:
     return {
         "simulation": SimulationRuntime.lacks,
         "local": LocalRuntime.lacks,
-        "docker": {},
+        "docker": ONE_DISK,
     }
 
 

@@ -24,6 +24,7 @@ from tests.e2e.conformance import (
     BROKER_PROPERTIES,
     BROKERS,
     CLIENTS,
+    LOG_DIRS,
     SEED,
     Deviation,
     all_partitions,
@@ -123,7 +124,11 @@ def test_docker(tmp_path: Path, partitions: Partitions) -> None:
 def _simulated(kind: type[SimulationRuntime]) -> list[str]:
     loop = SimulationLoop(Schedule(SEED, 0.0))
     config = SimulationRuntimeConfig(
-        broker_count=BROKERS, client_count=CLIENTS, broker_properties=BROKER_PROPERTIES, seed=SEED
+        broker_count=BROKERS,
+        client_count=CLIENTS,
+        broker_properties=BROKER_PROPERTIES,
+        seed=SEED,
+        log_dirs=LOG_DIRS,
     )
     runtime = kind(config, loop, MemoryRecord(loop.clock_ns))
 
@@ -147,6 +152,7 @@ def _config(tmp_path: Path) -> ClusterConfig:
         broker_count=BROKERS,
         client_count=CLIENTS,
         broker_properties=BROKER_PROPERTIES,
+        log_dirs=LOG_DIRS,
         run_directory=run,
         seed=SEED,
     )

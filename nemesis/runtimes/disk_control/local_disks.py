@@ -8,6 +8,7 @@ of these orders in the broker's memory, so of a broker that has not nothing is s
 from __future__ import annotations
 
 import errno
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,8 +17,10 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
+from nemesis.runtimes import damage
 from nemesis.runtimes.base import RuntimeFailure
 from nemesis.runtimes.clock_control.control_page import is_mapped
+from nemesis.runtimes.damage import Damage
 from nemesis.runtimes.disk_control import unsynced
 from nemesis.runtimes.disk_control.faulty_disk import BLOCK_BYTES, FaultyDisk
 from nemesis.runtimes.disk_control.orders import HEALTHY, ORDER, PAGE, Order, Orders
@@ -54,12 +57,19 @@ class LocalDisks:
         """Let the disk take no more; returns what a probe of it meets."""
         return self._give(node, pid, Order(error=errno.ENOSPC), log_dirs)
 
-    def fail(
-        self, node: str, pid: int, log_dirs: Sequence[Path], *, only: Sequence[Path] = ()
+    def fail(self, node: str, pid: int, log_dirs: Sequence[Path]) -> dict[str, Any]:
+        """Let every call fail with EIO; returns what a probe of the disk meets."""
+        return self._give(node, pid, Order(error=errno.EIO), log_dirs)
+
+    def fail_log_dir(
+        self, node: str, pid: int, log_dirs: Sequence[Path], number: int
     ) -> dict[str, Any]:
-        """Let every call fail with EIO, or those for the directories ``only``, which are then probed."""
-        order = Order(error=errno.EIO, below=tuple(map(str, only)))
-        return self._give(node, pid, order, only or log_dirs)
+        """Let one directory fail with EIO; returns what probes of it and of the others meet."""
+        failing = log_dirs[number % len(log_dirs)]
+        order = Order(error=errno.EIO, below=(str(failing),))
+        met = self._give(node, pid, order, [failing])
+        others = [log_dir for log_dir in log_dirs if log_dir != failing]
+        return {**met, "log_dir": str(failing), "others": self._look(node, others)}
 
     def heal(self, node: str, log_dirs: Sequence[Path]) -> dict[str, Any]:
         """End both; returns what a probe meets now, and ``refused``: the calls that had failed, by errno."""
@@ -68,10 +78,31 @@ class LocalDisks:
         self._refused[node] = counted
         try:
             self._of(node).give(HEALTHY)
-            probe = self._probe(node, log_dirs)
         except OSError as error:
             raise RuntimeFailure(f"the disk of {node} cannot be mended: {error}") from None
-        return {**probe, "refused": dict(sorted(refused.items()))}
+        return {**self._look(node, log_dirs), "refused": dict(sorted(refused.items()))}
+
+    def unsynced_bytes(self, node: str) -> int:
+        """Return how many bytes of the last segments of the broker's logs are not synced."""
+        synced = dict(unsynced.read(self.directory(node)))
+        segments = damage.last_segments(filter(os.path.exists, synced))
+        return sum(max(0, Path(path).stat().st_size - synced[path]) for path in segments)
+
+    def corrupt_tail(self, node: str) -> dict[str, Any]:
+        """Damage the ends of a dead broker's logs behind what was synced; returns what was done."""
+        synced = dict(unsynced.read(self.directory(node)))
+        done: list[Damage] = []
+        try:
+            for path in damage.last_segments(filter(os.path.exists, synced)):
+                data = bytearray(Path(path).read_bytes())
+                drawn = damage.draw(path, data, synced[path], self._rng)
+                if drawn is not None:
+                    damage.inflict(data, drawn)
+                    Path(path).write_bytes(data)
+                    done.append(drawn)
+        except OSError as error:
+            raise RuntimeFailure(f"the disk of {node} cannot be damaged: {error}") from None
+        return damage.told(done)
 
     def cut_power(self, node: str) -> dict[str, Any]:
         """Take from the files of a dead broker what was not synced; returns how much that was."""
@@ -85,9 +116,15 @@ class LocalDisks:
             self._of(node).give(order)
             if not is_mapped(self.directory(node) / PAGE, pid):
                 return {"obeyed": False}
-            return {**self._probe(node, log_dirs)}
         except OSError as error:
             raise RuntimeFailure(f"the disk of {node} cannot be broken: {error}") from None
+        return {**self._look(node, log_dirs)}
+
+    def _look(self, node: str, log_dirs: Sequence[Path]) -> Probe:
+        try:
+            return self._probe(node, log_dirs)
+        except OSError as error:
+            raise RuntimeFailure(f"the disk of {node} cannot be probed: {error}") from None
 
     def _probe(self, node: str, log_dirs: Sequence[Path]) -> Probe:
         """Return what a disk under the orders of this one meets; the first error of each operation counts.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from nemesis.runtimes.base import Capability, RuntimeFailure, Unable
+from nemesis.runtimes.base import Capability, Lacks, RuntimeFailure, Unable
 from nemesis.runtimes.docker.cluster import Cluster
 from nemesis.runtimes.docker.compose_file import DATA_DIRECTORY
 from nemesis.runtimes.docker.container_node import ContainerNode
@@ -18,6 +18,11 @@ from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError
 
 DISKS = frozenset({Capability.POWER_CUT, Capability.DISK})
 """What brokers with disks of their own make possible."""
+
+ONE_DISK: Final[Lacks] = {
+    Capability.TAIL: "from outside of a container nobody knows what has been synced",
+    Capability.LOG_DIR: "its brokers have one disk each, which fails as a whole",
+}
 
 NETWORK_DEVICE = "eth0"
 """What the engine calls the one of a container."""
@@ -58,6 +63,15 @@ class DiskFaults(Unable):
         if disk.is_shut_down and container.is_alive:
             await container.kill()
         return dict(await _on_disk(node, disk.heal))
+
+    async def unsynced_bytes(self, node: str) -> int:
+        raise self._unsupported(Capability.TAIL, f"damage the ends of the logs of {node}")
+
+    async def corrupt_tail(self, node: str) -> dict[str, Any]:
+        raise self._unsupported(Capability.TAIL, f"damage the ends of the logs of {node}")
+
+    async def fail_log_dir(self, node: str, number: int) -> dict[str, Any]:
+        raise self._unsupported(Capability.LOG_DIR, f"let log directory {number} of {node} fail")
 
     def _disk(self, node: str) -> Disk:
         if Capability.DISK in self.lacks:

@@ -35,7 +35,7 @@ from nemesis.runtimes.docker.addresses import HOSTS_PER_ROLE, TEST_NETWORKS, Doc
 from nemesis.runtimes.docker.cluster import Cluster
 from nemesis.runtimes.docker.compose_file import Compose
 from nemesis.runtimes.docker.container_node import ContainerNode
-from nemesis.runtimes.docker.disk_faults import DISKS, DiskFaults
+from nemesis.runtimes.docker.disk_faults import DISKS, ONE_DISK, DiskFaults
 from nemesis.runtimes.docker.engine_calls import EngineRefused, together
 from nemesis.runtimes.docker.machine import disk_obstacle
 from nemesis.runtimes.docker.packet_faults import PacketFaults
@@ -79,7 +79,12 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
         self._config = config
         self._run_directory = config.run_directory.resolve()
         self._clocks = WallClocks(self._run_directory)
-        self.lacks: Lacks = {**kernel.lacks(features), **without_disks, **self._clocks.lacks}
+        self.lacks: Lacks = {
+            **ONE_DISK,
+            **kernel.lacks(features),
+            **without_disks,
+            **self._clocks.lacks,
+        }
         self.capabilities = capabilities_without(self.lacks)
         self._target = TARGETS[config.target]
         self._names = DockerAddresses(
@@ -334,7 +339,7 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
             advertised=addresses.address(broker),
             # Each begins at another member, so that sessions are spread over the ensemble.
             zookeeper_connect=addresses.zookeeper_connect(first=number - 1),
-            log_dir=Path(compose_file.DATA_DIRECTORY),
+            log_dirs=(Path(compose_file.DATA_DIRECTORY),),
             trace_file=Path(compose_file.TRACE_FILE) if self._config.tracing else None,
             seed=seed_of_broker(self._config.seed, number),
         )

@@ -15,7 +15,7 @@ from nemesis.journal import Journal
 from nemesis.runtimes.base import Address
 from nemesis.runtimes.local.node_process import NodeProcess
 from nemesis.targets import Target
-from nemesis.targets.base import BrokerPlace, seed_of_broker
+from nemesis.targets.base import BrokerPlace, log_dirs_in, seed_of_broker
 
 
 def broker_place(
@@ -27,6 +27,7 @@ def broker_place(
     run_directory: Path,
     seed: int,
     tracing: bool,
+    log_dirs: int,
 ) -> BrokerPlace:
     """Return where the broker called ``broker-N`` lives and keeps its files."""
     broker_id = int(name.removeprefix("broker-"))
@@ -35,7 +36,7 @@ def broker_place(
         bind=bind,
         advertised=advertised,
         zookeeper_connect=zookeeper_connect,
-        log_dir=run_directory / "data" / name,
+        log_dirs=log_dirs_in(run_directory / "data" / name, log_dirs),
         trace_file=run_directory / "raw" / f"{name}.jsonl" if tracing else None,
         seed=seed_of_broker(seed, broker_id),
     )
@@ -56,7 +57,7 @@ def broker_process(
     """Write the broker's configuration and return its process, not yet started; raises ``UsageError``."""
     whole = target.broker_properties(place, properties)
     config_file = run_directory / "config" / f"{name}.json"
-    for folder in (config_file.parent, place.log_dir):
+    for folder in (config_file.parent, *place.log_dirs):
         folder.mkdir(parents=True, exist_ok=True)
     if place.trace_file is not None:
         place.trace_file.parent.mkdir(parents=True, exist_ok=True)

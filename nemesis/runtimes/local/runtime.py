@@ -286,6 +286,14 @@ class LocalRuntime(SharedMachine, WholeStreams):
         killed = await self._process(node).kill()
         return killed | await asyncio.to_thread(self._disks.cut_power, node)
 
+    async def unsynced_bytes(self, node: str) -> int:
+        """Return how much of the ends of a broker's logs is not synced."""
+        return await asyncio.to_thread(self._disks.unsynced_bytes, node)
+
+    async def corrupt_tail(self, node: str) -> dict[str, Any]:
+        """Damage the ends of a dead broker's logs; returns what was done."""
+        return await asyncio.to_thread(self._disks.corrupt_tail, node)
+
     async def fill_disk(self, node: str) -> dict[str, Any]:
         """Let the broker's disk take no more; returns what a probe of it meets, by operation."""
         pid, log_dirs = self._process(node).pid, self._log_dirs(node)
@@ -295,6 +303,11 @@ class LocalRuntime(SharedMachine, WholeStreams):
         """Let the broker's disk fail with EIO; returns what a probe of it meets, by operation."""
         pid, log_dirs = self._process(node).pid, self._log_dirs(node)
         return await asyncio.to_thread(self._disks.fail, node, pid, log_dirs)
+
+    async def fail_log_dir(self, node: str, number: int) -> dict[str, Any]:
+        """Let one log directory fail with EIO; returns what probes of it and of the others meet."""
+        pid, log_dirs = self._process(node).pid, self._log_dirs(node)
+        return await asyncio.to_thread(self._disks.fail_log_dir, node, pid, log_dirs, number)
 
     async def heal_disk(self, node: str) -> dict[str, Any]:
         """End both; returns what a probe meets now, and ``refused``: how many calls had failed, by errno."""
@@ -315,8 +328,8 @@ class LocalRuntime(SharedMachine, WholeStreams):
                 node,
             )
 
-    def _log_dirs(self, node: str) -> list[Path]:
-        return [self._place(node, self._names).log_dir]
+    def _log_dirs(self, node: str) -> tuple[Path, ...]:
+        return self._place(node, self._names).log_dirs
 
     def _broker(self, node: str, plan: AddressPlan, journal: Journal) -> NodeProcess:
         self._disks.create(node)
@@ -341,6 +354,7 @@ class LocalRuntime(SharedMachine, WholeStreams):
             run_directory=self._run_directory,
             seed=self._config.seed,
             tracing=self._config.tracing,
+            log_dirs=self._config.log_dirs,
         )
 
     @property

@@ -10,7 +10,7 @@ from nemesis.errors import UsageError
 from nemesis.runtimes.simulation.addresses import address_of, names
 from nemesis.simulation.links import Latency
 from nemesis.targets import TARGETS
-from nemesis.targets.base import BrokerPlace, seed_of_broker
+from nemesis.targets.base import BrokerPlace, log_dirs_in, seed_of_broker
 
 TARGET = "reference"
 
@@ -24,6 +24,8 @@ class SimulationRuntimeConfig:
     zookeeper_count: int = 3
     broker_properties: Mapping[str, object] = field(default_factory=dict)
     zookeeper_tick_time_ms: int = 500
+    log_dirs: int = 1
+    """Of each broker."""
     seed: int = 0
     target: str = TARGET
     latency: Latency = field(default_factory=Latency)
@@ -42,6 +44,12 @@ class SimulationRuntimeConfig:
         for broker in names("broker", self.broker_count):
             self.properties_of(broker)
 
+    def log_dirs_of(self, broker: str) -> list[str]:
+        """Return a broker's log directories."""
+        found = self.properties_of(broker)["log.dirs"]
+        assert isinstance(found, list)
+        return found
+
     def properties_of(self, broker: str) -> dict[str, object]:
         """Return a broker's whole configuration; raises ``UsageError``."""
         address, number = address_of(broker), int(broker.removeprefix("broker-"))
@@ -51,7 +59,7 @@ class SimulationRuntimeConfig:
             bind=address,
             advertised=address,
             zookeeper_connect=",".join(str(address_of(node)) for node in zookeepers),
-            log_dir=Path("/data"),
+            log_dirs=log_dirs_in(Path("/data"), self.log_dirs),
             trace_file=None,
             seed=seed_of_broker(self.seed, number),
         )

@@ -14,6 +14,7 @@ from typing import Any
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
 
+from nemesis.runtimes import damage
 from nemesis.runtimes.base import (
     NO_PACKETS,
     Address,
@@ -38,7 +39,7 @@ from nemesis.runtimes.simulation.broker import SimulatedBroker
 from nemesis.runtimes.simulation.config import SimulationRuntimeConfig
 from nemesis.simulation.clock import EPOCH_MS, SimulatedWallClock
 from nemesis.simulation.codec import ByReferenceCodec
-from nemesis.simulation.disk import SimulatedDisk
+from nemesis.simulation.disk import Operation, SimulatedDisk
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
 from nemesis.simulation.network import Network
@@ -247,6 +248,14 @@ class SimulationRuntime(WholeStreams):
         ended = await self._end(node, strike)
         return ended | asdict(self._disks[node].power_cut(self._power))
 
+    async def unsynced_bytes(self, node: str) -> int:
+        """Return how much of the ends of a broker's logs is not synced."""
+        return self._disks[node].unsynced_log_bytes()
+
+    async def corrupt_tail(self, node: str) -> dict[str, Any]:
+        """Damage the ends of a dead broker's logs; returns what was done."""
+        return damage.told(self._disks[node].corrupt_tail(self._power))
+
     async def fill_disk(self, node: str) -> dict[str, Any]:
         """Let the node's disk take no more; returns what a probe of it meets, by operation."""
         self._disks[node].fill()
@@ -256,6 +265,21 @@ class SimulationRuntime(WholeStreams):
         """Let the node's disk fail with EIO; returns what a probe of it meets, by operation."""
         self._disks[node].fail()
         return self._disks[node].probe()
+
+    async def fail_log_dir(self, node: str, number: int) -> dict[str, Any]:
+        """Let one log directory fail with EIO; returns what probes of it and of the others meet."""
+        disk, log_dirs = self._disks[node], self._config.log_dirs_of(node)
+        failing = log_dirs[number % len(log_dirs)]
+        disk.fail(below=failing)
+        others = [disk.probe(log_dir) for log_dir in log_dirs if log_dir != failing]
+        return {
+            **disk.probe(failing),
+            "log_dir": failing,
+            "others": {
+                operation: next((other[operation] for other in others if other[operation]), None)
+                for operation in Operation
+            },
+        }
 
     async def heal_disk(self, node: str) -> dict[str, Any]:
         """End both; returns what a probe meets now, and ``refused``: how many calls had failed, by errno."""

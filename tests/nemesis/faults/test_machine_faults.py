@@ -11,15 +11,20 @@ from typing import Any, cast
 import pytest
 
 from nemesis.errors import UsageError
+from nemesis.faults import corrupt_tail
 from nemesis.faults.base import DrawRange, Fault, Place, Strike, TargetUnresolved
 from nemesis.faults.clock import ClockSkew
 from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
-from nemesis.faults.disk import DiskFailure, DiskFull
+from nemesis.faults.corrupt_tail import CorruptTail
+from nemesis.faults.disk import DiskFailure, DiskFull, LogDirFailure
 from nemesis.faults.power_cut import PowerCut
+from nemesis.runtimes import damage
 from nemesis.runtimes.base import NodeExited
 from nemesis.simulation.clock import SimulatedWallClock
 from nemesis.simulation.disk import SimulatedDisk
+from tests.reference.log.batches import batch
 
+LOG_DIRS = ("a", "b")
 BROKERS = ("broker-1", "broker-2", "broker-3")
 NODES = frozenset(BROKERS)
 
@@ -69,6 +74,17 @@ class Machines:
     async def fail_disk(self, node: str) -> dict[str, Any]:
         self.disks[node].fail()
         return self.disks[node].probe()
+
+    async def fail_log_dir(self, node: str, number: int) -> dict[str, Any]:
+        failing = LOG_DIRS[number % len(LOG_DIRS)]
+        self.disks[node].fail(below=failing)
+        return self.disks[node].probe(failing)
+
+    async def unsynced_bytes(self, node: str) -> int:
+        return self.disks[node].unsynced_log_bytes()
+
+    async def corrupt_tail(self, node: str) -> dict[str, Any]:
+        return damage.told(self.disks[node].corrupt_tail(Random(1)))
 
     async def heal_disk(self, node: str) -> dict[str, Any]:
         refused = self.disks[node].heal()
@@ -189,6 +205,48 @@ def test_a_broken_disk_refuses_calls_and_its_broker_is_bounced_once_it_works(
     asyncio.run(scene())
 
 
+def test_one_of_two_log_directories_fails_and_the_other_works() -> None:
+    async def scene() -> None:
+        machines = Machines()
+        disk = machines.disks["broker-1"]
+        for log_dir in LOG_DIRS:
+            disk.make_directory(log_dir)
+        strike = await struck(LogDirFailure(target="broker-1"), place_of(machines))
+        refused = []
+        for log_dir in LOG_DIRS:
+            try:
+                disk.append(f"{log_dir}/f", b"data")
+            except OSError:
+                refused.append(log_dir)
+        assert len(refused) == 1
+        await healed(strike)
+        disk.append(f"{refused[0]}/f", b"data")
+        assert machines.lives["broker-1"] == 2
+
+    asyncio.run(scene())
+
+
+def test_the_end_of_a_log_is_damaged_only_where_there_is_something_unsynced() -> None:
+    async def scene() -> None:
+        machines = Machines()
+        disk = machines.disks["broker-2"]
+        disk.make_directory("t-0")
+        segment = f"t-0/{0:020d}.log"
+        for _ in range(3):
+            disk.append(segment, batch())
+        strike = await struck(CorruptTail(target="broker-2"), place_of(machines))
+        assert disk.contents()[f"/{segment}"] != batch() * 3
+        await healed(strike)
+        assert machines.lives["broker-2"] == 2
+        disk.fsync(segment)
+        strike = await CorruptTail(target="broker-2").aim(place_of(machines), Random(1))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(corrupt_tail, "PATIENCE_S", 0.0)
+            assert not (await strike.apply()).is_effective
+
+    asyncio.run(scene())
+
+
 def test_a_broker_that_could_not_bear_its_disk_is_started() -> None:
     async def scene() -> None:
         machines = Machines()
@@ -242,12 +300,23 @@ class Unmoved(Machines):
 
     fail_disk = fill_disk
 
+    async def fail_log_dir(self, node: str, number: int) -> dict[str, Any]:
+        return await self.fill_disk(node)
+
     async def skew_clock(self, node: str, *, offset_ms: int, drift: float) -> dict[str, Any]:
         return {"offset_ms": 0, "drift": 0.0}
 
 
 @pytest.mark.parametrize(
-    "fault", [PowerCut(), DiskFull(), DiskFailure(), ClockSkew(offset_ms=20), ClockSkew(drift=0.1)]
+    "fault",
+    [
+        PowerCut(),
+        DiskFull(),
+        DiskFailure(),
+        LogDirFailure(),
+        ClockSkew(offset_ms=20),
+        ClockSkew(drift=0.1),
+    ],
 )
 def test_what_had_no_effect_says_so(fault: Fault) -> None:
     async def scene() -> None:
@@ -257,7 +326,9 @@ def test_what_had_no_effect_says_so(fault: Fault) -> None:
     asyncio.run(scene())
 
 
-@pytest.mark.parametrize("kind", [PowerCut, DiskFull, DiskFailure, ClockSkew])
+@pytest.mark.parametrize(
+    "kind", [PowerCut, CorruptTail, DiskFull, DiskFailure, LogDirFailure, ClockSkew]
+)
 def test_what_is_drawn_makes_sense_in_a_cluster(kind: type[Fault]) -> None:
     drawn = [kind.draw(Random(seed), DrawRange(5.0, 7.0)) for seed in range(200)]
     for fault in drawn:

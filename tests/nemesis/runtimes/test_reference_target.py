@@ -23,7 +23,7 @@ PLACE = BrokerPlace(
     bind=Address("127.4.9.2", 19092),
     advertised=Address("127.4.9.2", 9092),
     zookeeper_connect="127.4.9.51:2181",
-    log_dir=Path("/run/data/broker-2"),
+    log_dirs=(Path("/run/data/broker-2"),),
     trace_file=Path("/run/raw/broker-2.jsonl"),
     seed=7002,
 )

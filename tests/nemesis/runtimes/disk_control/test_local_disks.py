@@ -50,7 +50,8 @@ def test_what_a_broken_disk_meets_is_measured_and_its_refusals_are_counted(
 
 def test_one_directory_fails_alone(disks: LocalDisks, log_dirs: list[Path]) -> None:
     broker = FaultyDisk(disks.directory(NODE))
-    assert disks.fail(NODE, os.getpid(), log_dirs, only=log_dirs[1:]) == EIO
+    met = disks.fail_log_dir(NODE, os.getpid(), log_dirs, 3)
+    assert met == {**EIO, "log_dir": str(log_dirs[1]), "others": NOTHING}
     broker.append(str(log_dirs[0] / "f"), b"x")
     with pytest.raises(OSError, match="Input/output error"):
         broker.append(str(log_dirs[1] / "f"), b"x")
