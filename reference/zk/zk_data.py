@@ -24,7 +24,7 @@ from reference.model import (
 )
 from reference.zk import znode_json
 from reference.zk.errors import ZnodeFormatError
-from reference.zk.znode_json import int32
+from reference.zk.znode_json import int32, ordinal
 
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"
@@ -262,7 +262,7 @@ def decode_topic(topic: str, data: bytes) -> TopicAssignment:
             topic=topic,
             topic_id=None if topic_id is None else topic_id_from_string(topic_id),
             partitions={
-                int32(int(p)): _decode_replicas(replicas, adding.get(p, ()), removing.get(p, ()))
+                ordinal(int(p)): _decode_replicas(replicas, adding.get(p, ()), removing.get(p, ()))
                 for p, replicas in sorted(value["partitions"].items(), key=lambda x: int(x[0]))
             },
         )
@@ -275,9 +275,9 @@ def decode_topic(topic: str, data: bytes) -> TopicAssignment:
 def _decode_replicas(
     replicas: Sequence[object], adding: Sequence[object], removing: Sequence[object]
 ) -> ReplicaAssignment:
-    """Raises ValueError for what no partition can have: no replica, one without a number, one that is there twice."""
+    """Raises ValueError for what no partition can have: no replica, one that is no id, one that is there twice."""
     assignment = ReplicaAssignment(
-        tuple(map(int32, replicas)), tuple(map(int32, adding)), tuple(map(int32, removing))
+        tuple(map(ordinal, replicas)), tuple(map(ordinal, adding)), tuple(map(ordinal, removing))
     )
     if not assignment.replicas:
         raise ValueError("a partition without replicas")

@@ -37,6 +37,13 @@ def int32(value: object) -> int:
     return value
 
 
+def ordinal(value: object) -> int:
+    """Return the number of a partition or broker; raises ``ValueError`` for anything else, negative ones included."""
+    if (number := int32(value)) < 0:
+        raise ValueError(f"{number} is negative")
+    return number
+
+
 def integer(path: str, value: Mapping[str, Any], key: str) -> int:
     """Return a number of the object; raises ``ZnodeFormatError`` when there is none under the key."""
     number = value.get(key)

@@ -117,6 +117,8 @@ def test_a_broker_that_nobody_could_be_told_of_is_none(data: object) -> None:
         {"partitions": {"0": ["1"]}},
         {"partitions": {"0": []}},
         {"partitions": {"0": [2, 1, 2]}},
+        {"partitions": {"-1": [1]}},
+        {"partitions": {"0": [1, -1]}},
         {"partitions": {"0": [1]}, "adding_replicas": {"0": [TOO_LARGE]}},
     ],
 )
