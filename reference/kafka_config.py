@@ -6,6 +6,7 @@ key, a wrong type or a contradiction with one sentence (``ConfigError``). Durati
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -172,7 +173,8 @@ class KafkaConfig(KafkaLogConfig, frozen=True, kw_only=True, forbid_unknown_fiel
         try:
             config = msgspec.convert(dict(properties), cls, strict=True)
         except msgspec.ValidationError as error:
-            raise ConfigError(f"broker configuration: {error}") from None
+            sentence = _sentence(str(error), properties)
+            raise ConfigError(f"broker configuration: {sentence}") from None
         if config.inter_broker_protocol_version not in INTER_BROKER_PROTOCOL_VERSIONS:
             raise ConfigError(
                 "broker configuration: inter.broker.protocol.version is "
@@ -255,3 +257,14 @@ def _check_network(config: KafkaConfig) -> None:
             "max.connections.per.ip is 0 and max.connections.per.ip.overrides is empty: nobody could connect"
         )
     _ = config.max_connections_per_ip_by_host
+
+
+def _sentence(error: str, properties: Mapping[str, object]) -> str:
+    """Return what msgspec says is wrong, with the property that it means and the value that this has."""
+    if unknown := re.fullmatch("Object contains unknown field `(.*)`", error):
+        return f"there is no property {unknown[1]!r}"
+    if missing := re.fullmatch("Object missing required field `(.*)`", error):
+        return f"{missing[1]} is missing"
+    if wrong := re.fullmatch(r"Expected (.*) - at `\$\.(.*?)(?:\[.*\])?`", error):
+        return f"{wrong[2]} is {properties[wrong[2]]!r}: it has to be {wrong[1].replace(', got', ', not')}"
+    return error

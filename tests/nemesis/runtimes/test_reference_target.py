@@ -16,7 +16,7 @@ from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace
-from reference.kafka_config import KafkaConfig
+from reference.kafka_config import ConfigError, KafkaConfig
 
 PLACE = BrokerPlace(
     broker_id=2,
@@ -45,8 +45,28 @@ def test_a_broker_may_be_told_to_record_nothing() -> None:
 
 
 def test_a_value_of_the_wrong_type_is_named() -> None:
-    with pytest.raises(UsageError, match=r"broker configuration: .*min\.insync\.replicas"):
+    with pytest.raises(
+        UsageError, match=r"^broker configuration: min\.insync\.replicas is 'two': .*int.*str"
+    ):
         TARGETS["reference"].broker_properties(PLACE, {"min.insync.replicas": "two"})
+
+
+def test_a_value_out_of_range_is_named() -> None:
+    with pytest.raises(UsageError, match=r": min\.insync\.replicas is 0: .*>= 1"):
+        TARGETS["reference"].broker_properties(PLACE, {"min.insync.replicas": 0})
+
+
+def test_a_property_that_does_not_exist_is_named() -> None:
+    with pytest.raises(UsageError, match=r"there is no property 'min\.insync'$"):
+        TARGETS["reference"].broker_properties(PLACE, {"min.insync": 2})
+
+
+def test_a_missing_property_and_an_item_of_a_list_are_named() -> None:
+    whole = TARGETS["reference"].broker_properties(PLACE, {})
+    with pytest.raises(ConfigError, match=r": zookeeper\.connect is missing$"):
+        KafkaConfig.from_properties({k: v for k, v in whole.items() if k != "zookeeper.connect"})
+    with pytest.raises(ConfigError, match=r": log\.dirs is \[1\]: .*str"):
+        KafkaConfig.from_properties({**whole, "log.dirs": [1]})
 
 
 def test_only_a_mutant_or_a_disk_that_fails_needs_the_harness_in_the_brokers_process() -> None:

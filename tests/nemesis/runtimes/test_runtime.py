@@ -163,7 +163,9 @@ def test_bad_configuration_is_refused_before_anything_starts(tmp_path: Path) -> 
         LocalRuntime(config(tmp_path, target="kafak"))
     with pytest.raises(UsageError, match=r"-3 brokers are not possible"):
         LocalRuntime(config(tmp_path, broker_count=-3))
-    with pytest.raises(UsageError, match=r"broker configuration: .*unknown field `num.fingers`"):
+    with pytest.raises(
+        UsageError, match=r"broker configuration: there is no property .num\.fingers."
+    ):
         LocalRuntime(config(tmp_path, target="reference", broker_properties={"num.fingers": 10}))
     with pytest.raises(UsageError, match=r"broker.id is set by the runtime, leave it out"):
         LocalRuntime(config(tmp_path, target="reference", broker_properties={"broker.id": 1}))
