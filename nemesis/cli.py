@@ -284,7 +284,8 @@ def _say_outcome(run_directory: RunDirectory, outcome: Outcome, *, as_json: bool
     for problem in outcome.problems:
         out.print(f"problem: {problem}")
     for result in outcome.results:
-        findings = f", {result.finding_count} findings" if result.finding_count else ""
+        count = result.finding_count
+        findings = f", {count} finding{'s' * (count > 1)}" if count else ""
         out.print(
             f"{result.verdict.value:<8} {result.property:<24} {result.checked} {result.unit}{findings}"
         )
