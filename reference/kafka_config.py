@@ -145,6 +145,14 @@ class KafkaConfig(KafkaLogConfig, frozen=True, kw_only=True, forbid_unknown_fiel
         name="unclean.leader.election.enable", default=False
     )
 
+    producer_id_expiration_ms: PositiveInt = msgspec.field(
+        name="producer.id.expiration.ms", default=86_400_000
+    )
+    """How long a log remembers a producer that does not write."""
+    producer_id_expiration_check_interval_ms: PositiveInt = msgspec.field(
+        name="producer.id.expiration.check.interval.ms", default=600_000
+    )
+
     auto_create_topics_enable: bool = msgspec.field(name="auto.create.topics.enable", default=False)
     """Kafka's default is true: here a topic exists because somebody asked for it."""
     delete_topic_enable: bool = msgspec.field(name="delete.topic.enable", default=True)

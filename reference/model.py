@@ -229,6 +229,8 @@ class ProducePartitionResult:
     base_offset: int = -1
     log_start_offset: int = -1
     error_message: str | None = None
+    log_append_time: int = -1
+    """Of a batch that was sent again: the time of the one in the log, in ms."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ LogError
 ├── OffsetOutOfRangeError       a read outside [log start offset, log end offset]
 ├── OffsetsOutOfOrderError      a follower was given records that do not continue its log
 ├── RecordTooLargeError         a batch over message.max.bytes
-└── RecordBatchListTooLargeError   more bytes in one append than a segment may hold
+├── RecordBatchListTooLargeError   more bytes in one append than a segment may hold
+├── InvalidProducerEpochError   a producer of an epoch that is over
+└── OutOfOrderSequenceError     a producer's batch that does not continue its last one
 RecordError (reference.protocol.record_batch)
 ├── CorruptRecordError
 ├── UnsupportedForMessageFormatError
@@ -29,11 +31,13 @@ from reference.protocol.record_batch import (
 __all__ = [
     "CorruptRecordError",
     "InconsistentTopicIdError",
+    "InvalidProducerEpochError",
     "InvalidRecordError",
     "KafkaStorageError",
     "LogError",
     "OffsetOutOfRangeError",
     "OffsetsOutOfOrderError",
+    "OutOfOrderSequenceError",
     "RecordBatchListTooLargeError",
     "RecordError",
     "RecordTooLargeError",
@@ -87,3 +91,15 @@ class RecordBatchListTooLargeError(LogError):
     """One append exceeds log.segment.bytes."""
 
     error_code = ErrorCode.record_list_too_large
+
+
+class InvalidProducerEpochError(LogError):
+    """A newer instance of the producer has written: this one is fenced, whoever sends for it."""
+
+    error_code = ErrorCode.invalid_producer_epoch
+
+
+class OutOfOrderSequenceError(LogError):
+    """Batches before this one are missing, or it is older than the last five of its producer."""
+
+    error_code = ErrorCode.out_of_order_sequence_number

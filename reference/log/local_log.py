@@ -13,7 +13,6 @@ Source: kafka.log.LocalLog of Kafka 3.9.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from reference.log.log_config import LogConfig
 from reference.log.log_segment import LogSegment
@@ -25,14 +24,6 @@ from reference.protocol.record_batch import RecordBatchHeader
 
 DeleteLater = Callable[[Sequence[str], int], None]
 """Removes these files after so many ms."""
-
-
-class TimestampAndOffset(NamedTuple):
-    """A record found by time (ms), and the leader epoch of its batch."""
-
-    timestamp: int
-    offset: int
-    leader_epoch: int
 
 
 class LocalLog:

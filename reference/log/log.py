@@ -25,14 +25,20 @@ from reference.log.errors import (
     OffsetOutOfRangeError,
     OffsetsOutOfOrderError,
     RecordBatchListTooLargeError,
-    RecordTooLargeError,
 )
 from reference.log.leader_epoch_file_cache import LeaderEpochFileCache
 from reference.log.local_log import DeleteLater, LocalLog
 from reference.log.log_config import LogConfig
 from reference.log.log_loader import LogLoader
 from reference.log.log_retention import deletable_segments
+from reference.log.log_segment import LogSegment
+from reference.log.log_validator import validate_batch
 from reference.log.partition_metadata import read_partition_metadata, write_partition_metadata
+from reference.log.producer_state_manager import (
+    PRODUCER_ID_EXPIRATION_MS,
+    ProducerStateManager,
+    Updates,
+)
 from reference.model import UNDEFINED_EPOCH, OffsetAndEpoch, TopicPartition
 from reference.ports import Disk, WallClock
 from reference.protocol.record_batch import (
@@ -81,6 +87,8 @@ class LogAppendInfo(NamedTuple):
     first_offset: int
     last_offset: int
     batches: tuple[AppendedBatch, ...]
+    log_append_time: int = -1
+    """Of a batch that was in the log before, and so was not appended again: its time in ms."""
 
 
 class Log(LocalLog):
@@ -100,6 +108,7 @@ class Log(LocalLog):
         log_start_offset: int = 0,
         recovery_point: int = 0,
         had_clean_shutdown: bool = False,
+        producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
         wall_clock: WallClock = lambda: 0,
         delete_later: DeleteLater | None = None,
         on_start_moved: Callable[[Log, LogStartOffsetIncrementReason], None] | None = None,
@@ -133,7 +142,11 @@ class Log(LocalLog):
                 recovery_point=recovery_point,
                 had_clean_shutdown=had_clean_shutdown,
             ).load()
-        self._segments = loaded.segments
+            self._segments = loaded.segments
+            self.producer_state_manager = ProducerStateManager(
+                disk, directory, expiration_ms=producer_id_expiration_ms, wall_clock=wall_clock
+            )
+            self.producer_state_manager.rebuild(self._segments, loaded.log_end_offset)
         # Plain attributes, which only this class sets: every fetch asks for them of every partition.
         self.log_start_offset = loaded.log_start_offset
         self.log_end_offset = loaded.log_end_offset
@@ -185,7 +198,9 @@ class Log(LocalLog):
     def append_as_leader(self, records: bytes, leader_epoch: int) -> LogAppendInfo:
         """Give a client's batches the next offsets and the epoch, and append them.
 
-        Raises RecordError, RecordTooLargeError or RecordBatchListTooLargeError; then nothing was appended.
+        What an idempotent producer sends again is not appended again: what is returned says where it is.
+        Raises RecordError, RecordTooLargeError, RecordBatchListTooLargeError, InvalidProducerEpochError or
+        OutOfOrderSequenceError; then nothing was appended.
         """
         if not records:
             raise InvalidRecordError("no record batch to append")
@@ -195,10 +210,13 @@ class Log(LocalLog):
             )
         produced = list(iter_batches(records))
         for header in produced:
-            self._check_produced(header)
+            validate_batch(header, self.config.max_message_bytes)
             verify_crc(records, header)
+        if (duplicate := self.producer_state_manager.find_duplicate(produced)) is not None:
+            where = duplicate.first_offset, duplicate.last_offset
+            return LogAppendInfo(*where, (), duplicate.timestamp)
         assigned, headers = assign(records, produced, self.log_end_offset, leader_epoch)
-        return self._append(assigned, headers)
+        return self._append(assigned, headers, self.producer_state_manager.validated(headers))
 
     def append_as_follower(self, records: bytes) -> LogAppendInfo:
         """Append the leader's batches as they are; a last one that was cut short is left out.
@@ -217,7 +235,7 @@ class Log(LocalLog):
                 )
             verify_crc(records, header)
             expected = header.last_offset + 1
-        return self._append(records, headers)
+        return self._append(records, headers, self.producer_state_manager.replicated(headers))
 
     def read(
         self, start_offset: int, max_bytes: int, upper_bound_offset: int, *, min_one_message: bool
@@ -257,6 +275,7 @@ class Log(LocalLog):
                         )  # it starts within the batch that went
                 finally:
                     self.high_watermark = self._clamped(self.high_watermark)
+                self.producer_state_manager.rebuild(self._segments, self.log_end_offset)
             self.leader_epoch_cache.truncate_from_end(self.log_end_offset if truncated else offset)
         return truncated
 
@@ -288,6 +307,7 @@ class Log(LocalLog):
         """
         with self._storage_errors("truncating"):
             self.leader_epoch_cache.truncate_from_end(0)
+            self.producer_state_manager.truncate_fully()
             self._restart_at(offset)
         self.log_start_offset = offset if log_start_offset is None else log_start_offset
         self.high_watermark = self._clamped(offset)
@@ -326,22 +346,24 @@ class Log(LocalLog):
         start = self._segments[count].base_offset
         self.maybe_increment_log_start_offset(start, LogStartOffsetIncrementReason.SEGMENT_DELETION)
         with self._storage_errors("deleting segments of"):
+            self.producer_state_manager.delete_snapshots(self._segments[:count])
             self._delete_first_segments(count)
         return count
 
-    def _check_produced(self, header: RecordBatchHeader) -> None:
-        if header.size_in_bytes > self.config.max_message_bytes:
-            raise RecordTooLargeError(
-                f"a batch of {header.size_in_bytes} bytes exceeds {self.config.max_message_bytes}"
-            )
-        if header.record_count != header.last_offset_delta + 1:
-            raise InvalidRecordError(
-                f"{header.record_count} records, but {header.last_offset_delta + 1} offsets"
-            )
-        if header.is_control:
-            raise InvalidRecordError("clients may not write control batches")
+    def roll(self) -> LogSegment:
+        segment = super().roll()
+        with self._storage_errors("rolling"):
+            self.producer_state_manager.take_snapshot(segment.base_offset)
+        return segment
 
-    def _append(self, records: bytes, headers: Sequence[RecordBatchHeader]) -> LogAppendInfo:
+    def close(self) -> None:
+        with self._storage_errors("closing"):
+            self.producer_state_manager.take_snapshot(self.log_end_offset)
+        super().close()
+
+    def _append(
+        self, records: bytes, headers: Sequence[RecordBatchHeader], producers: Updates
+    ) -> LogAppendInfo:
         first_offset = self.log_end_offset
         if not headers:
             return LogAppendInfo(first_offset, first_offset - 1, ())
@@ -352,6 +374,7 @@ class Log(LocalLog):
                     latest = header.partition_leader_epoch
                     self.leader_epoch_cache.assign(latest, header.base_offset)
             self._append_to_segment(records, headers)
+        self.producer_state_manager.update(producers)
         last_offset = headers[-1].last_offset
         self.log_end_offset = last_offset + 1
         if self.unflushed_messages >= self.config.flush_interval_messages:

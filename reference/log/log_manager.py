@@ -102,6 +102,11 @@ class LogManager:
                 self.checkpoint_log_start_offsets,
                 config.log_flush_start_offset_checkpoint_interval_ms,
             ),
+            (
+                "PeriodicProducerExpirationCheck",
+                self.remove_expired_producers,
+                config.producer_id_expiration_check_interval_ms,
+            ),
         ):
             scheduler.schedule(name, job, period_s=period_ms / 1000)
 
@@ -223,6 +228,11 @@ class LogManager:
         for directory in self._directories.values():
             directory.write_high_watermarks(offsets)
 
+    def remove_expired_producers(self) -> None:
+        """Let every log forget the producers that have not written for ``producer.id.expiration.ms``."""
+        for log in self._logs.values():
+            log.producer_state_manager.remove_expired_producers()
+
     def read_high_watermarks(self) -> dict[TopicPartition, int]:
         """Return what the checkpoints on disk say."""
         found: dict[TopicPartition, int] = {}
@@ -262,6 +272,7 @@ class LogManager:
             log_start_offset=checkpointed.log_start_offset,
             recovery_point=checkpointed.recovery_point,
             had_clean_shutdown=checkpointed.had_clean_shutdown,
+            producer_id_expiration_ms=self._config.producer_id_expiration_ms,
             wall_clock=self._wall_clock,
             delete_later=lambda paths, delay_ms: self._delete_later(paths, delay_ms, "delete-file"),
             on_start_moved=self._trace_start,

@@ -78,5 +78,8 @@ def acknowledge(partition: Partition, info: LogAppendInfo, acks: int) -> Produce
             isr=sorted(partition.state.isr),
         )
     return ProducePartitionResult(
-        ErrorCode.none, base_offset=info.first_offset, log_start_offset=log.log_start_offset
+        ErrorCode.none,
+        base_offset=info.first_offset,
+        log_start_offset=log.log_start_offset,
+        log_append_time=info.log_append_time,
     )

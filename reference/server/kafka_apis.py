@@ -21,6 +21,7 @@ from reference.server.apis.log_dirs import LogDirApis
 from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
 from reference.server.apis.produce import ProduceApis
+from reference.server.apis.producers import ProducerApis
 from reference.server.apis.reassignments import ReassignmentApis
 from reference.server.apis.records import RecordApis
 from reference.server.apis.topics import TopicApis
@@ -43,6 +44,7 @@ _WAITING: Final = frozenset(
         ApiKey.CONTROLLED_SHUTDOWN,
         ApiKey.ELECT_LEADERS,
         ApiKey.ALTER_PARTITION,
+        ApiKey.INIT_PRODUCER_ID,
     }
 )
 
@@ -64,6 +66,7 @@ class KafkaApis:
         configs: ConfigApis,
         reassignments: ReassignmentApis,
         elections: ElectionApis,
+        producers: ProducerApis,
         log_dirs: LogDirApis,
     ) -> None:
         self._handlers_of_listener: dict[int, Callable[[Any, str], Any | Later]] = {
@@ -95,6 +98,7 @@ class KafkaApis:
             ApiKey.LIST_PARTITION_REASSIGNMENTS: reassignments.handle_list_partition_reassignments,
             ApiKey.DESCRIBE_LOG_DIRS: log_dirs.handle_describe_log_dirs,
             ApiKey.ELECT_LEADERS: elections.handle_elect_leaders,
+            ApiKey.INIT_PRODUCER_ID: producers.handle_init_producer_id,
             ApiKey.ALTER_PARTITION: controller.handle_alter_partition,
         }
 

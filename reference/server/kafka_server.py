@@ -40,6 +40,7 @@ from reference.server.apis.log_dirs import LogDirApis
 from reference.server.apis.metadata import MetadataApis
 from reference.server.apis.offsets import OffsetApis
 from reference.server.apis.produce import ProduceApis
+from reference.server.apis.producers import ProducerApis
 from reference.server.apis.reassignments import ReassignmentApis
 from reference.server.apis.records import RecordApis
 from reference.server.apis.topics import TopicApis
@@ -63,6 +64,7 @@ from reference.server.replica_manager import ReplicaManager
 from reference.server.zk_admin_manager import ZkAdminManager
 from reference.server.zk_alter_partition_manager import ZkAlterPartitionManager
 from reference.server.zk_config_manager import ZkConfigManager
+from reference.server.zk_producer_id_manager import ZkProducerIdManager
 from reference.trace import Kind, Tracer
 from reference.zk import config_znodes
 from reference.zk.errors import ZooKeeperError
@@ -299,6 +301,9 @@ class KafkaServer:
                 )
             ),
             reassignments=ReassignmentApis(self.controller),
+            producers=ProducerApis(
+                ZkProducerIdManager(self._config.broker_id, self._zk_client.producer_ids)
+            ),
             elections=ElectionApis(
                 self.controller, self.metadata_cache, self.replica_manager.delayed_elections
             ),

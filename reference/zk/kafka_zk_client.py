@@ -18,6 +18,7 @@ from reference.zk.log_dir_events import LogDirEvents
 from reference.zk.partition_reassignment import PartitionReassignmentZnode
 from reference.zk.partition_states import PartitionStates
 from reference.zk.preferred_replica_election import PreferredReplicaElectionZnode
+from reference.zk.producer_id_block import ProducerIdBlockZnode
 from reference.zk.replication_utils import ReplicationUtils
 from reference.zk.topic_deletions import TopicDeletions
 from reference.zk.topic_znodes import TopicZnodes
@@ -40,5 +41,6 @@ class KafkaZkClient:
         self.isr_change_notifications = IsrChangeNotifications(self.session, fenced)
         self.reassignment = PartitionReassignmentZnode(self.session, fenced)
         self.log_dir_events = LogDirEvents(self.session, fenced)
+        self.producer_ids = ProducerIdBlockZnode(self.session)
         self.feature = FeatureZnode(self.session)
         self.preferred_replica_election = PreferredReplicaElectionZnode(self.session, fenced)

@@ -34,6 +34,7 @@ CONFIG_CHANGES = "/config/changes"
 CLUSTER_ID = "/cluster/id"
 DELETE_TOPICS = "/admin/delete_topics"
 BROKER_SEQUENCE_ID = "/brokers/seqid"
+PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 FEATURE = "/feature"
 ISR_CHANGE_NOTIFICATION = "/isr_change_notification"
 LOG_DIR_EVENTS = "/log_dir_event_notification"
@@ -49,6 +50,7 @@ PERSISTENT_PATHS = (
     ISR_CHANGE_NOTIFICATION,
     LOG_DIR_EVENTS,
     BROKER_SEQUENCE_ID,
+    PRODUCER_ID_BLOCK,
     "/cluster",
 )
 """Parents that a broker makes sure of when it starts."""

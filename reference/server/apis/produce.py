@@ -11,7 +11,7 @@ from reference.model import PLAINTEXT, ProducePartitionResult, TopicPartition
 from reference.network.errors import CloseConnectionError
 from reference.protocol.record_batch import RecordError, iter_batches
 from reference.protocol.schema import build, build_items, item_class
-from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
+from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of, timestamp
 from reference.server.apis.current_leaders import current_leader, node_endpoints
 from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
@@ -105,6 +105,8 @@ class ProduceApis:
                     "record_errors": (),
                     "error_message": result.error_message,
                 }
+                if result.log_append_time >= 0:
+                    values["log_append_time"] = timestamp(result.log_append_time)
                 if result.error in _NOT_LEADER:
                     info = self._metadata_cache.partition_info(topic_partition)
                     if info is not None:
@@ -133,8 +135,4 @@ def _records_error(records: bytes, version: int) -> ErrorCode | None:
         return ErrorCode.unsupported_compression_type
     if batch.attributes & _TRANSACTIONAL_BIT:
         return ErrorCode.invalid_txn_state
-    if batch.producer_id >= 0:
-        # Producer ids come from InitProducerId, which is not offered; to accept the batch would promise
-        # a deduplication that does not happen.
-        return ErrorCode.unknown_producer_id
     return None

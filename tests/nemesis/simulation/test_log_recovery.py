@@ -25,7 +25,7 @@ from reference.log.log_config import LogConfig
 from reference.log.log_manager import LogManager
 from reference.model import TopicPartition
 from reference.protocol.record_batch import crc_matches, iter_batches
-from tests.reference.log.batches import assigned, batch
+from tests.reference.log.batches import NOW_MS, PRODUCERS, assigned, batch
 
 MANY = 2**31
 PARTITIONS = [TopicPartition("t", 0), TopicPartition("t", 1)]
@@ -120,7 +120,7 @@ class LogsOnABadDisk(RuleBasedStateMachine):
         self.open()
 
     def open(self) -> None:
-        self.logs = LogManager(self.config, self.disk)
+        self.logs = LogManager(self.config, self.disk, wall_clock=lambda: NOW_MS)
         self.logs.load_logs()
         assert self.logs.live_log_dirs == ("data",)
 
@@ -322,7 +322,7 @@ def scripted_life(log: Log, expected: Expected) -> None:
         log.truncate_to(end)
 
 
-CALLS_IN_A_LIFE = 107
+CALLS_IN_A_LIFE = 123
 
 
 @pytest.mark.parametrize("calls", range(CALLS_IN_A_LIFE + 1))
@@ -347,4 +347,4 @@ def test_whenever_the_power_goes_a_log_opens_with_what_was_synced(calls: int) ->
 
 
 def open_log(disk: SimulatedDisk) -> Log:
-    return Log(PARTITIONS[0], "t-0", disk=disk, config=LogConfig(segment_bytes=200))
+    return Log(PARTITIONS[0], "t-0", disk=disk, config=LogConfig(segment_bytes=200), **PRODUCERS)

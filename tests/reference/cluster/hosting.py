@@ -24,6 +24,7 @@ from reference.model import (
     TopicPartition,
 )
 from reference.trace import Kind
+from tests.reference.log.batches import NOW_MS
 
 TP = TopicPartition("t", 0)
 TOPIC_ID = UUID(int=7)
@@ -91,7 +92,7 @@ def config(directory: Path, broker_id: int = 1, **properties: Any) -> KafkaConfi
 
 
 def log_manager(settings: KafkaConfig) -> LogManager:
-    manager = LogManager(settings, RealDisk())
+    manager = LogManager(settings, RealDisk(), wall_clock=lambda: NOW_MS)
     manager.load_logs()
     return manager
 

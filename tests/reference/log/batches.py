@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import struct
+from typing import Any, Final
 
 from crc32c import crc32c
 
 from reference.protocol.record_batch import assign, iter_batches
+
+NOW_MS = 1_000_000
+"""What the wall clocks of tests say, milliseconds since 1970; their producers are remembered for as long again."""
+PRODUCERS: Final[dict[str, Any]] = {
+    "producer_id_expiration_ms": NOW_MS,
+    "wall_clock": lambda: NOW_MS,
+}
+"""What a log is told of its producers."""
 
 
 def batch(
@@ -19,8 +28,12 @@ def batch(
     attributes: int = 0,
     last_offset_delta: int | None = None,
     payload: bytes = b"payload",
+    producer: tuple[int, int, int] = (-1, -1, -1),
 ) -> bytes:
-    """Return a batch of magic 2 with a right CRC; its records are the payload, whatever that is."""
+    """Return a batch of magic 2 with a right CRC; its records are the payload, whatever that is.
+
+    ``producer`` is its producer id, epoch and base sequence.
+    """
     body = (
         struct.pack(
             ">hiqqqhii",
@@ -28,9 +41,7 @@ def batch(
             count - 1 if last_offset_delta is None else last_offset_delta,
             timestamp,
             timestamp if max_timestamp is None else max_timestamp,
-            -1,
-            -1,
-            -1,
+            *producer,
             count,
         )
         + payload

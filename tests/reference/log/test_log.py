@@ -22,14 +22,16 @@ from reference.log.log import AppendedBatch, Log
 from reference.log.log_config import LogConfig
 from reference.model import OffsetAndEpoch, TopicPartition
 from reference.protocol.record_batch import iter_batches
-from tests.reference.log.batches import batch
+from tests.reference.log.batches import PRODUCERS, batch
 
 TP = TopicPartition("t", 0)
 MANY = 2**31
 
 
 def open_log(tmp_path: Path, *, disk: RealDisk | None = None, **config: Any) -> Log:
-    return Log(TP, str(tmp_path / "t-0"), disk=disk or RealDisk(), config=LogConfig(**config))
+    return Log(
+        TP, str(tmp_path / "t-0"), disk=disk or RealDisk(), config=LogConfig(**config), **PRODUCERS
+    )
 
 
 def ranges(data: bytes) -> list[tuple[int, int]]:

@@ -12,7 +12,7 @@ from reference.kafka_config import KafkaConfig
 from reference.log.errors import InconsistentTopicIdError, KafkaStorageError
 from reference.log.log_manager import LogManager
 from reference.model import TopicPartition
-from tests.reference.log.batches import batch
+from tests.reference.log.batches import NOW_MS, batch
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b-c.d_e", 0)
 ID, OTHER_ID = UUID(int=7), UUID(int=8)
@@ -27,7 +27,7 @@ def manager(*log_dirs: Path, disk: RealDisk | None = None, load: bool = True) ->
             "log.dirs": [str(path) for path in log_dirs],
         }
     )
-    result = LogManager(config, disk or RealDisk())
+    result = LogManager(config, disk or RealDisk(), wall_clock=lambda: NOW_MS)
     if load:
         result.load_logs()
     return result

@@ -16,7 +16,7 @@ from reference.log.log import Log, LogAppendInfo
 from reference.log.log_config import LogConfig
 from reference.model import OffsetAndEpoch, TopicPartition
 from reference.protocol.record_batch import iter_batches
-from tests.reference.log.batches import assigned, batch
+from tests.reference.log.batches import PRODUCERS, assigned, batch
 
 MANY = 2**31
 
@@ -66,6 +66,7 @@ class LogAgainstAList(RuleBasedStateMachine):
             disk=RealDisk(max_handles=self.handles),
             config=self.config,
             high_watermark=self.high_watermark,
+            **PRODUCERS,
         )
 
     def store(self, data: bytes, info: LogAppendInfo) -> None:

@@ -186,7 +186,7 @@ def scripted_life(log: Log, sure: list[tuple[int, int]], possible: list[tuple[in
         possible[:] = sure
 
 
-CHANGES_IN_A_LIFE = 70
+CHANGES_IN_A_LIFE = 80
 
 
 @pytest.mark.parametrize("changes", range(CHANGES_IN_A_LIFE + 1))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import struct
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -34,7 +33,7 @@ from reference.server.kafka_scheduler import KafkaScheduler
 from reference.server.metadata_cache import MetadataCache
 from reference.server.replica_manager import ReplicaManager
 from reference.trace import NullTracer
-from tests.reference.log.batches import batch
+from tests.reference.log.batches import NOW_MS, batch
 from tests.reference.server.answers import answered
 
 TOPIC_ID = UUID(int=7)
@@ -42,11 +41,6 @@ TP = TopicPartition("t", 0)
 BROKER_ID = 1
 BROKER_EPOCH = 40
 SECOND = timedelta(seconds=1)
-
-
-def idempotent_batch() -> bytes:
-    """A batch of producer id 9; the checks that refuse it come before the CRC."""
-    return batch(1)[:43] + struct.pack(">q", 9) + batch(1)[51:]
 
 
 def versions(key: ApiKey, lowest: int = 0) -> list[int]:
@@ -66,7 +60,7 @@ class Broker:
                 "log.dirs": [str(directory)],
             }
         )
-        log_manager = LogManager(config, RealDisk())
+        log_manager = LogManager(config, RealDisk(), wall_clock=lambda: NOW_MS)
         log_manager.load_logs()
         self.cache = MetadataCache(BROKER_ID)
         replica_manager = ReplicaManager(
@@ -367,7 +361,9 @@ def test_produce_of_old_record_formats_is_refused(tmp_path: Path, version: int) 
         pytest.param(batch(1) * 2, ErrorCode.invalid_record, id="two batches"),
         pytest.param(batch(1)[:-1], ErrorCode.corrupt_message, id="cut short"),
         pytest.param(batch(1)[:-1] + b"?", ErrorCode.corrupt_message, id="wrong CRC"),
-        pytest.param(idempotent_batch(), ErrorCode.unknown_producer_id, id="idempotent"),
+        pytest.param(
+            batch(1, producer=(9, 0, -1)), ErrorCode.invalid_record, id="producer without sequence"
+        ),
         pytest.param(batch(1, attributes=0x10), ErrorCode.invalid_txn_state, id="transactional"),
     ],
 )
@@ -377,6 +373,43 @@ def test_bad_records_are_refused(
     async def scenario(broker: Broker) -> None:
         assert (await broker.produce(records)).error_code is expected
         assert (await broker.produce(batch(1))).base_offset == 0
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.PRODUCE, lowest=3))
+def test_what_is_sent_again_is_answered_as_before_in_every_version(
+    tmp_path: Path, version: int
+) -> None:
+    async def scenario(broker: Broker) -> None:
+        records = batch(2, timestamp=NOW_MS, producer=(9, 0, 0))
+        first = await broker.produce(records, version=version)
+        assert (first.base_offset, first.log_append_time) == (0, None)
+        assert (await broker.produce(batch(1))).base_offset == 2
+        again = await broker.produce(records, version=version)
+        assert (again.error_code, again.base_offset) == (ErrorCode.none, 0)
+        assert again.log_append_time == datetime.fromtimestamp(NOW_MS / 1000, tz=UTC)
+        assert (await broker.produce(batch(1))).base_offset == 3
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize(
+    ("producer", "expected"),
+    [
+        ((9, 1, 1), ErrorCode.out_of_order_sequence_number),
+        ((9, 2, 1), ErrorCode.out_of_order_sequence_number),
+        ((9, 0, 1), ErrorCode.invalid_producer_epoch),
+        ((9, 2, 0), ErrorCode.none),
+        ((8, 5, 5), ErrorCode.none),
+    ],
+)
+def test_a_producer_is_held_to_its_epoch_and_sequence_numbers(
+    tmp_path: Path, producer: tuple[int, int, int], expected: ErrorCode
+) -> None:
+    async def scenario(broker: Broker) -> None:
+        await broker.produce(batch(2, producer=(9, 1, 10)))
+        assert (await broker.produce(batch(1, producer=producer))).error_code is expected
 
     run(tmp_path, scenario)
 

@@ -14,6 +14,7 @@ import pytest
 from kio.index import load_request_schema
 from kio.schema.api_versions.v4.request import ApiVersionsRequest
 from kio.schema.describe_cluster.v1.request import DescribeClusterRequest
+from kio.schema.init_producer_id.v5.request import InitProducerIdRequest
 from kio.static.primitive import i8
 
 from nemesis.simulation.codec import ByReferenceCodec
@@ -31,6 +32,7 @@ from tests.reference.controller.cluster import SESSION_TIMEOUT_MS, ListTracer
 from tests.reference.server.test_kafka_server import HOST, free_port
 from workloads.kafka import codec as client_wire_format
 from workloads.kafka.admin import KafkaAdmin
+from workloads.kafka.client import milliseconds
 from workloads.kafka.errors import KafkaError
 
 BROKERS = (1, 2, 3)
@@ -230,6 +232,7 @@ async def ask_what_clients_of_ours_do_not(codec: ComparingCodec, port: int) -> N
     for request in (
         ApiVersionsRequest(client_software_name="n", client_software_version="1"),
         DescribeClusterRequest(include_cluster_authorized_operations=False),
+        InitProducerIdRequest(transactional_id=None, transaction_timeout=milliseconds(1000)),
         *about_settings_of_all_brokers(),
     ):
         await connection.send(HOST, port, request, timeout_s=5)

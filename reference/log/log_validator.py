@@ -1,0 +1,31 @@
+"""What a batch must be for a client to write it: not too large, well counted, with a whole producer or none.
+
+Source: kafka's LogValidator and UnifiedLog.analyzeAndValidateRecords of Kafka 3.9, for batches that stay opaque.
+"""
+
+from __future__ import annotations
+
+from reference.log.errors import InvalidRecordError, RecordTooLargeError
+from reference.log.producer_state_entry import NO_PRODUCER_ID
+from reference.protocol.record_batch import RecordBatchHeader
+
+
+def validate_batch(header: RecordBatchHeader, max_message_bytes: int) -> None:
+    """Raise RecordTooLargeError or InvalidRecordError unless the batch may be appended. Its CRC is not looked at."""
+    if header.size_in_bytes > max_message_bytes:
+        raise RecordTooLargeError(
+            f"a batch of {header.size_in_bytes} bytes exceeds {max_message_bytes}"
+        )
+    if header.record_count != header.last_offset_delta + 1:
+        raise InvalidRecordError(
+            f"{header.record_count} records, but {header.last_offset_delta + 1} offsets"
+        )
+    if header.is_control:
+        raise InvalidRecordError("clients may not write control batches")
+    if header.producer_id > NO_PRODUCER_ID and (
+        header.base_sequence < 0 or header.producer_epoch < 0
+    ):
+        raise InvalidRecordError(
+            f"producer {header.producer_id} sends epoch {header.producer_epoch} and sequence number"
+            f" {header.base_sequence}"
+        )
