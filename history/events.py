@@ -15,7 +15,9 @@ Client operations (process ``producer-3``, ``consumer-0``, ``admin-0``, ``final-
 ----------------------------------------------------------------------------------------------------
 invoke, ok, fail, info     op (pairs them), f, tp; ``fail`` = certainly did not happen, ``info`` = unknown.
                            f=``send``: value, acks; ok adds offset, node (the broker that answered);
-                           fail/info add error.
+                           fail/info add error. Of an idempotent producer, which sends until it has an answer:
+                           role (``idempotent``), detail (producer id, epoch, sequence number).
+                           f=``init-producer-id``: ok adds value (the producer id).
                            f=``poll``: offset (the position asked for); ok adds offsets, values,
                            high_watermark, node; fail/info add error. A poll of the final reads has
                            the process ``final-*``.
@@ -116,6 +118,8 @@ from typing import Final
 import msgspec
 
 NO_ERROR: Final = "NONE"
+IDEMPOTENT: Final = "idempotent"
+"""The ``role`` of sends that stand in the log once, however often they were sent."""
 
 
 class Kind(StrEnum):

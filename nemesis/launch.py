@@ -58,6 +58,7 @@ def launch(order: Order, directory: RunDirectory, console: Console) -> None:
                 seed=order.seed,
                 plan=order.plan,
                 runtime=order.runtime(directory.path),
+                epoch_ms=time.time_ns() // 1_000_000 - time.monotonic_ns() // 1_000_000,
                 show=progress.show,
                 on_faults_over=lambda: _begin_checking(order),
             )

@@ -60,13 +60,16 @@ class Run:
         seed: int,
         plan: Plan,
         runtime: Runtime,
+        epoch_ms: int,
         show: Callable[[Status], None] | None,
         on_faults_over: Callable[[], None] = lambda: None,
         permits: Callable[[str, int], bool] | None = None,
         redraws: bool = True,
         lag_probe_s: float = LAG_PROBE_INTERVAL_S,
     ) -> None:
-        """``show`` is called a few times a second, if anybody looks; ``on_faults_over`` once, after the faults.
+        """``epoch_ms`` is the time of day, in milliseconds since 1970, at which the loop's time was zero.
+
+        ``show`` is called a few times a second, if anybody looks; ``on_faults_over`` once, after the faults.
 
         ``permits`` says which client operations are issued (``WorkloadContext.permits``); all of them without it.
         ``redraws``: whether another fault takes the place of one whose target was not there. ``lag_probe_s``: how
@@ -77,6 +80,7 @@ class Run:
         self._seed = seed
         self._plan = plan
         self._runtime = runtime
+        self._epoch_ms = epoch_ms
         self._is_watched = show is not None
         self._ticker = Ticker(show or (lambda _status: None))
         self._on_faults_over = on_faults_over
@@ -200,6 +204,7 @@ class Run:
             recorder=lambda process: self._record.recorder(process, "clients"),
             rng=Random(f"{self._seed}/workload"),
             codec=runtime.codec,
+            epoch_ms=self._epoch_ms,
         )
         if self._permits is not None:
             context = replace(context, permits=self._permits)

@@ -32,6 +32,8 @@ class WorkloadContext:
     rng: Random
     codec: Codec = wire_format
     """How the clients turn requests into frames and frames into responses."""
+    epoch_ms: int = 0
+    """Milliseconds since 1970 at which the loop's time was zero: records are stamped with the time of day."""
     permits: Callable[[str, int], bool] = lambda _process, _step: True
     """Whether a client process (its name) may issue the operation of its n-th step; otherwise it lets the step pass.
     A counterexample is made smaller by asking for fewer."""

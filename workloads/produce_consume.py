@@ -2,7 +2,8 @@
 
 * Every record's value is a number that no other record of the run has, so that one read tells which send it came from.
 * A producer sends one record at a time with ``acks=all``, idempotence off, one attempt; it goes around the
-  partitions and leaves one alone for a moment after a failure there.
+  partitions and leaves one alone for a moment after a failure there. So many as ``idempotent_producers`` says send
+  idempotently instead, and again and again until ``delivery_timeout_ms`` is over: one operation, several attempts.
 * A consumer follows its share of the partitions from offset 0, one fetch at a time, ``auto.offset.reset=none``.
   Some of them read from any replica, whose high watermark may lag behind the leader's.
 * An administrator creates further topics during the run; producers and consumers take them up.
@@ -17,49 +18,23 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from functools import lru_cache
 from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 
 import msgspec
-from msgspec import Meta
 
-from history.events import Kind
+from history.events import IDEMPOTENT, Kind
 from history.recorder import Recorder
 from workloads.base import WorkloadContext, WorkloadError
 from workloads.kafka.admin import KafkaAdmin
 from workloads.kafka.client import KafkaClient, Polled
 from workloads.kafka.errors import ForeignRecord, KafkaError
+from workloads.kafka.idempotent_producer import IdempotentProducer, Records
 from workloads.operations import Avoid, OperationLog, Pace
-
-_Count = Annotated[int, Meta(ge=1, le=1000)]
-_Milliseconds = Annotated[int, Meta(ge=1, le=600_000)]
-_Bytes = Annotated[int, Meta(ge=24, le=900_000)]
+from workloads.produce_consume_options import ProduceConsumeOptions
 
 TopicPartition = tuple[str, int]
 _Client = TypeVar("_Client", bound=KafkaClient)
-
-
-class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a scenario may set."""
-
-    topics: _Count = 2
-    partitions: _Count = 3
-    replication_factor: _Count = 3
-    producers: _Count = 12
-    consumers: _Count = 6
-    later_topics: Annotated[int, Meta(ge=0, le=1000)] = 3
-    """How many further topics (of one partition) are created during the run."""
-    later_topic_interval_ms: _Milliseconds = 12_000
-    send_interval_ms: _Milliseconds = 40
-    """A producer's pace: the least time from one send to its next."""
-    follower_consumers: Annotated[int, Meta(ge=0, le=1000)] = 0
-    """How many of the consumers, the last ones, read from a replica that they draw anew for each poll (KIP-392)."""
-    poll_interval_ms: _Milliseconds = 25
-    poll_max_wait_ms: _Milliseconds = 100
-    operation_timeout_ms: _Milliseconds = 1_500
-    avoid_ms: _Milliseconds = 400
-    """How long a client leaves a partition alone after a failure there."""
-    record_bytes: _Bytes = 100
 
 
 class ProduceConsume:
@@ -147,6 +122,9 @@ class ProduceConsume:
         client, recorder = self._client(process), self._context.recorder(process)
         rng = self._rng()
         pace, avoid = Pace(self._options.send_interval_ms, rng), Avoid(self._options.avoid_ms)
+        idempotent = (
+            self._idempotent(client) if index < self._options.idempotent_producers else None
+        )
         turn = index
         try:
             while True:
@@ -161,24 +139,39 @@ class ProduceConsume:
                 if client.metadata.leader(*tp) is None and not await self._find_leader(client, tp):
                     avoid.add(tp)
                     continue
-                if not await self._send(client, recorder, process, tp):
+                if idempotent is not None and not idempotent.is_ready:
+                    await self._init_producer_id(idempotent, recorder)
+                elif not await self._send(client, recorder, process, tp, idempotent):
                     avoid.add(tp)
                     await client.refresh_metadata()
         finally:
             client.close()
 
     async def _send(
-        self, client: KafkaClient, recorder: Recorder, process: str, tp: TopicPartition
+        self,
+        client: KafkaClient,
+        recorder: Recorder,
+        process: str,
+        tp: TopicPartition,
+        idempotent: IdempotentProducer | None,
     ) -> bool:
         value, self._next_value = self._next_value, self._next_value + 1
         payload = str(value).encode().ljust(self._options.record_bytes, b".")
+        records: Records = [(process.encode(), payload)]
         columns = self._columns(client, tp, f="send", value=value, acks=-1)
+        if idempotent is not None:
+            columns |= {"role": IDEMPOTENT, "detail": str(idempotent.next_batch(*tp))}
         with self._log.operation(recorder, columns) as operation:
-            sent = await client.send(
-                *tp, [(process.encode(), payload)], acks=-1, timeout_s=self._timeout_s
-            )
+            if idempotent is None:
+                sent = await client.send(*tp, records, acks=-1, timeout_s=self._timeout_s)
+            else:
+                sent = await idempotent.send(*tp, records)
             operation.ok(offset=sent.offset, node=sent.node)
         return operation.succeeded
+
+    async def _init_producer_id(self, idempotent: IdempotentProducer, recorder: Recorder) -> None:
+        with self._log.operation(recorder, {"f": "init-producer-id"}) as operation:
+            operation.ok(value=await idempotent.init_producer_id())
 
     async def _consume(self, process: str, index: int) -> None:
         client, recorder = self._client(process), self._context.recorder(process)
@@ -337,6 +330,13 @@ class ProduceConsume:
     def _client(self, process: str) -> KafkaClient:
         return self._connected(KafkaClient, process)
 
+    def _idempotent(self, client: KafkaClient) -> IdempotentProducer:
+        return IdempotentProducer(
+            client,
+            request_timeout_s=self._timeout_s,
+            delivery_timeout_s=self._options.delivery_timeout_ms / 1000,
+        )
+
     def _admin(self, process: str) -> KafkaAdmin:
         return self._connected(KafkaAdmin, process)
 
@@ -350,6 +350,7 @@ class ProduceConsume:
             source_host=host,
             rng=self._rng(),
             codec=self._context.codec,
+            epoch_ms=self._context.epoch_ms,
         )
 
     def _rng(self) -> Random:

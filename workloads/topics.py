@@ -20,7 +20,8 @@ from history.recorder import Recorder
 from workloads.kafka.admin import KafkaAdmin
 from workloads.kafka.client import KafkaClient
 from workloads.operations import Pace
-from workloads.produce_consume import ProduceConsume, ProduceConsumeOptions
+from workloads.produce_consume import ProduceConsume
+from workloads.produce_consume_options import ProduceConsumeOptions
 
 GROW_SHARE = 0.4
 """Of the requests about a topic that exists and may grow; the others delete it."""

@@ -8,7 +8,8 @@ acknowledged there or read there by anybody. The order of versions is given: off
   Smallest break: ok(7 at 0), ok(8 at 1), a poll from 0 returns offset 1 only.
 * **unseen**: an acknowledged value that the final reads, which ran to the end, did not return.
   Smallest break: ok(7 at 0); the final read ends at high watermark 0.
-* **duplicate**: one value at several offsets. Reported, not held against a producer without idempotence.
+* **duplicate**: one value at several offsets, of an idempotent producer. Smallest break: a poll returns 7 at 0 and 7
+  at 1, and 7 was sent idempotently. Of other producers it is reported and held against nobody.
 * **inconsistent-offset**: one offset with several values. Smallest break: ok(7 at 0), a poll returns 8 at 0.
 * **dirty-read** (G1a): a value was read whose send certainly failed.
 * **poll-skip**, **nonmonotonic-poll**: within one poll, or between successive polls of one consumer, records are
@@ -45,7 +46,9 @@ from checkers.segment import Key, Segment
 from checkers.unclean import Election, Permissions, permissions
 from history.events import Kind
 
-LOSSES = frozenset({"lost-write", "unseen", "inconsistent-offset", "nonmonotonic-send"})
+LOSSES = frozenset(
+    {"lost-write", "unseen", "inconsistent-offset", "nonmonotonic-send", "duplicate"}
+)
 """What an unclean election may cause. Until the configuration is known they are kept apart."""
 
 

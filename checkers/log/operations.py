@@ -9,7 +9,7 @@ from itertools import zip_longest
 from checkers.rare import succeeded
 from checkers.segment import Segment
 from checkers.unclean import Election, elections
-from history.events import Event, Kind
+from history.events import IDEMPOTENT, Event, Kind
 
 ALL_REPLICAS = -1
 """``acks=all``: only such a send promises anything."""
@@ -30,6 +30,7 @@ COLUMNS = (
     "topic_id",
     "partition",
     "detail",
+    "role",
     "leader_epoch",
     "log_end_offset",
 )
@@ -43,6 +44,8 @@ class Send:
     acks: int | None
     invoke_row: int
     invoke_time: int
+    is_idempotent: bool = False
+    """Whether it may be in the log once only, however often its producer sent it."""
     outcome: str = "info"
     """``ok``, ``fail`` (certainly not done) or ``info`` (unknown, also when no completion was recorded)."""
     row: int = -1
@@ -148,6 +151,7 @@ _READ = (
     "f",
     "value",
     "acks",
+    "role",
     "offset",
     "offsets",
     "values",
@@ -176,6 +180,7 @@ def gather(tp: str, segment: Segment) -> Operations:
         f,
         value,
         acks,
+        role,
         offset,
         offsets,
         values,
@@ -186,7 +191,7 @@ def gather(tp: str, segment: Segment) -> Operations:
         end,
     ) in zip(segment.rows.tolist(), *columns, strict=True):
         if kind == Kind.INVOKE and f == "send" and value is not None:
-            send = Send(process, value, acks, row, time, row=row)
+            send = Send(process, value, acks, row, time, role == IDEMPOTENT, row=row)
             operations.sends.append(send)
             pending[process, op] = send
         elif kind == Kind.INVOKE and f == "poll" and offset is not None:

@@ -124,7 +124,8 @@ def _why_doubtful(operations: Operations, last: FinalRead | None) -> tuple[str |
 
 
 def duplicates(operations: Operations) -> Iterator[Finding]:
-    """Yield values that stand at several offsets: allowed without an idempotent producer, so only reported."""
+    """Yield values that stand at several offsets: wrong of an idempotent producer's, else only reported."""
+    idempotent = {send.value for send in operations.sends if send.is_idempotent}
     stands: dict[int, tuple[int, int]] = {}
     reported: set[int] = set()
     for offset, value, row in operations.positions:
@@ -134,9 +135,8 @@ def duplicates(operations: Operations) -> Iterator[Finding]:
             sentence = (
                 f"Value {value} stands at offset {first} and at offset {offset} of {operations.tp}."
             )
-            yield finding(
-                "duplicate", operations.tp, sentence, first_row, row, verdict=Verdict.VALID
-            )
+            verdict = Verdict.INVALID if value in idempotent else Verdict.VALID
+            yield finding("duplicate", operations.tp, sentence, first_row, row, verdict=verdict)
 
 
 def dirty_reads(operations: Operations) -> Iterator[Finding]:

@@ -33,6 +33,7 @@ from nemesis.placing import place
 from nemesis.progress import Status
 from nemesis.run import Run
 from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
+from nemesis.simulation.clock import EPOCH_MS
 from nemesis.simulation.disposal import collected_afterwards
 from nemesis.simulation.guard import real_world_forbidden
 from nemesis.simulation.links import LATENCIES
@@ -118,6 +119,7 @@ class Simulation:
                     seed=order.seed,
                     plan=order.plan,
                     runtime=runtime,
+                    epoch_ms=EPOCH_MS,
                     show=None,
                     permits=self.permits,
                     redraws=order.redraws,

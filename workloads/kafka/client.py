@@ -105,25 +105,27 @@ class KafkaClient:
         source_host: str,
         rng: Random,
         codec: Codec = wire_format,
+        epoch_ms: int = 0,
     ) -> None:
+        """``epoch_ms`` is the time of day, in milliseconds since 1970, at which the loop's time was zero."""
         self.metadata = ClusterMetadata()
         self._bootstrap = bootstrap
         self._client_id = client_id
         self._source_host = source_host
         self._rng = rng
         self._codec = codec
+        self._epoch_ms = epoch_ms
         self._connections: dict[int, KafkaConnection] = {}
 
     async def refresh_metadata(self, *, timeout_s: float = _METADATA_TIMEOUT_S) -> bool:
         """Ask one random broker for all metadata; return whether it answered. Never raises ``KafkaError``."""
-        address = self._rng.choice([*self.metadata.brokers.values(), *self._bootstrap])
         request = metadata.MetadataRequest(
             topics=None,
             allow_auto_topic_creation=False,
             include_topic_authorized_operations=False,
         )
         try:
-            response = await self.ask(address, request, timeout_s)
+            response = await self.ask_any(request, timeout_s)
         except KafkaError:
             return False
         self.metadata = _cluster_metadata(response)
@@ -139,10 +141,20 @@ class KafkaClient:
         timeout_s: float,
     ) -> Sent:
         """Send one batch to the leader that the metadata names. Raises ``KafkaError``."""
+        batch = build(records, self.timestamp_ms())
+        return await self.send_batch(topic, partition, batch, acks=acks, timeout_s=timeout_s)
+
+    def timestamp_ms(self) -> int:
+        """The time of day for what is sent now; it never goes back."""
+        return self._epoch_ms + int(asyncio.get_running_loop().time() * 1000)
+
+    async def send_batch(
+        self, topic: str, partition: int, batch: bytes, *, acks: int, timeout_s: float
+    ) -> Sent:
+        """Send a batch as it is to the leader that the metadata names. Raises ``KafkaError``."""
         leader = self.metadata.leader(topic, partition)
-        timestamp_ms = int(asyncio.get_running_loop().time() * 1000)
         partition_data = produce.PartitionProduceData(
-            index=cast("i32", partition), records=cast("Records", build(records, timestamp_ms))
+            index=cast("i32", partition), records=cast("Records", batch)
         )
         request = produce.ProduceRequest(
             transactional_id=None,
@@ -261,6 +273,11 @@ class KafkaClient:
         except BaseException:
             del self._connections[node]
             raise
+
+    async def ask_any(self, request: Any, timeout_s: float) -> Any:
+        """Send one request to one random broker, on a connection of its own. Raises ``KafkaError``."""
+        address = self._rng.choice([*self.metadata.brokers.values(), *self._bootstrap])
+        return await self.ask(address, request, timeout_s)
 
     async def ask(self, address: tuple[str, int], request: Any, timeout_s: float) -> Any:
         """Send one request to whoever is there, on a connection of its own. Raises ``KafkaError``."""

@@ -1,6 +1,6 @@
 """Record batches of format v2 (KIP-98), built and read by the client itself.
 
-Written uncompressed, without producer id (idempotence off). Layout of the 61-byte header, big endian: base offset i64,
+Written uncompressed. Layout of the 61-byte header, big endian: base offset i64,
 length i32, partition leader epoch i32, magic i8 = 2, CRC-32C u32 of all that follows, attributes i16, last offset delta
 i32, base and max timestamp i64, producer id i64, producer epoch i16, base sequence i32, record count i32. A record is a
 varint length and: attributes i8, timestamp delta, offset delta, key and value each with a varint length (−1 = null),
@@ -23,6 +23,21 @@ _OFFSET_AND_LENGTH = struct.Struct(">qi")
 _COMPRESSION_MASK = 0x07
 _CONTROL_FLAG = 0x20
 _MAGIC = 2
+
+
+class Producer(NamedTuple):
+    """Who writes a batch, and which of its records come first in it."""
+
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+
+    def __str__(self) -> str:
+        return f"producer {self.producer_id}, epoch {self.producer_epoch}, sequence {self.base_sequence}"
+
+
+NO_PRODUCER = Producer(-1, -1, -1)
+"""Idempotence off."""
 
 
 class Record(NamedTuple):
@@ -67,7 +82,11 @@ def _read_bytes(data: bytes, position: int) -> tuple[bytes | None, int]:
     return data[position : position + size], position + size
 
 
-def build(records: list[tuple[bytes | None, bytes | None]], timestamp_ms: int) -> bytes:
+def build(
+    records: list[tuple[bytes | None, bytes | None]],
+    timestamp_ms: int,
+    producer: Producer = NO_PRODUCER,
+) -> bytes:
     """Return one batch holding the (key, value) pairs, all stamped with ``timestamp_ms``."""
     body = bytearray()
     for delta, (key, value) in enumerate(records):
@@ -80,9 +99,7 @@ def build(records: list[tuple[bytes | None, bytes | None]], timestamp_ms: int) -
         _write_varint(body, len(record))
         body += record
     count = len(records)
-    tail = _AFTER_CRC.pack(0, count - 1, timestamp_ms, timestamp_ms, -1, -1, -1, count) + bytes(
-        body
-    )
+    tail = _AFTER_CRC.pack(0, count - 1, timestamp_ms, timestamp_ms, *producer, count) + bytes(body)
     crc = crc32c(tail)
     return struct.pack(">qiibI", 0, 9 + len(tail), -1, _MAGIC, crc) + tail
 

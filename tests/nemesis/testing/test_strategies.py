@@ -14,7 +14,7 @@ from nemesis.faults.kill import Kill
 from nemesis.faults.partition import Partition
 from nemesis.faults.plan import Plan
 from nemesis.testing import fault_plans, faults, operations, schedules, seeds, workload_options
-from workloads.produce_consume import ProduceConsumeOptions
+from workloads.produce_consume_options import ProduceConsumeOptions
 
 SCENARIO = scenario.load("partition-controller")
 FAST = settings(max_examples=60)

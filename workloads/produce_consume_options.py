@@ -1,0 +1,39 @@
+"""What a scenario may set of the workload ``produce-consume``, and of those that are built on it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+_Count = Annotated[int, Meta(ge=1, le=1000)]
+_Milliseconds = Annotated[int, Meta(ge=1, le=600_000)]
+_Bytes = Annotated[int, Meta(ge=24, le=900_000)]
+
+
+class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a scenario may set."""
+
+    topics: _Count = 2
+    partitions: _Count = 3
+    replication_factor: _Count = 3
+    producers: _Count = 12
+    idempotent_producers: Annotated[int, Meta(ge=0, le=1000)] = 0
+    """How many of the producers, the first ones, are idempotent; all if there are no more."""
+    consumers: _Count = 6
+    later_topics: Annotated[int, Meta(ge=0, le=1000)] = 3
+    """How many further topics (of one partition) are created during the run."""
+    later_topic_interval_ms: _Milliseconds = 12_000
+    send_interval_ms: _Milliseconds = 40
+    """A producer's pace: the least time from one send to its next."""
+    follower_consumers: Annotated[int, Meta(ge=0, le=1000)] = 0
+    """How many of the consumers, the last ones, read from a replica that they draw anew for each poll (KIP-392)."""
+    poll_interval_ms: _Milliseconds = 25
+    poll_max_wait_ms: _Milliseconds = 100
+    operation_timeout_ms: _Milliseconds = 1_500
+    delivery_timeout_ms: _Milliseconds = 6_000
+    """How long an idempotent producer goes on sending one record; each attempt has ``operation_timeout_ms``."""
+    avoid_ms: _Milliseconds = 400
+    """How long a client leaves a partition alone after a failure there."""
+    record_bytes: _Bytes = 100
