@@ -21,13 +21,12 @@ from reference.model import (
     EndPoint,
     LeaderAndIsr,
     LeaderAndIsrPartitionState,
-    LeaderRecoveryState,
     StopReplicaPartitionState,
     TopicPartition,
     UpdateMetadataPartitionState,
 )
 from reference.protocol.schema import build, build_items, item_class
-from reference.server.apis.conversion import response_of
+from reference.server.apis.conversion import leader_recovery_state, response_of
 from reference.server.kafka_request_handler import Later
 from reference.server.replica_manager import ReplicaManager
 
@@ -134,7 +133,7 @@ def _leader_and_isr_state(name: str, topic_id: Any, item: Any) -> LeaderAndIsrPa
             leader=item.leader,
             leader_epoch=item.leader_epoch,
             isr=item.isr,
-            leader_recovery_state=LeaderRecoveryState(getattr(item, "leader_recovery_state", 0)),
+            leader_recovery_state=leader_recovery_state(item),
             partition_epoch=item.partition_epoch,
         ),
         replicas=item.replicas,

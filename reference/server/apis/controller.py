@@ -14,9 +14,9 @@ from reference.controller.alter_partition import (
     AlterPartitionItem,
 )
 from reference.controller.kafka_controller import KafkaController
-from reference.model import UNKNOWN_BROKER_EPOCH, LeaderAndIsr, LeaderRecoveryState
+from reference.model import UNKNOWN_BROKER_EPOCH, LeaderAndIsr
 from reference.protocol.schema import build, build_items, item_class
-from reference.server.apis.conversion import NO_THROTTLE, response_of
+from reference.server.apis.conversion import NO_THROTTLE, leader_recovery_state, response_of
 
 _UNKNOWN = -1
 
@@ -73,7 +73,7 @@ def _alter_partition_item(topic: Any, partition: Any) -> AlterPartitionItem:
         partition=partition.partition_index,
         leader_epoch=partition.leader_epoch,
         new_isr=new_isr,
-        leader_recovery_state=LeaderRecoveryState(getattr(partition, "leader_recovery_state", 0)),
+        leader_recovery_state=leader_recovery_state(partition),
         partition_epoch=partition.partition_epoch,
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from reference.model import LeaderRecoveryState
+from reference.network.errors import CloseConnectionError
 from reference.protocol.schema import response_class
 
 _MILLISECOND = timedelta(milliseconds=1)
@@ -21,6 +23,16 @@ def milliseconds(duration: timedelta) -> int:
 def timestamp(time_ms: int) -> datetime:
     """Milliseconds since 1970 as messages have them; the last moment there is for what lies beyond it."""
     return _EPOCH + timedelta(milliseconds=min(time_ms, _LAST_MS))
+
+
+def leader_recovery_state(item: Any) -> LeaderRecoveryState:
+    """What a partition of a request says of it (below its version: RECOVERED); one that does not exist closes the
+    connection: the request has no field that could say what is wrong with it."""
+    value = getattr(item, "leader_recovery_state", 0)
+    try:
+        return LeaderRecoveryState(value)
+    except ValueError:
+        raise CloseConnectionError(f"there is no leader recovery state {value}") from None
 
 
 def response_of(message: Any) -> type[Any]:

@@ -8,7 +8,7 @@ that nobody has is created where the broker's configuration and the request allo
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
@@ -26,6 +26,8 @@ _ENDPOINT_ERRORS = {
     _BROKERS: ErrorCode.none,
     _CONTROLLERS: ErrorCode.mismatched_endpoint_type,
 }
+_NAME_MAY_BE_NULL: Final = 12
+"""The first version whose answer may leave out a topic's name."""
 
 
 class MetadataApis:
@@ -175,7 +177,9 @@ def _asked_topics(
             yield build(
                 topic_class,
                 error_code=ErrorCode.unknown_topic_id if topic_id else ErrorCode.invalid_request,
-                name=topic.name,
+                name=""
+                if topic.name is None and message.__version__ < _NAME_MAY_BE_NULL
+                else topic.name,
                 topic_id=topic_id,
                 partitions=(),
             )

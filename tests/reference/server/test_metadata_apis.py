@@ -188,6 +188,14 @@ def test_an_unknown_id_is_answered_with_that_id() -> None:
     assert (topic.error_code, topic.topic_id) == (ErrorCode.unknown_topic_id, UUID(int=9))
 
 
+@pytest.mark.parametrize("version", [10, 11, 12])
+def test_an_id_without_a_name_is_answered_whatever_the_version(version: int) -> None:
+    response = ask(version, [{"name": None, "topic_id": UUID(int=9)}])
+
+    assert response.topics[0].error_code is ErrorCode.unknown_topic_id
+    encode_response(response, correlation_id=1)
+
+
 @pytest.mark.parametrize("version", range(OFFERED[ApiKey.API_VERSIONS].highest + 1))
 def test_api_versions_lists_what_is_offered(version: int) -> None:
     request = build(
