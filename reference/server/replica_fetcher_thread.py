@@ -137,7 +137,7 @@ class ReplicaFetcherThread:
 
     async def _truncate(self, states: list[PartitionFetchState]) -> None:
         ends = await self._leader_end_point.fetch_epoch_end_offsets(states)
-        for state in filter(self._is_current, states):
+        for state in states:
             if state.topic_partition in ends:
                 error, end = ends[state.topic_partition]
                 self._handle(state, error, self._cut, end)
@@ -156,13 +156,12 @@ class ReplicaFetcherThread:
                 self._delay([state])
 
     async def _fetch(self, sent: dict[FetchKey, PartitionFetchState]) -> None:
-        """Apply an answer to those partitions whose state is still the one that was sent."""
         fetched = await self._leader_end_point.fetch(sent.values())
         if fetched is None:
             return
         for key, data in fetched.partitions.items():
             state = sent.get(key)
-            if state is not None and self._is_current(state):
+            if state is not None:
                 self._handle(state, data.error_code, self._take_in, data)
         if fetched.is_full:
             self._delay(state for key, state in sent.items() if key not in fetched.partitions)
@@ -174,8 +173,10 @@ class ReplicaFetcherThread:
         apply: Callable[[PartitionFetchState, _Answer], None],
         answer: _Answer,
     ) -> None:
-        """Apply what the leader says of one partition, if it is not an error."""
+        """Apply what the leader says of one partition, if it is not an error, and still is about this state."""
         topic_partition = state.topic_partition
+        if self._states.get(topic_partition) is not state:
+            return
         if error is ErrorCode.fenced_leader_epoch:
             # Only a LeaderAndIsr with the newer epoch can help; it brings a new state.
             _logger.info("%s: epoch %d is fenced", topic_partition, state.leader_epoch)
@@ -239,9 +240,6 @@ class ReplicaFetcherThread:
                 return  # asks again
             state.partition.truncate_to(log.high_watermark)
         state.is_truncating = False
-
-    def _is_current(self, state: PartitionFetchState) -> bool:
-        return self._states.get(state.topic_partition) is state
 
     def _delay(self, states: Iterable[PartitionFetchState]) -> None:
         until = asyncio.get_running_loop().time() + self._config.replica_fetch_backoff_ms / 1000
