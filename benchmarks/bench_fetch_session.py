@@ -24,6 +24,7 @@ from reference.adapters.disk import RealDisk
 from reference.kafka_config import KafkaConfig
 from reference.log.log_manager import LogManager
 from reference.model import (
+    Broker,
     BrokerEndPoint,
     LeaderAndIsr,
     LeaderAndIsrPartitionState,
@@ -48,11 +49,12 @@ from reference.trace import NullTracer
 from workloads.kafka import record_batch
 
 PARTITIONS = 1_000
-FETCHES = 200
+FETCHES = 100
 BUSY = 10
 """So many partitions get a record before each fetch of the busy leader."""
 TOPIC_ID = UUID(int=7)
-BROKERS = [BrokerEndPoint(n, "127.0.0.1", 9090 + n) for n in (1, 2)]
+BROKERS = [Broker.at(n, "127.0.0.1", 9090 + n) for n in (1, 2)]
+NODES = [BrokerEndPoint(n, "127.0.0.1", 9090 + n) for n in (1, 2)]
 KEYS = [TopicPartition("t", number) for number in range(PARTITIONS)]
 
 
@@ -150,10 +152,7 @@ def _broker(
     config = KafkaConfig.from_properties(
         {
             "broker.id": broker_id,
-            "host": "127.0.0.1",
-            "port": 9090 + broker_id,
-            "advertised.host": "127.0.0.1",
-            "advertised.port": 9090 + broker_id,
+            "listeners": f"PLAINTEXT://127.0.0.1:{9090 + broker_id}",
             "zookeeper.connect": "127.0.0.1:2181",
             "log.dirs": (str(directory / str(broker_id)),),
             "replica.fetch.wait.max.ms": 1,
@@ -184,7 +183,7 @@ def _appoint(broker: ReplicaManager) -> None:
     told = [UpdateMetadataPartitionState(key, TOPIC_ID, 1, 1, 0, (1, 2), 0, (1, 2)) for key in KEYS]
     states = [LeaderAndIsrPartitionState(key, TOPIC_ID, 1, decided, (1, 2)) for key in KEYS]
     broker.maybe_update_metadata_cache(1, 1, -1, BROKERS, told)
-    broker.become_leader_or_follower(1, 1, -1, states, BROKERS)
+    broker.become_leader_or_follower(1, 1, -1, states, NODES)
 
 
 if __name__ == "__main__":

@@ -147,7 +147,7 @@ class ReplicaFetcherThread:
     async def _fetch_bounds(self, states: list[PartitionFetchState]) -> None:
         ends = await self._leader_end_point.fetch_offsets(states, LATEST_TIMESTAMP)
         starts = await self._leader_end_point.fetch_offsets(states, EARLIEST_TIMESTAMP)
-        for state in filter(self._is_current, states):
+        for state in states:
             key = state.topic_partition
             if key in ends and key in starts:
                 error = ends[key][0] if ends[key][0] is not ErrorCode.none else starts[key][0]
@@ -224,9 +224,8 @@ class ReplicaFetcherThread:
         elif log is not None and log.log_end_offset < start:
             state.partition.truncate_fully_and_start_at(start)
         else:
-            self._delay(
-                [state]
-            )  # the leader could not tell where an epoch ends, perhaps it can later
+            # The leader could not tell where an epoch ends, perhaps it can later.
+            self._delay([state])
         state.is_out_of_range = False
 
     def _cut(self, state: PartitionFetchState, end: EpochEndOffset) -> None:
