@@ -37,6 +37,7 @@ from checkers.log import ClientLog
 from checkers.reassignment import Reassignment
 from checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
 from checkers.replication.high_watermark import HwBounded, HwGrows
+from checkers.replication.log_start import LogStartBounded
 from checkers.replication.logs import ReplicaLogs
 from checkers.transitions import LegalTransition
 
@@ -55,6 +56,7 @@ _IN_REPORT_ORDER: tuple[type[Check], ...] = (
     HwGrows,
     NoTruncationBelowHw,
     AckAfterCommit,
+    LogStartBounded,
     ReplicaLogs,
     ClientLog,
     Deletion,

@@ -25,7 +25,11 @@ invoke, ok, fail, info     op (pairs them), f, tp; ``fail`` = certainly did not 
                            to have); f=``delete-topic``: topic.
                            f=``describe``: tp; ok adds replicas. f=``reassign``: tp, replicas (the target);
                            f=``cancel-reassign``, ``elect-leaders`` (the preferred one): tp.
-final-read                 tp, offset (position reached), high_watermark (the leader's), error
+                           f=``log-start``: tp; ok adds offset (a reader whose position was refused asks where the
+                           log starts, and goes on from there). f=``delete-records``: tp, offset (delete what is
+                           below); ok adds log_start_offset (of the replica that is furthest behind).
+final-read                 tp, offset (position reached), high_watermark (the leader's), log_start_offset (where it
+                           had to begin; 0 if at the beginning), error
 Brokers (process ``broker-N``, node N, incarnation = one process life, grows with every start)
 ----------------------------------------------------------------------------------------------------
 broker-started             start of a process life; the first event of the incarnation. detail: JSON of the

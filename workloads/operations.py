@@ -45,6 +45,8 @@ class Operation:
         self._columns = columns
         columns["op"] = log.begin()
         self._result: dict[str, Any] | None = None
+        self.error: str | None = None
+        """What was answered instead of a result."""
 
     @property
     def succeeded(self) -> bool:
@@ -66,6 +68,7 @@ class Operation:
             return False
         if isinstance(error, KafkaError):
             # A poll has no effect to be unsure of; Jepsen still calls an unanswered one unknown.
+            self.error = error.name
             outcome = Kind.FAIL if error.definite else Kind.INFO
             self._recorder.record(outcome, **self._columns, error=error.name)
             return True

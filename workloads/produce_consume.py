@@ -88,6 +88,8 @@ class ProduceConsume:
             self._spawn(f"producer-{index}", self._produce(f"producer-{index}", index))
         for index in range(options.consumers):
             self._spawn(f"consumer-{index}", self._consume(f"consumer-{index}", index))
+        if options.delete_records_interval_ms:
+            self._spawn("admin-1", self._delete_records("admin-1"))
         if options.later_topics:
             self._spawn("admin-0", self._administer("admin-0"))
 
@@ -201,8 +203,8 @@ class ProduceConsume:
                 if polled is None:
                     avoid.add(tp)
                     await client.refresh_metadata()
-                elif polled.records:
-                    positions[log] = polled.records[-1].offset + 1
+                else:
+                    positions[log] = polled.position_after(positions.get(log, 0))
         finally:
             client.close()
 
@@ -231,7 +233,40 @@ class ProduceConsume:
                 high_watermark=polled.high_watermark,
                 node=polled.node,
             )
+        if operation.error == "OFFSET_OUT_OF_RANGE":
+            polled = await self._go_to_start(client, recorder, tp, position)
         return polled
+
+    async def _go_to_start(
+        self, client: KafkaClient, recorder: Recorder, tp: TopicPartition, position: int
+    ) -> Polled | None:
+        """Ask where the log starts: what was wanted may have been deleted. None if that is not the reason."""
+        start = -1
+        columns = self._columns(client, tp, f="log-start")
+        with self._log.operation(recorder, columns) as operation:
+            start = await client.start_offset(*tp, timeout_s=self._timeout_s)
+            operation.ok(offset=start)
+        return Polled([], -1, -1, start) if start > position else None
+
+    async def _delete_records(self, process: str) -> None:
+        """Now and then delete most of what a partition holds."""
+        client, recorder = self._admin(process), self._context.recorder(process)
+        rng = self._rng()
+        try:
+            while True:
+                await asyncio.sleep(self._options.delete_records_interval_ms / 1000)
+                await client.refresh_metadata()
+                tp = rng.choice(self._partitions)
+                end = await self._end_offset(client, tp)
+                if end < 2 or client.metadata.leader(*tp) is None:
+                    continue
+                offset = rng.randint(end // 2, end)
+                columns = self._columns(client, tp, f="delete-records", offset=offset)
+                with self._log.operation(recorder, columns) as operation:
+                    watermark = await client.delete_records(*tp, offset, timeout_s=self._timeout_s)
+                    operation.ok(log_start_offset=watermark)
+        finally:
+            client.close()
 
     async def _administer(self, process: str) -> None:
         client, recorder = self._admin(process), self._context.recorder(process)
@@ -287,15 +322,15 @@ class ProduceConsume:
     async def _read_partition(
         self, client: KafkaClient, recorder: Recorder, tp: TopicPartition, deadline: float
     ) -> None:
-        position, end, error = 0, -1, "CLIENT_TIMED_OUT"
+        position, start, end, error = 0, 0, -1, "CLIENT_TIMED_OUT"
         loop = asyncio.get_running_loop()
         while loop.time() < deadline:
             if client.metadata.leader(*tp) is None and not await self._find_leader(client, tp):
                 error = "LEADER_UNKNOWN"
                 continue
             polled = await self._poll(client, recorder, tp, position)
-            if polled is not None and polled.records:
-                position = polled.records[-1].offset + 1
+            if polled is not None and polled.position_after(position) > position:
+                position, start = polled.position_after(position), max(start, polled.log_start)
                 continue
             end = await self._end_offset(client, tp)
             if polled is not None and 0 <= end <= position:
@@ -307,6 +342,7 @@ class ProduceConsume:
             Kind.FINAL_READ,
             offset=position,
             high_watermark=end,
+            log_start_offset=start,
             error=error,
             **self._subject(client, tp),
         )

@@ -37,3 +37,5 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     avoid_ms: _Milliseconds = 400
     """How long a client leaves a partition alone after a failure there."""
     record_bytes: _Bytes = 100
+    delete_records_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
+    """How often somebody deletes most records of a partition; 0: never."""

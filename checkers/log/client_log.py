@@ -22,7 +22,9 @@ may be there or not; acks 0 and 1 promise nothing; a final read that did not rea
 broker that was leader no more, or a new leader whose high watermark had not yet caught up, proves nothing about the
 tail (``unknown``); nor does any final read when the cluster had not converged. What a topic held that was deleted need
 not be seen again (``unseen``), whoever deleted it: whether anybody had asked for that is the property ``deletion``.
-After an unclean election that is permitted losses are reported and allowed.
+After an unclean election that is permitted losses are reported and allowed. What lies below the log start offset was
+deleted by age, by size or on request, and need not be seen; a reader that wanted it goes on from there (whether the
+start was raised rightly is the property ``log-start-bounded``).
 
 Limits: offsets are taken to be dense (no compaction, no transaction markers); all of one partition's operations fit
 into memory. Source: the kafka workload of jepsen.tests, whose names these are.
@@ -87,6 +89,7 @@ class ClientLog(Grouped[PartitionReport]):
         {
             *KINDS,
             Kind.BECOME_LEADER,
+            Kind.LOG_START_OFFSET,
             Kind.LEADER_ELECTED,
             Kind.CONVERGENCE,
             *unclean.KINDS,

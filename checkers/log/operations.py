@@ -33,6 +33,7 @@ COLUMNS = (
     "role",
     "leader_epoch",
     "log_end_offset",
+    "log_start_offset",
 )
 COMPLETIONS = {Kind.OK.value: "ok", Kind.FAIL.value: "fail", Kind.INFO.value: "info"}
 
@@ -88,6 +89,8 @@ class FinalRead:
     position: int
     high_watermark: int
     error: str | None
+    start: int = 0
+    """Where the log started by then, as the reader was told."""
 
     @property
     def is_complete(self) -> bool:
@@ -110,6 +113,15 @@ class Leader:
     log_end_offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A reader was told where the log starts, because what it wanted was below; it went on from there."""
+
+    process: str
+    row: int
+    offset: int
+
+
 @dataclass
 class Operations:
     """Everything that clients did on one partition, in history order. Nothing changes once ``gather`` is done."""
@@ -119,8 +131,18 @@ class Operations:
     polls: list[Poll] = field(default_factory=list)
     final_reads: list[FinalRead] = field(default_factory=list)
     leaders: list[Leader] = field(default_factory=list)
+    starts: list[Start] = field(default_factory=list)
+    traced_start: int = 0
+    """The largest log start offset that a broker traced."""
     unclean: list[Election] = field(default_factory=list)
     """The unclean elections: loss is excused if one of them was permitted."""
+
+    @cached_property
+    def log_start(self) -> int:
+        """Below it records were deleted by age, by size or on request: where the final read began, as far as some
+        broker tells of it, if brokers trace at all."""
+        stated = self.final_reads[-1].start if self.final_reads else 0
+        return min(stated, self.traced_start) if self.leaders else stated
 
     @cached_property
     def acknowledged(self) -> list[Send]:
@@ -160,6 +182,7 @@ _READ = (
     "high_watermark",
     "leader_epoch",
     "log_end_offset",
+    "log_start_offset",
 )
 """The columns in the order in which ``gather`` unpacks them."""
 
@@ -189,6 +212,7 @@ def gather(tp: str, segment: Segment) -> Operations:
         mark,
         epoch,
         end,
+        start,
     ) in zip(segment.rows.tolist(), *columns, strict=True):
         if kind == Kind.INVOKE and f == "send" and value is not None:
             send = Send(process, value, acks, row, time, role == IDEMPOTENT, row=row)
@@ -206,8 +230,12 @@ def gather(tp: str, segment: Segment) -> Operations:
             poll = Poll(process, row, time, position, offsets or [], values or [], node)
             operations.polls.append(poll)
         elif kind == Kind.FINAL_READ:
-            read = FinalRead(row, time, _number(offset), _number(mark), error)
+            read = FinalRead(row, time, _number(offset), _number(mark), error, start or 0)
             operations.final_reads.append(read)
+        elif kind == Kind.OK and f == "log-start" and offset is not None:
+            operations.starts.append(Start(process, row, offset))
+        elif kind == Kind.LOG_START_OFFSET:
+            operations.traced_start = max(operations.traced_start, start or 0)
         elif kind == Kind.BECOME_LEADER:
             leader = Leader(_number(epoch), row, time, _number(node), _number(end))
             operations.leaders.append(leader)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 
 from checkers.findings import finding
@@ -15,8 +16,14 @@ BACKWARDS = "nonmonotonic-poll"
 def order_of_polls(operations: Operations) -> Iterator[Finding]:
     """Yield poll-skip and nonmonotonic-poll: records skipped, repeated or backwards."""
     reached: dict[str, tuple[int, int]] = {}
+    told: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for start in operations.starts:
+        told[start.process, start.offset].append(start.row)
     for poll in operations.polls:
-        before, before_row = reached.get(poll.process, (poll.position, None))
+        before, before_row = reached.get(poll.process, (poll.position, -1))
+        told_rows = told.get((poll.process, poll.position), ())
+        if poll.position > before and any(before_row < row < poll.row for row in told_rows):
+            before = poll.position
         if poll.position != before:
             name = SKIP if poll.position > before else BACKWARDS
             sentence = (

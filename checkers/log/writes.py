@@ -69,7 +69,10 @@ def unseen(operations: Operations) -> Unseen:
     """Return what the final reads should have returned and did not."""
     polls = operations.final_polls
     seen = {value for poll in polls for value in poll.values}
-    missing = [send for send in operations.acknowledged if send.value not in seen]
+    start = operations.log_start
+    missing = [
+        send for send in operations.acknowledged if send.value not in seen and send.offset >= start
+    ]
     covered = Coverage(polls)
     past = [send for send in missing if send.offset in covered]
     rest = [send for send in missing if send.offset not in covered]

@@ -5,7 +5,7 @@ names. A failure is definite only when the answer is given before anything is wr
 AlterPartitionReassignments is not, since a controller that loses its office half-way says so too.
 
 Versions are those of Kafka 3.9: CreateTopics 7, DeleteTopics 6, CreatePartitions 3, AlterPartitionReassignments 0,
-ListPartitionReassignments 0, ElectLeaders 2, DescribeLogDirs 4.
+ListPartitionReassignments 0, ElectLeaders 2, DescribeLogDirs 4, DeleteRecords 2 (to the partition's leader).
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Any, Final, cast
 from kio.schema.alter_partition_reassignments.v0 import request as alter_reassignments
 from kio.schema.create_partitions.v3 import request as create_partitions
 from kio.schema.create_topics.v7 import request as create_topics
+from kio.schema.delete_records.v2 import request as delete_records
 from kio.schema.delete_topics.v6 import request as delete_topics
 from kio.schema.describe_log_dirs.v4 import request as describe_log_dirs
 from kio.schema.elect_leaders.v2 import request as elect_leaders
 from kio.schema.errors import ErrorCode
 from kio.schema.list_partition_reassignments.v0 import request as list_reassignments
 from kio.schema.types import BrokerId, TopicName
-from kio.static.primitive import i8, i16, i32, i32Timedelta
+from kio.static.primitive import i8, i16, i32, i32Timedelta, i64
 
 from workloads.kafka.client import KafkaClient, milliseconds
 from workloads.kafka.errors import BrokerError
@@ -66,6 +67,30 @@ _NOT_ELECTED: Final = frozenset(
 
 class KafkaAdmin(KafkaClient):
     """A client that administers. Every method raises ``KafkaError``."""
+
+    async def delete_records(
+        self, topic: str, partition: int, offset: int, *, timeout_s: float
+    ) -> int:
+        """Delete the records below the offset; returns the low watermark, once all live replicas have followed."""
+        request = delete_records.DeleteRecordsRequest(
+            topics=(
+                delete_records.DeleteRecordsTopic(
+                    name=_name(topic),
+                    partitions=(
+                        delete_records.DeleteRecordsPartition(
+                            partition_index=i32(partition), offset=i64(offset)
+                        ),
+                    ),
+                ),
+            ),
+            timeout=milliseconds(int(timeout_s * 1000)),
+        )
+        leader = self.metadata.leader(topic, partition)
+        response = await self.request(-1 if leader is None else leader, request, timeout_s)
+        result = response.topics[0].partitions[0]
+        if result.error_code is not ErrorCode.none:
+            raise BrokerError(result.error_code)
+        return int(result.low_watermark)
 
     async def create_topic(
         self, topic: str, *, partitions: int, replication_factor: int, timeout_s: float

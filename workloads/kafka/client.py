@@ -41,6 +41,7 @@ _ONE_BYTE = i32(1)
 _NO_SESSION = i32(0)
 _NO_SESSION_EPOCH = i32(-1)
 _LATEST_TIMESTAMP = i64(-1)
+_EARLIEST_TIMESTAMP = i64(-2)
 
 
 class PartitionMetadata(NamedTuple):
@@ -86,6 +87,12 @@ class Polled(NamedTuple):
     records: list[Record]
     high_watermark: int
     node: int
+    log_start: int = 0
+    """Where the log starts, if the position was below it; else 0."""
+
+    def position_after(self, position: int) -> int:
+        """Where to go on."""
+        return self.records[-1].offset + 1 if self.records else max(position, self.log_start)
 
 
 @lru_cache(maxsize=1024)
@@ -233,6 +240,15 @@ class KafkaClient:
         A leader that does not know it yet, because its high watermark has not reached the start of its epoch, answers
         OFFSET_NOT_AVAILABLE (KIP-207); the high watermark of a fetch makes no such promise.
         """
+        return await self._list_offset(topic, partition, _LATEST_TIMESTAMP, timeout_s)
+
+    async def start_offset(self, topic: str, partition: int, *, timeout_s: float) -> int:
+        """Return where the leader's log starts. Raises ``KafkaError``."""
+        return await self._list_offset(topic, partition, _EARLIEST_TIMESTAMP, timeout_s)
+
+    async def _list_offset(
+        self, topic: str, partition: int, timestamp: i64, timeout_s: float
+    ) -> int:
         leader = self.metadata.leader(topic, partition)
         if leader is None:
             raise ConnectionFailed("LEADER_UNKNOWN", definite=True)
@@ -247,7 +263,7 @@ class KafkaClient:
                         list_offsets.ListOffsetsPartition(
                             partition_index=cast("i32", partition),
                             current_leader_epoch=cast("i32", leader_epoch),
-                            timestamp=_LATEST_TIMESTAMP,
+                            timestamp=timestamp,
                         ),
                     ),
                 ),

@@ -1,0 +1,87 @@
+"""Records at the start of a log go only when everybody agrees that they are done with.
+
+* **log-start-bounded**: a replica's log never starts above its own high watermark; while its process lives the start
+  never falls, unless the log was emptied or its replica taken away; it is raised for a client only as far as some
+  client had asked for.
+  Smallest break: broker 1, whose high watermark is 5, deletes a segment and starts at 6 (KAFKA-5634).
+
+What a correct cluster does and is not convicted for: starting lower after a crash (the start is checkpointed from time
+to time), different starts at different replicas, a follower that starts where its leader does.
+
+Limits: whether what was deleted by age or size was old or large enough is not judged.
+Source: KIP-107; the guarantees of shared logs in Kafka's documentation of DeleteRecords.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from checkers.findings import finding, tp_name
+from checkers.fold import Results, conclude
+from checkers.model import Finding
+from checkers.rare import Rare, Row
+from checkers.segment import Segment
+from history.events import Kind
+
+BY_CLIENT = "client-record-deletion"
+EVERYTHING = 2**63 - 1
+_STATED = (Kind.LOG_START_OFFSET, Kind.LOG_LOADED, Kind.BECOME_LEADER)
+_RESTARTED = (Kind.TRUNCATE, Kind.REPLICA_STOPPED)
+
+
+class LogStartBounded(Rare):
+    name = "log-start-bounded"
+    kinds = frozenset({*_STATED, *_RESTARTED, Kind.INVOKE})
+    columns = (
+        "f",
+        "topic",
+        "topic_id",
+        "partition",
+        "node",
+        "incarnation",
+        "offset",
+        "log_start_offset",
+        "high_watermark",
+        "detail",
+    )
+
+    def reduce(self, segment: Segment) -> list[Row]:
+        asked = segment.is_kind(Kind.INVOKE) & segment.is_word("f", {"delete-records"})
+        kept = segment.is_kind(*_STATED, *_RESTARTED) | asked
+        return list(segment.where(kept).events(*self.columns))
+
+    def judge(self, rows: list[Row]) -> Results:
+        findings: list[Finding] = []
+        asked: dict[tuple[Any, ...], int] = {}
+        starts: dict[tuple[Any, ...], tuple[int, int]] = {}
+        checked = 0
+        for row, event in rows:
+            partition = (event.topic, event.topic_id, event.partition)
+            replica = (*partition, event.process, event.incarnation)
+            if event.kind == Kind.INVOKE:
+                offset = EVERYTHING if event.offset in (None, -1) else event.offset
+                asked[partition] = max(offset or 0, asked.get(partition, 0))
+                continue
+            if event.kind in _RESTARTED:
+                starts.pop(replica, None)
+                continue
+            start, mark = event.log_start_offset, event.high_watermark
+            if start is None or mark is None:
+                continue
+            checked += 1
+            tp = tp_name(event.topic, event.partition)
+            who = f"Broker {event.node}'s log of {tp}"
+            before, before_row = starts.get(replica, (start, row))
+            if start > mark:
+                sentence = f"{who} starts at {start}, above its high watermark {mark}."
+                findings.append(finding(self.name, tp, sentence, row))
+            if start < before:
+                sentence = f"{who} starts at {start} again, after it had started at {before}."
+                findings.append(finding(self.name, tp, sentence, before_row, row))
+            if event.detail == BY_CLIENT and start > asked.get(partition, 0):
+                sentence = (
+                    f"{who} lost the records below {start}, which no client had asked to delete."
+                )
+                findings.append(finding(self.name, tp, sentence, row))
+            starts[replica] = (start, row)
+        return conclude(self.name, checked=checked, unit="log starts", findings=findings)
