@@ -13,6 +13,9 @@ from nemesis.runtimes.base import Address, Lacks
 SEED_STRIDE = 1_000
 """Brokers of one run draw from different seeds, and so do equal brokers of neighbouring seeds."""
 
+CONTROL_PLANE_PORT_OFFSET = 1
+"""A broker that listens to its controller apart (``control.plane.listener.name``) does so at the port above its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerPlace:
@@ -26,6 +29,19 @@ class BrokerPlace:
     trace_file: Path | None
     """None: the broker records nothing."""
     seed: int
+
+    @property
+    def control_plane_bind(self) -> Address:
+        return control_plane(self.bind)
+
+    @property
+    def control_plane_advertised(self) -> Address:
+        return control_plane(self.advertised)
+
+
+def control_plane(address: Address) -> Address:
+    """Return where a broker of this address listens to its controller, if it does so apart."""
+    return Address(address.host, address.port + CONTROL_PLANE_PORT_OFFSET)
 
 
 class Target(Protocol):

@@ -10,6 +10,7 @@ from nemesis.errors import UsageError
 from nemesis.runtimes.base import Capability, Lacks
 from nemesis.targets.base import BrokerPlace
 from reference.kafka_config import ConfigError, KafkaConfig
+from reference.model import PLAINTEXT
 
 RUNTIME_PROPERTIES = frozenset(
     {
@@ -41,8 +42,7 @@ class ReferenceTarget:
         whole: dict[str, object] = {
             **properties,
             "broker.id": place.broker_id,
-            "listeners": f"PLAINTEXT://{place.bind}",
-            "advertised.listeners": f"PLAINTEXT://{place.advertised}",
+            **_listeners(place, properties),
             "zookeeper.connect": place.zookeeper_connect,
             "log.dirs": [str(log_dir) for log_dir in place.log_dirs],
             "trace.file": None if place.trace_file is None else str(place.trace_file),
@@ -76,3 +76,13 @@ class ReferenceTarget:
             options += ["--disk-orders", str(disk_orders)]
         module = "nemesis.launch_reference" if options else "reference"
         return [python, "-m", module, str(config_file), *options]
+
+
+def _listeners(place: BrokerPlace, properties: Mapping[str, object]) -> dict[str, object]:
+    """The listener for everybody, and the one for the controller alone if the scenario names one."""
+    bind, advertised = [f"{PLAINTEXT}://{place.bind}"], [f"{PLAINTEXT}://{place.advertised}"]
+    name = properties.get("control.plane.listener.name")
+    if isinstance(name, str):
+        bind.append(f"{name}://{place.control_plane_bind}")
+        advertised.append(f"{name}://{place.control_plane_advertised}")
+    return {"listeners": ",".join(bind), "advertised.listeners": ",".join(advertised)}

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,14 +16,23 @@ import pytest
 
 from nemesis.clean import clean
 from nemesis.journal import read_journals
-from nemesis.runtimes.base import Link
+from nemesis.runtimes.base import CONTROL_API_KEYS, Link
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
-from tests.e2e.onlooker import PROBE_TIMEOUT_S, SILENCE_S, Watcher, join_and_leave, stall_a_follower
+from tests.e2e.onlooker import (
+    PROBE_TIMEOUT_S,
+    SILENCE_S,
+    Watcher,
+    create_topic,
+    join_and_leave,
+    stall_a_follower,
+    until_complete,
+)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]
 
-PROPERTIES = {
+LEADER_AND_ISR_API_KEY = CONTROL_API_KEYS[0]
+PROPERTIES: dict[str, object] = {
     "zookeeper.session.timeout.ms": 2_000,
     "replica.lag.time.max.ms": 1_500,
     "replica.fetch.wait.max.ms": 200,
@@ -36,14 +45,22 @@ def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path))
 
 
+CONTROL_PLANE = {
+    "control.plane.listener.name": "CONTROLLER",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+}
+
+
 @asynccontextmanager
-async def running(tmp_path: Path) -> AsyncIterator[tuple[LocalRuntime, Watcher]]:
+async def running(
+    tmp_path: Path, properties: Mapping[str, object] | None = None
+) -> AsyncIterator[tuple[LocalRuntime, Watcher]]:
     runtime = LocalRuntime(
         ClusterConfig(
             broker_count=3,
             client_count=1,
             run_directory=tmp_path / "run",
-            broker_properties=PROPERTIES,
+            broker_properties=PROPERTIES | dict(properties or {}),
         )
     )
     await runtime.start()
@@ -58,6 +75,33 @@ async def running(tmp_path: Path) -> AsyncIterator[tuple[LocalRuntime, Watcher]]
     finally:
         await runtime.stop()
         await runtime.collect()
+
+
+def test_the_links_know_what_the_controller_says_over_a_listener_of_its_own(tmp_path: Path) -> None:
+    async def scene() -> None:
+        async with running(tmp_path, CONTROL_PLANE) as (runtime, watcher):
+            bootstrap = ",".join(map(str, runtime.bootstrap()))
+            await asyncio.to_thread(until_complete, bootstrap)
+            controller = f"broker-{watcher.controller()}"
+            others = [broker for broker in runtime.brokers if broker != controller]
+            links = frozenset(Link(controller, other, LEADER_AND_ISR_API_KEY) for other in others)
+            await runtime.cut(links)
+            creating = asyncio.create_task(asyncio.to_thread(create_topic, bootstrap, "t"))
+
+            async def are_held() -> bool:
+                counters = await runtime.counters(links)
+                return all(counters[link].held_bytes for link in links)
+
+            async with asyncio.timeout(PROBE_TIMEOUT_S * 2):
+                while not await are_held():
+                    await asyncio.sleep(0.05)
+            assert watcher.isr("t") == {1, 2, 3}, "decided, but nobody has been told"
+            await runtime.restore(links)
+            await creating
+
+    asyncio.run(scene())
+    for broker in (1, 2, 3):
+        assert "CONTROLLER://" in (tmp_path / "run" / "logs" / f"broker-{broker}.log").read_text()
 
 
 def test_every_fault_has_its_effect_and_heals(tmp_path: Path) -> None:

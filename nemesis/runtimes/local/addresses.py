@@ -17,6 +17,7 @@ from nemesis.errors import MissingRequirement
 from nemesis.journal import Journal, runtime_directory
 from nemesis.runtimes.base import Address
 from nemesis.runtimes.node_names import node_names
+from nemesis.targets.base import control_plane
 
 BROKER_PORT = 9092
 ZOOKEEPER_PORT = 2181
@@ -74,10 +75,18 @@ class AddressPlan:
         """Return the name behind each source address."""
         return {host: node for node, host in self._hosts.items()}
 
+    def routes(self, node: str) -> list[tuple[Address, Address]]:
+        """Return where the node is advertised and, for each, where it listens: a broker may listen to its controller
+        apart."""
+        routes = [(self.advertised(node), self.direct(node))]
+        if node in self.brokers:
+            routes += [(control_plane(there), control_plane(here)) for there, here in routes]
+        return routes
+
     def listening(self) -> list[Address]:
         """Return every address that this plan needs to be free."""
         nodes = [*self.brokers, *self.zookeepers]
-        return [address for n in nodes for address in (self.advertised(n), self.direct(n))]
+        return [address for node in nodes for route in self.routes(node) for address in route]
 
     def _by_role(self) -> Iterator[tuple[str, list[str]]]:
         yield "broker", self.brokers

@@ -12,7 +12,7 @@ import msgspec
 from nemesis.errors import MissingRequirement
 from nemesis.journal import Journal
 from nemesis.runtimes.base import Link, LinkCounters, RuntimeFailure
-from nemesis.runtimes.local.addresses import DIRECT_PORT_OFFSET, AddressPlan
+from nemesis.runtimes.local.addresses import AddressPlan
 from nemesis.runtimes.local.node_process import open_log
 from nemesis.runtimes.local.proxy import Command, LinkName, Reply, Route
 
@@ -52,7 +52,7 @@ class Links:
 
     async def open(self, plan: AddressPlan, nodes: Iterable[str]) -> None:
         """Listen for these nodes, too, and know all callers of the plan; raises as ``start`` does."""
-        routes = [_route(plan, node) for node in nodes]
+        routes = [route for node in nodes for route in _routes(plan, node)]
         reply = await self._command(Command(op="open", routes=routes, callers=plan.callers()))
         if reply.error is not None:
             raise MissingRequirement(reply.error)
@@ -111,15 +111,17 @@ class Links:
         return msgspec.json.decode(line, type=Reply)
 
 
-def _route(plan: AddressPlan, node: str) -> Route:
-    address = plan.advertised(node)
-    return Route(
-        node=node,
-        host=address.host,
-        port=address.port,
-        dial_port=address.port + DIRECT_PORT_OFFSET,
-        is_broker=node in plan.brokers,
-    )
+def _routes(plan: AddressPlan, node: str) -> list[Route]:
+    return [
+        Route(
+            node=node,
+            host=advertised.host,
+            port=advertised.port,
+            dial_port=direct.port,
+            is_broker=node in plan.brokers,
+        )
+        for advertised, direct in plan.routes(node)
+    ]
 
 
 def _names(links: Iterable[Link]) -> list[LinkName]:

@@ -38,6 +38,18 @@ def test_a_broker_gets_the_scenarios_properties_and_its_place() -> None:
     assert config.trace_file == "/run/raw/broker-2.jsonl"
 
 
+def test_a_scenario_may_give_the_controller_a_listener_of_its_own() -> None:
+    asked = {
+        "control.plane.listener.name": "CONTROLLER",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    }
+    properties = TARGETS["reference"].broker_properties(PLACE, asked)
+    listeners = KafkaConfig.from_properties(properties).listener_config
+    assert listeners.control_plane_end_point == ("127.4.9.2", 19093, "CONTROLLER")
+    assert listeners.advertised[1] == ("127.4.9.2", 9093, "CONTROLLER")
+    assert listeners.inter_broker_listener_name == "PLAINTEXT"
+
+
 def test_a_broker_may_be_told_to_record_nothing() -> None:
     untraced = replace(PLACE, trace_file=None)
     properties = TARGETS["reference"].broker_properties(untraced, {})
