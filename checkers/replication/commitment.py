@@ -15,7 +15,7 @@ What a correct cluster does and is not convicted for: cutting at or above ``h``;
 a leader whose own high watermark fell after it had been demoted, answering an earlier produce; an unclean election
 that is permitted (the partition is then exempt); losing unsynced records in a power cut: what was set
 before the next start does not bind the broker that was struck; deleting the log of a replica that was taken out of the
-ISR before: what was set before the deletion does not bind that broker.
+ISR before: what was set before the deletion does not bind that broker, nor what a leader sets that had not heard of it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from checkers.fold import Results, Scan, conclude
 from checkers.model import Finding, Verdict
 from checkers.power_cuts import NEVER, PowerCuts, join_power_cuts, power_cuts
 from checkers.replication import removed_replicas
-from checkers.replication.removed_replicas import Removals
+from checkers.replication.removed_replicas import Freed, Removals
 from checkers.replication.rows import TopicKey, high_watermark_rows, members, partitions
 from checkers.segment import Mask, Segment
 from checkers.unclean import Election, Permissions, elections, permissions
@@ -112,11 +112,16 @@ def _conclude(name: str, unit: str, summary: CommitmentSummary) -> Results:
 
 
 class Step(NamedTuple):
-    """A high watermark that counted a broker in, its row and its time."""
+    """A high watermark that counted a broker in: its row, its time and the epoch of its leader."""
 
     high_watermark: int
     row: int
     time: int
+    leader_epoch: int
+
+    def binds(self, freed: Freed) -> bool:
+        """Whether it still counts for a broker that has been freed so."""
+        return self.time > freed.time and self.leader_epoch >= freed.leader_epoch
 
 
 Steps = dict[int, tuple[Step, ...]]
@@ -165,14 +170,9 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
             bonds.removals[key] = removed_replicas.removals(part)
             moves = high_watermark_rows(part)
             at, member = members(moves)
-            values, times = moves.numbers("high_watermark"), moves.numbers("time")
+            set_by = _steps(moves)
             bonds.steps[key] = {
-                broker: _staircase(
-                    [
-                        Step(int(values[i]), int(moves.rows[i]), int(times[i]))
-                        for i in at[member == broker].tolist()
-                    ]
-                )
+                broker: _staircase([set_by[i] for i in at[member == broker].tolist()])
                 for broker in np.unique(member).tolist()
             }
         return bonds
@@ -214,44 +214,57 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
         return _conclude(self.name, "truncations and reloads", summary)
 
 
+def _steps(moves: Segment) -> list[Step]:
+    columns = (moves.numbers("high_watermark"), moves.rows, moves.numbers("time"))
+    epochs = moves.numbers("leader_epoch")
+    return [Step(*row) for row in zip(*(c.tolist() for c in (*columns, epochs)), strict=True)]
+
+
 def _staircase(steps: list[Step]) -> tuple[Step, ...]:
-    """Of marks in order of time those that no later one reaches: whichever of the first ones are struck out, the
-    highest of the rest is the first of what is left of these. As a high watermark grows, mostly one."""
+    """Of marks in order of time those that no later one of as late a leader reaches. Whatever frees a broker of some,
+    the highest of the rest is among these. Mostly one."""
     kept: list[Step] = []
     for step in reversed(steps):
-        if not kept or step.high_watermark > kept[-1].high_watermark:
+        if not any(
+            later.high_watermark >= step.high_watermark and later.leader_epoch >= step.leader_epoch
+            for later in kept
+        ):
             kept.append(step)
     return tuple(reversed(kept))
 
 
 def _cuts_below(
-    part: Segment, cuts: Segment, steps: Steps, losses: PowerCuts, deletions: dict[int, int]
+    part: Segment, cuts: Segment, steps: Steps, losses: PowerCuts, deletions: dict[int, Freed]
 ) -> Iterator[Broken]:
     """The cuts of one partition's logs that went below a mark that was set before them and binds.
 
-    ``deletions`` has, by the row of a cut, when its broker was freed by the deletion of its log.
+    ``deletions`` has, by the row of a cut, how its broker was freed by the deletion of its log.
     """
     moves = high_watermark_rows(part)
     at, member = members(moves)
     marks, times = moves.numbers("high_watermark"), moves.numbers("time")
+    epochs = moves.numbers("leader_epoch")
     for row, event in cuts.events("node", "log_end_offset"):
         if event.node is None or event.log_end_offset is None:
             continue
-        freed_at = max(losses.freed_at(event.node, event.time), deletions.get(row, NEVER))
-        binding = [step for step in steps.get(event.node, ()) if step.time > freed_at][:1]
+        deletion = deletions.get(row, Freed(NEVER, NEVER))
+        freed = deletion._replace(time=max(deletion.time, losses.freed_at(event.node, event.time)))
+        binding = [step for step in steps.get(event.node, ()) if step.binds(freed)]
         here = at[(member == event.node) & (moves.rows[at] < row)]
-        here = here[times[here] > freed_at]
+        here = here[(times[here] > freed.time) & (epochs[here] >= freed.leader_epoch)]
         if len(here):
             top = int(here[np.flatnonzero(marks[here] == marks[here].max())[-1]])
-            if not binding or marks[top] >= binding[0].high_watermark:
-                binding = [Step(int(marks[top]), int(moves.rows[top]), int(times[top]))]
-        if binding and event.log_end_offset < binding[0].high_watermark:
+            binding.append(Step(*(int(c[top]) for c in (marks, moves.rows, times, epochs))))
+        if not binding:
+            continue
+        highest = max(binding, key=lambda step: (step.high_watermark, step.row))
+        if event.log_end_offset < highest.high_watermark:
             did = "cut its log" if event.kind == Kind.TRUNCATE else "came back with its log"
             sentence = (
                 f"Broker {event.node} {did} at {event.log_end_offset} in {{tp}}, below the high watermark "
-                f"{binding[0].high_watermark} that counted it as in sync."
+                f"{highest.high_watermark} that counted it as in sync."
             )
-            yield sentence, binding[0].row, row
+            yield sentence, highest.row, row
 
 
 class AckAfterCommit(Scan[Marks, CommitmentSummary]):

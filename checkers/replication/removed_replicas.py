@@ -7,18 +7,21 @@ ISR, then it deletes its log.
 Should it come back it starts with nothing. Only a deletion *after* the ISR was without the broker counts: to delete a
 member's log is to lose what was committed. The latest ISR is the one with the highest partition epoch that the
 controller or a leader has traced; a leader may trace one late.
+
+Nor does a leader that has not heard of it bind the broker afterwards. Whoever takes a replica away raises the leader
+epoch, so a leader of a smaller one, whose last Fetch requests arrive late, counts a log that is gone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from checkers.segment import Segment
 from history.events import Event, Kind
 
-COLUMNS: Final = ("node", "isr", "partition_epoch", "detail", "error")
+COLUMNS: Final = ("node", "isr", "partition_epoch", "leader_epoch", "detail", "error")
 KINDS: Final = frozenset(
     {
         Kind.REPLICA_STOPPED,
@@ -31,10 +34,22 @@ _DELETED: Final = frozenset({"deleting", "delete"})
 """A broker that is killed in between has said the former only, and its log may be gone."""
 _TOPIC_DELETED: Final = "partition Offline->NonExistent"
 _FOR_GOOD: Final = 1 << 62
-"""More than any partition epoch."""
+"""More than any epoch."""
 
-Latest = tuple[int, frozenset[int]]
-"""(partition epoch, ISR)"""
+
+class Latest(NamedTuple):
+    """The latest ISR that is known of."""
+
+    partition_epoch: int
+    leader_epoch: int
+    isr: frozenset[int]
+
+
+class Freed(NamedTuple):
+    """High watermarks up to ``time`` do not bind, and none of a leader of a smaller epoch than ``leader_epoch``."""
+
+    time: int
+    leader_epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +57,10 @@ class Removals:
     """What a stretch of one partition's events says; ``join`` of neighbours is what both together say."""
 
     latest: Latest | None = None
-    freed: dict[int, int] = field(default_factory=dict)
-    """Broker → when it deleted its log last, not being in the ISR."""
+    freed: dict[int, Freed] = field(default_factory=dict)
+    """Broker → its last deletion of its log, not being in the ISR."""
     unresolved: dict[int, int] = field(default_factory=dict)
-    """The same, before the stretch tells of any ISR."""
+    """Broker → when it deleted its log last, before the stretch tells of any ISR."""
 
 
 def removals(part: Segment) -> Removals:
@@ -62,22 +77,25 @@ def join(a: Removals, b: Removals) -> Removals:
     for broker, time in b.unresolved.items():
         if a.latest is None:
             unresolved[broker] = time
-        elif broker not in a.latest[1]:
-            freed[broker] = time
+        elif broker not in a.latest.isr:
+            freed[broker] = Freed(time, a.latest.leader_epoch)
     known = [latest for latest in (a.latest, b.latest) if latest is not None]
     return Removals(
-        max(known, key=lambda latest: latest[0], default=None), freed | b.freed, unresolved
+        max(known, key=lambda latest: latest.partition_epoch, default=None),
+        freed | b.freed,
+        unresolved,
     )
 
 
-def freed_at_cuts(part: Segment, cuts: Segment, before: Removals) -> dict[int, int]:
-    """Return row of a cut → when its broker was freed before it; those that were not are left out.
+def freed_at_cuts(part: Segment, cuts: Segment, before: Removals) -> dict[int, Freed]:
+    """Return row of a cut → how its broker was freed before it; those that were not are left out.
 
     ``before`` is what is known before the first row of ``part``.
     """
     changes = iter(_rows(part))
     change = next(changes, None)
-    known, freed = before, {}
+    known = before
+    freed: dict[int, Freed] = {}
     for row, event in cuts.events("node"):
         while change is not None and change[0] < row:
             known = join(known, _of(change[1]))
@@ -98,7 +116,7 @@ def _of(event: Event) -> Removals:
         return Removals(unresolved={event.node: event.time})
     if event.kind == Kind.TRANSITION:
         is_last = event.detail == _TOPIC_DELETED and event.error is None
-        return Removals(latest=(_FOR_GOOD, frozenset()) if is_last else None)
-    if event.isr is None or event.partition_epoch is None:
+        return Removals(latest=Latest(_FOR_GOOD, _FOR_GOOD, frozenset()) if is_last else None)
+    if event.isr is None or event.partition_epoch is None or event.leader_epoch is None:
         return Removals()
-    return Removals(latest=(event.partition_epoch, frozenset(event.isr)))
+    return Removals(latest=Latest(event.partition_epoch, event.leader_epoch, frozenset(event.isr)))

@@ -135,8 +135,11 @@ class TestNoTruncationBelowHwAndPower:
         assert only(NoTruncationBelowHw(), [*before, low, lower, *again]).finding_count == 0
 
 
-def isr(time: int, partition_epoch: int, *members: int, kind: str = "leader-elected") -> Event:
-    return broker(time, 9, kind, isr=list(members), partition_epoch=partition_epoch, **TP)
+def isr(
+    time: int, partition_epoch: int, *members: int, kind: str = "leader-elected", epoch: int = 1
+) -> Event:
+    epochs = {"partition_epoch": partition_epoch, "leader_epoch": epoch}
+    return broker(time, 9, kind, isr=list(members), **epochs, **TP)
 
 
 def deleted(time: int, node: int, how: str = "delete") -> Event:
@@ -164,6 +167,21 @@ class TestNoTruncationBelowHwAndReassignment:
         late = high_watermark(3, 1, 0, 6, [1, 2])
         events = [MARK, isr(2, 2, 1), late, deleted(4, 2), loaded(5, 2, 0)]
         assert only(NoTruncationBelowHw(), events).finding_count == 0
+
+    def test_nor_does_one_that_it_sets_after_the_deletion(self) -> None:
+        """Fetch requests that were held arrive late at a leader that is one no longer."""
+        late = high_watermark(4, 1, 0, 6, [1, 2])
+        events = [MARK, isr(2, 2, 1), deleted(3, 2), late, loaded(5, 2, 0)]
+        assert only(NoTruncationBelowHw(), events).finding_count == 0
+
+    def test_what_the_present_leader_sets_binds_behind_one_that_does_not(self) -> None:
+        back = [isr(5, 3, 1, 2), high_watermark(6, 1, 1, 3, [1, 2])]
+        late = high_watermark(7, 3, 0, 9, [1, 2])
+        cut = truncate(8, 2, 2)
+        result = only(NoTruncationBelowHw(), [MARK, isr(2, 2, 1), deleted(3, 2), *back, late, cut])
+        assert [item.sentence for item in result.findings] == [
+            "Broker 2 cut its log at 2 in t-0, below the high watermark 3 that counted it as in sync."
+        ]
 
     @pytest.mark.parametrize(
         "before",
@@ -193,6 +211,11 @@ class TestNoTruncationBelowHwAndDeletion:
     def test_a_broker_that_is_back_before_the_deletion_is_over_has_nothing(self) -> None:
         shrunk = isr(3, 2, 2)  # the last member stays in the ISR
         events = [isr(0, 1, 1, 2), MARK, gone(2), shrunk, deleted(4, 2), loaded(5, 2, 0)]
+        assert only(NoTruncationBelowHw(), events).finding_count == 0
+
+    def test_nobody_binds_it_any_more_whatever_a_leader_sets_that_has_not_heard_of_it(self) -> None:
+        late = high_watermark(4, 1, 7, 6, [1, 2])
+        events = [isr(0, 1, 1, 2), MARK, gone(2), deleted(3, 2), late, loaded(5, 2, 0)]
         assert only(NoTruncationBelowHw(), events).finding_count == 0
 
     @pytest.mark.parametrize(
