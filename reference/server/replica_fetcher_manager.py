@@ -63,7 +63,7 @@ class ReplicaFetcherManager:
             for topic_partition in doomed:
                 thread.remove(topic_partition)
 
-    def shutdown_idle_fetchers(self) -> None:
+    def shutdown_idle_fetcher_threads(self) -> None:
         """End the tasks that have no partition left."""
         for leader, thread in list(self._threads.items()):
             if not thread.topic_partitions:

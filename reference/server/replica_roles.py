@@ -1,0 +1,272 @@
+"""What the controller makes of each replica of this broker: leader, follower, stopped, deleted.
+
+A LeaderAndIsrRequest that was admitted is applied in three parts, as in Kafka: which partitions are refused, which are
+to be led and which to be followed; then the leaders, with one wait for the disk for all of them; then the followers,
+whose fetchers start. Each partition has an answer of its own: KAFKA_STORAGE_ERROR, UNKNOWN_TOPIC_ID,
+INCONSISTENT_TOPIC_ID, STALE_CONTROLLER_EPOCH, UNKNOWN_TOPIC_OR_PARTITION (not a replica of it), or what its log says.
+
+Source: kafka.server.ReplicaManager of Kafka 3.9 (becomeLeaderOrFollower, makeLeaders, makeFollowers, stopReplicas).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from reference.cluster.partition import Partition
+from reference.kafka_config import KafkaConfig
+from reference.log.errors import KafkaStorageError, LogError
+from reference.log.log_manager import LogManager
+from reference.model import (
+    EPOCH_DURING_DELETE,
+    UNDEFINED_EPOCH,
+    BrokerEndPoint,
+    LeaderAndIsrPartitionState,
+    StopReplicaPartitionState,
+    TopicPartition,
+)
+from reference.server.alter_partition_manager import AlterPartitionManager
+from reference.server.connection import ConnectionFactory
+from reference.server.metadata_cache import MetadataCache
+from reference.server.partition_fetch_state import PartitionFetchState
+from reference.server.replica_data import ReplicaData
+from reference.server.replica_fetcher_manager import ReplicaFetcherManager
+from reference.trace import Kind, Tracer
+
+_logger = logging.getLogger(__name__)
+
+_Answers = dict[TopicPartition, ErrorCode]
+
+
+class ReplicaRoles(ReplicaData):
+    """The hosted partitions with their roles, and the fetchers of those that follow."""
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        *,
+        tracer: Tracer,
+        log_manager: LogManager,
+        metadata_cache: MetadataCache,
+        alter_partition_manager: AlterPartitionManager,
+        broker_epoch: Callable[[], int],
+        connect: ConnectionFactory,
+    ) -> None:
+        super().__init__(config, tracer=tracer, metadata_cache=metadata_cache)
+        self._log_manager = log_manager
+        self._alter_partition_manager = alter_partition_manager
+        self._broker_epoch = broker_epoch
+        self._removed: dict[tuple[UUID, int], int] = {}
+        """Topic id and partition of replicas that were taken away → the leader epoch in which they were."""
+        self._clock = asyncio.get_running_loop().time
+        self._fetchers = ReplicaFetcherManager(
+            config,
+            connect=connect,
+            broker_epoch=broker_epoch,
+            on_storage_error=self.handle_storage_error,
+        )
+
+    def take_roles(
+        self,
+        states: Sequence[LeaderAndIsrPartitionState],
+        live_leaders: Sequence[BrokerEndPoint],
+    ) -> _Answers:
+        """Lead and follow as the states say; returns the answer of each partition."""
+        answers: _Answers = {}
+        to_lead: dict[TopicPartition, LeaderAndIsrPartitionState] = {}
+        to_follow: dict[TopicPartition, LeaderAndIsrPartitionState] = {}
+        for state in states:
+            refusal = self._refusal(state)
+            answers[state.topic_partition] = refusal or ErrorCode.none
+            if refusal is None:
+                is_led_here = state.leader_and_isr.leader == self._config.broker_id
+                (to_lead if is_led_here else to_follow)[state.topic_partition] = state
+        answers |= self._make_leaders(to_lead.values())
+        answers |= self._make_followers(
+            to_follow.values(), {leader.id: leader for leader in live_leaders}
+        )
+        self._fetchers.shutdown_idle_fetcher_threads()
+        return answers
+
+    def _make_leaders(self, states: Iterable[LeaderAndIsrPartitionState]) -> _Answers:
+        """What each would do alone, with one wait for the disk: a thousand are as fast as a few."""
+        self._log_manager.assign_leader_epochs(
+            {
+                state.topic_partition: state.leader_and_isr.leader_epoch
+                for state in states
+                if state.topic_partition in self._partitions
+            }
+        )
+        return {state.topic_partition: self._take(state, self._make_leader) for state in states}
+
+    def _make_followers(
+        self, states: Iterable[LeaderAndIsrPartitionState], leaders: dict[int, BrokerEndPoint]
+    ) -> _Answers:
+        def make_follower(partition: Partition, state: LeaderAndIsrPartitionState) -> None:
+            self._make_follower(partition, state, leaders)
+
+        return {state.topic_partition: self._take(state, make_follower) for state in states}
+
+    def _take(
+        self,
+        state: LeaderAndIsrPartitionState,
+        make: Callable[[Partition, LeaderAndIsrPartitionState], None],
+    ) -> ErrorCode:
+        topic_partition = state.topic_partition
+        partition = self._partitions.get(topic_partition) or self._new_partition(topic_partition)
+        try:
+            make(partition, state)
+        except KafkaStorageError as error:
+            self.handle_storage_error(topic_partition, error)
+            return ErrorCode.kafka_storage_error
+        except LogError as error:
+            return error.error_code
+        self._partitions[topic_partition] = partition
+        return ErrorCode.none
+
+    def _make_leader(self, partition: Partition, state: LeaderAndIsrPartitionState) -> None:
+        self._fetchers.remove_fetchers([state.topic_partition])
+        partition.make_leader(state)
+
+    def _make_follower(
+        self,
+        partition: Partition,
+        state: LeaderAndIsrPartitionState,
+        leaders: dict[int, BrokerEndPoint],
+    ) -> None:
+        topic_partition, leader_id = state.topic_partition, state.leader_and_isr.leader
+        alive = self._metadata_cache.alive_broker_node(leader_id, self._listener_name)
+        if alive is None:
+            # Nobody to follow: the epoch is not taken over, so that the LeaderAndIsr which names somebody is still
+            # newer. The log must exist for its high watermark to be checkpointed (KAFKA-1647).
+            _logger.warning("%s: leader %d is not alive", topic_partition, leader_id)
+            partition.create_log(state.topic_id, is_new=state.is_new)
+            return
+        self._fetchers.remove_fetchers([topic_partition])
+        partition.make_follower(state)
+        self._fetchers.add_fetcher(
+            leaders.get(leader_id, alive),
+            PartitionFetchState(partition, partition.topic_id, partition.leader_epoch),
+        )
+
+    def stop(self, states: Sequence[StopReplicaPartitionState]) -> _Answers:
+        """Stop, or stop and delete, as the states say; returns the answer of each partition."""
+        answers = {state.topic_partition: self._stop(state) for state in states}
+        self._fetchers.shutdown_idle_fetcher_threads()
+        return answers
+
+    def _refusal(self, state: LeaderAndIsrPartitionState) -> ErrorCode | None:
+        topic_partition = state.topic_partition
+        if topic_partition in self._offline:
+            return ErrorCode.kafka_storage_error
+        if self._metadata_cache.is_deleted(state.topic_id, topic_partition.partition):
+            return ErrorCode.unknown_topic_id
+        hosted = self._partitions.get(topic_partition)
+        if hosted is not None and _is_inconsistent(hosted, state):
+            return ErrorCode.inconsistent_topic_id
+        if hosted is not None and _is_stale(hosted, state):
+            return ErrorCode.stale_controller_epoch
+        if self._is_of_a_removed_replica(state):
+            return ErrorCode.stale_controller_epoch
+        if self._config.broker_id not in state.replicas:
+            return ErrorCode.unknown_topic_or_partition
+        return None
+
+    def _is_of_a_removed_replica(self, state: LeaderAndIsrPartitionState) -> bool:
+        """Whether this is a late copy of what was said before the replica was taken away: it may make it lead again,
+        with nothing, and an ISR of its own. A replica that is added again is told of a newer leader epoch."""
+        if state.topic_id is None:
+            return False
+        removed_in = self._removed.get((state.topic_id, state.topic_partition.partition))
+        return removed_in is not None and state.leader_and_isr.leader_epoch <= removed_in
+
+    def _new_partition(self, topic_partition: TopicPartition) -> Partition:
+        return Partition(
+            topic_partition,
+            config=self._config,
+            tracer=self._tracer,
+            log_manager=self._log_manager,
+            alter_partition=self._alter_partition_manager,
+            is_alive=self._metadata_cache.has_alive_broker,
+            broker_epoch=self._broker_epoch,
+            clock=self._clock,
+            on_progress=self.complete_delayed_operations,
+        )
+
+    def _stop(self, state: StopReplicaPartitionState) -> ErrorCode:
+        topic_partition = state.topic_partition
+        if topic_partition in self._offline:
+            return ErrorCode.kafka_storage_error
+        partition = self._partitions.get(topic_partition)
+        log = self._log_manager.get_log(topic_partition)
+        topic_id = None if log is None else log.topic_id
+        if self._is_fenced(state, partition, topic_id):
+            return ErrorCode.fenced_leader_epoch
+        self._fetchers.remove_fetchers([topic_partition])
+        if state.delete_partition:
+            # Whoever is killed right after the deletion cannot tell of it any more.
+            self._trace_stopped(topic_partition, topic_id, "deleting")
+            self._partitions.pop(topic_partition, None)
+            if partition is not None:
+                partition.delete()
+            try:
+                self._log_manager.delete_log(topic_partition)
+            except KafkaStorageError as error:
+                self.handle_storage_error(topic_partition, error)
+                return ErrorCode.kafka_storage_error
+            if topic_id is not None and state.leader_epoch >= 0:
+                self._removed[topic_id, topic_partition.partition] = state.leader_epoch
+        self.complete_delayed_operations(topic_partition)
+        self._trace_stopped(
+            topic_partition, topic_id, "delete" if state.delete_partition else "stop"
+        )
+        return ErrorCode.none
+
+    def _trace_stopped(
+        self, topic_partition: TopicPartition, topic_id: UUID | None, how: str
+    ) -> None:
+        self._tracer.event(
+            Kind.REPLICA_STOPPED,
+            topic=topic_partition.topic,
+            topic_id=None if topic_id is None else str(topic_id),
+            partition=topic_partition.partition,
+            detail=how,
+        )
+
+    def _is_fenced(
+        self,
+        state: StopReplicaPartitionState,
+        partition: Partition | None,
+        topic_id: UUID | None,
+    ) -> bool:
+        """Whether a StopReplica was meant for an earlier state.
+
+        One for a deleted topic names neither an epoch nor a topic id; but before it comes the UpdateMetadata that
+        announces the deletion, with the id. Without that the name has come back as another topic meanwhile.
+        """
+        if state.leader_epoch == EPOCH_DURING_DELETE:
+            number = state.topic_partition.partition
+            return topic_id is not None and not self._metadata_cache.is_deleted(topic_id, number)
+        return (
+            partition is not None
+            and state.leader_epoch != UNDEFINED_EPOCH
+            and state.leader_epoch < partition.leader_epoch
+        )
+
+
+def _is_inconsistent(partition: Partition, state: LeaderAndIsrPartitionState) -> bool:
+    ours, theirs = partition.topic_id, state.topic_id
+    return ours is not None and theirs is not None and ours != theirs
+
+
+def _is_stale(partition: Partition, state: LeaderAndIsrPartitionState) -> bool:
+    """An equal leader epoch is an old decision too: every new one raises it."""
+    decided = state.leader_and_isr
+    return (
+        decided.leader_epoch <= partition.leader_epoch
+        or decided.partition_epoch < partition.partition_epoch
+    )
