@@ -32,6 +32,7 @@ from workloads.kafka.errors import ForeignRecord, KafkaError
 from workloads.kafka.idempotent_producer import IdempotentProducer, Records
 from workloads.operations import Avoid, OperationLog, Pace
 from workloads.produce_consume_options import ProduceConsumeOptions
+from workloads.record_deletion import delete_records_again_and_again
 
 TopicPartition = tuple[str, int]
 _Client = TypeVar("_Client", bound=KafkaClient)
@@ -249,24 +250,16 @@ class ProduceConsume:
         return Polled([], -1, -1, start) if start > position else None
 
     async def _delete_records(self, process: str) -> None:
-        """Now and then delete most of what a partition holds."""
-        client, recorder = self._admin(process), self._context.recorder(process)
-        rng = self._rng()
-        try:
-            while True:
-                await asyncio.sleep(self._options.delete_records_interval_ms / 1000)
-                await client.refresh_metadata()
-                tp = rng.choice(self._partitions)
-                end = await self._end_offset(client, tp)
-                if end < 2 or client.metadata.leader(*tp) is None:
-                    continue
-                offset = rng.randint(end // 2, end)
-                columns = self._columns(client, tp, f="delete-records", offset=offset)
-                with self._log.operation(recorder, columns) as operation:
-                    watermark = await client.delete_records(*tp, offset, timeout_s=self._timeout_s)
-                    operation.ok(log_start_offset=watermark)
-        finally:
-            client.close()
+        await delete_records_again_and_again(
+            self._admin(process),
+            self._context.recorder(process),
+            self._log,
+            self._partitions,
+            subject=self._subject,
+            interval_ms=self._options.delete_records_interval_ms,
+            timeout_s=self._timeout_s,
+            rng=self._rng(),
+        )
 
     async def _administer(self, process: str) -> None:
         client, recorder = self._admin(process), self._context.recorder(process)

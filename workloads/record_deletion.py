@@ -1,0 +1,47 @@
+"""Somebody who deletes records now and then: most of what a partition holds, in committed records."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from random import Random  # noqa: TID251 - the type only
+from typing import Any
+
+from history.recorder import Recorder
+from workloads.kafka.admin import KafkaAdmin
+from workloads.kafka.errors import KafkaError
+from workloads.operations import OperationLog
+
+TopicPartition = tuple[str, int]
+
+
+async def delete_records_again_and_again(
+    client: KafkaAdmin,
+    recorder: Recorder,
+    log: OperationLog,
+    partitions: Sequence[TopicPartition],
+    *,
+    subject: Callable[[KafkaAdmin, TopicPartition], dict[str, Any]],
+    interval_ms: int,
+    timeout_s: float,
+    rng: Random,
+) -> None:
+    """Run until cancelled; ``partitions`` may grow. ``subject`` says what an event about a partition names."""
+    try:
+        while True:
+            await asyncio.sleep(interval_ms / 1000)
+            await client.refresh_metadata()
+            tp = rng.choice(partitions)
+            try:
+                end = await client.end_offset(*tp, timeout_s=timeout_s)
+            except KafkaError:
+                continue
+            if end < 2:
+                continue
+            offset = rng.randint(end // 2, end)
+            columns = subject(client, tp) | {"f": "delete-records", "offset": offset}
+            with log.operation(recorder, columns) as operation:
+                watermark = await client.delete_records(*tp, offset, timeout_s=timeout_s)
+                operation.ok(log_start_offset=watermark)
+    finally:
+        client.close()
