@@ -1,6 +1,7 @@
 """What a broker does when settings have changed, by type of entity: it reads them, and its logs or itself follow.
 
-Source: kafka.server.ConfigHandler (TopicConfigHandler, BrokerConfigHandler) of Kafka 3.9.
+Source: kafka.server.ConfigHandler (TopicConfigHandler, BrokerConfigHandler,
+ClientIdConfigHandler) of Kafka 3.9.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Protocol
+from urllib.parse import unquote
 
 from reference.controller.kafka_controller import KafkaController
 from reference.controller.leader_elections import UNCLEAN_LEADER_ELECTION_ENABLE
 from reference.log.log_config import Value, overrides
 from reference.log.log_manager import LogManager
+from reference.server.client_quota_manager import QuotaManagers
 from reference.server.dynamic_broker_config import DynamicBrokerConfig
 from reference.zk import config_znodes
 from reference.zk.errors import ZnodeFormatError
@@ -88,3 +91,25 @@ class BrokerConfigHandler:
             self._dynamic_config.update_default_config(properties)
         else:
             self._dynamic_config.update_broker_config(properties)
+
+
+class ClientIdConfigHandler:
+    """Keeps the quotas of clients. Names of znodes are encoded as in URLs, as Kafka's Sanitizer does."""
+
+    def __init__(self, quotas: QuotaManagers, zk_client: KafkaZkClient) -> None:
+        self._quotas = quotas
+        self._zk_client = zk_client
+
+    async def initialize(self) -> None:
+        """Read the quotas when the broker starts."""
+        for name in await self._zk_client.configs.get_entity_names(config_znodes.CLIENTS):
+            await self.process_config_changes(name)
+
+    async def process_config_changes(self, name: str) -> None:
+        try:
+            properties = await self._zk_client.configs.get_entity_config(
+                config_znodes.CLIENTS, name
+            )
+            self._quotas.update(unquote(name), properties)
+        except (ZnodeFormatError, ValueError) as error:
+            _logger.error("quotas of client %s are ignored: %s", name, error)

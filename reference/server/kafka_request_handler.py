@@ -10,13 +10,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
+from dataclasses import replace
+from datetime import timedelta
 from functools import partial
+from math import ceil
 from types import CoroutineType
 from typing import Any, Final, Protocol
 
+from kio.static.primitive import i32Timedelta
+
+from reference.kafka_config import MAX_INT
 from reference.network.errors import CloseConnectionError
 from reference.network.request_channel import PendingRequest, RequestChannel
 from reference.protocol.codec import Request
+from reference.server.client_quota_manager import QuotaManagers
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +52,9 @@ class KafkaRequestHandlerPool:
         *,
         name: str,
         num_threads: int,
+        quotas: QuotaManagers,
     ) -> None:
+        self._quotas = quotas
         self._channel = request_channel
         self._handler = handler
         self._name = name
@@ -85,6 +94,11 @@ class KafkaRequestHandlerPool:
                 await asyncio.wait((completion,))
 
     def _respond(self, pending: PendingRequest, message: Any) -> None:
+        throttle_s = self._quotas.throttle_time_s(pending.request, pending.size, message)
+        if throttle_s > 0:
+            self._channel.start_throttling(pending, throttle_s)
+            if message is not None and "throttle_time" in message.__dataclass_fields__:
+                message = replace(message, throttle_time=_whole_ms(throttle_s))
         if message is None:
             self._channel.send_no_op_response(pending)
         else:
@@ -112,3 +126,8 @@ class KafkaRequestHandlerPool:
             # A bug of ours; one request must not end the handler, and no answer is better than a wrong one.
             logger.error("request %s failed", pending.request, exc_info=error)
         self._channel.close_connection(pending)
+
+
+def _whole_ms(seconds: float) -> i32Timedelta:
+    """Rounded up, and no more than a message can say."""
+    return i32Timedelta.parse(timedelta(milliseconds=min(ceil(seconds * 1000), MAX_INT)))

@@ -49,8 +49,13 @@ from reference.server.broker_metadata_checkpoint import (
     BrokerMetadata,
     BrokerMetadataCheckpoint,
 )
+from reference.server.client_quota_manager import QuotaManagers
 from reference.server.config_admin_manager import ConfigAdminManager
-from reference.server.config_handlers import BrokerConfigHandler, TopicConfigHandler
+from reference.server.config_handlers import (
+    BrokerConfigHandler,
+    ClientIdConfigHandler,
+    TopicConfigHandler,
+)
 from reference.server.config_helper import ConfigHelper
 from reference.server.connection import connection_factory
 from reference.server.controlled_shutdown import controlled_shutdown
@@ -118,12 +123,15 @@ class KafkaServer:
         )
         self._topic_configs = TopicConfigHandler(self.log_manager, self._zk_client, self.controller)
         self._broker_configs = BrokerConfigHandler(self._dynamic_config, self._zk_client)
+        self.quotas = QuotaManagers()
+        self._client_configs = ClientIdConfigHandler(self.quotas, self._zk_client)
         self._dynamic_config.add_reconfigurable(self._reconfigure)
         self._config_manager = ZkConfigManager(
             self._zk_client,
             handlers={
                 config_znodes.TOPICS: self._topic_configs,
                 config_znodes.BROKERS: self._broker_configs,
+                config_znodes.CLIENTS: self._client_configs,
             },
             wall_clock=wall_clock,
         )
@@ -156,6 +164,7 @@ class KafkaServer:
         cluster_id = await self._zk_client.session.retry_across_sessions(self._find_cluster)
         session = self._zk_client.session
         await session.retry_across_sessions(self._broker_configs.initialize)
+        await session.retry_across_sessions(self._client_configs.initialize)
         self._started.push_async_callback(self.controller.shutdown)
         self._load_logs(BrokerMetadata(cluster_id, self._config.broker_id))
         self._started.callback(self.log_manager.close)
@@ -205,12 +214,14 @@ class KafkaServer:
             apis,
             name="data-plane",
             num_threads=self._config.num_io_threads,
+            quotas=self.quotas,
         )
         control_plane = KafkaRequestHandlerPool(
             self._socket_server.control_plane_request_channel,
             apis,
             name="control-plane",
             num_threads=CONTROL_PLANE_NUM_IO_THREADS,
+            quotas=self.quotas,
         )
         self._started.push_async_callback(data_plane.shutdown)
         self._started.push_async_callback(control_plane.shutdown)

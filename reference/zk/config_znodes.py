@@ -19,9 +19,10 @@ _logger = logging.getLogger(__name__)
 
 TOPICS = "topics"
 BROKERS = "brokers"
+CLIENTS = "clients"
 """The types of entities that have settings here."""
 DEFAULT = "<default>"
-"""Stands for all brokers."""
+"""Stands for all brokers, or all clients."""
 CHANGE_PREFIX = "config_change_"
 
 
@@ -69,6 +70,13 @@ class ConfigZnodes:
         except NoNodeError:
             return {}
         return decode(path, data)
+
+    async def get_entity_names(self, entity_type: str) -> list[str]:
+        """Those of this type that have settings."""
+        try:
+            return await self._session.get_children(f"/config/{entity_type}")
+        except NoNodeError:
+            return []
 
     async def get_topic_configs(self, topics: Sequence[str]) -> dict[str, dict[str, str] | None]:
         """The settings of each topic: empty without a znode, None (and a log line) when it cannot be read."""

@@ -25,6 +25,7 @@ from reference.network.network_client import BrokerConnection
 from reference.network.processor import unsupported_api_versions
 from reference.network.socket_server import SocketServer
 from reference.protocol.codec import Request
+from reference.server.client_quota_manager import QuotaManagers
 from reference.server.kafka_request_handler import KafkaRequestHandlerPool
 
 SERVER, CLIENT, PORT = "10.0.0.1", "10.0.0.2", 9092
@@ -67,7 +68,11 @@ async def serve(events: Events) -> None:
         )
     )
     pool = KafkaRequestHandlerPool(
-        server.data_plane_request_channel, Answers(events), name="data-plane", num_threads=2
+        server.data_plane_request_channel,
+        Answers(events),
+        name="data-plane",
+        num_threads=2,
+        quotas=QuotaManagers(),
     )
     pool.start()
     await server.startup()

@@ -74,7 +74,9 @@ class Served:
         return await self.server.data_plane_request_channel.receive_request()
 
     def answer(self, pending: PendingRequest) -> None:
-        self.server.data_plane_request_channel.send_response(pending, response_to(pending))
+        self.server.data_plane_request_channel.send_response(
+            pending, response_to(pending.request.message)
+        )
 
 
 class Client:
@@ -103,11 +105,11 @@ class Client:
         self._writer.close()
 
 
-def response_to(pending: PendingRequest) -> FindCoordinatorResponse:
+def response_to(message: Any) -> FindCoordinatorResponse:
     """An answer: the key's length as node id."""
     return FindCoordinatorResponse(
         error_code=ErrorCode.none,
-        node_id=BrokerId(len(pending.request.message.key)),
+        node_id=BrokerId(len(message.key)),
         host="",
         port=i32(0),
     )

@@ -32,6 +32,7 @@ from reference.network.network_client import BrokerConnection
 from reference.network.socket_server import SocketServer
 from reference.protocol.codec import SIZE_BYTES, Request, decode_response
 from reference.protocol.versions import OFFERED, ApiKey
+from reference.server.client_quota_manager import QuotaManagers
 from reference.server.kafka_request_handler import KafkaRequestHandlerPool
 
 HOST = "127.0.0.1"
@@ -129,7 +130,9 @@ async def serving(*, threads: int = 2, **properties: Any) -> AsyncIterator[Clust
     handler = Handler()
     server = SocketServer(configured(**properties))
     pools = [
-        KafkaRequestHandlerPool(channel, handler, name="", num_threads=number)
+        KafkaRequestHandlerPool(
+            channel, handler, name="", num_threads=number, quotas=QuotaManagers()
+        )
         for channel, number in (
             (server.data_plane_request_channel, threads),
             (server.control_plane_request_channel, 1),

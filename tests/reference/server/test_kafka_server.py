@@ -289,3 +289,41 @@ def test_a_log_directory_that_cannot_be_marked_as_ones_own_goes_offline(
             await server.shutdown()
 
     run(test())
+
+
+def test_quotas_of_clients_are_read_at_the_start_and_followed(
+    tmp_path: Path, zookeeper_address: str
+) -> None:
+    async def test() -> None:
+        client = KazooClient(zookeeper_address)
+        await asyncio.to_thread(client.start)
+
+        def set_quota(name: str, rate: str) -> None:
+            path = f"/config/clients/{name}"
+            client.ensure_path(path)
+            client.set(path, b'{"version":1,"config":{"producer_byte_rate":"%s"}}' % rate.encode())
+
+        def announce(name: str) -> None:
+            client.create(
+                "/config/changes/config_change_",
+                b'{"version":2,"entity_path":"clients/%s"}' % name.encode(),
+                sequence=True,
+            )
+
+        await asyncio.to_thread(set_quota, "one%2A", "1000")
+        zookeeper = KazooZooKeeperClient(zookeeper_address, SESSION_TIMEOUT_MS, None)
+        server, _, _ = broker(tmp_path, zookeeper)
+        produce = server.quotas.produce
+        try:
+            await server.startup()
+            assert produce.record_and_get_throttle_time_s("one*", 100_000, 0.0) > 0
+            assert produce.record_and_get_throttle_time_s("two", 100_000, 0.0) == 0
+            await asyncio.to_thread(set_quota, "<default>", "1000")
+            await asyncio.to_thread(announce, "<default>")
+            await until(lambda: produce.record_and_get_throttle_time_s("two", 100_000, 0.0) > 0)
+        finally:
+            await server.shutdown()
+            await asyncio.to_thread(client.stop)
+            client.close()
+
+    run(test())
