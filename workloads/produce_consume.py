@@ -18,7 +18,7 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from functools import lru_cache
 from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -35,6 +35,8 @@ from workloads.produce_consume_options import ProduceConsumeOptions
 from workloads.record_deletion import delete_records_again_and_again
 
 TopicPartition = tuple[str, int]
+LAST_EPOCH: Final = 1
+"""Then an idempotent producer asks for a new producer id, as Kafka's does after 32,767: ids are wanted amid faults."""
 _Client = TypeVar("_Client", bound=KafkaClient)
 
 
@@ -364,6 +366,7 @@ class ProduceConsume:
             client,
             request_timeout_s=self._timeout_s,
             delivery_timeout_s=self._options.delivery_timeout_ms / 1000,
+            max_epoch=LAST_EPOCH,
         )
 
     def _admin(self, process: str) -> KafkaAdmin:

@@ -19,6 +19,7 @@ from nemesis.mutants.dead_leader_elected import MUTANT as DEAD_LEADER_ELECTED
 from nemesis.mutants.deposed_leader_changes_isr import MUTANT as DEPOSED_LEADER_CHANGES_ISR
 from nemesis.mutants.fetcher_keeps_leader_epoch import MUTANT as FETCHER_KEEPS_LEADER_EPOCH
 from nemesis.mutants.follower_credited_early import MUTANT as FOLLOWER_CREDITED_EARLY
+from nemesis.mutants.followers_know_no_producers import MUTANT as FOLLOWERS_KNOW_NO_PRODUCERS
 from nemesis.mutants.hw_follows_leader_leo import MUTANT as HW_FOLLOWS_LEADER_LEO
 from nemesis.mutants.isr_emptied import MUTANT as ISR_EMPTIED
 from nemesis.mutants.isr_member_epoch_unchecked import MUTANT as ISR_MEMBER_EPOCH_UNCHECKED
@@ -31,6 +32,7 @@ from nemesis.mutants.no_broker_epoch_check import MUTANT as NO_BROKER_EPOCH_CHEC
 from nemesis.mutants.no_controller_epoch_check import MUTANT as NO_CONTROLLER_EPOCH_CHECK
 from nemesis.mutants.no_truncation import MUTANT as NO_TRUNCATION
 from nemesis.mutants.preferred_leader_out_of_sync import MUTANT as PREFERRED_LEADER_OUT_OF_SYNC
+from nemesis.mutants.producer_snapshot_ignored import MUTANT as PRODUCER_SNAPSHOT_IGNORED
 from nemesis.mutants.refused_isr_left_pending import MUTANT as REFUSED_ISR_LEFT_PENDING
 from nemesis.mutants.registration_of_a_dead_session import MUTANT as REGISTRATION_OF_A_DEAD_SESSION
 from nemesis.mutants.replicas_die_online import MUTANT as REPLICAS_DIE_ONLINE
@@ -71,10 +73,12 @@ MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(
             FETCHER_KEEPS_LEADER_EPOCH,
             NO_TRUNCATION,
             LATE_FENCE_STOPS_FETCHER,
+            FOLLOWERS_KNOW_NO_PRODUCERS,
+            PRODUCER_SNAPSHOT_IGNORED,
         )
     }
 )
-"""Every mutant by its name: of controllers' terms, of brokers' lives, of elections, of ISRs, of logs."""
+"""Every mutant by its name: of controllers' terms, of brokers' lives, of elections, of ISRs, of logs, of producers."""
 
 
 def apply(name: str) -> None:

@@ -223,7 +223,9 @@ def send(
     time: int, value: int, outcome: str = "ok", *, process: str = "producer-0", **columns: Any
 ) -> list[Event]:
     """A send and its completion one tick later."""
-    about = {"acks": columns.pop("acks", -1)} | {k: columns[k] for k in TP if k in columns}
+    about = {"acks": columns.pop("acks", -1)} | {
+        k: columns[k] for k in (*TP, "role") if k in columns
+    }
     return [
         client(time, process, "invoke", "send", time, value=value, **about),
         client(time + 1, process, outcome, "send", time, value=value, **about | columns),

@@ -182,6 +182,14 @@ class TestOtherAnomalies:
             ),
         )
 
+    def test_duplicate_of_an_idempotent_producer_is_invalid(self) -> None:
+        sent, read = send(1, 7, offset=0, role="idempotent"), poll(3, 1, {1: 7})
+        one = result("duplicate", sent, read)
+        assert one.verdict == Verdict.INVALID
+        assert [found.verdict for found in one.findings] == [Verdict.INVALID]
+        other = send(2, 8, offset=2, role="idempotent")
+        assert result("duplicate", other, send(1, 7, offset=0), read).verdict == Verdict.VALID
+
     def test_inconsistent_offset(self) -> None:
         sent, read = send(1, 7, offset=0), poll(3, 0, {0: 8})
         assert result("inconsistent-offset", sent, read).findings == (

@@ -28,7 +28,8 @@ Records = list[tuple[bytes | None, bytes | None]]
 
 _NONE: Final = -1
 _SEQUENCES: Final = 2**31
-_MAX_EPOCH: Final = 2**15 - 1
+MAX_EPOCH: Final = 2**15 - 1
+"""Kafka's."""
 
 FENCED: Final = frozenset(
     {
@@ -60,11 +61,14 @@ class IdempotentProducer:
         request_timeout_s: float,
         delivery_timeout_s: float,
         retry_backoff_s: float = 0.1,
+        max_epoch: int = MAX_EPOCH,
     ) -> None:
+        """After ``max_epoch`` comes a new producer id."""
         self._client = client
         self._request_timeout_s = request_timeout_s
         self._delivery_timeout_s = delivery_timeout_s
         self._retry_backoff_s = retry_backoff_s
+        self._max_epoch = max_epoch
         self._producer_id = _NONE
         self._epoch = _NONE
         self._sequences: dict[tuple[str, int], int] = {}
@@ -134,7 +138,7 @@ class IdempotentProducer:
     def _bump_epoch(self) -> None:
         self._sequences.clear()
         self._epoch += 1
-        if self._epoch > _MAX_EPOCH:
+        if self._epoch > self._max_epoch:
             self._producer_id = _NONE
 
     def _topic_id(self, topic: str) -> object:
