@@ -36,6 +36,7 @@ from checkers.leadership import LeaderEpochGrows, LeaderFromIsr, OneLeaderPerEpo
 from checkers.log import ClientLog
 from checkers.reassignment import Reassignment
 from checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
+from checkers.replication.final_logs import FinalLogs
 from checkers.replication.high_watermark import HwBounded, HwGrows
 from checkers.replication.log_start import LogStartBounded
 from checkers.replication.logs import ReplicaLogs
@@ -58,6 +59,7 @@ _IN_REPORT_ORDER: tuple[type[Check], ...] = (
     AckAfterCommit,
     LogStartBounded,
     ReplicaLogs,
+    FinalLogs,
     ClientLog,
     Deletion,
     Reassignment,

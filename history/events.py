@@ -110,6 +110,14 @@ end-state                  what was seen once all was over. detail: who tells (`
                            of broker node). One with a tp for each partition told of (replicas, isr; of ``logs``
                            none), then one without: offset (how many there were), or error (why nobody could
                            look).
+stored-log                 the log of a replica as its files have it once the broker is stopped: node, tp,
+                           log_start_offset, log_end_offset, high_watermark (as checkpointed last), offset
+                           (compaction may have removed records below it), error (``NONE``, or where the files are
+                           damaged: what is behind that is not read), detail (``alive`` or ``dead``: the broker,
+                           when the cluster was stopped). Without a tp: a broker whose files could not be read
+                           (error), or how many logs it has (offset).
+stored-batch               node, tp, offset (base), last_offset, leader_epoch, crc: one batch of such a log, whose
+                           bytes have this CRC-32C
 harness-lag                offset: scheduling lag of the harness's loop in milliseconds
 =========================  =========================================================================
 """
@@ -177,6 +185,8 @@ class Kind(StrEnum):
     CONVERGENCE = "convergence"
     HARNESS_LAG = "harness-lag"
     END_STATE = "end-state"
+    STORED_LOG = "stored-log"
+    STORED_BATCH = "stored-batch"
 
 
 class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_only=True, gc=False):

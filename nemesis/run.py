@@ -30,6 +30,7 @@ from nemesis.progress import Status
 from nemesis.record import Record
 from nemesis.runtimes.base import Runtime, RuntimeFailure
 from nemesis.scenario import Scenario
+from nemesis.stored_logs import liveness, record_stored_logs
 from workloads import WORKLOADS, Workload, WorkloadContext
 from workloads.base import WorkloadError
 
@@ -89,6 +90,8 @@ class Run:
         self._lag_probe_s = lag_probe_s
         self._harness = record.recorder("harness", "harness")
         self._started_at = 0.0
+        self._at_the_end: dict[str, str] = {}
+        """Which brokers were alive; empty when the run did not come so far."""
 
     @property
     def operations(self) -> int:
@@ -150,6 +153,7 @@ class Run:
             self._phase("convergence")
             await watch.finish(phases.convergence_s)
             self._phase("end")
+            self._at_the_end = liveness(self._runtime)
 
     async def _break(
         self, conductor: Conductor, watch: ConvergenceWatch, stack: AsyncExitStack
@@ -195,6 +199,7 @@ class Run:
         self._ticker.show(self._ticker.status)
         await self._runtime.stop()
         await self._runtime.collect()
+        await record_stored_logs(self._runtime, self._harness, self._at_the_end)
 
     def _workload(self) -> Workload:
         runtime, scenario = self._runtime, self._scenario

@@ -8,8 +8,14 @@ acknowledged there or read there by anybody. The order of versions is given: off
   Smallest break: ok(7 at 0), ok(8 at 1), a poll from 0 returns offset 1 only.
 * **unseen**: an acknowledged value that the final reads, which ran to the end, did not return.
   Smallest break: ok(7 at 0); the final read ends at high watermark 0.
-* **duplicate**: one value at several offsets, of an idempotent producer. Smallest break: a poll returns 7 at 0 and 7
-  at 1, and 7 was sent idempotently. Of other producers it is reported and held against nobody.
+    {
+        "lost-write",
+        "unseen",
+        "stale-read-above-hw",
+        "inconsistent-offset",
+        "nonmonotonic-send",
+        "duplicate",
+    }
 * **inconsistent-offset**: one offset with several values. Smallest break: ok(7 at 0), a poll returns 8 at 0.
 * **dirty-read** (G1a): a value was read whose send certainly failed.
 * **poll-skip**, **nonmonotonic-poll**: within one poll, or between successive polls of one consumer, records are
@@ -49,7 +55,14 @@ from checkers.unclean import Election, Permissions, permissions
 from history.events import Kind
 
 LOSSES = frozenset(
-    {"lost-write", "unseen", "inconsistent-offset", "nonmonotonic-send", "duplicate"}
+    {
+        "lost-write",
+        "unseen",
+        "stale-read-above-hw",
+        "inconsistent-offset",
+        "nonmonotonic-send",
+        "duplicate",
+    }
 )
 """What an unclean election may cause. Until the configuration is known they are kept apart."""
 
@@ -60,7 +73,7 @@ class PartitionReport:
 
     findings: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
     tail: list[Finding] = field(default_factory=list)
-    """Findings of ``unseen`` that hold only if the cluster had converged."""
+    """Findings of ``unseen`` and ``stale-read-above-hw`` that hold only if the cluster had converged."""
     unclean: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
     """As ``findings``, of topics with an unclean election: the losses that it may have caused."""
     unclean_tail: list[Finding] = field(default_factory=list)
@@ -76,6 +89,7 @@ class ClientLog(Grouped[PartitionReport]):
     properties = (
         "lost-write",
         "unseen",
+        "stale-read-above-hw",
         "duplicate",
         "inconsistent-offset",
         "dirty-read",
@@ -99,6 +113,7 @@ class ClientLog(Grouped[PartitionReport]):
     units = {  # noqa: RUF012
         "lost-write": "committed values",
         "unseen": "acknowledged sends",
+        "stale-read-above-hw": "values read",
         "duplicate": "committed values",
         "inconsistent-offset": "committed values",
         "dirty-read": "values read",
@@ -138,7 +153,8 @@ class ClientLog(Grouped[PartitionReport]):
                 findings[name] += map(excuse, report.unclean.get(name, []))
                 checked[name] += report.checked.get(name, 0)
             tail = [*report.tail, *map(excuse, report.unclean_tail)]
-            findings["unseen"] += [item if converged else _in_doubt(item) for item in tail]
+            for item in tail:
+                findings[item.property].append(item if converged else _in_doubt(item))
         return [
             conclude(name, checked=checked[name], unit=self.units[name], findings=findings[name])
             for name in self.properties
@@ -150,6 +166,7 @@ def _judge(operations: ops.Operations, report: PartitionReport, *, was_deleted: 
     found["lost-write"] += writes.lost_writes(operations)
     missing = writes.Unseen([], [], []) if was_deleted else writes.unseen(operations)
     found["unseen"] += missing.certain + missing.doubtful
+    found["stale-read-above-hw"] += polls.reads_above_hw(operations)
     found["duplicate"] += writes.duplicates(operations)
     found["inconsistent-offset"] += polls.inconsistent_offsets(operations)
     found["dirty-read"] += writes.dirty_reads(operations)
@@ -162,6 +179,7 @@ def _judge(operations: ops.Operations, report: PartitionReport, *, was_deleted: 
     report.elections += operations.unclean
     tail = report.unclean_tail if operations.unclean else report.tail
     tail += missing.tail
+    tail += [] if was_deleted else writes.vanished(operations)
     _count(operations, report.checked, was_deleted=was_deleted)
 
 
@@ -172,7 +190,7 @@ def _count(operations: ops.Operations, checked: dict[str, int], *, was_deleted: 
         checked[name] += len(read | acknowledged)
     checked["nonmonotonic-send"] += len(operations.acknowledged)
     checked["unseen"] += 0 if was_deleted else len(operations.acknowledged)
-    for name in ("dirty-read", "earlier-life-read"):
+    for name in ("dirty-read", "earlier-life-read", "stale-read-above-hw"):
         checked[name] += len(read)
     for name in ("nonmonotonic-poll", "poll-skip"):
         checked[name] += len(operations.polls)

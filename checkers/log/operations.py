@@ -76,6 +76,8 @@ class Poll:
     offsets: list[int]
     values: list[int]
     node: int | None
+    high_watermark: int | None = None
+    """As the answer says."""
 
     @property
     def is_final(self) -> bool:
@@ -227,7 +229,7 @@ def gather(tp: str, segment: Segment) -> Operations:
             position = positions.pop((process, op), offset)
             if position is None:
                 position = offsets[0] if offsets else 0
-            poll = Poll(process, row, time, position, offsets or [], values or [], node)
+            poll = Poll(process, row, time, position, offsets or [], values or [], node, mark)
             operations.polls.append(poll)
         elif kind == Kind.FINAL_READ:
             read = FinalRead(row, time, _number(offset), _number(mark), error, start or 0)

@@ -59,3 +59,19 @@ def inconsistent_offsets(operations: Operations) -> Iterator[Finding]:
             reported.add(offset)
             sentence = f"Offset {offset} of {operations.tp} held value {first} and value {value}."
             yield finding("inconsistent-offset", operations.tp, sentence, first_row, row)
+
+
+def reads_above_hw(operations: Operations) -> Iterator[Finding]:
+    """Yield polls that returned a record at or above the high watermark of the same answer."""
+    for poll in operations.polls:
+        if (
+            not poll.offsets
+            or poll.high_watermark is None
+            or max(poll.offsets) < poll.high_watermark
+        ):
+            continue
+        sentence = (
+            f"{poll.process} was given offset {max(poll.offsets)} of {operations.tp} in an answer that states high "
+            f"watermark {poll.high_watermark}."
+        )
+        yield finding("stale-read-above-hw", operations.tp, sentence, poll.row)

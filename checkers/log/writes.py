@@ -90,6 +90,28 @@ def unseen(operations: Operations) -> Unseen:
     return Unseen(certain, [], [doubt])
 
 
+def vanished(operations: Operations) -> Iterator[Finding]:
+    """Yield values that were read at offsets where final reads, which decide something, found the end of the log."""
+    last = operations.final_reads[-1] if operations.final_reads else None
+    reason, _ = _why_doubtful(operations, last)
+    if last is None or reason is not None:
+        return
+    seen = {value for poll in operations.final_polls for value in poll.values}
+    reported: set[int] = set()
+    for poll in operations.polls:
+        if poll.is_final or poll.time > last.time:
+            continue
+        for offset, value in zip(poll.offsets, poll.values, strict=True):
+            if offset < last.position or value in seen or value in reported:
+                continue
+            reported.add(value)
+            sentence = (
+                f"Value {value} was read at offset {offset} of {operations.tp} and vanished: the final reads ended at "
+                f"{last.position}."
+            )
+            yield finding("stale-read-above-hw", operations.tp, sentence, poll.row, last.row)
+
+
 def _unseen(operations: Operations, send: Send, last: FinalRead | None) -> Finding:
     sentence = (
         f"Value {send.value}, acknowledged at offset {send.offset} of {operations.tp}, was not returned by the final "

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
+from history.stored_logs import StoredLog
 from nemesis.runtimes.impairment import Impairment, PacketCounters
 from nemesis.zookeeper_admin import ZooKeeperAdmin
 from workloads.kafka.codec import Codec
@@ -281,6 +282,9 @@ class Runtime(Protocol):
 
     async def rate_kbit_s(self, node: str, *, expected_kbit_s: int) -> int:
         """Measure how fast data leaves the node, in kbit/s, by sending some; most exact near what is expected."""
+
+    async def stored_logs(self, node: str) -> list[StoredLog]:
+        """Return what the files of a broker have, once the cluster is stopped; raises OSError or ValueError."""
 
     async def collect(self) -> None:
         """Bring traces, logs and ZooKeeper's transaction log to the run's record, once the cluster is stopped."""

@@ -285,6 +285,48 @@ def loses_a_log(events: list[Event], choose: Choose) -> list[Event] | None:
     return events[:at] + events[at + 1 :]
 
 
+def reads_above_the_high_watermark(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose([at for at in _places(events, "ok", f="poll") if events[at].offsets])
+    return _with(events, at, change(events[at], high_watermark=max(events[at].offsets or ())))
+
+
+def stores_other_bytes(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose(_committed_batches(events))
+    return _with(events, at, change(events[at], crc=1))
+
+
+def stores_a_hole(events: list[Event], choose: Choose) -> list[Event] | None:
+    at = choose([at for at in _committed_batches(events) if events[at].offset])
+    return [*events[:at], *events[at + 1 :]]
+
+
+def stores_less_than_it_said(events: list[Event], choose: Choose) -> list[Event] | None:
+    node = choose([1, 2, 3])
+    marks = [e for e in events if e.kind == "high-watermark" and node in (e.maximal_isr or ())]
+    loads = [e for e in events if e.kind == "log-loaded" and e.node == node]
+    newest = max((e.leader_epoch or 0 for e in events if e.kind == "high-watermark"), default=0)
+    if not marks or marks[-1].leader_epoch != newest or loads[-1].time > marks[-1].time:
+        return None
+    end = (marks[-1].high_watermark or 0) - 1
+    return [
+        change(event, log_end_offset=end, high_watermark=min(event.high_watermark or 0, end))
+        if event.kind == "stored-log" and event.node == node
+        else event
+        for event in events
+        if not (event.kind == "stored-batch" and event.node == node and (event.offset or 0) >= end)
+    ]
+
+
+def _committed_batches(events: list[Event]) -> list[int]:
+    """Those below every stored high watermark."""
+    lowest = min(
+        event.high_watermark or 0
+        for event in events
+        if event.kind == "stored-log" and event.topic is not None
+    )
+    return [at for at in _places(events, "stored-batch") if (events[at].last_offset or 0) < lowest]
+
+
 ANOMALIES: dict[str, list[Spoil]] = {
     "single-controller": [acts_in_anothers_epoch],
     "controller-epoch-grows": [epoch_leaps],
@@ -302,12 +344,14 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "no-truncation-below-hw": [cuts_committed_records],
     "ack-after-commit": [acknowledges_early],
     "log-matching": [tears_a_batch],
+    "final-logs": [stores_other_bytes, stores_a_hole, stores_less_than_it_said],
     "leader-completeness": [
         elects_a_leader_without_records,
         elects_a_leader_with_other_records,
     ],
     "lost-write": [loses_a_record],
     "unseen": [loses_a_record, loses_the_tail],
+    "stale-read-above-hw": [reads_above_the_high_watermark],
     "inconsistent-offset": [loses_a_record],
     "dirty-read": [reads_a_failed_send],
     "poll-skip": [skips_a_record],

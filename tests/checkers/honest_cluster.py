@@ -554,7 +554,42 @@ class HonestCluster:
         for node in NODES:
             self._look("metadata", node, replicas=list(NODES), isr=list(NODES))
             self._look("logs", node)
+        for broker in self.brokers.values():
+            self._store(broker)
         return self.events
+
+    def _store(self, broker: Broker) -> None:
+        """What its files have."""
+        about: dict[str, Any] = {"process": "harness", "node": broker.node}
+        self.events.append(
+            Event(
+                time=self._tick(),
+                seq=self.now,
+                kind="stored-log",
+                log_start_offset=0,
+                log_end_offset=len(broker.log),
+                high_watermark=broker.high_watermark,
+                offset=0,
+                detail="alive",
+                error="NONE",
+                **about,
+                **TP,
+            )
+        )
+        for at, (epoch, value) in enumerate(broker.log):
+            self.events.append(
+                Event(
+                    time=self._tick(),
+                    seq=self.now,
+                    kind="stored-batch",
+                    offset=at,
+                    last_offset=at,
+                    leader_epoch=epoch,
+                    crc=1000 + value,
+                    **about,
+                    **TP,
+                )
+            )
 
     def _is_true_leader(self, broker: Broker) -> bool:
         assert self.committed is not None

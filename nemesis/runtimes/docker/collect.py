@@ -1,4 +1,5 @@
-"""Bringing home what the containers of a run hold: traces, what was printed, ZooKeeper's transaction logs.
+"""Bringing home what the containers of a run hold: traces, what was printed, the logs of
+brokers and ZooKeeper's transaction logs.
 
 Done before the containers are removed, by the run itself or by ``nemesis clean`` for a harness that was killed; so it
 knows a container by its labels alone. Whatever cannot be had is a sentence, not the end: the rest is still worth
@@ -16,6 +17,7 @@ from typing import IO
 
 from docker.models.containers import Container
 
+from history.stored_logs import CLEANED, HIGH_WATERMARKS, LOG_STARTS, METADATA
 from history.zookeeper_log import CURRENT_EPOCH
 from nemesis.runtimes.docker import labels
 from nemesis.runtimes.docker.compose_file import DATA_DIRECTORY, TRACE_FILE
@@ -24,6 +26,7 @@ from nemesis.runtimes.docker.engine_calls import FAILURES, reason
 CHUNK_BYTES = 2**20
 TRANSACTION_LOGS = DATA_DIRECTORY / "version-2"
 """Of a ZooKeeper member."""
+BESIDE_LOGS = frozenset({HIGH_WATERMARKS, LOG_STARTS, CLEANED, METADATA})
 
 
 def bring_home(containers: Iterable[Container], run_directory: Path) -> list[str]:
@@ -33,7 +36,7 @@ def bring_home(containers: Iterable[Container], run_directory: Path) -> list[str
         node = container.labels.get(labels.NODE, "")
         if not node:
             continue
-        for what, save in (("log", _save_log), ("history", _save_history)):
+        for what, save in (("log", _save_log), ("history", _save_history), ("data", _save_logs)):
             try:
                 save(container, node, run_directory)
             except (*FAILURES, tarfile.TarError) as error:
@@ -61,18 +64,38 @@ def _save_history(container: Container, node: str, run_directory: Path) -> None:
             _write(content, raw / f"{node}.jsonl")
 
 
+def logs_at_home(run_directory: Path, broker: str) -> Path:
+    """Return where the files of a broker's logs are, once they came home."""
+    return run_directory / "data" / broker
+
+
+def _save_logs(container: Container, node: str, run_directory: Path) -> None:
+    """Of a broker its logs, with what it has written down about them."""
+    home = logs_at_home(run_directory, node)
+    for path, content in _members(container, DATA_DIRECTORY) if node.startswith("broker-") else ():
+        if path.suffix == ".log" or path.name in BESIDE_LOGS:
+            _write(content, home / path)
+
+
 def files(container: Container, path: PurePath) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield name and content of a container's file, or of each file of its directory, to be read before the next.
 
     Raises the SDK's errors, TarError and OSError.
     """
+    for member, content in _members(container, path):
+        yield member.name, content
+
+
+def _members(container: Container, path: PurePath) -> Iterator[tuple[PurePosixPath, IO[bytes]]]:
+    """Yield each file's path below the directory; of a single file its name."""
     chunks, _ = container.get_archive(str(path), chunk_size=CHUNK_BYTES)
     stream = io.BufferedReader(_Stream(iter(chunks)), CHUNK_BYTES)
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
             content = archive.extractfile(member) if member.isfile() else None
             if content is not None:
-                yield PurePosixPath(member.name).name, content
+                parts = PurePosixPath(member.name).parts
+                yield PurePosixPath(*parts[1:] or parts), content
 
 
 def _write(content: IO[bytes], target: Path) -> None:

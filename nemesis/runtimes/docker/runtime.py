@@ -18,6 +18,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
+from history.stored_logs import StoredLog, read_logs
 from nemesis.errors import MissingRequirement
 from nemesis.journal import Journal
 from nemesis.runtimes.base import (
@@ -33,6 +34,7 @@ from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import compose_file
 from nemesis.runtimes.docker.addresses import HOSTS_PER_ROLE, TEST_NETWORKS, DockerAddresses
 from nemesis.runtimes.docker.cluster import Cluster
+from nemesis.runtimes.docker.collect import logs_at_home
 from nemesis.runtimes.docker.compose_file import Compose
 from nemesis.runtimes.docker.container_node import ContainerNode
 from nemesis.runtimes.docker.disk_faults import DISKS, ONE_DISK, DiskFaults
@@ -50,6 +52,7 @@ from nemesis.runtimes.probes import probe_broker, probe_zookeeper
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace, seed_of_broker
 from nemesis.zookeeper_admin import KazooAdmin
+from reference.adapters.disk import RealDisk
 from workloads.kafka import codec as wire_format
 from workloads.kafka.codec import Codec
 
@@ -306,6 +309,11 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
             for node, member in zip(self.zookeepers, answers, strict=True)
             if member is not None
         }
+
+    async def stored_logs(self, node: str) -> list[StoredLog]:
+        """Return what the broker's files had, which came home; raises OSError or ValueError."""
+        log_dir = str(logs_at_home(self._run_directory, node))
+        return await asyncio.to_thread(lambda: list(read_logs(RealDisk(), [log_dir])))
 
     async def collect(self) -> None:
         """Everything came home before the containers went; raises ``RuntimeFailure`` when something did not."""

@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Final
 
+from history.stored_logs import StoredLog, read_logs
 from nemesis.errors import MissingRequirement
 from nemesis.journal import Journal
 from nemesis.runtimes.base import (
@@ -38,6 +39,7 @@ from nemesis.runtimes.probes import probe_broker, probe_zookeeper
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace
 from nemesis.zookeeper_admin import KazooAdmin
+from reference.adapters.disk import RealDisk
 from workloads.kafka import codec as wire_format
 from workloads.kafka.codec import Codec
 
@@ -317,6 +319,11 @@ class LocalRuntime(SharedMachine, WholeStreams):
         """Set the node's wall clock; returns ``{"preloaded": True, "offset_ms": ..., "drift": ...}``, measured."""
         pid = self._process(node).pid
         return await self._clocks.skew(node, pid, offset_ms=offset_ms, drift=drift)
+
+    async def stored_logs(self, node: str) -> list[StoredLog]:
+        """Return what the broker's files have; raises OSError or ValueError."""
+        log_dirs = [str(log_dir) for log_dir in self._log_dirs(node)]
+        return await asyncio.to_thread(lambda: list(read_logs(RealDisk(), log_dirs)))
 
     async def collect(self) -> None:
         """Copy ZooKeeper's transaction logs to ``raw/zookeeper/``; traces and logs are in place already."""

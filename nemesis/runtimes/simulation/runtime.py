@@ -14,6 +14,7 @@ from typing import Any
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
 
+from history.stored_logs import StoredLog, read_logs
 from nemesis.runtimes import damage
 from nemesis.runtimes.base import (
     NO_PACKETS,
@@ -312,6 +313,10 @@ class SimulationRuntime(WholeStreams):
     async def reset(self, links: frozenset[Link]) -> int:
         """Reset the connections between these nodes; returns how many ends of them there were."""
         return self._network.reset(links)
+
+    async def stored_logs(self, node: str) -> list[StoredLog]:
+        """Return what the broker's disk has; raises ValueError."""
+        return list(read_logs(self._disks[node], self._config.log_dirs_of(node)))
 
     async def collect(self) -> None:
         """Put ZooKeeper's committed transactions into the record."""

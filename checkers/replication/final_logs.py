@@ -1,0 +1,260 @@
+"""What the files of the replicas have at the end: read from disk, and not told by whoever wrote them.
+
+* **final-logs**: at the end of a run
+  (1) below the smallest high watermark of two replicas both hold the same batches, byte for byte, as far as both
+  reach back; (2) no two batches of one leader epoch, in any file or in any trace, share an offset and differ; (3) a log
+  has no holes, and the files of a broker that lives are whole below its high watermark; (4) a broker that lives has in
+  its files what a leader counted on in its last high watermark, if the broker was not started anew since.
+  Smallest break: brokers 1 and 2, both with high watermark 1, have batches with different CRCs at offset 0.
+
+The idea: a batch is (base offset, last offset, leader epoch, CRC), which the reader has compared with the bytes; a log
+below a high watermark is a set of those. Everybody is compared with the replica whose high watermark is highest.
+
+What a correct cluster does and is not convicted for: high watermarks are checkpointed now and then, so the one in the
+files is an old one; what lies above it may differ; a broker that is dead may have lost what was not synced, and its
+files may end in the middle of a batch; logs begin where retention, a DeleteRecords or a reassignment let them begin;
+compaction removes records, so below the offset where it has been logs are not compared and have holes; after an unclean
+election that is permitted replicas may differ.
+
+Limits: a log of which no batch is below a high watermark proves nothing. What a dead broker lost is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers import unclean
+from checkers.findings import finding, tp_name
+from checkers.fold import Grouped, Results, conclude
+from checkers.model import Finding, Verdict
+from checkers.replication.rows import members
+from checkers.replication.steps import distinct
+from checkers.segment import Key, Numbers, Segment
+from checkers.unclean import Election, Permissions, elections, permissions
+from history.events import NO_ERROR, Kind
+
+NAME = "final-logs"
+BATCH = ("offset", "last_offset", "leader_epoch", "crc")
+
+
+class Log(NamedTuple):
+    """One replica's files."""
+
+    node: int
+    row: int
+    start: int
+    end: int
+    high_watermark: int
+    cleaned_below: int
+    is_alive: bool
+    damage: str | None
+    batches: Numbers
+    """A row for each: base offset, last offset, leader epoch, CRC, row of the history."""
+
+    @property
+    def committed(self) -> int:
+        """Up to where its batches count."""
+        return min(self.high_watermark, self.end)
+
+    def between(self, start: int, end: int) -> Numbers:
+        """The batches that lie in there as a whole."""
+        inside = (self.batches[:, 0] >= start) & (self.batches[:, 1] < end)
+        return self.batches[inside]
+
+
+@dataclass(slots=True)
+class Report:
+    """What one partition, or the brokers as a whole, came to."""
+
+    checked: int = 0
+    findings: list[Finding] = field(default_factory=list)
+    elections: list[Election] = field(default_factory=list)
+    """The unclean ones."""
+    permissions: Permissions = field(default_factory=Permissions)
+
+
+class FinalLogs(Grouped[Report]):
+    name = NAME
+    keys = ("topic", "partition", "topic_id")
+    kinds = frozenset(
+        {
+            Kind.STORED_LOG,
+            Kind.STORED_BATCH,
+            Kind.APPEND,
+            Kind.LOG_LOADED,
+            Kind.HIGH_WATERMARK,
+            Kind.LEADER_ELECTED,
+            *unclean.KINDS,
+        }
+    )
+    columns = (
+        *unclean.COLUMNS,
+        *BATCH,
+        "topic",
+        "topic_id",
+        "partition",
+        "node",
+        "isr",
+        "maximal_isr",
+        "high_watermark",
+        "log_start_offset",
+        "log_end_offset",
+        "detail",
+        "error",
+    )
+
+    def check(self, key: Key, segment: Segment) -> Report:
+        topic, partition, _ = key
+        report = Report(permissions=permissions(segment))
+        if topic is None:
+            report.findings += _unread(segment)
+            return report
+        tp = tp_name(topic, partition)
+        logs = _logs(segment)
+        report.elections += [election for _, election in elections(segment)]
+        cleaned = max((log.cleaned_below for log in logs), default=0)
+        for log in logs:
+            report.checked += len(log.between(cleaned, log.committed))
+            report.findings += _holes(tp, log, cleaned)
+        report.findings += _differences(tp, logs, cleaned)
+        report.findings += _clashes(tp, logs, segment, cleaned)
+        report.findings += _missing(tp, logs, segment)
+        return report
+
+    def finish(self, summaries: list[tuple[Key, Report]]) -> Results:
+        permitted = Permissions()
+        for _, report in summaries:
+            permitted = permitted.join(report.permissions)
+        findings: list[Finding] = []
+        for (topic, partition, _), report in summaries:
+            if topic is not None and permitted.excuse(topic, partition, report.elections):
+                continue  # whoever followed the new leader lost what it had, on purpose
+            findings += report.findings
+        checked = sum(report.checked for _, report in summaries)
+        return conclude(NAME, checked=checked, unit="stored batches", findings=findings)
+
+
+def _unread(segment: Segment) -> Iterator[Finding]:
+    """Brokers whose files could not be read."""
+    told = segment.where(segment.is_kind(Kind.STORED_LOG))
+    for row, event in told.events("node", "error"):
+        if event.error != NO_ERROR:
+            sentence = f"The files of broker {event.node} could not be read: {event.error}."
+            key = f"broker-{event.node}"
+            yield finding(NAME, key, sentence, row, verdict=Verdict.UNKNOWN)
+
+
+def _logs(segment: Segment) -> list[Log]:
+    stored = segment.where(segment.is_kind(Kind.STORED_BATCH))
+    nodes = stored.numbers("node")
+    table = np.stack([*(stored.numbers(name) for name in BATCH), stored.rows], 1)
+    told = segment.where(segment.is_kind(Kind.STORED_LOG))
+    return [
+        Log(
+            node=event.node or 0,
+            row=row,
+            start=event.log_start_offset or 0,
+            end=event.log_end_offset or 0,
+            high_watermark=event.high_watermark or 0,
+            cleaned_below=event.offset or 0,
+            is_alive=event.detail == "alive",
+            damage=None if event.error == NO_ERROR else event.error,
+            batches=table[nodes == event.node],
+        )
+        for row, event in told.events()
+    ]
+
+
+def _holes(tp: str, log: Log, cleaned: int) -> Iterator[Finding]:
+    batches = log.batches[log.batches[:, 1] >= cleaned]
+    gaps = np.flatnonzero(batches[1:, 0] != batches[:-1, 1] + 1)
+    for at in gaps[:1].tolist():
+        sentence = (
+            f"In the files of broker {log.node} offset {batches[at + 1, 0]} of {tp} follows on "
+            f"{batches[at, 1]}."
+        )
+        yield finding(NAME, tp, sentence, int(batches[at, 4]), int(batches[at + 1, 4]))
+    if log.damage is not None and log.is_alive and log.end < log.high_watermark:
+        sentence = (
+            f"The files of broker {log.node} have {tp} only up to offset {log.end}, below its high watermark "
+            f"{log.high_watermark}: {log.damage}."
+        )
+        yield finding(NAME, tp, sentence, log.row)
+
+
+def _differences(tp: str, logs: list[Log], cleaned: int) -> Iterator[Finding]:
+    """Replicas that differ from the one with the highest high watermark below their own."""
+    if not logs:
+        return
+    reference = max(logs, key=lambda log: (log.committed, -log.node))
+    for log in logs:
+        start = max(
+            [cleaned, *(int(one.batches[0, 0]) for one in (log, reference) if len(one.batches))]
+        )
+        mine, theirs = log.between(start, log.committed), reference.between(start, log.committed)
+        shared = min(len(mine), len(theirs))
+        differ = np.flatnonzero((mine[:shared, :4] != theirs[:shared, :4]).any(axis=1))
+        if len(mine) == len(theirs) and not len(differ):
+            continue
+        at = int(differ[0]) if len(differ) else shared
+        rows = [int(one[at, 4]) for one in (mine, theirs) if at < len(one)]
+        offset = min(int(one[at, 0]) for one in (mine, theirs) if at < len(one))
+        sentence = (
+            f"Below high watermark {log.committed} the files of broker {log.node} have another batch at offset "
+            f"{offset} of {tp}, or none, than those of broker {reference.node}."
+        )
+        yield finding(NAME, tp, sentence, *sorted(rows))
+
+
+def _clashes(tp: str, logs: list[Log], segment: Segment, cleaned: int) -> Iterator[Finding]:
+    """Two batches of one leader epoch that share an offset; one of them is in a file."""
+    traced = segment.where(segment.is_kind(Kind.APPEND))
+    appended = np.stack([*(traced.numbers(name) for name in BATCH), traced.rows], 1)
+    stored = [log.batches for log in logs]
+    if not any(map(len, stored)):
+        return
+    in_files = {tuple(batch) for batches in stored for batch in batches[:, :4].tolist()}
+    everything = np.concatenate([*stored, appended])
+    everything = everything[everything[:, 0] >= cleaned]
+    by_epoch = distinct(everything[:, [2, 0, 1, 3, 4]])
+    epoch, base, last, crc, row = by_epoch.T
+    clash = (epoch[1:] == epoch[:-1]) & (base[1:] <= last[:-1]) & (epoch[1:] >= 0)
+    for at in np.flatnonzero(clash).tolist():
+        both = [(int(base[i]), int(last[i]), int(epoch[i]), int(crc[i])) for i in (at, at + 1)]
+        if in_files.isdisjoint(both):
+            continue  # both are gone: that is the property log-matching
+        sentence = (
+            f"Two different batches of leader epoch {epoch[at]} have offset {base[at + 1]} of {tp}, with CRC {crc[at]} "
+            f"and {crc[at + 1]}; one of them is in a file."
+        )
+        yield finding(NAME, tp, sentence, *sorted((int(row[at]), int(row[at + 1]))))
+        return
+
+
+def _missing(tp: str, logs: list[Log], segment: Segment) -> Iterator[Finding]:
+    """Living brokers whose files lack what the last high watermark that counted them says that they have."""
+    moves = segment.where(segment.is_kind(Kind.HIGH_WATERMARK))
+    loads = segment.where(segment.is_kind(Kind.LOG_LOADED))
+    at, member = members(moves)
+    marks, epochs, times = (
+        moves.numbers(name)[at] for name in ("high_watermark", "leader_epoch", "time")
+    )
+    newest = epochs.max() if len(epochs) else 0
+    for log in logs:
+        mine = np.flatnonzero((member == log.node) & (epochs == newest))
+        if not log.is_alive or not len(mine):
+            continue
+        last = int(mine[-1])
+        loaded = loads.numbers("time")[loads.numbers("node") == log.node]
+        if len(loaded) and loaded.max() > times[last]:
+            continue
+        if log.end < marks[last]:
+            sentence = (
+                f"The files of broker {log.node} end at offset {log.end} of {tp}, though a leader counted on it when "
+                f"the high watermark became {marks[last]}."
+            )
+            yield finding(NAME, tp, sentence, int(moves.rows[at[last]]), log.row)

@@ -1,0 +1,153 @@
+"""What the files of a stopped broker hold: the log of each replica, batch by batch, in Kafka's format on disk.
+
+Written after the format's description, and apart from the system under test: it must not share its mistakes. In each
+log directory there are ``<topic>-<partition>/<base offset, 20 digits>.log`` files of record batches (magic 2),
+``partition.metadata`` with the topic's id, and beside them the checkpoints of high watermarks, of log start offsets and
+of what the cleaner has been through.
+
+A log is read up to the first batch that is cut short or whose CRC-32C does not match its bytes: that is where the
+next start would cut it. Records are not looked at: two batches are the same if base offset,
+extent, leader epoch and CRC are.
+
+Limits: one replica's batches are in memory at a time; moves between directories (``-future``) and deleted logs
+(``-delete``, ``.deleted``) are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import urlsafe_b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final, NamedTuple, Protocol
+from uuid import UUID
+
+from crc32c import crc32c
+
+HIGH_WATERMARKS: Final = "replication-offset-checkpoint"
+LOG_STARTS: Final = "log-start-offset-checkpoint"
+CLEANED: Final = "cleaner-offset-checkpoint"
+METADATA: Final = "partition.metadata"
+
+_LOG: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]+)")
+_SEGMENT: Final = re.compile(r"[0-9]{20}\.log")
+_HEADER: Final = Struct(">qiibIhi")
+"""Base offset, length, leader epoch, magic, CRC, attributes, last offset delta: what of 61 bytes is looked at."""
+_HEADER_BYTES: Final = 61
+_PREFIX_BYTES: Final = 12
+_CRC_COVERS_FROM: Final = 21
+_MAGIC: Final = 2
+_FOREIGN_FILES: Final = frozenset({"lost+found"})
+
+
+class Files(Protocol):
+    """Files by path; raises OSError."""
+
+    def list(self, path: str) -> Sequence[str]: ...
+    def size(self, path: str) -> int: ...
+    def read(self, path: str, offset: int, size: int) -> bytes: ...
+
+
+class StoredBatch(NamedTuple):
+    """Offsets ``base_offset`` to ``last_offset``, both included."""
+
+    base_offset: int
+    last_offset: int
+    leader_epoch: int
+    crc: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredLog:
+    """One replica's log."""
+
+    topic: str
+    partition: int
+    topic_id: UUID | None
+    start_offset: int
+    end_offset: int
+    high_watermark: int
+    """As it was checkpointed last; 0 where it never was."""
+    cleaned_below: int
+    """Below this offset compaction may have removed records."""
+    damage: str | None
+    """Why nothing was read from ``end_offset`` on; None when the files end there."""
+    batches: tuple[StoredBatch, ...]
+
+
+def read_logs(files: Files, log_dirs: Sequence[str]) -> Iterator[StoredLog]:
+    """Yield each log of these directories, in order; raises OSError, or ValueError for a malformed checkpoint."""
+    for log_dir in log_dirs:
+        marks, starts, cleaned = (
+            _checkpoint(files, log_dir, name) for name in (HIGH_WATERMARKS, LOG_STARTS, CLEANED)
+        )
+        for name in files.list(log_dir):
+            found = _LOG.fullmatch(name)
+            if found is None or name in _FOREIGN_FILES:
+                continue
+            key = (found["topic"], int(found["partition"]))
+            segments = [s for s in files.list(f"{log_dir}/{name}") if _SEGMENT.fullmatch(s)]
+            batches, damage = _batches(files, f"{log_dir}/{name}", segments)
+            first = batches[0].base_offset if batches else 0
+            base = int(segments[0][:20]) if segments else 0
+            yield StoredLog(
+                topic=key[0],
+                partition=key[1],
+                topic_id=_topic_id(files, f"{log_dir}/{name}"),
+                start_offset=max(starts.get(key, 0), min(first, base) if batches else base),
+                end_offset=batches[-1].last_offset + 1 if batches else base,
+                high_watermark=marks.get(key, 0),
+                cleaned_below=cleaned.get(key, 0),
+                damage=damage,
+                batches=tuple(batches),
+            )
+
+
+def _batches(
+    files: Files, directory: str, segments: Sequence[str]
+) -> tuple[list[StoredBatch], str | None]:
+    found: list[StoredBatch] = []
+    for segment in segments:
+        path = f"{directory}/{segment}"
+        data = files.read(path, 0, files.size(path))
+        position = 0
+        while position < len(data):
+            batch, position_after = _batch(data, position)
+            if batch is None:
+                return found, f"{path} is damaged at byte {position}"
+            found.append(batch)
+            position = position_after
+    return found, None
+
+
+def _batch(data: bytes, at: int) -> tuple[StoredBatch | None, int]:
+    if at + _HEADER_BYTES > len(data):
+        return None, at
+    base, length, epoch, magic, crc, _, delta = _HEADER.unpack_from(data, at)
+    end = at + _PREFIX_BYTES + length
+    is_whole = magic == _MAGIC and length >= _HEADER_BYTES - _PREFIX_BYTES and end <= len(data)
+    if not is_whole or delta < 0 or crc32c(data[at + _CRC_COVERS_FROM : end]) != crc:
+        return None, at
+    return StoredBatch(base, base + delta, epoch, crc), end
+
+
+def _topic_id(files: Files, directory: str) -> UUID | None:
+    if METADATA not in files.list(directory):
+        return None
+    path = f"{directory}/{METADATA}"
+    for line in files.read(path, 0, files.size(path)).decode().splitlines():
+        name, _, value = line.partition(": ")
+        if name == "topic_id":
+            return UUID(bytes=urlsafe_b64decode(value + "=="))
+    return None
+
+
+def _checkpoint(files: Files, log_dir: str, name: str) -> Mapping[tuple[str, int], int]:
+    """Version, number of entries, then a line for each: topic, partition, offset."""
+    if name not in files.list(log_dir):
+        return {}
+    path = f"{log_dir}/{name}"
+    lines = files.read(path, 0, files.size(path)).decode().splitlines()
+    entries = (line.split(" ") for line in lines[2:])
+    return {(topic, int(partition)): int(offset) for topic, partition, offset in entries}

@@ -1,0 +1,132 @@
+"""What the files of the replicas have at the end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from checkers.model import Verdict
+from checkers.replication.final_logs import FinalLogs
+from history.events import Event
+from tests.checkers.histories import (
+    TP,
+    append,
+    broker,
+    finding,
+    high_watermark,
+    loaded,
+    only,
+    started,
+)
+
+NAME = "final-logs"
+
+
+def files(
+    time: int, node: int, crcs: list[int], *, mark: int | None = None, **columns: Any
+) -> list[Event]:
+    """A log whose batches have one record each, of leader epoch 0."""
+    about: dict[str, Any] = {"process": "harness", "node": node, **TP}
+    told: dict[str, Any] = {
+        "log_start_offset": 0,
+        "log_end_offset": len(crcs),
+        "high_watermark": len(crcs) if mark is None else mark,
+        "offset": 0,
+        "detail": "alive",
+        "error": "NONE",
+        **columns,
+    }
+    log = Event(time=time, seq=time, kind="stored-log", **about, **told)
+    batches = [
+        Event(
+            time=time + 1 + at,
+            seq=time + 1 + at,
+            kind="stored-batch",
+            offset=at,
+            last_offset=at,
+            leader_epoch=0,
+            crc=crc,
+            **about,
+        )
+        for at, crc in enumerate(crcs)
+    ]
+    return [log, *batches]
+
+
+def verdict(*events: Event) -> Verdict:
+    return only(FinalLogs(), [started(0, 1, unclean=False), *events], NAME).verdict
+
+
+def test_the_same_batches() -> None:
+    result = only(FinalLogs(), files(10, 1, [7, 8]) + files(20, 2, [7, 8]), NAME)
+    assert (result.verdict, result.checked) == (Verdict.VALID, 4)
+
+
+def test_other_bytes_at_one_offset() -> None:
+    one, other = files(10, 1, [7]), files(20, 2, [8])
+    assert (
+        finding(
+            NAME,
+            "t-0",
+            "Below high watermark 1 the files of broker 2 have another batch at offset 0 of t-0, or none, than those "
+            "of broker 1.",
+            one[1],
+            other[1],
+        )
+        in only(FinalLogs(), one + other, NAME).findings
+    )
+
+
+def test_what_lies_above_a_high_watermark_may_differ_if_another_epoch_wrote_it() -> None:
+    one, other = files(10, 1, [7, 8], mark=1), files(20, 2, [7, 9], mark=1)
+    other[2] = msgspec.structs.replace(other[2], leader_epoch=1)
+    assert verdict(*one, *other) is Verdict.VALID
+    assert verdict(*one, *files(20, 2, [7, 9], mark=1)) is Verdict.INVALID, "one epoch, two records"
+
+
+def test_a_file_that_contradicts_a_trace() -> None:
+    assert verdict(append(1, 1, 0, 0, crc=6, role="leader"), *files(10, 1, [7])) is Verdict.INVALID
+    assert verdict(append(1, 1, 0, 0, crc=7, role="leader"), *files(10, 1, [7])) is Verdict.VALID
+
+
+def test_a_hole_counts_unless_the_log_was_compacted() -> None:
+    def with_a_hole(**columns: Any) -> list[Event]:
+        log = files(10, 1, [7, 8, 9], **columns)
+        return [*log[:2], *log[3:]]
+
+    assert verdict(*with_a_hole()) is Verdict.INVALID
+    assert verdict(*with_a_hole(offset=2)) is Verdict.VALID
+
+
+def test_damage_below_the_high_watermark_counts_for_the_living() -> None:
+    damaged: dict[str, Any] = {"mark": 3, "error": "00.log is damaged at byte 160"}
+    assert verdict(*files(10, 1, [7, 8], **damaged)) is Verdict.INVALID
+    assert verdict(*files(10, 1, [7, 8], **damaged, detail="dead")) is Verdict.VALID
+
+
+def test_a_log_that_begins_later_is_compared_from_there() -> None:
+    later = files(20, 2, [7, 8], log_start_offset=1)
+    assert verdict(*files(10, 1, [7, 8]), later[0], later[2]) is Verdict.VALID
+
+
+def test_less_than_a_leader_counted_on() -> None:
+    mark = high_watermark(5, 1, 0, 2, [1, 2])
+    assert verdict(mark, *files(10, 1, [7, 8]), *files(20, 2, [7])) is Verdict.INVALID
+    anew = loaded(6, 2, 1)
+    assert verdict(mark, anew, *files(10, 1, [7, 8]), *files(20, 2, [7])) is Verdict.VALID
+
+
+def test_files_that_could_not_be_read() -> None:
+    unread = Event(
+        time=9, seq=9, process="harness", kind="stored-log", node=2, detail="alive", error="EIO"
+    )
+    assert verdict(*files(10, 1, [7]), unread) is Verdict.UNKNOWN
+
+
+def test_nothing_below_a_high_watermark_proves_nothing() -> None:
+    assert verdict(*files(10, 1, [7], mark=0)) is Verdict.UNKNOWN
+
+
+def test_traces_alone_prove_nothing() -> None:
+    assert verdict(broker(1, 1, "log-loaded", log_end_offset=0, **TP)) is Verdict.UNKNOWN

@@ -1,0 +1,88 @@
+"""Reading the files of a stopped broker, which another program has written: the reference's own log."""
+
+from __future__ import annotations
+
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from history.stored_logs import StoredBatch, StoredLog, read_logs
+from nemesis.simulation.disk import SimulatedDisk
+from reference.log.log import Log
+from reference.log.log_config import LogConfig
+from reference.model import TopicPartition
+from tests.reference.log.batches import batch
+
+ID = UUID(int=7)
+SEGMENT = f"d/t-0/{0:020d}.log"
+
+
+@pytest.fixture
+def disk() -> SimulatedDisk:
+    disk = SimulatedDisk()
+    disk.make_directory("d")
+    return disk
+
+
+def write(disk: SimulatedDisk, counts: list[int], *, segment_bytes: int = 1 << 30) -> Log:
+    log = Log(
+        TopicPartition("t", 0), "d/t-0", disk=disk, config=LogConfig(segment_bytes=segment_bytes)
+    )
+    log.assign_topic_id(ID)
+    for epoch, count in enumerate(counts):
+        log.append_as_leader(batch(count), epoch)
+    return log
+
+
+def read(disk: SimulatedDisk) -> StoredLog:
+    [log] = read_logs(disk, ["d"])
+    return log
+
+
+def test_batches_of_several_segments(disk: SimulatedDisk) -> None:
+    write(disk, [2, 1, 3], segment_bytes=100)
+    found = read(disk)
+    assert (found.topic, found.partition, found.topic_id) == ("t", 0, ID)
+    assert [(b.base_offset, b.last_offset, b.leader_epoch) for b in found.batches] == [
+        (0, 1, 0),
+        (2, 2, 1),
+        (3, 5, 2),
+    ]
+    assert (found.start_offset, found.end_offset, found.damage) == (0, 6, None)
+
+
+def test_checkpoints(disk: SimulatedDisk) -> None:
+    write(disk, [2, 1])
+    disk.replace("d/replication-offset-checkpoint", b"0\n2\nother 1 9\nt 0 3\n")
+    disk.replace("d/log-start-offset-checkpoint", b"0\n1\nt 0 1\n")
+    disk.replace("d/cleaner-offset-checkpoint", b"0\n1\nt 0 2\n")
+    found = read(disk)
+    assert (found.high_watermark, found.start_offset, found.cleaned_below) == (3, 1, 2)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_log_is_read_up_to_where_it_is_damaged(disk: SimulatedDisk, seed: int) -> None:
+    write(disk, [1, 1, 1])
+    [done] = disk.corrupt_tail(Random(seed))
+    found = read(disk)
+    assert found.damage is not None
+    assert found.damage.startswith(f"{SEGMENT} is damaged at byte ")
+    assert found.end_offset == len(found.batches) < 3
+    assert Log(TopicPartition("t", 0), "d/t-0", disk=disk, config=LogConfig()).log_end_offset == (
+        found.end_offset
+    )
+    assert done.lost_bytes > 0
+
+
+def test_logs_on_their_way_out_and_other_files_are_left_out(disk: SimulatedDisk) -> None:
+    write(disk, [1])
+    disk.rename("d/t-0", "d/t-0.0123-delete")
+    disk.replace("d/meta.properties", b"broker.id=1\n")
+    assert list(read_logs(disk, ["d", "nowhere"])) == []
+
+
+def test_an_empty_log(disk: SimulatedDisk) -> None:
+    write(disk, [])
+    assert read(disk).batches == ()
+    assert StoredBatch(0, 0, 0, 0) not in read(disk).batches
