@@ -15,8 +15,10 @@ from nemesis.mutants.bounce_unseen import MUTANT as BOUNCE_UNSEEN
 from nemesis.mutants.broker_epoch_kept import MUTANT as BROKER_EPOCH_KEPT
 from nemesis.mutants.control_plane_opens_early import MUTANT as CONTROL_PLANE_OPENS_EARLY
 from nemesis.mutants.controller_epoch_not_raised import MUTANT as CONTROLLER_EPOCH_NOT_RAISED
+from nemesis.mutants.damaged_tail_believed import MUTANT as DAMAGED_TAIL_BELIEVED
 from nemesis.mutants.dead_leader_elected import MUTANT as DEAD_LEADER_ELECTED
 from nemesis.mutants.deposed_leader_changes_isr import MUTANT as DEPOSED_LEADER_CHANGES_ISR
+from nemesis.mutants.epoch_zero_forgotten import MUTANT as EPOCH_ZERO_FORGOTTEN
 from nemesis.mutants.fetcher_keeps_leader_epoch import MUTANT as FETCHER_KEEPS_LEADER_EPOCH
 from nemesis.mutants.follower_credited_early import MUTANT as FOLLOWER_CREDITED_EARLY
 from nemesis.mutants.followers_know_no_producers import MUTANT as FOLLOWERS_KNOW_NO_PRODUCERS
@@ -24,15 +26,18 @@ from nemesis.mutants.hw_follows_leader_leo import MUTANT as HW_FOLLOWS_LEADER_LE
 from nemesis.mutants.isr_emptied import MUTANT as ISR_EMPTIED
 from nemesis.mutants.isr_member_epoch_unchecked import MUTANT as ISR_MEMBER_EPOCH_UNCHECKED
 from nemesis.mutants.isr_written_unconditionally import MUTANT as ISR_WRITTEN_UNCONDITIONALLY
+from nemesis.mutants.joining_replica_uncounted import MUTANT as JOINING_REPLICA_UNCOUNTED
 from nemesis.mutants.late_fence_stops_fetcher import MUTANT as LATE_FENCE_STOPS_FETCHER
 from nemesis.mutants.leader_epoch_not_raised import MUTANT as LEADER_EPOCH_NOT_RAISED
 from nemesis.mutants.leaders_told_before_brokers import MUTANT as LEADERS_TOLD_BEFORE_BROKERS
 from nemesis.mutants.leaving_leader_elected import MUTANT as LEAVING_LEADER_ELECTED
+from nemesis.mutants.leaving_replica_uncounted import MUTANT as LEAVING_REPLICA_UNCOUNTED
 from nemesis.mutants.no_broker_epoch_check import MUTANT as NO_BROKER_EPOCH_CHECK
 from nemesis.mutants.no_controller_epoch_check import MUTANT as NO_CONTROLLER_EPOCH_CHECK
 from nemesis.mutants.no_truncation import MUTANT as NO_TRUNCATION
 from nemesis.mutants.preferred_leader_out_of_sync import MUTANT as PREFERRED_LEADER_OUT_OF_SYNC
 from nemesis.mutants.producer_snapshot_ignored import MUTANT as PRODUCER_SNAPSHOT_IGNORED
+from nemesis.mutants.read_above_hw import MUTANT as READ_ABOVE_HW
 from nemesis.mutants.refused_isr_left_pending import MUTANT as REFUSED_ISR_LEFT_PENDING
 from nemesis.mutants.registration_of_a_dead_session import MUTANT as REGISTRATION_OF_A_DEAD_SESSION
 from nemesis.mutants.replicas_die_online import MUTANT as REPLICAS_DIE_ONLINE
@@ -68,6 +73,11 @@ MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(
             ISR_WRITTEN_UNCONDITIONALLY,
             HW_FOLLOWS_LEADER_LEO,
             ACKNOWLEDGE_BEFORE_REPLICATION,
+            READ_ABOVE_HW,
+            LEAVING_REPLICA_UNCOUNTED,
+            EPOCH_ZERO_FORGOTTEN,
+            DAMAGED_TAIL_BELIEVED,
+            JOINING_REPLICA_UNCOUNTED,
             TRUNCATE_TO_HW,
             FOLLOWER_CREDITED_EARLY,
             FETCHER_KEEPS_LEADER_EPOCH,

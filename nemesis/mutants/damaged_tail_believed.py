@@ -1,0 +1,28 @@
+"""A recovering broker does not compare checksums: what has a plausible header is a batch.
+
+What a crash left half written, or wrong, then stays in the log, and goes to followers and consumers.
+kafka.log.LogSegment.recover compares the CRC of every batch behind the recovery point and cuts the log before the
+first that does not match.
+
+Must be caught by: final-logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nemesis.mutants.base import Mutant, Replacement
+
+
+def _any(_correct: Any) -> Callable[..., bool]:
+    return lambda *_arguments: True
+
+
+MUTANT = Mutant(
+    name="damaged-tail-believed",
+    property="final-logs",
+    story="recovery takes damaged batches for intact ones",
+    replacements=(Replacement("reference.log.file_records", "crc_matches", _any),),
+    scenario="disk-faults",
+)
