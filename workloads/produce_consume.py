@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from functools import lru_cache
 from random import Random  # noqa: TID251 - the type; every instance is seeded from the run's
 from typing import Any, ClassVar, Final, TypeVar
 from uuid import UUID
@@ -28,13 +27,13 @@ from history.recorder import Recorder
 from workloads.base import WorkloadContext, WorkloadError
 from workloads.kafka.admin import KafkaAdmin
 from workloads.kafka.client import KafkaClient, Polled
-from workloads.kafka.errors import ForeignRecord, KafkaError
+from workloads.kafka.errors import KafkaError
 from workloads.kafka.idempotent_producer import IdempotentProducer, Records
 from workloads.operations import Avoid, OperationLog, Pace
 from workloads.produce_consume_options import ProduceConsumeOptions
 from workloads.record_deletion import delete_records_again_and_again
+from workloads.subjects import TopicPartition, payload_of, subject, value_of
 
-TopicPartition = tuple[str, int]
 LAST_EPOCH: Final = 1
 """Then an idempotent producer asks for a new producer id, as Kafka's does after 32,767: ids are wanted amid faults."""
 _Client = TypeVar("_Client", bound=KafkaClient)
@@ -161,9 +160,9 @@ class ProduceConsume:
         idempotent: IdempotentProducer | None,
     ) -> bool:
         value, self._next_value = self._next_value, self._next_value + 1
-        payload = str(value).encode().ljust(self._options.record_bytes, b".")
+        payload = payload_of(value, self._options.record_bytes)
         records: Records = [(process.encode(), payload)]
-        columns = self._columns(client, tp, f="send", value=value, acks=-1)
+        columns = subject(client, tp) | {"f": "send", "value": value, "acks": -1}
         if idempotent is not None:
             columns |= {"role": IDEMPOTENT, "detail": str(idempotent.next_batch(*tp))}
         with self._log.operation(recorder, columns) as operation:
@@ -220,7 +219,7 @@ class ProduceConsume:
         node: int | None = None,
     ) -> Polled | None:
         polled: Polled | None = None
-        columns = self._columns(client, tp, f="poll", offset=position)
+        columns = subject(client, tp) | {"f": "poll", "offset": position}
         with self._log.operation(recorder, columns) as operation:
             polled = await client.poll(
                 *tp,
@@ -232,7 +231,7 @@ class ProduceConsume:
             )
             operation.ok(
                 offsets=[record.offset for record in polled.records],
-                values=[_value(record.value) for record in polled.records],
+                values=[value_of(record.value) for record in polled.records],
                 high_watermark=polled.high_watermark,
                 node=polled.node,
             )
@@ -245,7 +244,7 @@ class ProduceConsume:
     ) -> Polled | None:
         """Ask where the log starts: what was wanted may have been deleted. None if that is not the reason."""
         start = -1
-        columns = self._columns(client, tp, f="log-start")
+        columns = subject(client, tp) | {"f": "log-start"}
         with self._log.operation(recorder, columns) as operation:
             start = await client.start_offset(*tp, timeout_s=self._timeout_s)
             operation.ok(offset=start)
@@ -257,7 +256,6 @@ class ProduceConsume:
             self._context.recorder(process),
             self._log,
             self._partitions,
-            subject=self._subject,
             interval_ms=self._options.delete_records_interval_ms,
             timeout_s=self._timeout_s,
             rng=self._rng(),
@@ -339,7 +337,7 @@ class ProduceConsume:
             high_watermark=end,
             log_start_offset=start,
             error=error,
-            **self._subject(client, tp),
+            **subject(client, tp),
         )
 
     async def _end_offset(self, client: KafkaClient, tp: TopicPartition) -> int:
@@ -399,26 +397,3 @@ class ProduceConsume:
     def _adopt_existing(self, client: KafkaClient) -> None:
         for topic, metadata in sorted(client.metadata.topics.items()):
             self._adopt([(topic, partition) for partition in sorted(metadata.partitions)])
-
-    def _subject(self, client: KafkaClient, tp: TopicPartition) -> dict[str, Any]:
-        metadata = client.metadata.topics.get(tp[0])
-        return {
-            "topic": tp[0],
-            "partition": tp[1],
-            "topic_id": None if metadata is None else _text_of(metadata.topic_id),
-        }
-
-    def _columns(self, client: KafkaClient, tp: TopicPartition, **columns: Any) -> dict[str, Any]:
-        return self._subject(client, tp) | columns
-
-
-_text_of = lru_cache(maxsize=1024)(str)
-"""A topic id as histories spell it. Each event has one, and a UUID takes its time to spell."""
-
-
-def _value(payload: bytes | None) -> int:
-    """The number in a record's value; raises ``ForeignRecord`` for a record that no producer of ours wrote."""
-    digits = (payload or b"").rstrip(b".")
-    if not digits.isdigit():
-        raise ForeignRecord
-    return int(digits)

@@ -22,8 +22,9 @@ from history.recorder import Recorder
 from workloads.kafka.admin import KafkaAdmin
 from workloads.kafka.errors import KafkaError
 from workloads.operations import Pace
-from workloads.produce_consume import ProduceConsume, TopicPartition
+from workloads.produce_consume import ProduceConsume
 from workloads.produce_consume_options import ProduceConsumeOptions
+from workloads.subjects import TopicPartition
 
 ELECT_SHARE, CANCEL_SHARE = 0.2, 0.15
 """Of the requests; the others move."""

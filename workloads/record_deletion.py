@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random  # noqa: TID251 - the type only
-from typing import Any
 
 from history.recorder import Recorder
 from workloads.kafka.admin import KafkaAdmin
 from workloads.kafka.errors import KafkaError
 from workloads.operations import OperationLog
-
-TopicPartition = tuple[str, int]
+from workloads.subjects import TopicPartition, subject
 
 
 async def delete_records_again_and_again(
@@ -21,12 +19,11 @@ async def delete_records_again_and_again(
     log: OperationLog,
     partitions: Sequence[TopicPartition],
     *,
-    subject: Callable[[KafkaAdmin, TopicPartition], dict[str, Any]],
     interval_ms: int,
     timeout_s: float,
     rng: Random,
 ) -> None:
-    """Run until cancelled; ``partitions`` may grow. ``subject`` says what an event about a partition names."""
+    """Run until cancelled; ``partitions`` may grow."""
     try:
         while True:
             await asyncio.sleep(interval_ms / 1000)

@@ -1,4 +1,4 @@
-"""Kafka's own kafka-dump-log reads what the reference writes: batches, records, both indexes."""
+"""Kafka's own kafka-dump-log reads what the reference writes: batches, records, both indexes, producers' snapshots."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.reference.log.test_log import open_log
-from workloads.kafka.record_batch import build
+from workloads.kafka.record_batch import Producer, build
 
 TOOLS = Path(sys.prefix) / "kafka-tools"
 JAVA = ("java", "-Xmx256m", "-cp", f"{TOOLS}/*", "kafka.tools.DumpLogSegments")
@@ -75,3 +75,22 @@ def test_kafka_would_find_a_fault(tmp_path: Path) -> None:
     data[7] ^= 1
     index.write_bytes(data)
     assert "timestamp mismatch" in dump("--files", str(index))
+
+
+def test_kafka_reads_the_snapshots_of_producers(tmp_path: Path) -> None:
+    log = open_log(tmp_path)
+    stamp_ms = 1_700_000_000_000
+    records: list[tuple[bytes | None, bytes | None]] = [(None, b"v")] * 3
+    for producer in (Producer(7, 0, 0), Producer(8, 2, 5), Producer(7, 0, 3)):
+        log.append_as_leader(build(records, stamp_ms, producer), 0)
+    log.close()
+    text = dump("--files", str(tmp_path / "t-0" / f"{9:020d}.snapshot"))
+    found = re.findall(
+        r"producerId: (\d+) producerEpoch: (\d+) .*?lastTimestamp: (\d+) .*?"
+        r"lastSequence: (\d+) lastOffset: (\d+) offsetDelta: (\d+)",
+        text,
+    )
+    assert sorted(tuple(map(int, one)) for one in found) == [
+        (7, 0, stamp_ms, 5, 8, 2),
+        (8, 2, stamp_ms, 7, 5, 2),
+    ], text
