@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-import aiokafka
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -22,9 +21,11 @@ from nemesis.runtimes.local import LocalRuntime
 from reference.protocol.record_batch import RecordBatchHeader, iter_batches
 from tests.e2e.onlooker import until_complete
 
+MISSING = "a client of the dev extra is missing: run .ci/install --tests"
+aiokafka = pytest.importorskip("aiokafka", reason=MISSING)
 with warnings.catch_warnings():  # it reads its schemas by a call that is deprecated
     warnings.simplefilter("ignore", DeprecationWarning)
-    import kafka
+    kafka = pytest.importorskip("kafka", reason=MISSING)
 
 pytestmark = [pytest.mark.e2e, pytest.mark.filterwarnings("ignore::DeprecationWarning:kafka")]
 
