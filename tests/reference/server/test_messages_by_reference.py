@@ -182,6 +182,11 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
             await client.refresh_metadata()
             await client.reassign(TOPIC, 0, BROKERS, timeout_s=5)
 
+        async def delete_records() -> None:
+            await client.refresh_metadata()
+            assert await client.delete_records(TOPIC, 1, 1, timeout_s=5) == 1
+            assert await client.start_offset(TOPIC, 1, timeout_s=5) == 1
+
         for one in servers.values():
             await one.startup()
         try:
@@ -199,6 +204,7 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
             async with asyncio.timeout(10):
                 while await isr() < len(BROKERS):
                     await asyncio.sleep(0.02)
+            await attempt(delete_records)
             await attempt(reassign)
             await administer(client)
             await ask_what_clients_of_ours_do_not(codec, ports[client.metadata.controller_id])
