@@ -130,6 +130,18 @@ def lowers_the_high_watermark(events: list[Event], choose: Choose) -> list[Event
     return [*events, change(mark, seq=mark.seq + 1, high_watermark=0)]
 
 
+def starts_above_the_high_watermark(events: list[Event], choose: Choose) -> list[Event] | None:
+    """A log loses records at its start that are not committed (KAFKA-5634)."""
+    places = [
+        at for at in _places(events, "become-leader") if events[at].high_watermark is not None
+    ]
+    if not places:
+        return None
+    at = choose(places)
+    start = (events[at].high_watermark or 0) + 1
+    return _with(events, at, change(events[at], log_start_offset=start))
+
+
 def cuts_committed_records(events: list[Event], choose: Choose) -> list[Event] | None:
     at = choose(_places(events, "high-watermark"))
     isr = events[at].maximal_isr or []
@@ -286,17 +298,26 @@ def loses_a_log(events: list[Event], choose: Choose) -> list[Event] | None:
 
 
 def reads_above_the_high_watermark(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose([at for at in _places(events, "ok", f="poll") if events[at].offsets])
+    places = [at for at in _places(events, "ok", f="poll") if events[at].offsets]
+    if not places:
+        return None
+    at = choose(places)
     return _with(events, at, change(events[at], high_watermark=max(events[at].offsets or ())))
 
 
 def stores_other_bytes(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_committed_batches(events))
+    places = list(_committed_batches(events))
+    if not places:
+        return None
+    at = choose(places)
     return _with(events, at, change(events[at], crc=1))
 
 
 def stores_a_hole(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose([at for at in _committed_batches(events) if events[at].offset])
+    places = [at for at in _committed_batches(events) if events[at].offset]
+    if not places:
+        return None
+    at = choose(places)
     return [*events[:at], *events[at + 1 :]]
 
 
@@ -342,6 +363,7 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "hw-bounded": [overstates_the_high_watermark],
     "hw-grows": [lowers_the_high_watermark],
     "no-truncation-below-hw": [cuts_committed_records],
+    "log-start-bounded": [starts_above_the_high_watermark],
     "ack-after-commit": [acknowledges_early],
     "log-matching": [tears_a_batch],
     "final-logs": [stores_other_bytes, stores_a_hole, stores_less_than_it_said],
