@@ -23,6 +23,7 @@ PROMISES: Final[Mapping[str, str]] = MappingProxyType(
         "leader-from-isr": "A leader is elected from the in-sync replicas that are alive.",
         "legal-transition": "Partitions and replicas change their states only as Kafka's controller allows.",
         "hw-bounded": "The high watermark is never above the log end of any in-sync replica.",
+        "log-start-bounded": "A log loses its oldest records only where they are committed, and as asked.",
         "hw-grows": "Within one leader epoch the high watermark never falls.",
         "no-truncation-below-hw": "No in-sync replica cuts its log below a high watermark it was part of.",
         "ack-after-commit": "With acks=all a produce is acknowledged only once it is committed.",

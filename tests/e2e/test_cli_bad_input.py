@@ -77,7 +77,10 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
             ["run", SCENARIO, "--broker-property", "inter.broker.protocol.version=2.7"],
             ["inter.broker.protocol.version is '2.7': allowed are 2.6, 3.9"],
         ),
-        (["run", SCENARIO, "--broker-property", "port=7"], ["port is set by the runtime"]),
+        (
+            ["run", SCENARIO, "--broker-property", "listeners=PLAINTEXT://:7"],
+            ["listeners is set by the runtime"],
+        ),
         (["run"], ["SCENARIO"]),
         (["dance"], ["dance"]),
         (["check", "nowhere"], ["nowhere"]),

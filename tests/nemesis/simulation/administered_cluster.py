@@ -169,11 +169,12 @@ class Cluster:
         return [await self.zookeeper.exists(path) for path in paths] == [None, None]
 
     def directories(self, topic: str) -> list[str]:
+        """Of its logs, those left out that are deleted and whose files are removed later."""
         return [
             f"{broker}/{name}"
             for broker in self.runtime.brokers
             for name in self.runtime._disks[broker].list("/data")
-            if name.startswith(f"{topic}-")
+            if name.startswith(f"{topic}-") and not name.endswith("-delete")
         ]
 
     def illegal(self) -> list[str | None]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reference.network.connection_quotas import ConnectionQuotas
 from reference.network.errors import TooManyConnectionsError
-from reference.network.rate import Rate
+from reference.network.rate import QUOTA_WINDOW_NUM, QUOTA_WINDOW_SIZE_S, Rate
 from tests.reference.network.simulated import Served, configured, in_virtual_time
 
 
@@ -92,16 +92,17 @@ def test_the_count_is_that_of_the_open_connections(steps: list[str], bound: int)
 
 
 @given(st.lists(st.floats(0.0, 2.0), min_size=1, max_size=60), st.integers(1, 20))
-def test_who_waits_for_the_throttle_time_is_not_above_the_quota(
+def test_who_waits_for_the_throttle_time_gets_the_quota_and_one_burst(
     gaps_s: list[float], quota: int
 ) -> None:
+    """The rate itself may be a little above the quota after a wait: Kafka divides by a time of 10 to 11 s, which falls
+    back each second."""
     rate, now = Rate(), 0.0
-    for gap_s in gaps_s:
+    for count, gap_s in enumerate(gaps_s, start=1):
         now += gap_s
         rate.record(1, now)
-        throttle_s = rate.throttle_time_s(quota, now)
-        now += throttle_s
-        assert rate.measure(now) <= quota * (1 + 1e-9)
+        now += rate.throttle_time_s(quota, now)
+        assert count <= quota * (now + QUOTA_WINDOW_NUM * QUOTA_WINDOW_SIZE_S) + 1
 
 
 def test_a_first_burst_counts_as_if_the_window_had_been_quiet_before() -> None:
