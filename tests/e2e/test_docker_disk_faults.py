@@ -156,6 +156,9 @@ def test_a_cluster_that_ends_in_the_middle_of_them_leaves_nothing(tmp_path: Path
             await runtime.power_cut("broker-1")
             await runtime.fill_disk("broker-2")
             await runtime.fail_disk("broker-3")
+        assert await runtime.stored_logs("broker-2")
+        with pytest.raises(OSError, match=r"the data of .*broker-3 was not copied"):
+            await runtime.stored_logs("broker-3")
 
     asyncio.run(scene())
     traces = [tmp_path / "raw" / f"broker-{number}.jsonl" for number in ALL]

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 PLANS = Path(__file__).parents[1] / "plans"
 IN_REAL_PROCESSES = (
     "no-controller-epoch-check",
-    "leader-epoch-not-raised",
+    pytest.param("leader-epoch-not-raised", marks=pytest.mark.nightly),
     "acknowledge-before-replication",
     pytest.param("unfenced-controller-writes", marks=pytest.mark.nightly),
     pytest.param("hw-follows-leader-leo", marks=pytest.mark.nightly),

@@ -90,7 +90,7 @@ class Cluster:
             consumer.close()
 
     def directories(self, topic: str) -> list[str]:
-        """What brokers keep of the topic, deleted logs included."""
+        """What brokers keep of the topic, deleted logs included until their files are removed."""
         return sorted(path.name for path in self.directory.rglob(f"{topic}-[0-9]*"))
 
 
@@ -104,7 +104,11 @@ def until(condition: Callable[[], bool]) -> None:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     directory = tmp_path_factory.mktemp("topic-administration")
-    properties = {"min.insync.replicas": 2, "auto.create.topics.enable": True}
+    properties = {
+        "min.insync.replicas": 2,
+        "auto.create.topics.enable": True,
+        "log.segment.delete.delay.ms": 500,
+    }
     runtime = LocalRuntime(
         ClusterConfig(
             broker_count=3, client_count=1, run_directory=directory, broker_properties=properties

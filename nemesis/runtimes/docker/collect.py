@@ -12,6 +12,7 @@ import io
 import shutil
 import tarfile
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
 
@@ -29,19 +30,42 @@ TRANSACTION_LOGS = DATA_DIRECTORY / "version-2"
 BESIDE_LOGS = frozenset({HIGH_WATERMARKS, LOG_STARTS, CLEANED, METADATA})
 
 
-def bring_home(containers: Iterable[Container], run_directory: Path) -> list[str]:
+@dataclass(slots=True)
+class NotHad:
+    """What could not be brought home, in sentences."""
+
+    records: list[str] = field(default_factory=list)
+    """Without these a run cannot be judged."""
+    data: dict[str, str] = field(default_factory=dict)
+    """By broker, why its logs were not copied: its disk may have failed in the run."""
+
+    @property
+    def problems(self) -> list[str]:
+        return [*self.records, *self.data.values()]
+
+
+def bring_home(containers: Iterable[Container], run_directory: Path) -> NotHad:
     """Copy everything of these containers into the run's directory; return what could not be had. Blocks."""
-    problems: list[str] = []
+    missing = NotHad()
     for container in containers:
         node = container.labels.get(labels.NODE, "")
         if not node:
             continue
-        for what, save in (("log", _save_log), ("history", _save_history), ("data", _save_logs)):
+        for what, save in (("log", _save_log), ("history", _save_history)):
             try:
                 save(container, node, run_directory)
             except (*FAILURES, tarfile.TarError) as error:
-                problems.append(f"the {what} of {container.name} was not copied: {reason(error)}")
-    return problems
+                missing.records.append(_sentence(what, container, error))
+        try:
+            _save_logs(container, node, run_directory)
+        except (*FAILURES, tarfile.TarError) as error:
+            missing.data[node] = _sentence("data", container, error)
+            shutil.rmtree(logs_at_home(run_directory, node), ignore_errors=True)
+    return missing
+
+
+def _sentence(what: str, container: Container, error: Exception) -> str:
+    return f"the {what} of {container.name} was not copied: {reason(error)}"
 
 
 def _save_log(container: Container, node: str, run_directory: Path) -> None:

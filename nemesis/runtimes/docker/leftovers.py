@@ -68,7 +68,7 @@ def rescue(client: DockerClient, run_id: str) -> list[str]:
         problem
         for directory in map(Path, sorted(directories))
         if directory.is_dir()
-        for problem in bring_home(found, directory)
+        for problem in bring_home(found, directory).problems
     ]
 
 

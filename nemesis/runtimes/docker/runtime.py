@@ -34,7 +34,7 @@ from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import compose_file
 from nemesis.runtimes.docker.addresses import HOSTS_PER_ROLE, TEST_NETWORKS, DockerAddresses
 from nemesis.runtimes.docker.cluster import Cluster
-from nemesis.runtimes.docker.collect import logs_at_home
+from nemesis.runtimes.docker.collect import NotHad, logs_at_home
 from nemesis.runtimes.docker.compose_file import Compose
 from nemesis.runtimes.docker.container_node import ContainerNode
 from nemesis.runtimes.docker.disk_faults import DISKS, ONE_DISK, DiskFaults
@@ -103,7 +103,7 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
         self._run_id = uuid.uuid4().hex[:RUN_ID_DIGITS]
         self._cluster = Cluster(self._run_id, self._run_directory, has_disks=not obstacle)
         self._addresses: DockerAddresses | None = None
-        self._not_brought_home: list[str] = []
+        self._not_brought_home = NotHad()
 
     @property
     def codec(self) -> Codec:
@@ -182,7 +182,7 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
 
     async def _give_up(self) -> None:
         await self.stop()
-        self._not_brought_home = []  # nothing was recorded that could be missed
+        self._not_brought_home = NotHad()  # nothing was recorded that could be missed
 
     async def _start(self, journal: Journal) -> None:
         self._clocks.create([*self.zookeepers, *self.brokers])
@@ -312,13 +312,15 @@ class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
 
     async def stored_logs(self, node: str) -> list[StoredLog]:
         """Return what the broker's files had, which came home; raises OSError or ValueError."""
+        if (why_not := self._not_brought_home.data.get(node)) is not None:
+            raise OSError(why_not)
         log_dir = str(logs_at_home(self._run_directory, node))
         return await asyncio.to_thread(lambda: list(read_logs(RealDisk(), [log_dir])))
 
     async def collect(self) -> None:
-        """Everything came home before the containers went; raises ``RuntimeFailure`` when something did not."""
-        if self._not_brought_home:
-            raise RuntimeFailure("; ".join(self._not_brought_home))
+        """All records came home before the containers went; raises ``RuntimeFailure`` when one did not."""
+        if self._not_brought_home.records:
+            raise RuntimeFailure("; ".join(self._not_brought_home.records))
 
     def _describe(self, addresses: DockerAddresses, image: str) -> Compose:
         """Return the compose file of this cluster with these addresses."""
