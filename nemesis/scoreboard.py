@@ -148,8 +148,8 @@ def markdown(scores: Iterable[Score], *, command: str) -> str:
         "# Scoreboard",
         "",
         f"Written by `{command}`. Each planted bug (`nemesis/mutants/`) is searched for in simulation, seed after",
-        "seed, until the property named for it breaks; the run of that seed is then shrunk while the same property",
-        "stays broken. Findings of other properties on the way are named too.",
+        "seed, until the property named for it breaks; then the run of that seed is shrunk while the same property",
+        "stays broken (–: it was left as it was). Findings of other properties on the way are named too.",
         "",
         "| bug | property named for it | caught by | scenario | seeds to detect | faults | operations | story |",
         "|---|---|---|---|---|---|---|---|",
@@ -174,7 +174,7 @@ def _row(one: Score) -> str:
         detected = f"**not caught** in {one.seeds}"
     else:
         detected = f"{one.seeds_to_detect} (seed {one.first_seed})"
-    faults, operations = ("", "") if one.size is None else (one.size.faults, one.size.operations)
+    faults, operations = ("–", "–") if one.size is None else (one.size.faults, one.size.operations)
     cells = [
         f"`{one.mutant.name}`",
         one.mutant.property,

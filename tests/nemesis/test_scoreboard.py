@@ -69,7 +69,7 @@ def test_a_page_tells_of_every_bug_and_of_the_reference() -> None:
         f"| `truncate-to-hw` | {MUTANT.property} | {MUTANT.property}, lost-write | topics | 3 (seed 3) | 2 | 5 |"
         in page
     )
-    assert "| nobody | topics | **not caught** in 200 |  |  |" in page
+    assert "| nobody | topics | **not caught** in 200 | – | – |" in page
     assert "3 faults, 7.5 client operations." in page
     assert "The unmodified reference, 200 seeds, 320 simulated seconds: no finding." in page
     assert "by lost-write**" in markdown(
