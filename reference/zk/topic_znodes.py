@@ -24,6 +24,19 @@ _logger = logging.getLogger(__name__)
 _ANY_VERSION = -1
 
 
+class _Attempts:
+    """A conditional write, and how often it was sent: only one that was sent again may have refused itself."""
+
+    def __init__(self, session: ZooKeeperSession, path: str, data: bytes, version: int) -> None:
+        self._session = session
+        self._write = (path, data, version)
+        self.count = 0
+
+    async def attempt(self) -> None:
+        self.count += 1
+        await self._session.zookeeper.set_data(*self._write)
+
+
 class TopicZnodes:
     """See the module."""
 
@@ -111,10 +124,13 @@ class TopicZnodes:
             if present == wanted:
                 return present  # only the reply was lost
             wanted = replace(present, partitions={**present.partitions, **choose(present)})
+            write = _Attempts(self._session, path, zk_data.encode_topic(wanted), stat.version)
             try:
-                await self._session.set_data(path, zk_data.encode_topic(wanted), stat.version)
+                await self._session.retry_request_until_connected(write.attempt)
             except BadVersionError:
                 _logger.info("%s was written meanwhile; reading it again", path)
+                if write.count == 1:
+                    wanted = None  # it was certainly somebody else, be it with the same words
             else:
                 return wanted
 

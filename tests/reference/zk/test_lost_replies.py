@@ -231,3 +231,37 @@ def test_a_topic_that_was_created_unheard_is_ones_own(zookeeper_address: str) ->
                 await zk_client.topics.create_topic(other, {})
 
     run(test())
+
+
+@pytest.mark.parametrize("is_lost", [True, False], ids=["own reply lost", "another's same words"])
+def test_growth_is_ones_own_only_if_it_was_sent_again(
+    zookeeper_address: str, *, is_lost: bool
+) -> None:
+    """Two requests may choose the same replicas; only one of them has added the partition."""
+    grown = {0: ReplicaAssignment((1, 2)), 1: ReplicaAssignment((2, 1))}
+    seen: list[int] = []
+
+    async def test() -> None:
+        async with losing(zookeeper_address) as (zookeeper, zk_client):
+            path = zk_data.topic_path("t")
+            first = TopicAssignment("t", None, {0: grown[0]})
+            await zookeeper.create(path, zk_data.encode_topic(first))
+
+            def choose(present: TopicAssignment) -> dict[int, ReplicaAssignment]:
+                seen.append(len(present.partitions))
+                return {} if len(present.partitions) > 1 else {1: grown[1]}
+
+            if is_lost:
+                zookeeper.lose_at = path
+                await zk_client.topics.add_partitions("t", choose)
+                assert seen == [1]
+            else:
+                await asyncio.gather(
+                    *(zk_client.topics.add_partitions("t", choose) for _ in range(2))
+                )
+                assert seen == [1, 1, 2]
+            zookeeper.lose_at = ""
+            data, _ = await zookeeper.get(path)
+            assert zk_data.decode_topic("t", data).partitions == grown
+
+    run(test())
