@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from reference.log.errors import KafkaStorageError
-from reference.log.offset_index import MAX_RELATIVE_OFFSET
 from reference.ports import Disk
 from reference.protocol.record_batch import (
     HEADER_SIZE,
@@ -60,8 +59,10 @@ class FileRecords:
             position += header.size_in_bytes
 
     def intact_batches(self, base_offset: int, size: int) -> Iterator[RecordBatchHeader]:
-        """Yield the headers of the batches that are whole, have a matching CRC and follow one another, up to the first
-        that is not or does not. There may be gaps between them: what is cleaned leaves some."""
+        """Yield the headers of the batches that are whole, have a matching CRC and continue one another.
+
+        The first that is not or does not ends it. The CRC covers no offset: only a gap tells of damage there.
+        """
         window, start, position = b"", 0, 0
         next_offset = base_offset
         while size - position >= HEADER_SIZE:
@@ -76,9 +77,7 @@ class FileRecords:
             if at + length > len(window):
                 window = self._disk.read(self.path, position, max(length, _RECOVERY_WINDOW))
                 start, at = position, 0
-            if not next_offset <= header.base_offset <= base_offset + MAX_RELATIVE_OFFSET:
-                return
-            if not crc_matches(window, header, at):
+            if header.base_offset != next_offset or not crc_matches(window, header, at):
                 return
             yield header
             position += length

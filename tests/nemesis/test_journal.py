@@ -27,6 +27,12 @@ from nemesis.journal import (
 SLEEPER = [sys.executable, "-c", "import time; time.sleep(300)"]
 
 
+@pytest.fixture(autouse=True)
+def no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What dead harnesses have left at this machine's Docker engine is not these tests' business."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no-engine.sock")
+
+
 @pytest.fixture
 def sleepers() -> Iterator[list[subprocess.Popen[bytes]]]:
     started: list[subprocess.Popen[bytes]] = []
