@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Iterator
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import (
-    AdminClient,
     AlterConfigOpType,
     ConfigEntry,
     ConfigResource,
@@ -21,9 +19,7 @@ from confluent_kafka.admin import (
 )
 from kazoo.client import KazooClient
 
-from nemesis.runtimes.config import ClusterConfig
-from nemesis.runtimes.local import LocalRuntime
-from tests.e2e.onlooker import until_complete
+from tests.e2e.local_cluster import LocalCluster, running
 
 pytestmark = pytest.mark.e2e
 
@@ -32,17 +28,12 @@ MIN_ISR = "min.insync.replicas"
 TOPIC, BROKER = ResourceType.TOPIC, ResourceType.BROKER
 
 
-class Cluster:
+class Cluster(LocalCluster):
     """Three brokers, and a client that asks each."""
-
-    def __init__(self, runtime: LocalRuntime) -> None:
-        self.client = {"bootstrap.servers": ",".join(map(str, runtime.bootstrap()))}
-        self.admin = AdminClient(self.client)
-        self._zookeeper = runtime.zookeeper_connect()
 
     def set_as_old_tools_do(self, entity: str, configs: dict[str, str]) -> None:
         """Write settings and notification to ZooKeeper; for all brokers, which this AdminClient cannot name."""
-        zookeeper = KazooClient(hosts=self._zookeeper)
+        zookeeper = KazooClient(hosts=self.zookeeper)
         zookeeper.start(timeout=DEADLINE_S)
         try:
             path = f"/config/{entity}"
@@ -105,21 +96,8 @@ def entries(configs: dict[str, str | None]) -> list[ConfigEntry]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    runtime = LocalRuntime(
-        ClusterConfig(
-            broker_count=3,
-            client_count=1,
-            run_directory=tmp_path_factory.mktemp("configs"),
-            broker_properties={},
-        )
-    )
-    with asyncio.Runner() as runner:
-        runner.run(runtime.start())
-        try:
-            until_complete(",".join(map(str, runtime.bootstrap())))
-            yield Cluster(runtime)
-        finally:
-            runner.run(runtime.stop())
+    with running(Cluster, tmp_path_factory.mktemp("configs"), {}) as cluster:
+        yield cluster
 
 
 def test_a_topic_is_created_with_settings_that_count_from_the_first_record(

@@ -2,40 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import ElectionType, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 from kazoo.client import KazooClient
 
-from nemesis.runtimes.config import ClusterConfig
-from nemesis.runtimes.local import LocalRuntime
 from reference.model import TopicPartition as Partition
 from reference.zk import preferred_replica_election, zk_data
-from tests.e2e.onlooker import until_complete
+from tests.e2e.local_cluster import LocalCluster, running
 
 pytestmark = pytest.mark.e2e
 
 DEADLINE_S = 30.0
 GRACE_S = 20.0
+PROPERTIES = {
+    "auto.leader.rebalance.enable": False,
+    "broker.rack": "r",
+    "replica.fetch.backoff.ms": 100,
+}
 
 
-class Cluster:
+class Cluster(LocalCluster):
     """Three brokers, an admin client, and a way to stop and start the brokers."""
-
-    def __init__(self, runtime: LocalRuntime, directory: Path, runner: asyncio.Runner) -> None:
-        self.directory = directory
-        self.zookeeper = runtime.zookeeper_connect()
-        self._runtime = runtime
-        self._runner = runner
-        self.admin = AdminClient(
-            {"bootstrap.servers": ",".join(str(address) for address in runtime.bootstrap())}
-        )
 
     def create_topic(self, name: str, *replicas: int) -> None:
         topic = NewTopic(name, num_partitions=1, replica_assignment=[list(replicas)])
@@ -51,10 +43,10 @@ class Cluster:
         until(is_led)
 
     def terminate(self, broker: int) -> dict[str, object]:
-        return self._runner.run(self._runtime.terminate(f"broker-{broker}", grace_s=GRACE_S))
+        return self.runner.run(self.runtime.terminate(f"broker-{broker}", grace_s=GRACE_S))
 
     def start(self, broker: int) -> None:
-        assert self._runner.run(self._runtime.restart(f"broker-{broker}"))["answered"]
+        assert self.runner.run(self.runtime.restart(f"broker-{broker}"))["answered"]
 
     def elections(self, topic: str) -> list[str]:
         """How each election of the topic came about, in the order of leader epochs, as the controllers traced it."""
@@ -73,26 +65,8 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    directory = tmp_path_factory.mktemp("elections")
-    runtime = LocalRuntime(
-        ClusterConfig(
-            broker_count=3,
-            client_count=1,
-            run_directory=directory,
-            broker_properties={
-                "auto.leader.rebalance.enable": False,
-                "broker.rack": "r",
-                "replica.fetch.backoff.ms": 100,
-            },
-        )
-    )
-    with asyncio.Runner() as runner:
-        runner.run(runtime.start())
-        try:
-            until_complete(",".join(map(str, runtime.bootstrap())))
-            yield Cluster(runtime, directory, runner)
-        finally:
-            runner.run(runtime.stop())
+    with running(Cluster, tmp_path_factory.mktemp("elections"), PROPERTIES) as cluster:
+        yield cluster
 
 
 def test_the_cluster_is_described(cluster: Cluster) -> None:

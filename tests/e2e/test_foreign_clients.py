@@ -7,22 +7,18 @@ on disk are read too.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from nemesis.runtimes.config import ClusterConfig
-from nemesis.runtimes.local import LocalRuntime
 from reference.protocol.record_batch import iter_batches
-from tests.e2e.onlooker import until_complete
+from tests.e2e.local_cluster import LocalCluster, running
 
 pytestmark = pytest.mark.e2e
 
@@ -37,26 +33,20 @@ MESSAGES: list[Message] = [
 ]
 
 
-class Cluster:
+class Cluster(LocalCluster):
     """Three brokers, their addresses and their files."""
-
-    def __init__(self, runtime: LocalRuntime, directory: Path) -> None:
-        self.directory = directory
-        self.bootstrap = ",".join(map(str, runtime.bootstrap()))
-        self.client = {"bootstrap.servers": self.bootstrap}
 
     def create_topic(self, name: str, *, partitions: int = 1) -> None:
         """Create it with three replicas and return once every partition has a leader."""
-        admin = AdminClient(self.client)
         topic = NewTopic(name, num_partitions=partitions, replication_factor=3)
-        admin.create_topics([topic], operation_timeout=DEADLINE_S)[name].result(DEADLINE_S)
+        self.admin.create_topics([topic], operation_timeout=DEADLINE_S)[name].result(DEADLINE_S)
         deadline = time.monotonic() + DEADLINE_S
-        while not self._has_leaders(admin, name, partitions):
+        while not self._has_leaders(name, partitions):
             assert time.monotonic() < deadline, f"{name} has no leader"
             time.sleep(0.05)
 
-    def _has_leaders(self, admin: AdminClient, name: str, partitions: int) -> bool:
-        topic = admin.list_topics(name, timeout=DEADLINE_S).topics[name]
+    def _has_leaders(self, name: str, partitions: int) -> bool:
+        topic = self.admin.list_topics(name, timeout=DEADLINE_S).topics[name]
         return len(topic.partitions) == partitions and all(
             partition.leader > 0 for partition in topic.partitions.values()
         )
@@ -72,23 +62,10 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    directory = tmp_path_factory.mktemp("foreign-clients")
-    runtime = LocalRuntime(
-        ClusterConfig(
-            broker_count=3,
-            client_count=1,
-            run_directory=directory,
-            broker_properties={"min.insync.replicas": 2},
-        )
-    )
-    with asyncio.Runner() as runner:
-        runner.run(runtime.start())
-        try:
-            whole = Cluster(runtime, directory)
-            until_complete(whole.bootstrap)
-            yield whole
-        finally:
-            runner.run(runtime.stop())
+    with running(
+        Cluster, tmp_path_factory.mktemp("foreign-clients"), {"min.insync.replicas": 2}
+    ) as cluster:
+        yield cluster
 
 
 needs_kcat = pytest.mark.skipif(shutil.which("kcat") is None, reason="kcat is not installed")
@@ -202,10 +179,8 @@ def test_a_topic_that_exists_is_refused(cluster: Cluster) -> None:
     cluster.create_topic("twice")
     topic = NewTopic("twice", num_partitions=1, replication_factor=3)
 
-    admin = AdminClient(cluster.client)
-
     with pytest.raises(KafkaException, match="TOPIC_ALREADY_EXISTS"):
-        admin.create_topics([topic])["twice"].result(DEADLINE_S)
+        cluster.admin.create_topics([topic])["twice"].result(DEADLINE_S)
 
 
 def test_kcat_lists_brokers_topics_and_the_controller(cluster: Cluster) -> None:

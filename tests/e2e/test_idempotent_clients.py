@@ -10,16 +10,13 @@ import asyncio
 import time
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
-from nemesis.runtimes.config import ClusterConfig
-from nemesis.runtimes.local import LocalRuntime
 from reference.protocol.record_batch import RecordBatchHeader, iter_batches
-from tests.e2e.onlooker import until_complete
+from tests.e2e.local_cluster import LocalCluster, running
 
 MISSING = "a client of the dev extra is missing: run .ci/install --tests"
 aiokafka = pytest.importorskip("aiokafka", reason=MISSING)
@@ -35,17 +32,12 @@ COUNT = 60
 DEADLINE_S = 30.0
 
 
-class Cluster:
+class Cluster(LocalCluster):
     """Three brokers and their files."""
 
-    def __init__(self, runtime: LocalRuntime, directory: Path) -> None:
-        self.directory = directory
-        self.bootstrap = ",".join(map(str, runtime.bootstrap()))
-
     def create_topic(self, name: str) -> None:
-        admin = AdminClient({"bootstrap.servers": self.bootstrap})
         topic = NewTopic(name, num_partitions=1, replication_factor=3)
-        admin.create_topics([topic], operation_timeout=DEADLINE_S)[name].result(DEADLINE_S)
+        self.admin.create_topics([topic], operation_timeout=DEADLINE_S)[name].result(DEADLINE_S)
 
     def stored(self, topic: str) -> list[RecordBatchHeader]:
         """The batches of partition 0, the same on all replicas once they have all of it."""
@@ -60,23 +52,10 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    directory = tmp_path_factory.mktemp("idempotent-clients")
-    runtime = LocalRuntime(
-        ClusterConfig(
-            broker_count=3,
-            client_count=1,
-            run_directory=directory,
-            broker_properties={"min.insync.replicas": 2},
-        )
-    )
-    with asyncio.Runner() as runner:
-        runner.run(runtime.start())
-        try:
-            whole = Cluster(runtime, directory)
-            until_complete(whole.bootstrap)
-            yield whole
-        finally:
-            runner.run(runtime.stop())
+    with running(
+        Cluster, tmp_path_factory.mktemp("idempotent-clients"), {"min.insync.replicas": 2}
+    ) as cluster:
+        yield cluster
 
 
 def check(batches: list[RecordBatchHeader], *, codec: int = 0) -> int:

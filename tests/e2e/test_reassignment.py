@@ -13,14 +13,13 @@ from random import Random
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 from kazoo.client import KazooClient
 
-from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from reference.model import TopicPartition as Partition
 from reference.zk import zk_data
-from tests.e2e.onlooker import until_complete
+from tests.e2e.local_cluster import LocalCluster, running
 from workloads.kafka.admin import KafkaAdmin
 from workloads.kafka.errors import BrokerError
 
@@ -30,17 +29,13 @@ COUNT = 50
 DEADLINE_S = 30.0
 
 
-class Cluster:
+class Cluster(LocalCluster):
     """Three brokers, those who ask, and where the brokers' logs are."""
 
     def __init__(self, runtime: LocalRuntime, directory: Path, runner: asyncio.Runner) -> None:
-        self.directory = directory
-        self.zookeeper = runtime.zookeeper_connect()
-        self.client = {"bootstrap.servers": ",".join(str(a) for a in runtime.bootstrap())}
-        self._admin = AdminClient(self.client)
-        self._runner = runner
+        super().__init__(runtime, directory, runner)
         self._asker = KafkaAdmin(
-            [(address.host, address.port) for address in runtime.bootstrap()],
+            [(address.host, address.port) for address in self.addresses],
             client_id="asker",
             source_host="127.0.0.1",
             rng=Random(1),
@@ -49,7 +44,7 @@ class Cluster:
     def create_topic(self, name: str, *replicas: int) -> None:
         """One partition, with these replicas."""
         topic = NewTopic(name, num_partitions=1, replica_assignment=[list(replicas)])
-        self._admin.create_topics([topic])[name].result(DEADLINE_S)
+        self.admin.create_topics([topic])[name].result(DEADLINE_S)
         self.until_placed(name, *replicas)
 
     def reassign(self, name: str, target: tuple[int, ...] | None) -> None:
@@ -64,13 +59,13 @@ class Cluster:
                 self._asker.close()
                 await asyncio.sleep(0)  # for the transport to be gone
 
-        self._runner.run(ask())
+        self.runner.run(ask())
 
     def until_placed(self, name: str, *replicas: int) -> None:
         """Wait until clients see exactly these replicas, all in sync, and no other broker has files of it."""
 
         def is_placed() -> bool:
-            metadata = self._admin.list_topics(name, timeout=DEADLINE_S).topics[name]
+            metadata = self.admin.list_topics(name, timeout=DEADLINE_S).topics[name]
             partition = metadata.partitions.get(0)
             return (
                 partition is not None
@@ -126,21 +121,10 @@ def until(condition: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    directory = tmp_path_factory.mktemp("reassignment")
-    config = ClusterConfig(
-        broker_count=3,
-        client_count=1,
-        run_directory=directory,
-        broker_properties={"min.insync.replicas": 1},
-    )
-    runtime = LocalRuntime(config)
-    with asyncio.Runner() as runner:
-        runner.run(runtime.start())
-        try:
-            until_complete(",".join(map(str, runtime.bootstrap())))
-            yield Cluster(runtime, directory, runner)
-        finally:
-            runner.run(runtime.stop())
+    with running(
+        Cluster, tmp_path_factory.mktemp("reassignment"), {"min.insync.replicas": 1}
+    ) as cluster:
+        yield cluster
 
 
 def test_what_was_produced_moves_with_its_partition(cluster: Cluster) -> None:

@@ -9,27 +9,28 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import OFFSET_END, Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
-from tests.e2e.onlooker import until_complete
+from tests.e2e.local_cluster import LocalCluster, running
 
 pytestmark = pytest.mark.e2e
 
 DEADLINE_S = 30.0
+PROPERTIES = {
+    "min.insync.replicas": 2,
+    "auto.create.topics.enable": True,
+    "log.segment.delete.delay.ms": 500,
+}
 
 
-class Cluster:
+class Cluster(LocalCluster):
     """Three brokers, a client that administers them, and their files."""
 
-    def __init__(self, runtime: LocalRuntime, directory: Path) -> None:
-        self.directory = directory
-        addresses = [str(address) for address in runtime.bootstrap()]
-        self.client = {"bootstrap.servers": ",".join(addresses)}
-        self.admin = AdminClient(self.client)
-        self._each = [AdminClient({"bootstrap.servers": address}) for address in addresses]
+    def __init__(self, runtime: LocalRuntime, directory: Path, runner: asyncio.Runner) -> None:
+        super().__init__(runtime, directory, runner)
+        self._each = [AdminClient({"bootstrap.servers": str(each)}) for each in self.addresses]
 
     def create(self, topic: NewTopic, **options: Any) -> None:
         created = self.admin.create_topics([topic], operation_timeout=DEADLINE_S, **options)
@@ -89,6 +90,12 @@ class Cluster:
         finally:
             consumer.close()
 
+    def delete_records(self, topic: str, offset: int) -> int:
+        """Delete those of partition 0 before the offset; return where it begins on all replicas."""
+        doomed = TopicPartition(topic, 0, offset)
+        (answer,) = self.admin.delete_records([doomed], operation_timeout=DEADLINE_S).values()
+        return int(answer.result(DEADLINE_S).low_watermark)
+
     def directories(self, topic: str) -> list[str]:
         """What brokers keep of the topic, deleted logs included until their files are removed."""
         return sorted(path.name for path in self.directory.rglob(f"{topic}-[0-9]*"))
@@ -103,24 +110,8 @@ def until(condition: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    directory = tmp_path_factory.mktemp("topic-administration")
-    properties = {
-        "min.insync.replicas": 2,
-        "auto.create.topics.enable": True,
-        "log.segment.delete.delay.ms": 500,
-    }
-    runtime = LocalRuntime(
-        ClusterConfig(
-            broker_count=3, client_count=1, run_directory=directory, broker_properties=properties
-        )
-    )
-    with asyncio.Runner() as runner:
-        runner.run(runtime.start())
-        try:
-            until_complete(",".join(map(str, runtime.bootstrap())))
-            yield Cluster(runtime, directory)
-        finally:
-            runner.run(runtime.stop())
+    with running(Cluster, tmp_path_factory.mktemp("topic-administration"), PROPERTIES) as cluster:
+        yield cluster
 
 
 def test_a_topic_is_validated_without_being_created(cluster: Cluster) -> None:
@@ -199,6 +190,23 @@ def can_be_created(cluster: Cluster, topic: str) -> bool:
             raise
         return False
     return True
+
+
+def test_deleted_records_are_gone_for_everybody_and_the_rest_stays(cluster: Cluster) -> None:
+    cluster.create(NewTopic("shortened", 1, 3))
+    until(lambda: cluster.is_known("shortened", 1))
+    values = [str(number) for number in range(30)]
+    cluster.produce("shortened", 0, *values)
+
+    assert cluster.delete_records("shortened", 12) == 12
+
+    assert cluster.consume("shortened", 0, 18) == values[12:]
+    with pytest.raises(KafkaException, match="OFFSET_OUT_OF_RANGE"):
+        cluster.delete_records("shortened", 31)
+    assert cluster.delete_records("shortened", 5) == 12, "what is gone does not come back"
+    assert cluster.delete_records("shortened", OFFSET_END) == 30
+    cluster.produce("shortened", 0, "next")
+    assert cluster.consume("shortened", 0, 1) == ["next"]
 
 
 def test_a_topic_that_is_absent_cannot_be_deleted(cluster: Cluster) -> None:
