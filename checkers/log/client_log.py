@@ -8,14 +8,10 @@ acknowledged there or read there by anybody. The order of versions is given: off
   Smallest break: ok(7 at 0), ok(8 at 1), a poll from 0 returns offset 1 only.
 * **unseen**: an acknowledged value that the final reads, which ran to the end, did not return.
   Smallest break: ok(7 at 0); the final read ends at high watermark 0.
-    {
-        "lost-write",
-        "unseen",
-        "stale-read-above-hw",
-        "inconsistent-offset",
-        "nonmonotonic-send",
-        "duplicate",
-    }
+* **stale-read-above-hw**: a record that was read before it was committed, or that vanished after it was read: it is at
+  or above the high watermark that the same answer states, or at or above every high watermark that a leader had traced
+  by then (a follower answers, too, and may state more than any leader has said), or final reads ended below it.
+  Smallest break: a leader traces high watermark 5; a poll returns offset 5.
 * **inconsistent-offset**: one offset with several values. Smallest break: ok(7 at 0), a poll returns 8 at 0.
 * **dirty-read** (G1a): a value was read whose send certainly failed.
 * **poll-skip**, **nonmonotonic-poll**: within one poll, or between successive polls of one consumer, records are
@@ -103,6 +99,9 @@ class ClientLog(Grouped[PartitionReport]):
         {
             *KINDS,
             Kind.BECOME_LEADER,
+            Kind.BECOME_FOLLOWER,
+            Kind.LOG_LOADED,
+            Kind.HIGH_WATERMARK,
             Kind.LOG_START_OFFSET,
             Kind.LEADER_ELECTED,
             Kind.CONVERGENCE,
@@ -167,6 +166,7 @@ def _judge(operations: ops.Operations, report: PartitionReport, *, was_deleted: 
     missing = writes.Unseen([], [], []) if was_deleted else writes.unseen(operations)
     found["unseen"] += missing.certain + missing.doubtful
     found["stale-read-above-hw"] += polls.reads_above_hw(operations)
+    found["stale-read-above-hw"] += polls.reads_above_all_hws(operations)
     found["duplicate"] += writes.duplicates(operations)
     found["inconsistent-offset"] += polls.inconsistent_offsets(operations)
     found["dirty-read"] += writes.dirty_reads(operations)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 
+from checkers.log.high_watermarks import HighWatermarks, high_watermarks
 from checkers.rare import succeeded
 from checkers.segment import Segment
 from checkers.unclean import Election, elections
@@ -31,6 +32,7 @@ COLUMNS = (
     "partition",
     "detail",
     "role",
+    "leader",
     "leader_epoch",
     "log_end_offset",
     "log_start_offset",
@@ -134,6 +136,8 @@ class Operations:
     final_reads: list[FinalRead] = field(default_factory=list)
     leaders: list[Leader] = field(default_factory=list)
     starts: list[Start] = field(default_factory=list)
+    high_watermarks: HighWatermarks | None = None
+    """What leaders have traced, if they trace."""
     traced_start: int = 0
     """The largest log start offset that a broker traced."""
     unclean: list[Election] = field(default_factory=list)
@@ -191,7 +195,12 @@ _READ = (
 
 def gather(tp: str, segment: Segment) -> Operations:
     """Return the operations of one partition of one topic incarnation."""
-    operations = Operations(tp, unclean=[election for _, election in elections(segment)])
+    operations = Operations(
+        tp,
+        unclean=[election for _, election in elections(segment)],
+        high_watermarks=high_watermarks(segment),
+    )
+    segment = segment.where(~segment.is_kind(Kind.HIGH_WATERMARK))
     pending: dict[tuple[str, int | None], Send] = {}
     positions: dict[tuple[str, int | None], int] = {}
     columns = (segment.values(name) for name in _READ)

@@ -75,3 +75,18 @@ def reads_above_hw(operations: Operations) -> Iterator[Finding]:
             f"watermark {poll.high_watermark}."
         )
         yield finding("stale-read-above-hw", operations.tp, sentence, poll.row)
+
+
+def reads_above_all_hws(operations: Operations) -> Iterator[Finding]:
+    """Yield polls that returned a record at or above every high watermark that a leader had traced by then."""
+    if operations.high_watermarks is None:
+        return
+    for poll in operations.polls:
+        highest = operations.high_watermarks.by(poll.time)
+        if not poll.offsets or highest is None or max(poll.offsets) < highest[0]:
+            continue
+        sentence = (
+            f"{poll.process} was given offset {max(poll.offsets)} of {operations.tp} when no leader had raised its "
+            f"high watermark above {highest[0]}."
+        )
+        yield finding("stale-read-above-hw", operations.tp, sentence, highest[1], poll.row)

@@ -305,6 +305,26 @@ def reads_above_the_high_watermark(events: list[Event], choose: Choose) -> list[
     return _with(events, at, change(events[at], high_watermark=max(events[at].offsets or ())))
 
 
+def reads_before_the_commit(events: list[Event], choose: Choose) -> list[Event] | None:
+    places = [at for at in _places(events, "ok", f="poll") if events[at].offsets]
+    if not places:
+        return None
+    at = choose(places)
+    read = max(events[at].offsets or ())
+
+    def lowered(event: Event) -> Event:
+        """What every leader says before that poll."""
+        mark = event.high_watermark
+        is_before = event.kind not in ("invoke", "ok") and event.time <= events[at].time
+        return (
+            event
+            if mark is None or not is_before
+            else change(event, high_watermark=min(mark, read))
+        )
+
+    return [lowered(event) for event in events]
+
+
 def stores_other_bytes(events: list[Event], choose: Choose) -> list[Event] | None:
     places = list(_committed_batches(events))
     if not places:
@@ -373,7 +393,7 @@ ANOMALIES: dict[str, list[Spoil]] = {
     ],
     "lost-write": [loses_a_record],
     "unseen": [loses_a_record, loses_the_tail],
-    "stale-read-above-hw": [reads_above_the_high_watermark],
+    "stale-read-above-hw": [reads_above_the_high_watermark, reads_before_the_commit],
     "inconsistent-offset": [loses_a_record],
     "dirty-read": [reads_a_failed_send],
     "poll-skip": [skips_a_record],

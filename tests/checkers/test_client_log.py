@@ -17,7 +17,9 @@ from tests.checkers.histories import (
     client,
     final,
     finding,
+    high_watermark,
     judge,
+    loaded,
     only,
     poll,
     send,
@@ -164,6 +166,43 @@ class TestUnseen:
         events = [send(1, 7, offset=0), final(20, {})]
         assert result("unseen", *events, convergence(30, "no leader")).verdict == Verdict.UNKNOWN
         assert result("unseen", *events, convergence(30, "NONE")).verdict == Verdict.INVALID
+
+
+class TestReadsAboveEveryHighWatermark:
+    """Whatever the answer says of itself: a follower answers, too."""
+
+    def test_of_a_record_that_no_leader_had_declared_committed(self) -> None:
+        mark = high_watermark(1, 1, 0, 1, [1, 2])
+        read = poll(2, 0, {0: 7, 1: 8}, node=2)
+        too_late = high_watermark(4, 1, 0, 2, [1, 2])
+        assert result("stale-read-above-hw", mark, read, too_late).findings == (
+            finding(
+                "stale-read-above-hw",
+                "t-0",
+                "consumer-0 was given offset 1 of t-0 when no leader had raised its high watermark above 1.",
+                mark,
+                read[1],
+            ),
+        )
+
+    def test_the_highest_counts_whoever_stated_it(self) -> None:
+        marks = [high_watermark(1, 1, 0, 2, [1]), become_leader(2, 2, 1, 5, high_watermark=0)]
+        read = poll(3, 0, {0: 7, 1: 8}, node=2)
+        assert result("stale-read-above-hw", *marks, read).verdict == Verdict.VALID
+
+    def test_a_log_may_be_older_than_the_history(self) -> None:
+        opened = loaded(1, 1, 5, high_watermark=2)
+        read = poll(2, 0, {0: 7, 1: 8}, node=1)
+        assert result("stale-read-above-hw", opened, read).verdict == Verdict.VALID
+
+    def test_nothing_is_known_when_a_leader_has_left_no_trace(self) -> None:
+        follows = broker(1, 2, "become-follower", leader=1, leader_epoch=0, **TP)
+        opened = loaded(0, 2, 0, high_watermark=0)
+        read = poll(2, 0, {0: 7}, node=2)
+        assert result("stale-read-above-hw", opened, follows, read).verdict == Verdict.VALID
+        traced = loaded(0, 1, 0, high_watermark=0)
+        one = result("stale-read-above-hw", opened, traced, follows, read)
+        assert one.verdict == Verdict.INVALID
 
 
 class TestOtherAnomalies:

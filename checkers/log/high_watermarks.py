@@ -1,0 +1,50 @@
+"""How much of one partition's log some leader had declared committed by when.
+
+A leader traces its high watermark before anybody can see it, and a follower knows only what a leader has told it. So
+whatever a broker hands out, the highest high watermark traced by then covers it, whoever leads now. A log that is
+opened counts with what it has checkpointed: it may be older than the history.
+
+Limit: if a broker that leads by what its followers trace has traced nothing itself, nothing is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.segment import Numbers, Segment
+from history.events import Kind
+
+STATED = frozenset({Kind.HIGH_WATERMARK, Kind.BECOME_LEADER, Kind.LOG_LOADED})
+
+
+@dataclass(frozen=True, slots=True)
+class HighWatermarks:
+    """The highest so far, after each event that states one."""
+
+    times: Numbers
+    highest: Numbers
+    rows: Numbers
+    """Of the event that states the highest."""
+
+    def by(self, time: int) -> tuple[int, int] | None:
+        """The highest that was traced up to then, and the row that says so; None if none was."""
+        at = int(np.searchsorted(self.times, time, side="right")) - 1
+        return None if at < 0 else (int(self.highest[at]), int(self.rows[at]))
+
+
+def high_watermarks(segment: Segment) -> HighWatermarks | None:
+    """Those of one partition; None if nothing is known."""
+    stated = segment.where(segment.is_kind(*STATED))
+    if not len(stated) or _silent_leaders(segment, stated):
+        return None
+    highest = np.maximum.accumulate(stated.numbers("high_watermark"))
+    first = np.searchsorted(highest, highest)
+    return HighWatermarks(stated.numbers("time"), highest, stated.rows[first])
+
+
+def _silent_leaders(segment: Segment, stated: Segment) -> set[int]:
+    followers = segment.where(segment.is_kind(Kind.BECOME_FOLLOWER))
+    told = set(np.unique(followers.numbers("leader")).tolist()) - {-1}
+    return told - set(np.unique(stated.numbers("node")).tolist())
