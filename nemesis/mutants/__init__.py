@@ -18,9 +18,11 @@ from nemesis.mutants.controller_epoch_not_raised import MUTANT as CONTROLLER_EPO
 from nemesis.mutants.damaged_tail_believed import MUTANT as DAMAGED_TAIL_BELIEVED
 from nemesis.mutants.dead_leader_elected import MUTANT as DEAD_LEADER_ELECTED
 from nemesis.mutants.deposed_leader_changes_isr import MUTANT as DEPOSED_LEADER_CHANGES_ISR
+from nemesis.mutants.empty_epoch_kept import MUTANT as EMPTY_EPOCH_KEPT
 from nemesis.mutants.epoch_zero_forgotten import MUTANT as EPOCH_ZERO_FORGOTTEN
 from nemesis.mutants.fetcher_keeps_leader_epoch import MUTANT as FETCHER_KEEPS_LEADER_EPOCH
 from nemesis.mutants.follower_credited_early import MUTANT as FOLLOWER_CREDITED_EARLY
+from nemesis.mutants.follower_hw_at_its_end import MUTANT as FOLLOWER_HW_AT_ITS_END
 from nemesis.mutants.followers_know_no_producers import MUTANT as FOLLOWERS_KNOW_NO_PRODUCERS
 from nemesis.mutants.hw_follows_leader_leo import MUTANT as HW_FOLLOWS_LEADER_LEO
 from nemesis.mutants.isr_emptied import MUTANT as ISR_EMPTIED
@@ -74,6 +76,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(
             HW_FOLLOWS_LEADER_LEO,
             ACKNOWLEDGE_BEFORE_REPLICATION,
             READ_ABOVE_HW,
+            FOLLOWER_HW_AT_ITS_END,
             LEAVING_REPLICA_UNCOUNTED,
             EPOCH_ZERO_FORGOTTEN,
             DAMAGED_TAIL_BELIEVED,
@@ -83,6 +86,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(
             FETCHER_KEEPS_LEADER_EPOCH,
             NO_TRUNCATION,
             LATE_FENCE_STOPS_FETCHER,
+            EMPTY_EPOCH_KEPT,
             FOLLOWERS_KNOW_NO_PRODUCERS,
             PRODUCER_SNAPSHOT_IGNORED,
         )
