@@ -74,6 +74,8 @@ truncate                   tp, offset (asked for), log_end_offset (after), high_
                            log_start_offset
 log-start-offset           tp, log_start_offset (raised to), log_end_offset, high_watermark, detail (why:
                            ``segment-deletion``, ``client-record-deletion``, ``leader-offset-incremented``)
+log-dir-changed            tp, path (the log directory in which the replica's log is from now on), log_start_offset,
+                           log_end_offset, high_watermark of what is there
 high-watermark             tp, leader_epoch, high_watermark, log_end_offset, isr (committed), maximal_isr;
                            the leader's only, whenever it moves
 isr-change-proposed        tp, leader_epoch, partition_epoch, isr (committed), maximal_isr, detail (shrink/expand)
@@ -164,6 +166,7 @@ class Kind(StrEnum):
     APPEND = "append"
     TRUNCATE = "truncate"
     LOG_START_OFFSET = "log-start-offset"
+    LOG_DIR_CHANGED = "log-dir-changed"
     HIGH_WATERMARK = "high-watermark"
     ISR_CHANGE_PROPOSED = "isr-change-proposed"
     ISR_CHANGE_COMMITTED = "isr-change-committed"

@@ -113,6 +113,10 @@ class KafkaConfig(KafkaLogConfig, frozen=True, kw_only=True, forbid_unknown_fiel
     replica_fetch_wait_max_ms: PositiveInt = msgspec.field(
         name="replica.fetch.wait.max.ms", default=500
     )
+    replica_alter_log_dirs_io_max_bytes_per_second: PositiveInt = msgspec.field(
+        name="replica.alter.log.dirs.io.max.bytes.per.second", default=2**63 - 1
+    )
+    """Of all moves between log directories. In Kafka it can only be set while the broker runs."""
     replica_fetch_backoff_ms: PositiveInt = msgspec.field(
         name="replica.fetch.backoff.ms", default=1_000
     )

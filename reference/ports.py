@@ -10,13 +10,20 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 WallClock = Callable[[], int]
 """Milliseconds since 1970."""
 
 
 TEMPORARY: Final = ".tmp"
+
+
+class DiskUsage(NamedTuple):
+    """In bytes: the size of a volume, and what of it can still be written."""
+
+    total_bytes: int
+    usable_bytes: int
 
 
 class Disk(Protocol):
@@ -44,6 +51,9 @@ class Disk(Protocol):
     def rename(self, source: str, target: str) -> None: ...
     def remove(self, path: str) -> None:
         """Remove a file, or a directory with all that is in it; absent is not an error."""
+
+    def usage(self, path: str) -> DiskUsage:
+        """Of the volume that the path is on."""
 
     def close(self, path: str) -> None:
         """Forget any handle kept for the path (a directory: for all below it)."""

@@ -1,7 +1,8 @@
 """What has once been below a high watermark stays, and only that is acknowledged.
 
 * **no-truncation-below-hw**: a replica that a leader counted in its maximal ISR when it set high watermark ``h``
-  never cuts its log below ``h`` later, and does not come back from a crash with less.
+  never cuts its log below ``h`` later, and neither comes back from a crash nor from a move to another log directory
+  with less.
   Smallest break: leader 1 sets high watermark 5 with maximal ISR [1, 2]; broker 2 truncates to 4.
 * **ack-after-commit**: a produce under ``acks=all`` is acknowledged only when the leader's high watermark has passed
   its last record.
@@ -39,6 +40,12 @@ from checkers.unclean import Election, Permissions, elections, permissions
 from history.events import Kind
 
 KEPT_PER_PARTITION = 3
+
+_DID: dict[str, str] = {
+    Kind.TRUNCATE: "cut its log",
+    Kind.LOG_LOADED: "came back with its log",
+    Kind.LOG_DIR_CHANGED: "went on in another log directory",
+}
 
 Mark = tuple[int, int]
 """(high watermark, its row)"""
@@ -144,6 +151,7 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
             Kind.HIGH_WATERMARK,
             Kind.TRUNCATE,
             Kind.LOG_LOADED,
+            Kind.LOG_DIR_CHANGED,
             Kind.LEADER_ELECTED,
             Kind.FAULT_APPLIED,
             *removed_replicas.KINDS,
@@ -197,7 +205,7 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
         for key, part in partitions(segment):
             if found_elections := [election for _, election in elections(part)]:
                 summary.unclean[key] = found_elections
-            cuts = part.where(part.is_kind(Kind.TRUNCATE, Kind.LOG_LOADED))
+            cuts = part.where(part.is_kind(Kind.TRUNCATE, Kind.LOG_LOADED, Kind.LOG_DIR_CHANGED))
             summary.checked += len(cuts)
             removed = before.removals.get(key, Removals())
             deletions = removed_replicas.freed_at_cuts(part, cuts, removed)
@@ -211,7 +219,7 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
         return _combine(a, b)
 
     def finish(self, summary: CommitmentSummary) -> Results:
-        return _conclude(self.name, "truncations and reloads", summary)
+        return _conclude(self.name, "truncations, reloads and moves", summary)
 
 
 def _steps(moves: Segment) -> list[Step]:
@@ -259,7 +267,7 @@ def _cuts_below(
             continue
         highest = max(binding, key=lambda step: (step.high_watermark, step.row))
         if event.log_end_offset < highest.high_watermark:
-            did = "cut its log" if event.kind == Kind.TRUNCATE else "came back with its log"
+            did = _DID[event.kind]
             sentence = (
                 f"Broker {event.node} {did} at {event.log_end_offset} in {{tp}}, below the high watermark "
                 f"{highest.high_watermark} that counted it as in sync."

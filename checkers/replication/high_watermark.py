@@ -74,6 +74,7 @@ class HwBounded(Scan[LogEnds, BoundedSummary]):
             Kind.APPEND,
             Kind.TRUNCATE,
             Kind.LOG_LOADED,
+            Kind.LOG_DIR_CHANGED,
             Kind.BECOME_LEADER,
             Kind.BECOME_FOLLOWER,
             Kind.BROKER_STARTED,

@@ -25,7 +25,7 @@ from history.events import Kind
 
 BY_CLIENT = "client-record-deletion"
 EVERYTHING = 2**63 - 1
-_STATED = (Kind.LOG_START_OFFSET, Kind.LOG_LOADED, Kind.BECOME_LEADER)
+_STATED = (Kind.LOG_START_OFFSET, Kind.LOG_LOADED, Kind.LOG_DIR_CHANGED, Kind.BECOME_LEADER)
 _RESTARTED = (Kind.TRUNCATE, Kind.REPLICA_STOPPED)
 
 

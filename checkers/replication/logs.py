@@ -57,6 +57,7 @@ class ReplicaLogs(Fold[Stretch]):
             Kind.APPEND,
             Kind.TRUNCATE,
             Kind.LOG_LOADED,
+            Kind.LOG_DIR_CHANGED,
             Kind.BECOME_LEADER,
             Kind.BECOME_FOLLOWER,
             Kind.HIGH_WATERMARK,

@@ -64,7 +64,12 @@ def summarise(part: Segment) -> PartitionLogs:
     logs = PartitionLogs()
     nodes = part.numbers("node")
     local = part.is_kind(
-        Kind.APPEND, Kind.TRUNCATE, Kind.LOG_LOADED, Kind.BECOME_LEADER, Kind.BECOME_FOLLOWER
+        Kind.APPEND,
+        Kind.TRUNCATE,
+        Kind.LOG_LOADED,
+        Kind.LOG_DIR_CHANGED,
+        Kind.BECOME_LEADER,
+        Kind.BECOME_FOLLOWER,
     )
     for node in np.unique(nodes[local]).tolist():
         logs.steps[node] = _steps(part, np.flatnonzero(local & (nodes == node)))

@@ -25,9 +25,11 @@ from nemesis.runtimes import damage
 from nemesis.runtimes.damage import Damage
 from nemesis.simulation.fenced_disk import FencedDisk, Mortal, one_by_one
 from nemesis.simulation.files import Directory, File, Journal, Node
-from reference.ports import TEMPORARY
+from reference.ports import TEMPORARY, DiskUsage
 
 _DIRECTORY_BYTES = 4096
+VOLUME_BYTES = 1 << 40
+"""Of a disk that is not full; more than any run writes."""
 
 
 class Operation(StrEnum):
@@ -163,6 +165,13 @@ class SimulatedDisk:
         if node is not None:
             self._unlink(*self._place(path), node)
             self._found.clear()
+
+    def usage(self, path: str) -> DiskUsage:
+        self._require(Operation.READ, path)
+        self._existing(path)
+        used = self._used_bytes()
+        total = VOLUME_BYTES if self._capacity_bytes is None else self._capacity_bytes
+        return DiskUsage(total, max(0, total - used))
 
     def close(self, path: str) -> None:
         """Nothing is kept open."""

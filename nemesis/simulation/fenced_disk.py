@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from reference.ports import Disk
+from reference.ports import Disk, DiskUsage
 
 
 class Mortal(Protocol):
@@ -77,6 +77,9 @@ class FencedDisk:
         self._life.act()
         if not self._life.is_dead:
             self._disk.remove(path)
+
+    def usage(self, path: str) -> DiskUsage:
+        return DiskUsage(0, 0) if self._life.is_dead else self._disk.usage(path)
 
     def close(self, path: str) -> None:
         if not self._life.is_dead:

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from reference.ports import TEMPORARY
+from reference.ports import TEMPORARY, DiskUsage
 
 _MODE = 0o644
 _MAX_HANDLES = 4096
@@ -127,6 +127,10 @@ class RealDisk:
             shutil.rmtree(path)
         else:
             Path(path).unlink(missing_ok=True)
+
+    def usage(self, path: str) -> DiskUsage:
+        volume = os.statvfs(path)
+        return DiskUsage(volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize)
 
     def close(self, path: str) -> None:
         self._forget(path)

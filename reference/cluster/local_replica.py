@@ -5,6 +5,9 @@ high watermark is the leader's bounded by one's own end. ``Partition`` adds what
 
 Whatever changes what a fetch may see (the log's end, the high watermark, the leader epoch, the role, whether there is a
 log) is announced by ``on_progress``, after it was traced. Who waits relies on hearing of each change.
+
+While the replica moves to another log directory (KIP-113) it has a future log besides, which is the current one's
+follower and takes its place once both end at the same offset.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from kio.schema.errors import ErrorCode
 
 from reference.cluster.errors import ReplicaError
 from reference.log.errors import InconsistentTopicIdError
+from reference.log.future_logs import follow
 from reference.log.log import Log, LogAppendInfo, LogStartOffsetIncrementReason
 from reference.log.log_manager import LogManager
 from reference.model import UNDEFINED_EPOCH, TopicPartition
@@ -40,6 +44,8 @@ class LocalReplica:
         self.topic_partition = topic_partition
         self.topic_id: UUID | None = None
         self.log: Log | None = None
+        self.future_log: Log | None = None
+        """Not None while the replica moves to another log directory."""
         self.leader_id: int | None = None
         self.leader_epoch = UNDEFINED_EPOCH
         self._local_id = broker_id
@@ -106,21 +112,97 @@ class LocalReplica:
             first = read_header(records, 0, 0)
             if first.base_offset < log.log_end_offset <= first.last_offset:
                 self._log_manager.truncate_fully_and_start_at(
-                    self.topic_partition, first.base_offset, log.log_start_offset
+                    log, first.base_offset, log.log_start_offset
                 )
         return log.append_as_follower(records)
 
     def truncate_to(self, offset: int) -> None:
         """Remove what the leader does not have, before its high watermark is looked at (KAFKA-14704)."""
         log = self._follower_log()
-        self._log_manager.truncate_to(self.topic_partition, offset)
+        self._log_manager.truncate_to(log, offset)
+        if self.future_log is not None:
+            self._log_manager.truncate_to(self.future_log, offset)
         self._trace_truncation(log, offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Give up a log that ends before the leader's begins."""
         log = self._follower_log()
-        self._log_manager.truncate_fully_and_start_at(self.topic_partition, offset)
+        self._log_manager.truncate_fully_and_start_at(log, offset)
+        if self.future_log is not None:
+            self._log_manager.truncate_fully_and_start_at(self.future_log, offset)
         self._trace_truncation(log, offset)
+
+    def maybe_create_future_replica(self, log_dir: str) -> bool:
+        """Begin to move to the directory; False if the replica is there, or moves there already.
+
+        Raises ReplicaError without a log, KafkaStorageError when the medium fails, or some directory is offline.
+        """
+        log = self._local_log()
+        if log_dir in (log.log_dir, self.future_log and self.future_log.log_dir):
+            return False
+        self.remove_future_replica()
+        self.future_log = self._log_manager.create_future_log(self.topic_partition, log_dir)
+        return True
+
+    def resume_future_replica(self) -> bool:
+        """Go on with a move that an earlier life of the broker began; return whether the replica moves."""
+        log, future = self.log, self._log_manager.get_future_log(self.topic_partition)
+        if future is not None and log is not None and future.topic_id != log.topic_id:
+            self._log_manager.delete_future_log(self.topic_partition)
+            future = None
+        self.future_log = None if log is None else future
+        return self.future_log is not None
+
+    def remove_future_replica(self) -> None:
+        """Give up a move, if there is one."""
+        if self.future_log is not None:
+            self.future_log = None
+            self._log_manager.delete_future_log(self.topic_partition)
+
+    def forget_future_replica(self) -> None:
+        """End a move whose directory has failed; what is there is left there."""
+        self.future_log = None
+
+    def truncate_future_replica(self, offset: int) -> None:
+        """Remove what the current log does not have."""
+        self._log_manager.truncate_to(self._local_future_log(), offset)
+
+    def append_as_future_replica(self, max_bytes: int) -> int:
+        """Copy a batch, or several of up to so many bytes, to the future log; return how many bytes it has grown.
+
+        What else the current log says is followed as well: its start and its high watermark.
+        """
+        log, future = self._local_log(), self._local_future_log()
+        if not log.log_start_offset <= future.log_end_offset <= log.log_end_offset:
+            self._log_manager.truncate_fully_and_start_at(future, log.log_start_offset)
+        records = log.read(
+            future.log_end_offset, max_bytes, log.log_end_offset, min_one_message=True
+        )
+        if records:
+            self._append(future, records)
+        follow(future, log)
+        return len(records)
+
+    def maybe_replace_current_with_future_replica(self) -> bool:
+        """Let the future log take the current one's place if it has caught up; return whether it has.
+
+        After a KafkaStorageError the replica may be without a log: then its new one is in the directory that failed.
+        """
+        log, future = self._local_log(), self._local_future_log()
+        if future.log_end_offset != log.log_end_offset:
+            return False
+        self._log_manager.complete_future_log(self.topic_partition)
+        self.log = self.future_log = None
+        self.log = moved = self._log_manager.replace_current_with_future_log(self.topic_partition)
+        self.trace(
+            Kind.LOG_DIR_CHANGED,
+            path=moved.log_dir,
+            log_start_offset=moved.log_start_offset,
+            log_end_offset=moved.log_end_offset,
+            high_watermark=moved.high_watermark,
+        )
+        self._on_progress(self.topic_partition)
+        return True
 
     def _trace_truncation(self, log: Log, offset: int) -> None:
         self.trace(
@@ -139,6 +221,20 @@ class LocalReplica:
                 ErrorCode.not_leader_or_follower, f"{self.topic_partition} is not followed here"
             )
         return self.log
+
+    def _local_log(self) -> Log:
+        if self.log is None:
+            raise ReplicaError(
+                ErrorCode.replica_not_available, f"{self.topic_partition} has no log here"
+            )
+        return self.log
+
+    def _local_future_log(self) -> Log:
+        if self.future_log is None:
+            raise ReplicaError(
+                ErrorCode.replica_not_available, f"{self.topic_partition} does not move here"
+            )
+        return self.future_log
 
     def trace(self, kind: Kind, **columns: Any) -> None:
         """Record an event about this partition."""

@@ -157,8 +157,8 @@ class Partition(LocalReplica):
         self._on_progress(self.topic_partition)
 
     def delete(self) -> None:
-        """Forget everything; the log is deleted by the caller."""
-        self.log = None
+        """Forget everything; the logs are deleted by the caller."""
+        self.log = self.future_log = None
         self.leader_id = None
         self.state = CommittedPartitionState()
         self.remote_replicas.clear()

@@ -2,6 +2,7 @@
 
 LogError
 ├── KafkaStorageError           the disk failed, or what it holds cannot be read
+├── LogDirNotFoundError         no such log directory is configured
 ├── InconsistentTopicIdError    the log on disk belongs to another incarnation of the topic
 ├── OffsetOutOfRangeError       a read outside [log start offset, log end offset]
 ├── OffsetsOutOfOrderError      a follower was given records that do not continue its log
@@ -34,6 +35,7 @@ __all__ = [
     "InvalidProducerEpochError",
     "InvalidRecordError",
     "KafkaStorageError",
+    "LogDirNotFoundError",
     "LogError",
     "OffsetOutOfRangeError",
     "OffsetsOutOfOrderError",
@@ -63,6 +65,12 @@ class KafkaStorageError(LogError):
     def __init__(self, message: str, *, failed_log_dir: str | None = None) -> None:
         super().__init__(message)
         self.failed_log_dir = failed_log_dir
+
+
+class LogDirNotFoundError(LogError):
+    """A replica is to move to a directory that is not among ``log.dirs``."""
+
+    error_code = ErrorCode.log_dir_not_found
 
 
 class InconsistentTopicIdError(LogError):

@@ -5,6 +5,9 @@
     log-start-offset-checkpoint        of the logs that start within their first segment
     .kafka_cleanshutdown               nothing needs to be verified at the next start
 
+A log that a replica is moving here (``-future``) has its place in these files, too: no directory has both logs of one
+replica.
+
 A log that is missing in the first file would come back with high watermark 0, and its follower would truncate to that.
 A deleted log leaves all files at once, so that a topic created anew under the name inherits nothing. A malformed file
 of high watermarks takes the directory offline; the other two count as empty then, as with Kafka: no harm but time.
@@ -34,7 +37,9 @@ LOG_START_OFFSET_CHECKPOINT: Final = "log-start-offset-checkpoint"
 CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"
 _CLEAN_SHUTDOWN: Final = b'{"version":0,"brokerEpoch":-1}'
 _LOG_NAME: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]+)")
+_FUTURE_NAME: Final = re.compile(_LOG_NAME.pattern + r"\.[0-9a-f]{32}-future")
 DELETE_SUFFIX: Final = "-delete"
+FUTURE_SUFFIX: Final = "-future"
 _MAX_NAME: Final = 255
 
 
@@ -47,6 +52,11 @@ class Checkpointed(NamedTuple):
     had_clean_shutdown: bool = False
 
 
+def can_be_future(topic_partition: TopicPartition) -> bool:
+    """Whether a future log of the partition can have its name; one of a very long topic cannot."""
+    return len(str(topic_partition)) + len(f".{0:032x}{FUTURE_SUFFIX}") <= _MAX_NAME
+
+
 OpenLog = Callable[[TopicPartition, str, Checkpointed], Log]
 """Opens the log of the partition in that directory."""
 
@@ -57,11 +67,18 @@ class LogDirectory:
     def __init__(self, disk: Disk, path: str) -> None:
         self.path = path
         self.logs: dict[TopicPartition, Log] = {}
+        self.future_logs: dict[TopicPartition, Log] = {}
+        """Of replicas that are moving here; none of them has a log here already."""
         self._disk = disk
         self._recovery_points: dict[TopicPartition, int] = {}
         self._log_start_offsets: dict[TopicPartition, int] = {}
         """Both as they are in the files."""
-        self._deleted = 0
+        self._renamed = 0
+
+    @property
+    def every_log(self) -> Mapping[TopicPartition, Log]:
+        """The logs that are served and those that will be."""
+        return self.logs | self.future_logs if self.future_logs else self.logs
 
     def load(self, open_log: OpenLog) -> None:
         """Open every log that is there; finish deletions that were interrupted."""
@@ -75,7 +92,7 @@ class LogDirectory:
             for name in self._disk.list(self.path):
                 if name.endswith(DELETE_SUFFIX):
                     self._disk.remove(self._file(name))
-                elif match := _LOG_NAME.fullmatch(name):
+                elif match := _LOG_NAME.fullmatch(name) or _FUTURE_NAME.fullmatch(name):
                     key = TopicPartition(match["topic"], int(match["partition"]))
                     known = Checkpointed(
                         high_watermarks.get(key, 0),
@@ -83,14 +100,15 @@ class LogDirectory:
                         log_start_offsets.get(key, 0),
                         was_clean,
                     )
-                    self.logs[key] = open_log(key, self._file(name), known)
-        if high_watermarks.keys() - self.logs.keys():
+                    logs = self.logs if match.re is _LOG_NAME else self.future_logs
+                    logs[key] = open_log(key, self._file(name), known)
+        if high_watermarks.keys() - self.every_log.keys():
             self.write_high_watermarks()
         self._forget_absent()
 
     def write_high_watermarks(self, given: Mapping[TopicPartition, int] | None = None) -> None:
         """Checkpoint each log's high watermark, or the one given for it."""
-        offsets = {key: log.high_watermark for key, log in self.logs.items()}
+        offsets = {key: log.high_watermark for key, log in self.every_log.items()}
         if given:
             offsets |= {key: given[key] for key in offsets if key in given}
         self._write(REPLICATION_OFFSET_CHECKPOINT, offsets)
@@ -102,7 +120,7 @@ class LogDirectory:
 
     def write_recovery_points(self) -> None:
         """Checkpoint the recovery points, unless the file has them."""
-        offsets = {key: log.recovery_point for key, log in self.logs.items()}
+        offsets = {key: log.recovery_point for key, log in self.every_log.items()}
         if offsets != self._recovery_points:
             self._write(RECOVERY_POINT_CHECKPOINT, offsets)
             self._recovery_points = offsets
@@ -111,27 +129,46 @@ class LogDirectory:
         """Checkpoint the log start offsets that no segment's name tells, unless the file has them."""
         offsets = {
             key: log.log_start_offset
-            for key, log in self.logs.items()
+            for key, log in self.every_log.items()
             if log.log_start_offset > log.segments[0].base_offset
         }
         if offsets != self._log_start_offsets:
             self._write(LOG_START_OFFSET_CHECKPOINT, offsets)
             self._log_start_offsets = offsets
 
-    def note_truncated(self, topic_partition: TopicPartition) -> None:
+    def note_truncated(self, log: Log) -> None:
         """Checkpoint the recovery points if that of the log has fallen below what the file says."""
-        written = self._recovery_points.get(topic_partition, 0)
-        if written > self.logs[topic_partition].recovery_point:
+        if self._recovery_points.get(log.topic_partition, 0) > log.recovery_point:
             self.write_recovery_points()
 
+    def future_path(self, topic_partition: TopicPartition) -> str:
+        """Return where a replica that moves here has its log meanwhile."""
+        return self._file(self._new_name(topic_partition, FUTURE_SUFFIX))
+
     def rename_to_delete(self, topic_partition: TopicPartition) -> str:
-        """Take the log away; return its directory's new path, which is to be removed."""
-        log = self.logs[topic_partition]
+        """Take the replica's log away, whichever it is; return its directory's new path, which is to be removed."""
+        logs = self.logs if topic_partition in self.logs else self.future_logs
         with self._storage_errors(f"deleting {topic_partition} in"):
-            doomed = self._file(self._delete_name(topic_partition))
-            self._disk.rename(log.directory, doomed)
-            del self.logs[topic_partition]
+            doomed = self._file(self._new_name(topic_partition, DELETE_SUFFIX))
+            self._disk.rename(logs[topic_partition].directory, doomed)
+            del logs[topic_partition]
         return doomed
+
+    def rename_to_current(self, topic_partition: TopicPartition, open_log: OpenLog) -> Log:
+        """Let the future log, which has been closed, be the one that is served; return it as it now is."""
+        future = self.future_logs[topic_partition]
+        closed = Checkpointed(
+            future.high_watermark,
+            future.recovery_point,
+            future.log_start_offset,
+            had_clean_shutdown=True,
+        )
+        with self._storage_errors(f"moving {topic_partition} to"):
+            path = self._file(str(topic_partition))
+            self._disk.rename(future.directory, path)
+            log = self.logs[topic_partition] = open_log(topic_partition, path, closed)
+        del self.future_logs[topic_partition]
+        return log
 
     def write_without_deleted(self) -> None:
         """Checkpoint what is left."""
@@ -141,7 +178,7 @@ class LogDirectory:
     def close(self) -> None:
         """Sync and close every log, checkpoint, and leave the mark of a clean stop."""
         self.write_high_watermarks()
-        for log in self.logs.values():
+        for log in self.every_log.values():
             log.close()
         self.write_recovery_points()
         self.write_log_start_offsets()
@@ -149,11 +186,12 @@ class LogDirectory:
             self._disk.replace(self._file(CLEAN_SHUTDOWN_FILE), _CLEAN_SHUTDOWN)
 
     def forget_logs(self) -> list[TopicPartition]:
-        """Let go of a directory that failed; return whose logs it had."""
+        """Let go of a directory that failed; return of which replicas it had the log that is served."""
         lost = list(self.logs)
-        for log in self.logs.values():
+        for log in self.every_log.values():
             self._disk.close(log.directory)
         self.logs.clear()
+        self.future_logs.clear()
         return lost
 
     def _take_clean_shutdown_mark(self) -> bool:
@@ -166,15 +204,16 @@ class LogDirectory:
         return True
 
     def _forget_absent(self) -> None:
-        if self._recovery_points.keys() - self.logs.keys():
+        there = self.every_log.keys()
+        if self._recovery_points.keys() - there:
             self.write_recovery_points()
-        if self._log_start_offsets.keys() - self.logs.keys():
+        if self._log_start_offsets.keys() - there:
             self.write_log_start_offsets()
 
-    def _delete_name(self, topic_partition: TopicPartition) -> str:
-        """``<topic>-<partition>.<32 hexadecimal digits>-delete``, no longer than a name may be, and new each time."""
-        self._deleted += 1
-        end = f"-{topic_partition.partition}.{self._deleted:032x}{DELETE_SUFFIX}"
+    def _new_name(self, topic_partition: TopicPartition, suffix: str) -> str:
+        """``<topic>-<partition>.<32 hexadecimal digits><suffix>``, no longer than a name may be, and new each time."""
+        self._renamed += 1
+        end = f"-{topic_partition.partition}.{self._renamed:032x}{suffix}"
         return topic_partition.topic[: _MAX_NAME - len(end)] + end
 
     def _read_or_nothing(self, name: str) -> dict[TopicPartition, int]:

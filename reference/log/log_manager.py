@@ -2,7 +2,8 @@
 
 A log directory (``log.dirs``) holds ``<topic>-<partition>/`` per log, and checkpoints (``log_directory``). One that
 cannot be loaded, or whose medium fails later, is offline with all its logs until the broker restarts; with the last one
-the broker has to halt (KIP-112).
+the broker has to halt (KIP-112). A replica that moves from one directory to another has two logs meanwhile, of which
+one is served (``future_logs``).
 
 Recurring work, by Kafka's names: kafka-log-retention, kafka-log-flusher, kafka-recovery-point-checkpoint,
 kafka-log-start-offset-checkpoint, kafka-delete-logs (a deleted log is renamed at once, its directory is removed after
@@ -19,14 +20,15 @@ from functools import partial
 from uuid import UUID
 
 from reference.kafka_config import KafkaConfig
-from reference.log.errors import KafkaStorageError
+from reference.log.errors import KafkaStorageError, LogDirNotFoundError
+from reference.log.future_logs import FutureLogs
 from reference.log.leader_epoch_file_cache import assign_all
 from reference.log.log import Log, LogStartOffsetIncrementReason
 from reference.log.log_config import LogConfig, Value, log_config_of
 from reference.log.log_directory import Checkpointed, LogDirectory
 from reference.log.storage_errors import StorageErrors
 from reference.model import TopicPartition
-from reference.ports import Disk, Scheduler, WallClock
+from reference.ports import Disk, DiskUsage, Scheduler, WallClock
 from reference.trace import Kind, NullTracer, Tracer
 
 _logger = logging.getLogger(__name__)
@@ -52,6 +54,9 @@ class LogManager:
         self._configured_log_dirs = config.log_dirs
         self._directories = {path: LogDirectory(disk, path) for path in config.log_dirs}
         """Those that can be used, by path."""
+        self._futures = FutureLogs(disk, self._directories, self._open)
+        self._preferred_log_dirs: dict[TopicPartition, str] = {}
+        """Where replicas are to be that have no log yet."""
         self._logs: dict[TopicPartition, Log] = {}
         self._default_config = log_config_of(config)
         self._topic_configs: dict[str, Mapping[str, Value]] = {}
@@ -69,16 +74,11 @@ class LogManager:
 
         Raises KafkaStorageError when no directory is left.
         """
-        for log_dir in self._configured_log_dirs:
-            directory = self._directories[log_dir]
-            try:
-                directory.load(self._open)
-            except KafkaStorageError as error:
-                _logger.error("log directory %s goes offline: %s", log_dir, error)
-                directory.forget_logs()
-                del self._directories[log_dir]
-            else:
-                self._logs |= directory.logs
+        self._for_each_directory(lambda directory: directory.load(self._open))
+        if self._all_are_online():
+            self._for_each_directory(self._settle)
+        for directory in self._directories.values():
+            self._logs |= directory.logs
         if not self._directories:
             raise KafkaStorageError(
                 f"no log directory of {', '.join(self._configured_log_dirs)} can be read"
@@ -114,27 +114,29 @@ class LogManager:
         """The logs there are; changes as they are created and deleted."""
         return self._logs
 
-    def logs_by_dir(self) -> dict[str, Mapping[TopicPartition, Log] | None]:
-        """The logs of each configured directory; None where it is offline."""
-        return {
-            path: directory.logs if (directory := self._directories.get(path)) else None
-            for path in self._configured_log_dirs
-        }
+    def directories(self) -> dict[str, LogDirectory | None]:
+        """Each configured directory; None where it is offline."""
+        return {path: self._directories.get(path) for path in self._configured_log_dirs}
+
+    def usage(self, log_dir: str) -> DiskUsage:
+        """Of the volume that the directory is on."""
+        with StorageErrors("measuring", log_dir, log_dir):
+            return self._disk.usage(log_dir)
 
     def update_topic_config(self, topic: str, overrides: Mapping[str, Value]) -> None:
         """Let these be the topic's own settings, by name, for the logs that are there and for those to come."""
         if overrides == self._topic_configs.get(topic, {}):
             return  # as nearly always: a broker that starts is told of thousands of topics
         self._topic_configs[topic] = overrides
-        for topic_partition, log in self._logs.items():
-            if topic_partition.topic == topic:
+        for log in self._every_log():
+            if log.topic_partition.topic == topic:
                 log.config = self._config_of(topic)
 
     def reconfigure_default_log_config(self, config: LogConfig) -> None:
         """Let these be the settings of topics that have none of their own."""
         self._default_config = config
-        for topic_partition, log in self._logs.items():
-            log.config = self._config_of(topic_partition.topic)
+        for log in self._every_log():
+            log.config = self._config_of(log.topic_partition.topic)
 
     def get_log(self, topic_partition: TopicPartition) -> Log | None:
         return self._logs.get(topic_partition)
@@ -142,7 +144,7 @@ class LogManager:
     def get_or_create_log(
         self, topic_partition: TopicPartition, topic_id: UUID | None, *, is_new: bool
     ) -> Log:
-        """Return the log, created in the directory with the fewest logs if there is none.
+        """Return the log, created if there is none: where it is to be, or in the directory with the fewest logs.
 
         Raises InconsistentTopicIdError when it belongs to another topic id, KafkaStorageError when the disk fails, or
         when the replica is not new and might lie in a directory that is offline.
@@ -151,15 +153,61 @@ class LogManager:
         if log is None:
             if not self._directories:
                 raise KafkaStorageError(f"{topic_partition}: every log directory is offline")
-            if not is_new and len(self._directories) < len(self._configured_log_dirs):
+            if not is_new and not self._all_are_online():
                 raise KafkaStorageError(
                     f"{topic_partition} may be in a log directory that is offline"
                 )
-            directory = min(self._directories.values(), key=lambda each: len(each.logs))
+            preferred = self._directories.get(self._preferred_log_dirs.pop(topic_partition, ""))
+            directory = preferred or min(
+                self._directories.values(), key=lambda each: len(each.every_log)
+            )
             log = self._open(topic_partition, f"{directory.path}/{topic_partition}", Checkpointed())
             self._logs[topic_partition] = directory.logs[topic_partition] = log
         if topic_id is not None:
             log.assign_topic_id(topic_id)
+        return log
+
+    def require_online(self, log_dir: str) -> None:
+        """Raise LogDirNotFoundError unless there is such a directory, KafkaStorageError if it is offline."""
+        if log_dir not in self._configured_log_dirs:
+            raise LogDirNotFoundError(f"{log_dir} is none of this broker's log directories")
+        if log_dir not in self._directories:
+            raise KafkaStorageError(f"log directory {log_dir} is offline")
+
+    def maybe_update_preferred_log_dir(self, topic_partition: TopicPartition, log_dir: str) -> None:
+        """Let the replica's log be created there, if it has none yet."""
+        if topic_partition not in self._logs:
+            self._preferred_log_dirs[topic_partition] = log_dir
+
+    def get_future_log(self, topic_partition: TopicPartition) -> Log | None:
+        """The log with which the replica moves to another directory."""
+        return self._futures.get(topic_partition)
+
+    def create_future_log(self, topic_partition: TopicPartition, log_dir: str) -> Log:
+        """Begin to move a replica, which does not move yet, to the directory.
+
+        Raises KafkaStorageError, also while some directory is offline: it may hold the replica's future log.
+        """
+        if not self._all_are_online():
+            raise KafkaStorageError(
+                f"{topic_partition} is not moved while a log directory is offline"
+            )
+        return self._futures.create(self._logs[topic_partition], log_dir)
+
+    def delete_future_log(self, topic_partition: TopicPartition) -> None:
+        """Give up a move."""
+        self._delete_logs_later(self._futures.delete(topic_partition))
+
+    def complete_future_log(self, topic_partition: TopicPartition) -> None:
+        """Sync the future log, which has caught up and takes the current one's place next."""
+        self._futures.complete(self._logs[topic_partition])
+
+    def replace_current_with_future_log(self, topic_partition: TopicPartition) -> Log:
+        """End a move; return the replica's log. When this raises there is none until the broker restarts."""
+        current = self._logs.pop(topic_partition)
+        log, doomed = self._futures.replace_current(current)
+        self._logs[topic_partition] = log
+        self._delete_logs_later(doomed)
         return log
 
     def assign_leader_epochs(self, epochs: Mapping[TopicPartition, int]) -> None:
@@ -173,41 +221,40 @@ class LogManager:
             ((log.leader_epoch_cache, epochs[tp], log.log_end_offset) for tp, log in logs.items()),
         )
 
-    def truncate_to(self, topic_partition: TopicPartition, offset: int) -> None:
+    def truncate_to(self, log: Log, offset: int) -> None:
         """Cut the log there. The checkpoint never says that something was synced which is appended again later."""
-        log = self._logs[topic_partition]
         log.truncate_to(offset)
-        self._directories[log.log_dir].note_truncated(topic_partition)
+        self._directories[log.log_dir].note_truncated(log)
 
     def truncate_fully_and_start_at(
-        self, topic_partition: TopicPartition, offset: int, log_start_offset: int | None = None
+        self, log: Log, offset: int, log_start_offset: int | None = None
     ) -> None:
         """Empty the log; see ``Log``."""
-        log = self._logs[topic_partition]
         log.truncate_fully_and_start_at(offset, log_start_offset)
-        self._directories[log.log_dir].note_truncated(topic_partition)
+        self._directories[log.log_dir].note_truncated(log)
 
     def delete_log(self, topic_partition: TopicPartition) -> bool:
-        """Delete the log and what is checkpointed of it; return whether there was one."""
+        """Delete the replica's logs and what is checkpointed of them; return whether there was one."""
         log = self._logs.get(topic_partition)
         if log is None:
             return False
+        self.delete_future_log(topic_partition)
         directory = self._directories[log.log_dir]
         doomed = directory.rename_to_delete(topic_partition)
         del self._logs[topic_partition]
         directory.write_without_deleted()
-        self._delete_later([doomed], self._default_config.file_delete_delay_ms, "kafka-delete-logs")
+        self._delete_logs_later(doomed)
         return True
 
     def cleanup_logs(self) -> None:
         """Delete the segments that are too old, too many, or before their log's start."""
-        for log in list(self._logs.values()):
+        for log in self._every_log():
             self._attempt(log.delete_old_segments)
 
     def flush_dirty_logs(self) -> None:
         """Sync the logs whose last sync is ``flush.ms`` ago."""
         now_ms = self._wall_clock()
-        for log in list(self._logs.values()):
+        for log in self._every_log():
             if log.unflushed_messages and now_ms - log.last_flush_ms >= log.config.flush_ms:
                 self._attempt(log.flush)
 
@@ -230,7 +277,7 @@ class LogManager:
 
     def remove_expired_producers(self) -> None:
         """Let every log forget the producers that have not written for ``producer.id.expiration.ms``."""
-        for log in self._logs.values():
+        for log in self._every_log():
             log.producer_state_manager.remove_expired_producers()
 
     def read_high_watermarks(self) -> dict[TopicPartition, int]:
@@ -241,14 +288,17 @@ class LogManager:
         return found
 
     def handle_log_dir_failure(self, log_dir: str) -> list[TopicPartition]:
-        """Give up a directory whose medium failed; return whose logs it had. Of one that is offline already: none."""
+        """Give up a directory whose medium failed; return of which replicas it had the log that is served.
+
+        Of one that is offline already: none.
+        """
         directory = self._directories.pop(log_dir, None)
         if directory is None:
             return []
         _logger.error("log directory %s goes offline", log_dir)
         lost = directory.forget_logs()
         for topic_partition in lost:
-            del self._logs[topic_partition]
+            self._logs.pop(topic_partition, None)
         return lost
 
     def close(self) -> None:
@@ -259,6 +309,27 @@ class LogManager:
             except KafkaStorageError as error:
                 _logger.error("log directory %s is not closed cleanly: %s", directory.path, error)
         self._logs.clear()
+
+    def _for_each_directory(self, work: Callable[[LogDirectory], None]) -> None:
+        """One that fails goes offline."""
+        for log_dir, directory in list(self._directories.items()):
+            try:
+                work(directory)
+            except KafkaStorageError as error:
+                _logger.error("log directory %s goes offline: %s", log_dir, error)
+                directory.forget_logs()
+                del self._directories[log_dir]
+
+    def _settle(self, directory: LogDirectory) -> None:
+        self._delete_logs_later(*self._futures.settle(directory))
+
+    def _all_are_online(self) -> bool:
+        return len(self._directories) == len(self._configured_log_dirs)
+
+    def _every_log(self) -> list[Log]:
+        return [
+            log for directory in self._directories.values() for log in directory.every_log.values()
+        ]
 
     def _open(
         self, topic_partition: TopicPartition, directory: str, checkpointed: Checkpointed
@@ -282,6 +353,8 @@ class LogManager:
         return self._default_config.with_overrides(self._topic_configs.get(topic, {}))
 
     def _trace_start(self, log: Log, reason: LogStartOffsetIncrementReason) -> None:
+        if self._logs.get(log.topic_partition) is not log:
+            return  # it is not served yet
         self._tracer.event(
             Kind.LOG_START_OFFSET,
             topic=log.topic_partition.topic,
@@ -292,6 +365,12 @@ class LogManager:
             high_watermark=log.high_watermark,
             detail=reason.value,
         )
+
+    def _delete_logs_later(self, *paths: str | None) -> None:
+        there = [path for path in paths if path is not None]
+        if there:
+            delay_ms = self._default_config.file_delete_delay_ms
+            self._delete_later(there, delay_ms, "kafka-delete-logs")
 
     def _delete_later(self, paths: Sequence[str], delay_ms: int, task: str) -> None:
         """Remove what was renamed; at once while nothing is scheduled, at the next start if the broker stops before."""

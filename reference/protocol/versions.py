@@ -32,6 +32,7 @@ class ApiKey(IntEnum):
     OFFSET_FOR_LEADER_EPOCH = 23
     DESCRIBE_CONFIGS = 32
     ALTER_CONFIGS = 33
+    ALTER_REPLICA_LOG_DIRS = 34
     DESCRIBE_LOG_DIRS = 35
     CREATE_PARTITIONS = 37
     ALTER_PARTITION_REASSIGNMENTS = 45
@@ -67,6 +68,7 @@ OFFERED = MappingProxyType(
         ApiKey.OFFSET_FOR_LEADER_EPOCH: VersionRange(0, 4),
         ApiKey.DESCRIBE_CONFIGS: VersionRange(0, 4),
         ApiKey.ALTER_CONFIGS: VersionRange(0, 2),
+        ApiKey.ALTER_REPLICA_LOG_DIRS: VersionRange(0, 2),
         ApiKey.DESCRIBE_LOG_DIRS: VersionRange(0, 4),
         ApiKey.CREATE_PARTITIONS: VersionRange(0, 3),
         ApiKey.ALTER_PARTITION_REASSIGNMENTS: VersionRange(0, 0),

@@ -96,6 +96,7 @@ class KafkaApis:
                 reassignments.handle_alter_partition_reassignments
             ),
             ApiKey.LIST_PARTITION_REASSIGNMENTS: reassignments.handle_list_partition_reassignments,
+            ApiKey.ALTER_REPLICA_LOG_DIRS: log_dirs.handle_alter_replica_log_dirs,
             ApiKey.DESCRIBE_LOG_DIRS: log_dirs.handle_describe_log_dirs,
             ApiKey.ELECT_LEADERS: elections.handle_elect_leaders,
             ApiKey.INIT_PRODUCER_ID: producers.handle_init_producer_id,

@@ -318,7 +318,11 @@ class KafkaServer:
             elections=ElectionApis(
                 self.controller, self.metadata_cache, self.replica_manager.delayed_elections
             ),
-            log_dirs=LogDirApis(self.log_manager),
+            log_dirs=LogDirApis(
+                self.log_manager,
+                alter=self.replica_manager.alter_replica_log_dirs,
+                on_storage_error=self.replica_manager.note_storage_error,
+            ),
         )
 
     def _auto_topic_creation(self, zk_admin: ZkAdminManager) -> AutoTopicCreationManager | None:

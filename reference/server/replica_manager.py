@@ -10,22 +10,26 @@ The controller epoch is held in memory only, as in Kafka: a restarted broker bel
 it hears.
 
 A log whose medium fails goes offline at once, and everything else in its log directory as soon as the request that met
-the failure is done, as with Kafka's LogDirFailureHandler (KIP-112).
+the failure is done, as with Kafka's LogDirFailureHandler (KIP-112). A replica that was moving to that directory stays
+where it is.
 
-Limits: no future replicas, no quotas.
+Limits: no quotas of replication between brokers.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 from kio.schema.errors import ErrorCode
 
+from reference.cluster.errors import ReplicaError
 from reference.cluster.local_replica import trace_log_loaded
 from reference.kafka_config import KafkaConfig
-from reference.log.errors import KafkaStorageError
+from reference.log.errors import KafkaStorageError, LogError
+from reference.log.log_directory import can_be_future
 from reference.log.log_manager import LogManager
 from reference.model import (
     Broker,
@@ -44,6 +48,8 @@ from reference.server.replica_roles import ReplicaRoles
 from reference.trace import Kind, Tracer
 
 _logger = logging.getLogger(__name__)
+
+_IDLE_THREADS_INTERVAL_S: Final = 10.0
 
 
 class ReplicaManager(ReplicaRoles):
@@ -98,10 +104,16 @@ class ReplicaManager(ReplicaRoles):
             self.checkpoint_high_watermarks,
             period_s=self._config.replica_high_watermark_checkpoint_interval_ms / 1000,
         )
+        self._scheduler.schedule(
+            "shutdown-idle-replica-alter-log-dirs-thread",
+            self._alter_log_dirs.shutdown_idle_fetcher_threads,
+            period_s=_IDLE_THREADS_INTERVAL_S,
+        )
 
     async def shutdown(self) -> None:
         """Stop fetching and the recurring work, then write the high watermarks for the next start."""
         await self._fetchers.shutdown()
+        await self._alter_log_dirs.shutdown()
         await self._alter_partition_manager.shutdown()
         await self._scheduler.shutdown()
         self.checkpoint_high_watermarks()
@@ -132,6 +144,7 @@ class ReplicaManager(ReplicaRoles):
         """Stop serving a replica whose log failed, until the broker restarts."""
         self._offline.add(topic_partition)
         self._fetchers.remove_fetchers([topic_partition])
+        self._alter_log_dirs.remove_fetchers([topic_partition])
         partition = self._partitions.pop(topic_partition, None)
         if partition is not None:
             partition.delete()
@@ -144,10 +157,46 @@ class ReplicaManager(ReplicaRoles):
     def _handle_log_dir_failure(self, log_dir: str) -> None:
         for topic_partition in self._log_manager.handle_log_dir_failure(log_dir):
             self.mark_offline(topic_partition)
+        for topic_partition, partition in self._partitions.items():
+            if partition.future_log is not None and partition.future_log.log_dir == log_dir:
+                self._alter_log_dirs.remove_fetchers([topic_partition])
+                partition.forget_future_replica()
         if not self._log_manager.live_log_dirs:
             self.all_log_dirs_failed.set()
         else:
             self._on_log_dir_failure()
+
+    def alter_replica_log_dirs(
+        self, targets: Mapping[TopicPartition, str]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Begin to move replicas to these log directories; returns the answer of each, long before it has moved.
+
+        One that has no log here yet will have it there, and is answered REPLICA_NOT_AVAILABLE.
+        """
+        return {key: self._alter_replica_log_dir(key, path) for key, path in targets.items()}
+
+    def _alter_replica_log_dir(self, topic_partition: TopicPartition, log_dir: str) -> ErrorCode:
+        if not can_be_future(topic_partition):
+            return ErrorCode.invalid_topic_exception
+        try:
+            self._log_manager.require_online(log_dir)
+            if topic_partition in self._offline:
+                return ErrorCode.kafka_storage_error
+            self._log_manager.maybe_update_preferred_log_dir(topic_partition, log_dir)
+            partition = self._partitions.get(topic_partition)
+            if partition is None:
+                return ErrorCode.replica_not_available
+            if partition.maybe_create_future_replica(log_dir):
+                self._alter_log_dirs.add_fetcher(partition)
+        except KafkaStorageError as error:
+            _logger.warning("%s does not move to %s: %s", topic_partition, log_dir, error)
+            self.note_storage_error(error)
+            return ErrorCode.kafka_storage_error
+        except LogError as error:
+            return error.error_code
+        except ReplicaError as error:
+            return error.code
+        return ErrorCode.none
 
     def become_leader_or_follower(
         self,

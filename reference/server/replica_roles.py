@@ -33,6 +33,7 @@ from reference.server.alter_partition_manager import AlterPartitionManager
 from reference.server.connection import ConnectionFactory
 from reference.server.metadata_cache import MetadataCache
 from reference.server.partition_fetch_state import PartitionFetchState
+from reference.server.replica_alter_log_dirs_manager import ReplicaAlterLogDirsManager
 from reference.server.replica_data import ReplicaData
 from reference.server.replica_fetcher_manager import ReplicaFetcherManager
 from reference.trace import Kind, Tracer
@@ -69,6 +70,9 @@ class ReplicaRoles(ReplicaData):
             broker_epoch=broker_epoch,
             on_storage_error=self.handle_storage_error,
         )
+        self._alter_log_dirs = ReplicaAlterLogDirsManager(
+            config, on_storage_error=self._handle_future_log_error
+        )
 
     def take_roles(
         self,
@@ -89,8 +93,30 @@ class ReplicaRoles(ReplicaData):
         answers |= self._make_followers(
             to_follow.values(), {leader.id: leader for leader in live_leaders}
         )
-        self._fetchers.shutdown_idle_fetcher_threads()
+        self._maybe_add_log_dir_fetchers(answers)
+        self._shutdown_idle_fetcher_threads()
         return answers
+
+    def _maybe_add_log_dir_fetchers(self, answers: _Answers) -> None:
+        """Go on with moves between log directories: those of an earlier life, and those that an epoch ended."""
+        for topic_partition, error in answers.items():
+            if error is ErrorCode.none:
+                partition = self._partitions[topic_partition]
+                if partition.resume_future_replica():
+                    self._alter_log_dirs.add_fetcher(partition)
+
+    def _handle_future_log_error(
+        self, topic_partition: TopicPartition, error: KafkaStorageError
+    ) -> None:
+        """A replica whose move fails is served on from where it is, unless it is on its way already."""
+        partition = self._partitions.get(topic_partition)
+        if partition is not None and partition.log is None:
+            self.mark_offline(topic_partition)
+        self.note_storage_error(error)
+
+    def _shutdown_idle_fetcher_threads(self) -> None:
+        self._fetchers.shutdown_idle_fetcher_threads()
+        self._alter_log_dirs.shutdown_idle_fetcher_threads()
 
     def _make_leaders(self, states: Iterable[LeaderAndIsrPartitionState]) -> _Answers:
         """What each would do alone, with one wait for the disk: a thousand are as fast as a few."""
@@ -156,7 +182,7 @@ class ReplicaRoles(ReplicaData):
     def stop(self, states: Sequence[StopReplicaPartitionState]) -> _Answers:
         """Stop, or stop and delete, as the states say; returns the answer of each partition."""
         answers = {state.topic_partition: self._stop(state) for state in states}
-        self._fetchers.shutdown_idle_fetcher_threads()
+        self._shutdown_idle_fetcher_threads()
         return answers
 
     def _refusal(self, state: LeaderAndIsrPartitionState) -> ErrorCode | None:
@@ -207,6 +233,7 @@ class ReplicaRoles(ReplicaData):
         if self._is_fenced(state, partition, topic_id):
             return ErrorCode.fenced_leader_epoch
         self._fetchers.remove_fetchers([topic_partition])
+        self._alter_log_dirs.remove_fetchers([topic_partition])
         if state.delete_partition:
             # Whoever is killed right after the deletion cannot tell of it any more.
             self._trace_stopped(topic_partition, topic_id, "deleting")

@@ -1,11 +1,12 @@
 """KafkaAdmin: a client that creates, grows and deletes topics, moves replicas, has leaders elected, looks at logs.
 
-One attempt per operation, as with ``KafkaClient``. Everything but ``log_dirs`` goes to the controller that the metadata
-names. A failure is definite only when the answer is given before anything is written; NOT_CONTROLLER of
-AlterPartitionReassignments is not, since a controller that loses its office half-way says so too.
+One attempt per operation, as with ``KafkaClient``. Everything but what concerns log directories goes to the controller
+that the metadata names. A failure is definite only when the answer is given before anything is written; NOT_CONTROLLER
+of AlterPartitionReassignments is not, since a controller that loses its office half-way says so too.
 
 Versions are those of Kafka 3.9: CreateTopics 7, DeleteTopics 6, CreatePartitions 3, AlterPartitionReassignments 0,
-ListPartitionReassignments 0, ElectLeaders 2, DescribeLogDirs 4, DeleteRecords 2 (to the partition's leader).
+ListPartitionReassignments 0, ElectLeaders 2, AlterReplicaLogDirs 2, DescribeLogDirs 4, DeleteRecords 2 (to the
+partition's leader).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 from typing import Any, Final, cast
 
 from kio.schema.alter_partition_reassignments.v0 import request as alter_reassignments
+from kio.schema.alter_replica_log_dirs.v2 import request as alter_log_dirs
 from kio.schema.create_partitions.v3 import request as create_partitions
 from kio.schema.create_topics.v7 import request as create_topics
 from kio.schema.delete_records.v2 import request as delete_records
@@ -54,6 +56,14 @@ _NOT_MOVED: Final = frozenset(
     }
 )
 """The same of AlterPartitionReassignments."""
+_NOT_IN_ANOTHER_LOG_DIR: Final = frozenset(
+    {
+        ErrorCode.log_dir_not_found,
+        ErrorCode.replica_not_available,
+        ErrorCode.invalid_topic_exception,
+    }
+)
+"""The same of AlterReplicaLogDirs."""
 _NOT_ELECTED: Final = frozenset(
     {
         ErrorCode.unknown_topic_or_partition,
@@ -174,11 +184,26 @@ class KafkaAdmin(KafkaClient):
         for result in response.results:
             _check(result.error_code, frozenset())
         return sorted(
-            (str(topic.name), int(partition.partition_index))
-            for result in response.results
-            for topic in result.topics
-            for partition in topic.partitions
+            {
+                (str(topic.name), int(partition.partition_index))
+                for result in response.results
+                for topic in result.topics
+                for partition in topic.partitions
+            }
         )
+
+    async def alter_replica_log_dir(
+        self, address: tuple[str, int], tp: TopicPartition, log_dir: str, *, timeout_s: float
+    ) -> None:
+        """Let the broker there begin to move its replica to the log directory."""
+        topics = (
+            alter_log_dirs.AlterReplicaLogDirTopic(name=_name(tp[0]), partitions=(i32(tp[1]),)),
+        )
+        request = alter_log_dirs.AlterReplicaLogDirsRequest(
+            dirs=(alter_log_dirs.AlterReplicaLogDir(path=log_dir, topics=topics),)
+        )
+        response = await self.ask(address, request, timeout_s)
+        _check(response.results[0].partitions[0].error_code, _NOT_IN_ANOTHER_LOG_DIR)
 
     async def _ask_controller(self, request: Any, timeout_s: float) -> Any:
         return await self.request(self.metadata.controller_id, request, timeout_s)

@@ -18,6 +18,7 @@ from typing import Final
 from nemesis.runtimes.disk_control.orders import HEALTHY, Orders
 from nemesis.runtimes.disk_control.unsynced import Unsynced
 from reference.adapters.disk import RealDisk
+from reference.ports import DiskUsage
 
 BLOCK_BYTES: Final = 4096
 
@@ -101,6 +102,11 @@ class FaultyDisk:
         if self._is_ordered():
             self._require(path)
         self._disk.make_directory(path)
+
+    def usage(self, path: str) -> DiskUsage:
+        if self._is_ordered():
+            self._require(path)
+        return self._disk.usage(path)
 
     def rename(self, source: str, target: str) -> None:
         if self._is_ordered():

@@ -10,7 +10,7 @@
 * ``configs``        DescribeConfigs, AlterConfigs, IncrementalAlterConfigs
 * ``elections``      ElectLeaders, ControlledShutdown
 * ``reassignments``  AlterPartitionReassignments, ListPartitionReassignments
-* ``log_dirs``       DescribeLogDirs
+* ``log_dirs``       DescribeLogDirs, AlterReplicaLogDirs
 
 Each translates kio messages of all offered versions to the values of ``reference.model`` and back (``conversion`` has
 what they share); ``reference.server.kafka_apis`` dispatches to them.

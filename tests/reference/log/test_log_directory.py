@@ -115,7 +115,7 @@ def test_a_truncation_takes_the_checkpointed_recovery_point_back(tmp_path: Path)
         log.append_as_leader(batch(1), 1)
     log.flush()
     logs.checkpoint_recovery_points()
-    logs.truncate_to(TP, 2)
+    logs.truncate_to(log, 2)
     assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\nt 0 2\n"
 
 

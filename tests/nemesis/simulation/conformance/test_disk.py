@@ -117,6 +117,16 @@ class BothDisks(RuleBasedStateMachine):
         self.rename(source, goal)
 
     @rule(path=paths)
+    def measure(self, path: str) -> None:
+        """How large the volumes are differs; whether that can be asked does not."""
+
+        def is_plausible(disk: Disk) -> bool:
+            total, usable = disk.usage(self.at(path))
+            return 0 <= usable <= total
+
+        self.both(is_plausible)
+
+    @rule(path=paths)
     def remove(self, path: str) -> None:
         self.both(lambda disk: disk.remove(self.at(path)))
 
