@@ -28,6 +28,8 @@ invoke, ok, fail, info     op (pairs them), f, tp; ``fail`` = certainly did not 
                            f=``log-start``: tp; ok adds offset (a reader whose position was refused asks where the
                            log starts, and goes on from there). f=``delete-records``: tp, offset (delete what is
                            below); ok adds log_start_offset (of the replica that is furthest behind).
+                           f=``alter-log-dir``: tp, node, path (the log directory to which the broker is to move its
+                           replica; ok: it has begun to).
 final-read                 tp, offset (position reached), high_watermark (the leader's), log_start_offset (where it
                            had to begin; 0 if at the beginning), error
 Brokers (process ``broker-N``, node N, incarnation = one process life, grows with every start)

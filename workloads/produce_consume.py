@@ -29,6 +29,7 @@ from workloads.kafka.admin import KafkaAdmin
 from workloads.kafka.client import KafkaClient, Polled
 from workloads.kafka.errors import KafkaError
 from workloads.kafka.idempotent_producer import IdempotentProducer, Records
+from workloads.log_dir_moves import move_between_log_dirs_again_and_again
 from workloads.operations import Avoid, OperationLog, Pace
 from workloads.produce_consume_options import ProduceConsumeOptions
 from workloads.record_deletion import delete_records_again_and_again
@@ -92,6 +93,8 @@ class ProduceConsume:
             self._spawn(f"consumer-{index}", self._consume(f"consumer-{index}", index))
         if options.delete_records_interval_ms:
             self._spawn("admin-1", self._delete_records("admin-1"))
+        if options.move_log_dirs_interval_ms:
+            self._spawn("admin-2", self._move_log_dirs("admin-2"))
         if options.later_topics:
             self._spawn("admin-0", self._administer("admin-0"))
 
@@ -257,6 +260,16 @@ class ProduceConsume:
             self._log,
             self._partitions,
             interval_ms=self._options.delete_records_interval_ms,
+            timeout_s=self._timeout_s,
+            rng=self._rng(),
+        )
+
+    async def _move_log_dirs(self, process: str) -> None:
+        await move_between_log_dirs_again_and_again(
+            self._admin(process),
+            self._context.recorder(process),
+            self._log,
+            interval_ms=self._options.move_log_dirs_interval_ms,
             timeout_s=self._timeout_s,
             rng=self._rng(),
         )

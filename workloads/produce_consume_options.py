@@ -39,3 +39,5 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     record_bytes: _Bytes = 100
     delete_records_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
     """How often somebody deletes most records of a partition; 0: never."""
+    move_log_dirs_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
+    """How often somebody moves a replica to another log directory of its broker; 0: never."""

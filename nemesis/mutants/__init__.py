@@ -24,6 +24,7 @@ from nemesis.mutants.fetcher_keeps_leader_epoch import MUTANT as FETCHER_KEEPS_L
 from nemesis.mutants.follower_credited_early import MUTANT as FOLLOWER_CREDITED_EARLY
 from nemesis.mutants.follower_hw_at_its_end import MUTANT as FOLLOWER_HW_AT_ITS_END
 from nemesis.mutants.followers_know_no_producers import MUTANT as FOLLOWERS_KNOW_NO_PRODUCERS
+from nemesis.mutants.future_log_swapped_early import MUTANT as FUTURE_LOG_SWAPPED_EARLY
 from nemesis.mutants.hw_follows_leader_leo import MUTANT as HW_FOLLOWS_LEADER_LEO
 from nemesis.mutants.isr_emptied import MUTANT as ISR_EMPTIED
 from nemesis.mutants.isr_member_epoch_unchecked import MUTANT as ISR_MEMBER_EPOCH_UNCHECKED
@@ -89,6 +90,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(
             EMPTY_EPOCH_KEPT,
             FOLLOWERS_KNOW_NO_PRODUCERS,
             PRODUCER_SNAPSHOT_IGNORED,
+            FUTURE_LOG_SWAPPED_EARLY,
         )
     }
 )

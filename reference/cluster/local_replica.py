@@ -20,7 +20,7 @@ from kio.schema.errors import ErrorCode
 
 from reference.cluster.errors import ReplicaError
 from reference.log.errors import InconsistentTopicIdError
-from reference.log.future_logs import follow
+from reference.log.future_logs import follow, has_caught_up
 from reference.log.log import Log, LogAppendInfo, LogStartOffsetIncrementReason
 from reference.log.log_manager import LogManager
 from reference.model import UNDEFINED_EPOCH, TopicPartition
@@ -189,7 +189,7 @@ class LocalReplica:
         After a KafkaStorageError the replica may be without a log: then its new one is in the directory that failed.
         """
         log, future = self._local_log(), self._local_future_log()
-        if future.log_end_offset != log.log_end_offset:
+        if not has_caught_up(future, log):
             return False
         self._log_manager.complete_future_log(self.topic_partition)
         self.log = self.future_log = None

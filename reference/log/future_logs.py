@@ -125,6 +125,11 @@ class FutureLogs:
         return None
 
 
+def has_caught_up(future: Log, current: Log) -> bool:
+    """Whether there is nothing left to copy."""
+    return future.log_end_offset == current.log_end_offset
+
+
 def follow(future: Log, current: Log) -> None:
     """Take over what is not in the batches: where the current log starts, and up to where it is committed."""
     future.update_high_watermark(current.high_watermark)

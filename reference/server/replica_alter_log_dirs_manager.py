@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
 from reference.cluster.partition import Partition
 from reference.kafka_config import KafkaConfig
@@ -17,6 +18,9 @@ from reference.log.errors import KafkaStorageError
 from reference.model import TopicPartition
 from reference.server.abstract_fetcher_manager import AbstractFetcherManager
 from reference.server.replica_alter_log_dirs_thread import ReplicaAlterLogDirsThread
+
+_CHUNKS_A_SECOND: Final = 10
+"""So finely what is copied is spread, where batches are smaller."""
 
 
 class ReplicationQuota:
@@ -46,7 +50,9 @@ class ReplicaAlterLogDirsManager(AbstractFetcherManager[str, ReplicaAlterLogDirs
         self._on_storage_error = on_storage_error
         bytes_per_second = config.replica_alter_log_dirs_io_max_bytes_per_second
         self._quota = ReplicationQuota(bytes_per_second)
-        self._chunk_bytes = min(config.replica_fetch_max_bytes, bytes_per_second)
+        self._chunk_bytes = min(
+            config.replica_fetch_max_bytes, bytes_per_second // _CHUNKS_A_SECOND
+        )
 
     def add_fetcher(self, partition: Partition) -> None:
         """Copy the partition's log to its future log, beginning with the question where the two part."""

@@ -192,17 +192,36 @@ class KafkaAdmin(KafkaClient):
             }
         )
 
+    async def replicas_by_log_dir(
+        self, node: int, *, timeout_s: float
+    ) -> dict[str, set[TopicPartition]]:
+        """Return of which partitions a broker has logs, by log directory, but for those that are offline.
+
+        One that is on its way has two logs.
+        """
+        request = describe_log_dirs.DescribeLogDirsRequest(topics=None)
+        response = await self.request(node, request, timeout_s)
+        return {
+            str(result.log_dir): {
+                (str(topic.name), int(partition.partition_index))
+                for topic in result.topics
+                for partition in topic.partitions
+            }
+            for result in response.results
+            if result.error_code is ErrorCode.none
+        }
+
     async def alter_replica_log_dir(
-        self, address: tuple[str, int], tp: TopicPartition, log_dir: str, *, timeout_s: float
+        self, node: int, tp: TopicPartition, log_dir: str, *, timeout_s: float
     ) -> None:
-        """Let the broker there begin to move its replica to the log directory."""
+        """Let a broker begin to move its replica to the log directory."""
         topics = (
             alter_log_dirs.AlterReplicaLogDirTopic(name=_name(tp[0]), partitions=(i32(tp[1]),)),
         )
         request = alter_log_dirs.AlterReplicaLogDirsRequest(
             dirs=(alter_log_dirs.AlterReplicaLogDir(path=log_dir, topics=topics),)
         )
-        response = await self.ask(address, request, timeout_s)
+        response = await self.request(node, request, timeout_s)
         _check(response.results[0].partitions[0].error_code, _NOT_IN_ANOTHER_LOG_DIR)
 
     async def _ask_controller(self, request: Any, timeout_s: float) -> Any:

@@ -206,9 +206,8 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
                     await asyncio.sleep(0.02)
             await attempt(delete_records)
             await attempt(reassign)
-            here = (HOST, ports[leader])
-            path = servers[leader].log_manager.live_log_dirs[0]
-            await client.alter_replica_log_dir(here, (TOPIC, 0), path, timeout_s=5)
+            (path,) = await client.replicas_by_log_dir(leader, timeout_s=5)
+            await client.alter_replica_log_dir(leader, (TOPIC, 0), path, timeout_s=5)
             await administer(client)
             await ask_what_clients_of_ours_do_not(codec, ports[client.metadata.controller_id])
         finally:

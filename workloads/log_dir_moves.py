@@ -1,0 +1,53 @@
+"""Somebody who moves replicas from one log directory of their broker to another now and then (KIP-113).
+
+The broker is asked where its logs are; one of them, wherever it was, is to go to another directory. Moves take their
+time and meet: of the same replica, to a third directory, back again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random  # noqa: TID251 - the type only
+
+from history.recorder import Recorder
+from workloads.kafka.admin import KafkaAdmin
+from workloads.kafka.errors import KafkaError
+from workloads.operations import OperationLog
+from workloads.subjects import subject
+
+
+async def move_between_log_dirs_again_and_again(
+    client: KafkaAdmin,
+    recorder: Recorder,
+    log: OperationLog,
+    *,
+    interval_ms: int,
+    timeout_s: float,
+    rng: Random,
+) -> None:
+    """Run until cancelled."""
+    try:
+        while True:
+            await asyncio.sleep(interval_ms / 1000)
+            await client.refresh_metadata()
+            brokers = sorted(client.metadata.brokers)
+            if not brokers:
+                continue
+            node = rng.choice(brokers)
+            try:
+                placed = await client.replicas_by_log_dir(node, timeout_s=timeout_s)
+            except KafkaError:
+                continue
+            replicas = sorted({tp for logs in placed.values() for tp in logs})
+            if not replicas or len(placed) < 2:
+                continue
+            tp = rng.choice(replicas)
+            target = rng.choice([path for path, logs in placed.items() if tp not in logs] or [""])
+            if not target:
+                continue  # it moves to the only other one
+            columns = subject(client, tp) | {"f": "alter-log-dir", "node": node, "path": target}
+            with log.operation(recorder, columns) as operation:
+                await client.alter_replica_log_dir(node, tp, target, timeout_s=timeout_s)
+                operation.ok()
+    finally:
+        client.close()
