@@ -55,6 +55,14 @@ class TestNoTruncationBelowHw:
             "Broker 2 came back with its log at 4 in t-0, below the high watermark 5 that counted it as in sync."
         ]
 
+    def test_a_move_that_left_committed_records_behind(self) -> None:
+        moved = broker(3, 2, "log-dir-changed", path="/two", log_end_offset=4, **TP)
+        events = [high_watermark(1, 1, 0, 5, [1, 2]), moved]
+        result = only(NoTruncationBelowHw(), events)
+        (found,) = result.findings
+        assert found.sentence.startswith("Broker 2 went on in another log directory at 4 in t-0, ")
+        assert found.sentence.endswith("below the high watermark 5 that counted it as in sync.")
+
     def test_an_unclean_election_allows_it(self) -> None:
         unclean = broker(2, 9, "leader-elected", leader=3, leader_epoch=1, detail="unclean", **TP)
         events = [high_watermark(1, 1, 0, 5, [1, 2]), unclean, truncate(3, 2, 4)]
