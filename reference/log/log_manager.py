@@ -15,11 +15,11 @@ Source: kafka.log.LogManager of Kafka 3.9.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
 from uuid import UUID
 
 from reference.kafka_config import KafkaConfig
+from reference.log.delayed_deletion import DelayedDeletion
 from reference.log.errors import KafkaStorageError, LogDirNotFoundError
 from reference.log.future_logs import FutureLogs
 from reference.log.leader_epoch_file_cache import assign_all
@@ -61,7 +61,7 @@ class LogManager:
         self._default_config = log_config_of(config)
         self._topic_configs: dict[str, Mapping[str, Value]] = {}
         """The settings of the topics that this broker was told of."""
-        self._scheduler: Scheduler | None = None
+        self._deletion = DelayedDeletion(disk, self._directories, self._attempt)
         self._on_storage_error: OnStorageError = _log_error
 
     @property
@@ -86,7 +86,7 @@ class LogManager:
 
     def startup(self, scheduler: Scheduler, on_storage_error: OnStorageError) -> None:
         """Start the recurring work; ``on_storage_error`` is told of what fails in it."""
-        self._scheduler = scheduler
+        self._deletion.startup(scheduler)
         self._on_storage_error = on_storage_error
         config = self._config
         for name, job, period_ms in (
@@ -196,7 +196,7 @@ class LogManager:
 
     def delete_future_log(self, topic_partition: TopicPartition) -> None:
         """Give up a move."""
-        self._delete_logs_later(self._futures.delete(topic_partition))
+        self._delete_logs(self._futures.delete(topic_partition))
 
     def complete_future_log(self, topic_partition: TopicPartition) -> None:
         """Sync the future log, which has caught up and takes the current one's place next."""
@@ -207,7 +207,7 @@ class LogManager:
         current = self._logs.pop(topic_partition)
         log, doomed = self._futures.replace_current(current)
         self._logs[topic_partition] = log
-        self._delete_logs_later(doomed)
+        self._delete_logs(doomed)
         return log
 
     def assign_leader_epochs(self, epochs: Mapping[TopicPartition, int]) -> None:
@@ -243,7 +243,7 @@ class LogManager:
         doomed = directory.rename_to_delete(topic_partition)
         del self._logs[topic_partition]
         directory.write_without_deleted()
-        self._delete_logs_later(doomed)
+        self._delete_logs(doomed)
         return True
 
     def cleanup_logs(self) -> None:
@@ -321,7 +321,7 @@ class LogManager:
                 del self._directories[log_dir]
 
     def _settle(self, directory: LogDirectory) -> None:
-        self._delete_logs_later(*self._futures.settle(directory))
+        self._delete_logs(*self._futures.settle(directory))
 
     def _all_are_online(self) -> bool:
         return len(self._directories) == len(self._configured_log_dirs)
@@ -345,7 +345,7 @@ class LogManager:
             had_clean_shutdown=checkpointed.had_clean_shutdown,
             producer_id_expiration_ms=self._config.producer_id_expiration_ms,
             wall_clock=self._wall_clock,
-            delete_later=lambda paths, delay_ms: self._delete_later(paths, delay_ms, "delete-file"),
+            delete_later=self._deletion.delete_files,
             on_start_moved=self._trace_start,
         )
 
@@ -366,29 +366,8 @@ class LogManager:
             detail=reason.value,
         )
 
-    def _delete_logs_later(self, *paths: str | None) -> None:
-        there = [path for path in paths if path is not None]
-        if there:
-            delay_ms = self._default_config.file_delete_delay_ms
-            self._delete_later(there, delay_ms, "kafka-delete-logs")
-
-    def _delete_later(self, paths: Sequence[str], delay_ms: int, task: str) -> None:
-        """Remove what was renamed; at once while nothing is scheduled, at the next start if the broker stops before."""
-
-        def delete() -> None:
-            for path in paths:
-                self._attempt(partial(self._remove, path))
-
-        if self._scheduler is None:
-            delete()
-        else:
-            self._scheduler.schedule_once(task, delete, delay_s=delay_ms / 1000)
-
-    def _remove(self, path: str) -> None:
-        log_dir = next((d for d in self._directories if path.startswith(f"{d}/")), None)
-        if log_dir is not None:
-            with StorageErrors("removing", path, log_dir):
-                self._disk.remove(path)
+    def _delete_logs(self, *paths: str | None) -> None:
+        self._deletion.delete_logs(*paths, delay_ms=self._default_config.file_delete_delay_ms)
 
     def _attempt(self, work: Callable[[], object]) -> None:
         """One log or directory that fails is not in the way of the others."""
