@@ -187,6 +187,10 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
             assert await client.delete_records(TOPIC, 1, 1, timeout_s=5) == 1
             assert await client.start_offset(TOPIC, 1, timeout_s=5) == 1
 
+        async def move_to_where_it_is() -> None:
+            (path,) = await client.replicas_by_log_dir(leader, timeout_s=5)
+            await client.alter_replica_log_dir(leader, (TOPIC, 0), path, timeout_s=5)
+
         for one in servers.values():
             await one.startup()
         try:
@@ -206,8 +210,7 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
                     await asyncio.sleep(0.02)
             await attempt(delete_records)
             await attempt(reassign)
-            (path,) = await client.replicas_by_log_dir(leader, timeout_s=5)
-            await client.alter_replica_log_dir(leader, (TOPIC, 0), path, timeout_s=5)
+            await attempt(move_to_where_it_is)
             await administer(client)
             await ask_what_clients_of_ours_do_not(codec, ports[client.metadata.controller_id])
         finally:
