@@ -16,7 +16,7 @@ from tests.e2e.onlooker import until_complete
 
 
 class LocalCluster:
-    """Three brokers, how clients find them, and their files."""
+    """Brokers, how clients find them, and their files."""
 
     def __init__(self, runtime: LocalRuntime, directory: Path, runner: asyncio.Runner) -> None:
         self.addresses = runtime.bootstrap()
@@ -34,12 +34,21 @@ _Cluster = TypeVar("_Cluster", bound=LocalCluster)
 
 @contextmanager
 def running(
-    kind: type[_Cluster], directory: Path, properties: Mapping[str, object]
+    kind: type[_Cluster],
+    directory: Path,
+    properties: Mapping[str, object],
+    *,
+    brokers: int = 3,
+    log_dirs: int = 1,
 ) -> Iterator[_Cluster]:
     """Start brokers with these properties, wait until each serves, and stop them in the end."""
     runtime = LocalRuntime(
         ClusterConfig(
-            broker_count=3, client_count=1, run_directory=directory, broker_properties=properties
+            broker_count=brokers,
+            client_count=1,
+            run_directory=directory,
+            broker_properties=properties,
+            log_dirs=log_dirs,
         )
     )
     with asyncio.Runner() as runner:

@@ -6,7 +6,6 @@ end: in the files of the new directories, and for who reads them.
 
 from __future__ import annotations
 
-import asyncio
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -15,12 +14,10 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import NewTopic
 
-from nemesis.runtimes.config import ClusterConfig
-from nemesis.runtimes.local import LocalRuntime
 from reference.protocol.record_batch import iter_batches
-from tests.e2e.onlooker import until_complete
+from tests.e2e.local_cluster import LocalCluster, running
 
 MISSING = "a client of the dev extra is missing: run .ci/install --tests"
 with warnings.catch_warnings():  # it reads its schemas by a call that is deprecated
@@ -37,24 +34,10 @@ Placement = dict[tuple[int, str], bool]
 
 
 @pytest.fixture
-def bootstrap(tmp_path: Path) -> Iterator[str]:
-    runtime = LocalRuntime(
-        ClusterConfig(
-            broker_count=len(BROKERS),
-            client_count=1,
-            run_directory=tmp_path,
-            log_dirs=2,
-            broker_properties={"replica.alter.log.dirs.io.max.bytes.per.second": 40_000},
-        )
-    )
-    with asyncio.Runner() as runner:
-        runner.run(runtime.start())
-        try:
-            addresses = ",".join(map(str, runtime.bootstrap()))
-            until_complete(addresses)
-            yield addresses
-        finally:
-            runner.run(runtime.stop())
+def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
+    slowly = {"replica.alter.log.dirs.io.max.bytes.per.second": 40_000}
+    with running(LocalCluster, tmp_path, slowly, brokers=len(BROKERS), log_dirs=2) as cluster:
+        yield cluster
 
 
 def placement(admin: Any) -> tuple[Placement, set[tuple[int, str]]]:
@@ -79,10 +62,8 @@ def until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.05)
 
 
-def read(bootstrap: str, count: int) -> list[bytes]:
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False}
-    )
+def read(cluster: LocalCluster, count: int) -> list[bytes]:
+    consumer = Consumer(cluster.client | {"group.id": "none", "enable.auto.commit": False})
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     values: list[bytes] = []
     try:
@@ -98,11 +79,10 @@ def read(bootstrap: str, count: int) -> list[bytes]:
     return values
 
 
-def test_every_replica_of_a_partition_moves_while_it_is_written_to(bootstrap: str) -> None:
+def test_every_replica_of_a_partition_moves_while_it_is_written_to(cluster: LocalCluster) -> None:
     topic = NewTopic(TOPIC, num_partitions=1, replication_factor=len(BROKERS))
-    creator = AdminClient({"bootstrap.servers": bootstrap})
-    creator.create_topics([topic])[TOPIC].result(DEADLINE_S)
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "batch.size": 2000})
+    cluster.admin.create_topics([topic])[TOPIC].result(DEADLINE_S)
+    producer = Producer(cluster.client | {"acks": "all", "batch.size": 2000})
     sent = [b"%d " % n + b"x" * 500 for n in range(120)]
 
     def send(values: list[bytes]) -> None:
@@ -111,7 +91,7 @@ def test_every_replica_of_a_partition_moves_while_it_is_written_to(bootstrap: st
         assert producer.flush(DEADLINE_S) == 0
 
     send(sent[:100])
-    admin = kafka.KafkaAdminClient(bootstrap_servers=bootstrap)
+    admin = kafka.KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
     try:
         before, every = placement(admin)
         assert len(before) == len(BROKERS)
@@ -134,4 +114,4 @@ def test_every_replica_of_a_partition_moves_while_it_is_written_to(bootstrap: st
 
     logs = [stored(path) for _, path in sorted(targets)]
     assert logs[0] == logs[1] != []
-    assert read(bootstrap, len(sent)) == sent
+    assert read(cluster, len(sent)) == sent

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 from contextlib import suppress
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -102,6 +103,12 @@ def test_differences_are_seen() -> None:
     assert differences("x", (1,), (1, 2)) != []
 
 
+async def move_to_where_it_is(client: KafkaAdmin, node: int) -> None:
+    """Ask for a move to the broker's only log directory."""
+    (path,) = await client.replicas_by_log_dir(node, timeout_s=5)
+    await client.alter_replica_log_dir(node, (TOPIC, 0), path, timeout_s=5)
+
+
 async def attempt(action: Any) -> Any:
     """Try until it succeeds: leaders move."""
     while True:
@@ -187,10 +194,6 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
             assert await client.delete_records(TOPIC, 1, 1, timeout_s=5) == 1
             assert await client.start_offset(TOPIC, 1, timeout_s=5) == 1
 
-        async def move_to_where_it_is() -> None:
-            (path,) = await client.replicas_by_log_dir(leader, timeout_s=5)
-            await client.alter_replica_log_dir(leader, (TOPIC, 0), path, timeout_s=5)
-
         for one in servers.values():
             await one.startup()
         try:
@@ -210,7 +213,7 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
                     await asyncio.sleep(0.02)
             await attempt(delete_records)
             await attempt(reassign)
-            await attempt(move_to_where_it_is)
+            await attempt(partial(move_to_where_it_is, client, leader))
             await administer(client)
             await ask_what_clients_of_ours_do_not(codec, ports[client.metadata.controller_id])
         finally:
