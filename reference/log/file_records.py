@@ -15,6 +15,7 @@ from reference.log.errors import KafkaStorageError
 from reference.ports import Disk
 from reference.protocol.record_batch import (
     HEADER_SIZE,
+    LOG_OVERHEAD,
     RecordBatchHeader,
     crc_matches,
     is_plausible,
@@ -71,7 +72,7 @@ class FileRecords:
                 window = self._disk.read(self.path, position, _RECOVERY_WINDOW)
                 start, at = position, 0
             header = read_header(window, at, position)
-            length = header.size_in_bytes
+            length = header.batch_length + LOG_OVERHEAD
             if not is_plausible(header) or length > size - position:
                 return
             if at + length > len(window):
@@ -81,4 +82,4 @@ class FileRecords:
                 return
             yield header
             position += length
-            next_offset = header.last_offset + 1
+            next_offset = header.base_offset + header.last_offset_delta + 1

@@ -146,7 +146,9 @@ class Log(LocalLog):
             self.producer_state_manager = ProducerStateManager(
                 disk, directory, expiration_ms=producer_id_expiration_ms, wall_clock=wall_clock
             )
-            self.producer_state_manager.rebuild(self._segments, loaded.log_end_offset)
+            self.producer_state_manager.rebuild(
+                self._segments, loaded.log_end_offset, loaded.walked
+            )
         # Plain attributes, which only this class sets: every fetch asks for them of every partition.
         self.log_start_offset = loaded.log_start_offset
         self.log_end_offset = loaded.log_end_offset

@@ -25,6 +25,7 @@ from reference.log.log_segment import (
     LogSegment,
     segment_file_name,
 )
+from reference.log.recent_batches import RecentBatches
 from reference.ports import Disk
 from reference.protocol.record_batch import RecordBatchHeader
 
@@ -42,6 +43,8 @@ class LoadedLog(NamedTuple):
     log_start_offset: int
     recovery_point: int
     log_end_offset: int
+    walked: RecentBatches | None
+    """The producers' batches of the segments that were walked, the last ones of the log; None when none was."""
 
 
 class LogLoader:
@@ -67,6 +70,7 @@ class LogLoader:
         self._recovery_point = recovery_point
         self._had_clean_shutdown = had_clean_shutdown
         self._epochs: list[EpochEntry] = []
+        self._walked: RecentBatches | None = None
 
     def load(self) -> LoadedLog:
         """Return the log, mended."""
@@ -85,7 +89,7 @@ class LogLoader:
         self._leader_epoch_cache.truncate_from_start(start)
         is_verified = self._had_clean_shutdown
         recovery_point = end if is_verified else min(self._recovery_point, end)
-        return LoadedLog(segments, start, recovery_point, end)
+        return LoadedLog(segments, start, recovery_point, end, self._walked)
 
     def _empty(self, offset: int) -> LoadedLog:
         self._leader_epoch_cache.truncate_from_end(0)
@@ -95,7 +99,7 @@ class LogLoader:
             offset,
             index_interval_bytes=self._index_interval_bytes,
         )
-        return LoadedLog([segment], offset, offset, offset)
+        return LoadedLog([segment], offset, offset, offset, None)
 
     def _remove_leftovers(self) -> list[int]:
         """Return the base offsets of the segments that remain."""
@@ -148,18 +152,22 @@ class LogLoader:
         return self._recover(base)
 
     def _recover(self, base: int) -> LogSegment:
+        walked = self._walked = self._walked or RecentBatches(base)
+        epochs = self._epochs
+
+        def visit(header: RecordBatchHeader) -> None:
+            epoch = header.partition_leader_epoch
+            if not epochs or epochs[-1].epoch != epoch:
+                epochs.append(EpochEntry(epoch, header.base_offset))
+            walked.add(header)
+
         return LogSegment.recover(
             self._disk,
             self._directory,
             base,
-            self._note_epoch,
+            visit,
             index_interval_bytes=self._index_interval_bytes,
         )
-
-    def _note_epoch(self, header: RecordBatchHeader) -> None:
-        epoch = header.partition_leader_epoch
-        if not self._epochs or self._epochs[-1].epoch != epoch:
-            self._epochs.append(EpochEntry(epoch, header.base_offset))
 
     def _remove_segments(self, bases: list[int]) -> None:
         for base in reversed(bases):

@@ -17,7 +17,7 @@ from reference.log.file_records import FileRecords
 from reference.log.offset_index import OffsetIndex
 from reference.log.time_index import TimeIndex
 from reference.ports import Disk
-from reference.protocol.record_batch import RecordBatchHeader
+from reference.protocol.record_batch import LOG_OVERHEAD, RecordBatchHeader
 
 LOG_SUFFIX: Final = ".log"
 INDEX_SUFFIXES: Final = (".index", ".timeindex")
@@ -247,13 +247,13 @@ class LogSegment:
             self._torn = False
 
     def _take(self, header: RecordBatchHeader, position: int) -> None:
-        last_offset = header.last_offset
+        last_offset = header.base_offset + header.last_offset_delta
         if header.max_timestamp > self.max_timestamp:
             self.max_timestamp = header.max_timestamp
             self._offset_of_max_timestamp = last_offset
         if self._offset_index.add(last_offset, position):
             self._time_index.maybe_append(self.max_timestamp, self._offset_of_max_timestamp)
-        self.size = position + header.size_in_bytes
+        self.size = position + header.batch_length + LOG_OVERHEAD
         self.next_offset = last_offset + 1
 
     def _note_timestamp(self, header: RecordBatchHeader) -> None:

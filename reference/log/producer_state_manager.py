@@ -31,6 +31,7 @@ from reference.log.producer_state_entry import (
     ProducerStateEntry,
     appended,
 )
+from reference.log.recent_batches import RecentBatches
 from reference.ports import Disk, WallClock
 from reference.protocol.record_batch import RecordBatchHeader
 
@@ -125,16 +126,26 @@ class ProducerStateManager:
         self._producers = {}
         self._last_snapshot_offset = 0
 
-    def rebuild(self, segments: Sequence[LogSegment], log_end_offset: int) -> None:
+    def rebuild(
+        self,
+        segments: Sequence[LogSegment],
+        log_end_offset: int,
+        walked: RecentBatches | None = None,
+    ) -> None:
         """Remember what a log has that was opened or truncated: its newest snapshot, and the batches behind it.
 
-        Snapshots beyond the log's end, or from before its first segment, are deleted.
+        ``walked`` are those of the last segments, which somebody has looked at already. Snapshots beyond the log's end,
+        or from before its first segment, are deleted.
         """
         missing_from = self._reload(segments[0].base_offset, log_end_offset)
+        walked = walked or RecentBatches(log_end_offset)
+        recent = RecentBatches(missing_from)
         for segment in segments:
-            if segment.next_offset > missing_from:
-                batches = segment.batches_from(segment.position_of(missing_from))
-                self.update(self.replicated(batches))
+            if missing_from < segment.next_offset and segment.base_offset < walked.start_offset:
+                for header in segment.batches_from(segment.position_of(missing_from)):
+                    recent.add(header)
+        for batches in (recent, walked):
+            self.update(self.replicated(batches.behind(missing_from)))
 
     def _reload(self, first_offset: int, log_end_offset: int) -> int:
         """Go back to the newest snapshot; return its offset, or the log's first one if there is none."""

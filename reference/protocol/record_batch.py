@@ -150,7 +150,7 @@ def is_plausible(header: RecordBatchHeader) -> bool:
 
 def crc_matches(data: bytes | memoryview, header: RecordBatchHeader, at: int) -> bool:
     """Whether the CRC-32C of the batch that starts at ``data[at]`` is the one in its header."""
-    body = memoryview(data)[at + _CRC_START : at + header.size_in_bytes]
+    body = memoryview(data)[at + _CRC_START : at + header.batch_length + LOG_OVERHEAD]
     return crc32c(body) == header.crc
 
 

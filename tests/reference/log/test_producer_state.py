@@ -37,12 +37,19 @@ class Clock:
         return self.now_ms
 
 
-def opened(directory: Path, *, clock: Clock | None = None, segment_bytes: int = 2**20) -> Log:
+def opened(
+    directory: Path,
+    *,
+    clock: Clock | None = None,
+    segment_bytes: int = 2**20,
+    recovery_point: int = 0,
+) -> Log:
     return Log(
         TopicPartition("t", 0),
         str(directory / "t-0"),
         disk=RealDisk(),
         config=LogConfig(segment_bytes=segment_bytes),
+        recovery_point=recovery_point,
         producer_id_expiration_ms=1_000,
         wall_clock=clock or Clock(),
     )
@@ -196,6 +203,47 @@ def test_a_snapshot_that_is_damaged_is_passed_over(tmp_path: Path) -> None:
     assert not damaged.exists()
     assert send(log, 4) == 4
     assert send(log, 5) == 5
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3), st.booleans()), min_size=1),
+    st.integers(0, 100),
+    st.lists(st.integers(0, 30)),
+)
+def test_wherever_recovery_begins_the_same_is_remembered(
+    tmp_path_factory: pytest.TempPathFactory,
+    batches: list[tuple[int, int, bool]],
+    recovery_point: int,
+    lost_snapshots: list[int],
+) -> None:
+    """Producers send batches of some records, some in a new epoch; the broker is killed, and snapshots are lost."""
+    directory = tmp_path_factory.mktemp("logs")
+    log = opened(directory, segment_bytes=300)
+    positions = dict.fromkeys(range(3), (0, 0))
+    for producer_id, count, is_new_epoch in batches:
+        epoch, sequence = positions[producer_id]
+        if is_new_epoch:
+            epoch, sequence = epoch + 1, 0
+        send(log, sequence, epoch=epoch, count=count, producer_id=producer_id)
+        positions[producer_id] = epoch, sequence + count
+    before = log.producer_state_manager.active_producers
+    snapshots = names(directory)
+    for number in lost_snapshots:
+        if number < len(snapshots):
+            (directory / "t-0" / snapshots[number]).unlink(missing_ok=True)
+    known_from = int(names(directory)[-1].partition(".")[0]) if names(directory) else 0
+    log = opened(
+        directory, segment_bytes=300, recovery_point=min(recovery_point, log.log_end_offset)
+    )
+    after = log.producer_state_manager.active_producers
+    assert after.keys() == before.keys()
+    for producer_id, entry in after.items():
+        whole = before[producer_id]
+        assert entry[:2] == whole[:2]
+        assert entry.last_timestamp == whole.last_timestamp
+        assert entry.batches == whole.batches[-len(entry.batches) :]
+        behind = [one for one in whole.batches if one.first_offset >= known_from]
+        assert len(entry.batches) >= len(behind)
 
 
 def test_a_producer_is_forgotten_some_time_after_its_last_batch(tmp_path: Path) -> None:

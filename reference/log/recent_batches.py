@@ -1,0 +1,38 @@
+"""The last batches of each producer among those that a walk over a log has met.
+
+What a log remembers of a producer is no more than its last five batches, so of a million that are walked no more
+need to be kept, and nobody has to walk a second time over what recovery has walked.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from reference.log.producer_state_entry import NO_PRODUCER_ID, NUM_BATCHES_TO_RETAIN
+from reference.protocol.record_batch import RecordBatchHeader
+
+
+class RecentBatches:
+    """Of every batch from ``start_offset`` on. Batches without a producer are not kept, nor are control batches."""
+
+    def __init__(self, start_offset: int) -> None:
+        self.start_offset = start_offset
+        self._by_producer: dict[int, deque[RecordBatchHeader]] = {}
+
+    def add(self, header: RecordBatchHeader) -> None:
+        """Note the next batch of the log."""
+        producer_id = header.producer_id
+        if producer_id > NO_PRODUCER_ID and not header.is_control:
+            batches = self._by_producer.get(producer_id)
+            if batches is None:
+                batches = self._by_producer[producer_id] = deque(maxlen=NUM_BATCHES_TO_RETAIN)
+            batches.append(header)
+
+    def behind(self, offset: int) -> list[RecordBatchHeader]:
+        """The batches that begin at the offset or later: those of one producer in their order."""
+        return [
+            header
+            for batches in self._by_producer.values()
+            for header in batches
+            if header.base_offset >= offset
+        ]
