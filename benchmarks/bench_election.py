@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from statistics import median
 from typing import Final
 
-import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.cluster import BROKERS, Cluster, cluster
-from history.events import Event, Kind
+from benchmarks.cluster import BROKERS, Cluster, cluster, events_after
+from history.events import Kind
 from nemesis.faults.cluster_view import ClusterView
 
 SIZES: Final = (250, 1_000, 2_500, 5_000)
@@ -35,8 +32,6 @@ QUIET_S: Final = 3.0
 POLL_S: Final = 0.2
 DEADLINE_S: Final = 120.0
 VICTIMS: Final = ("the controller", "another broker")
-
-_DECODER = msgspec.json.Decoder(Event)
 
 
 def main() -> None:
@@ -135,7 +130,7 @@ async def _fail(running: Cluster, view: ClusterView, *, is_controller: bool) -> 
             raise RuntimeError(f"only the brokers {sorted(news)} learnt of leaders")
         await asyncio.sleep(POLL_S)
         for broker, trace in traces.items():
-            events, ends[broker] = _tail(trace, ends[broker])
+            events, ends[broker] = events_after(trace, ends[broker])
             for event in events:
                 if event.kind == Kind.LEADER_ELECTED:
                     elected.add(event.partition)
@@ -143,14 +138,6 @@ async def _fail(running: Cluster, view: ClusterView, *, is_controller: bool) -> 
                     news[broker] = event.time
     await running.runtime.restart(f"broker-{dies}")
     return (max(news.values()) - died) / 1e9, len(elected)
-
-
-def _tail(trace: Path, start: int) -> tuple[Iterator[Event], int]:
-    """Return the events after byte ``start``, whole lines only, and where the next read begins."""
-    with trace.open("rb") as file:
-        file.seek(start)
-        whole, _, _ = file.read().rpartition(b"\n")
-    return (_DECODER.decode(line) for line in whole.splitlines()), start + len(whole) + bool(whole)
 
 
 if __name__ == "__main__":

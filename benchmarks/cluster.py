@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import msgspec
 import psutil
 
+from history.events import Event
 from nemesis.runtimes.base import Address
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
@@ -26,6 +28,8 @@ TOPIC = "load"
 PARTITIONS = 6
 READY_TIMEOUT_S = 180.0
 """Thousands of logs are made, each with files of its own."""
+
+_DECODER = msgspec.json.Decoder(Event)
 
 
 class DirectRuntime(LocalRuntime):
@@ -70,6 +74,10 @@ class Cluster:
             source_host=self.runtime.client_host(self.runtime.clients[0]),
             rng=Random(name),
         )
+
+    def broker_memory_bytes(self) -> list[int]:
+        """What each broker has resident, pages that it shares with others in proportion (PSS)."""
+        return [int(broker.memory_full_info().pss) for broker in self._brokers]
 
     def trace(self, broker: str) -> Path:
         """The file into which the broker traces."""
@@ -122,17 +130,33 @@ class Cluster:
         return topic is not None and sorted(topic.partitions) == list(range(self._partitions))
 
 
+def events_after(trace: Path, start: int) -> tuple[list[Event], int]:
+    """Return the events of a broker after byte ``start``, whole lines only, and where the next read begins."""
+    with trace.open("rb") as file:
+        file.seek(start)
+        whole, _, _ = file.read().rpartition(b"\n")
+    events = [_DECODER.decode(line) for line in whole.splitlines()]
+    return events, start + len(whole) + bool(whole)
+
+
 @asynccontextmanager
 async def cluster(
-    *, tracing: bool = True, through_links: bool = True, partitions: int = PARTITIONS
+    *,
+    tracing: bool = True,
+    through_links: bool = True,
+    partitions: int = PARTITIONS,
+    properties: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Cluster]:
-    """Start a cluster, create the topic, stop the cluster at the end."""
+    """Start a cluster, create the topic, stop the cluster at the end. ``properties`` go to every broker."""
     with tempfile.TemporaryDirectory(prefix="nemesis-bench-") as directory:
         config = ClusterConfig(
             broker_count=BROKERS,
             client_count=1,
             run_directory=Path(directory),
-            broker_properties={"min.insync.replicas": MIN_INSYNC_REPLICAS},
+            broker_properties={
+                "min.insync.replicas": MIN_INSYNC_REPLICAS,
+                **(properties or {}),
+            },
             tracing=tracing,
         )
         runtime = LocalRuntime(config) if through_links else DirectRuntime(config)

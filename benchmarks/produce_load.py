@@ -1,6 +1,7 @@
-"""Two producers of 1 kB records with acks=all, each measured over a window after a warm-up.
+"""Producers of 1 kB records with acks=all, each measured over a window after a warm-up.
 
-``batched``           confluent-kafka (librdkafka), which gathers records for ``LINGER_MS`` and pipelines its batches
+``batched``           confluent-kafka (librdkafka), which gathers records for ``LINGER_MS``
+``one_partition``     the same with batches of 64 kB, all to one partition: one leader takes it all
 ``one_at_a_time``     our own client as workloads use it: ``PROCESSES`` of them, one record per request, one in flight
 
 Rates count acknowledged records only. Any failed record ends the benchmark: a rate of a cluster that refuses
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -24,6 +25,8 @@ from workloads.kafka.client import KafkaClient
 
 RECORD_BYTES = 1_000
 LINGER_MS = 5
+LARGE_BATCH_BYTES = 65_536
+LARGE_LINGER_MS = 100
 PROCESSES = 16
 WARM_UP_S = 0.5
 MEASURED_S = 2.0
@@ -42,6 +45,8 @@ Load = Callable[[Cluster], Awaitable[Throughput]]
 """Puts load on a cluster and returns what was acknowledged."""
 
 _VALUE = b"v" * RECORD_BYTES
+PARTITION_UA = -1
+"""librdkafka's name for: the client chooses."""
 
 
 class _Window:
@@ -72,7 +77,13 @@ class _Window:
 
 async def batched(cluster: Cluster) -> Throughput:
     """Produce as fast as the cluster takes it, records gathered into batches."""
-    return await asyncio.to_thread(_produce_batched, cluster)
+    return await asyncio.to_thread(_produce, cluster, {"linger.ms": LINGER_MS})
+
+
+async def one_partition(cluster: Cluster, *, producers: int) -> Throughput:
+    """Produce full batches of 64 kB to one partition; of each producer one is in flight at a time."""
+    settings = {"linger.ms": LARGE_LINGER_MS, "batch.size": LARGE_BATCH_BYTES}
+    return await asyncio.to_thread(_produce, cluster, settings, producers=producers, partition=0)
 
 
 async def one_at_a_time(cluster: Cluster) -> Throughput:
@@ -87,6 +98,13 @@ async def one_at_a_time(cluster: Cluster) -> Throughput:
 LOADS: dict[str, Load] = {
     f"own client, {PROCESSES} × one record": one_at_a_time,
     f"confluent-kafka, linger {LINGER_MS} ms": batched,
+}
+
+ONE_PARTITION_LOADS: dict[str, Load] = {
+    f"one partition, batches of 64 kB, {producers} × confluent-kafka": partial(
+        one_partition, producers=producers
+    )
+    for producers in (1, 4)
 }
 
 
@@ -111,26 +129,36 @@ def _median(results: list[Throughput]) -> Throughput:
     )
 
 
-def _produce_batched(cluster: Cluster) -> Throughput:
-    producer = Producer(
-        {
-            "bootstrap.servers": cluster.bootstrap_servers,
-            "acks": "all",
-            "enable.idempotence": False,
-            "linger.ms": LINGER_MS,
-            "queue.buffering.max.messages": 10_000,
-        }
-    )
+def _produce(
+    cluster: Cluster,
+    settings: Mapping[str, int],
+    *,
+    producers: int = 1,
+    partition: int = PARTITION_UA,
+) -> Throughput:
+    clients = [
+        Producer(
+            {
+                "bootstrap.servers": cluster.bootstrap_servers,
+                "acks": "all",
+                "enable.idempotence": False,
+                "queue.buffering.max.messages": 10_000,
+                **settings,
+            }
+        )
+        for _ in range(producers)
+    ]
     window = _Window(cluster)
     on_delivery = partial(_delivered, window)
     while not window.is_over:
-        try:
-            producer.produce(TOPIC, _VALUE, on_delivery=on_delivery)
-        except BufferError:
-            producer.poll(0.01)
-        else:
-            producer.poll(0)
-    if producer.flush(REQUEST_TIMEOUT_S):
+        for client in clients:
+            try:
+                client.produce(TOPIC, _VALUE, partition=partition, on_delivery=on_delivery)
+            except BufferError:
+                client.poll(0.01 / producers)
+            else:
+                client.poll(0)
+    if any(client.flush(REQUEST_TIMEOUT_S) for client in clients):
         raise RuntimeError("records were still not acknowledged after the benchmark")
     return window.result()
 
