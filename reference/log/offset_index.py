@@ -34,8 +34,8 @@ class OffsetIndex:
         self._offsets = array("q")
         self._positions = array("q")
         self._next_entry_after = interval_bytes
-        self._recent_offsets: list[int] = []
-        self._recent_positions: list[int] = []
+        self._recent_offsets = array("q")
+        self._recent_positions = array("q")
 
     def __len__(self) -> int:
         return len(self._offsets)
