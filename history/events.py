@@ -78,6 +78,12 @@ log-start-offset           tp, log_start_offset (raised to), log_end_offset, hig
                            ``segment-deletion``, ``client-record-deletion``, ``leader-offset-incremented``)
 log-dir-changed            tp, path (the log directory in which the replica's log is from now on), log_start_offset,
                            log_end_offset, high_watermark of what is there
+log-cleaned                tp, offset, last_offset (of the segments that were compacted, both included),
+                           log_start_offset, log_end_offset, high_watermark, detail (bytes before and after). Of what
+                           was in there the records may be gone that a later one of the same key supersedes. Written
+                           before the compacted segment takes the place of the others, so perhaps for nothing.
+batch-cleaned              tp, leader_epoch, offset (base), last_offset, crc: such a segment has a batch as it now is,
+                           with fewer records or none; before its log-cleaned
 high-watermark             tp, leader_epoch, high_watermark, log_end_offset, isr (committed), maximal_isr;
                            the leader's only, whenever it moves
 isr-change-proposed        tp, leader_epoch, partition_epoch, isr (committed), maximal_isr, detail (shrink/expand)
@@ -169,6 +175,8 @@ class Kind(StrEnum):
     TRUNCATE = "truncate"
     LOG_START_OFFSET = "log-start-offset"
     LOG_DIR_CHANGED = "log-dir-changed"
+    LOG_CLEANED = "log-cleaned"
+    BATCH_CLEANED = "batch-cleaned"
     HIGH_WATERMARK = "high-watermark"
     ISR_CHANGE_PROPOSED = "isr-change-proposed"
     ISR_CHANGE_COMMITTED = "isr-change-committed"

@@ -14,7 +14,10 @@ from msgspec import Meta
 MAX_LONG: Final = 2**63 - 1
 _MS_PER_MINUTE: Final = 60_000
 _MS_PER_HOUR: Final = 60 * _MS_PER_MINUTE
-_BYTES_PER_OFFSET_MAP: Final = 1 << 20
+BYTES_PER_ENTRY: Final = 24
+"""Of an offset map, in Kafka: by it ``log.cleaner.dedupe.buffer.size`` becomes a number of keys."""
+LEAST_DEDUPE_BUFFER_BYTES: Final = 1 << 20
+"""Of each cleaner."""
 
 PositiveInt = Annotated[int, Meta(gt=0)]
 NonNegativeInt = Annotated[int, Meta(ge=0)]
@@ -73,6 +76,32 @@ class KafkaLogConfig(
     log_cleanup_policy: _CleanupPolicies = msgspec.field(
         name="log.cleanup.policy", default=("delete",)
     )
+    log_cleaner_enable: bool = msgspec.field(name="log.cleaner.enable", default=True)
+    log_cleaner_threads: PositiveInt = msgspec.field(name="log.cleaner.threads", default=1)
+    log_cleaner_backoff_ms: PositiveInt = msgspec.field(
+        name="log.cleaner.backoff.ms", default=15_000
+    )
+    log_cleaner_dedupe_buffer_size: PositiveInt = msgspec.field(
+        name="log.cleaner.dedupe.buffer.size", default=134_217_728
+    )
+    log_cleaner_io_buffer_size: PositiveInt = msgspec.field(
+        name="log.cleaner.io.buffer.size", default=524_288
+    )
+    log_cleaner_io_buffer_load_factor: Annotated[float, Meta(gt=0, le=1)] = msgspec.field(
+        name="log.cleaner.io.buffer.load.factor", default=0.9
+    )
+    log_cleaner_min_cleanable_ratio: Annotated[float, Meta(ge=0, le=1)] = msgspec.field(
+        name="log.cleaner.min.cleanable.ratio", default=0.5
+    )
+    log_cleaner_delete_retention_ms: NonNegativeInt = msgspec.field(
+        name="log.cleaner.delete.retention.ms", default=86_400_000
+    )
+    log_cleaner_min_compaction_lag_ms: NonNegativeInt = msgspec.field(
+        name="log.cleaner.min.compaction.lag.ms", default=0
+    )
+    log_cleaner_max_compaction_lag_ms: PositiveInt = msgspec.field(
+        name="log.cleaner.max.compaction.lag.ms", default=MAX_LONG
+    )
 
     @property
     def roll_ms(self) -> int:
@@ -94,6 +123,12 @@ class KafkaLogConfig(
         interval_ms = self.log_flush_interval_ms
         return self.log_flush_scheduler_interval_ms if interval_ms is None else interval_ms
 
+    @property
+    def offset_map_capacity(self) -> int:
+        """How many keys one cleaner may keep in mind at a time."""
+        slots = self.log_cleaner_dedupe_buffer_size // self.log_cleaner_threads // BYTES_PER_ENTRY
+        return int(slots * self.log_cleaner_io_buffer_load_factor)
+
     def log_contradiction(self) -> str | None:
         """One sentence that names a key whose value cannot be; None when all can."""
         for key, value in (
@@ -103,10 +138,21 @@ class KafkaLogConfig(
         ):
             if value == 0:
                 return f"{key} is 0: it must be −1 (without end) or at least 1"
-        unknown = [policy for policy in self.log_cleanup_policy if policy != "delete"]
-        if unknown or not self.log_cleanup_policy:
+        if not self.log_cleanup_policy or set(self.log_cleanup_policy) - {"compact", "delete"}:
             return (
-                f"log.cleanup.policy is {','.join(self.log_cleanup_policy)!r}: allowed is 'delete'"
+                f"log.cleanup.policy is {','.join(self.log_cleanup_policy)!r}: allowed are 'compact',"
+                " 'delete' and both"
+            )
+        if self.log_cleaner_min_compaction_lag_ms > self.log_cleaner_max_compaction_lag_ms:
+            return (
+                f"log.cleaner.min.compaction.lag.ms is {self.log_cleaner_min_compaction_lag_ms}, above"
+                f" log.cleaner.max.compaction.lag.ms, which is {self.log_cleaner_max_compaction_lag_ms}"
+            )
+        least = LEAST_DEDUPE_BUFFER_BYTES * self.log_cleaner_threads
+        if self.log_cleaner_dedupe_buffer_size < least:
+            return (
+                f"log.cleaner.dedupe.buffer.size is {self.log_cleaner_dedupe_buffer_size}: with"
+                f" {self.log_cleaner_threads} log.cleaner.threads it has to be at least {least}"
             )
         return None
 

@@ -21,7 +21,8 @@ from kio.schema.errors import ErrorCode
 from reference.cluster.errors import ReplicaError
 from reference.log.errors import InconsistentTopicIdError
 from reference.log.future_logs import follow, has_caught_up
-from reference.log.log import Log, LogAppendInfo, LogStartOffsetIncrementReason
+from reference.log.log import Log, LogStartOffsetIncrementReason
+from reference.log.log_append_info import LogAppendInfo
 from reference.log.log_manager import LogManager
 from reference.model import UNDEFINED_EPOCH, TopicPartition
 from reference.protocol.record_batch import HEADER_SIZE, read_header

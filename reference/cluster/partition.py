@@ -31,7 +31,8 @@ from reference.cluster.partition_state import (
 )
 from reference.cluster.replica import Replica
 from reference.kafka_config import KafkaConfig
-from reference.log.log import Log, LogAppendInfo
+from reference.log.log import Log
+from reference.log.log_append_info import LogAppendInfo
 from reference.log.log_manager import LogManager
 from reference.model import (
     UNKNOWN_BROKER_EPOCH,

@@ -86,7 +86,7 @@ class OffsetOutOfRangeError(LogError):
 
 
 class OffsetsOutOfOrderError(LogError):
-    """The leader's batches leave a gap or overlap what is there. The follower must truncate or fetch elsewhere."""
+    """The leader's batches overlap what is there or one another. The follower must truncate or fetch elsewhere."""
 
 
 class RecordTooLargeError(LogError):

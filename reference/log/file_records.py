@@ -59,10 +59,13 @@ class FileRecords:
             yield header
             position += header.size_in_bytes
 
-    def intact_batches(self, base_offset: int, size: int) -> Iterator[RecordBatchHeader]:
+    def intact_batches(
+        self, base_offset: int, size: int, *, may_have_gaps: bool
+    ) -> Iterator[RecordBatchHeader]:
         """Yield the headers of the batches that are whole, have a matching CRC and continue one another.
 
-        The first that is not or does not ends it. The CRC covers no offset: only a gap tells of damage there.
+        The first that is not or does not ends it. The CRC covers no offset: only a gap tells of damage there, and where
+        there may be gaps, only an overlap.
         """
         window, start, position = b"", 0, 0
         next_offset = base_offset
@@ -78,7 +81,10 @@ class FileRecords:
             if at + length > len(window):
                 window = self._disk.read(self.path, position, max(length, _RECOVERY_WINDOW))
                 start, at = position, 0
-            if header.base_offset != next_offset or not crc_matches(window, header, at):
+            is_behind = header.base_offset == next_offset or (
+                may_have_gaps and header.base_offset > next_offset
+            )
+            if not is_behind or not crc_matches(window, header, at):
                 return
             yield header
             position += length

@@ -102,6 +102,14 @@ class LeaderEpochFileCache:
         kept = self._entries[: bisect_left(self._entries, from_offset, key=_start_offset)]
         self._write(_lineage(kept, assignments))
 
+    def complete(self, assignments: Iterable[EpochEntry]) -> None:
+        """Add the epochs behind the last one that is known (recovery of a log that may have gaps).
+
+        What is known stays: a cleaner may have taken all batches of an epoch, and then nothing else tells of it.
+        """
+        latest = -1 if self.latest_epoch is None else self.latest_epoch
+        self._write(_lineage(self._entries, (e for e in assignments if e.epoch > latest)))
+
     def entries_with(self, epoch: int, start_offset: int) -> list[EpochEntry] | None:
         """Return what ``assign`` would write; None when that is no change."""
         latest = self.latest

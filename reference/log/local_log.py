@@ -5,7 +5,9 @@ the end of the process, replication protects it against the loss of the machine.
 synced; only what is above it can be hurt by a crash, and is verified when the log is opened again. A segment is synced
 when the next one begins.
 
-What is deleted is renamed at once and removed after ``file.delete.delay.ms``.
+What is deleted is renamed at once and removed after ``file.delete.delay.ms``. What a cleaner has written takes the
+place of the segments that it was made of in steps that a crash may interrupt anywhere: ``.cleaned`` becomes ``.swap``,
+from then on opening the log finishes the rest (``log_loader``); the old files are renamed; ``.swap`` becomes ``.log``.
 
 Source: kafka.log.LocalLog of Kafka 3.9.
 """
@@ -15,7 +17,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from reference.log.log_config import LogConfig
-from reference.log.log_segment import LogSegment
+from reference.log.log_segment import (
+    CLEANED_SUFFIX,
+    LOG_SUFFIX,
+    SWAP_SUFFIX,
+    LogSegment,
+    segment_file_name,
+)
 from reference.log.offset_index import MAX_RELATIVE_OFFSET
 from reference.log.storage_errors import StorageErrors
 from reference.model import TopicPartition
@@ -85,6 +93,26 @@ class LocalLog:
             self._note_flushed(self.log_end_offset)
             self._segments.append(self._new_segment(self.log_end_offset))
         return self._segments[-1]
+
+    def create_cleaned_segment(self, base_offset: int) -> LogSegment:
+        """Return an empty segment for a cleaner to fill; a file that an earlier one left is removed."""
+        with self._storage_errors("cleaning"):
+            self._disk.remove(
+                f"{self.directory}/{segment_file_name(base_offset, LOG_SUFFIX)}{CLEANED_SUFFIX}"
+            )
+            return self._new_segment(base_offset, CLEANED_SUFFIX)
+
+    def replace_segments(self, cleaned: LogSegment, old: Sequence[LogSegment]) -> None:
+        """Let a segment, which is synced, take the place of some that follow one another."""
+        at = self._segments.index(old[0])
+        cleaned.next_offset = self._segments[at + len(old)].base_offset
+        with self._storage_errors("cleaning"):
+            cleaned.change_file_suffix(SWAP_SUFFIX)
+            self._segments[at : at + len(old)] = [cleaned]
+            paths = [path for segment in old for path in segment.mark_deleted()]
+            cleaned.change_file_suffix("")
+            cleaned.write_indexes()
+        self._delete_later(paths, self.config.file_delete_delay_ms)
 
     def close(self) -> None:
         """Sync what was appended, write the indexes, let go of the files: the log can be opened without a walk."""
@@ -168,12 +196,13 @@ class LocalLog:
         paths = [path for segment in doomed for path in segment.mark_deleted()]
         self._delete_later(paths, self.config.file_delete_delay_ms)
 
-    def _new_segment(self, base_offset: int) -> LogSegment:
+    def _new_segment(self, base_offset: int, file_suffix: str = "") -> LogSegment:
         return LogSegment.create(
             self._disk,
             self.directory,
             base_offset,
             index_interval_bytes=self.config.index_interval_bytes,
+            file_suffix=file_suffix,
         )
 
     def _note_flushed(self, offset: int) -> None:

@@ -1,9 +1,10 @@
 """The log of one partition: record batches with offsets, the leader epochs among them, the high watermark.
 
 The leader appends what clients send and gives it offsets and its epoch; a follower appends the leader's batches as
-they are, and only where they continue its own. Records below the high watermark are committed; what is above may be
-truncated when a new leader's log differs (KIP-101, KIP-279). Records below the log start offset are gone: deleted by
-age or size, by DeleteRecords, or because the leader has them no longer. The log never starts above the high watermark.
+they are, and only where they continue its own; where the leader's log was compacted, they leave gaps. Records below
+the high watermark are committed; what is above may be truncated when a new leader's log differs (KIP-101, KIP-279).
+Records below the log start offset are gone: deleted by age or size, by DeleteRecords, or because the leader has them no
+longer. The log never starts above the high watermark.
 
 Order of writes: an epoch before its first batch, a truncated segment before the epochs; so a crash in between leaves
 at most epochs at the end of the log, which opening removes (``log_loader``).
@@ -28,11 +29,12 @@ from reference.log.errors import (
 )
 from reference.log.leader_epoch_file_cache import LeaderEpochFileCache
 from reference.log.local_log import DeleteLater, LocalLog
+from reference.log.log_append_info import LogAppendInfo, appended_batches
 from reference.log.log_config import LogConfig
 from reference.log.log_loader import LogLoader
 from reference.log.log_retention import deletable_segments
 from reference.log.log_segment import LogSegment
-from reference.log.log_validator import validate_batch
+from reference.log.log_validator import validate_batch, validate_keys
 from reference.log.partition_metadata import read_partition_metadata, write_partition_metadata
 from reference.log.producer_state_manager import (
     PRODUCER_ID_EXPIRATION_MS,
@@ -71,26 +73,6 @@ class LogStartOffsetIncrementReason(Enum):
     """The leader's are."""
 
 
-class AppendedBatch(NamedTuple):
-    """One batch as it now is in the log: offsets ``base_offset`` to ``last_offset``, both included."""
-
-    base_offset: int
-    last_offset: int
-    leader_epoch: int
-    crc: int
-    size: int
-
-
-class LogAppendInfo(NamedTuple):
-    """What one append added; with no batch, ``last_offset`` is ``first_offset`` − 1."""
-
-    first_offset: int
-    last_offset: int
-    batches: tuple[AppendedBatch, ...]
-    log_append_time: int = -1
-    """Of a batch that was in the log before, and so was not appended again: its time in ms."""
-
-
 class Log(LocalLog):
     """One replica of one partition. Offsets count records; end offset and high watermark are exclusive.
 
@@ -112,11 +94,14 @@ class Log(LocalLog):
         wall_clock: WallClock = lambda: 0,
         delete_later: DeleteLater | None = None,
         on_start_moved: Callable[[Log, LogStartOffsetIncrementReason], None] | None = None,
+        may_have_gaps: bool = False,
+        on_gap: Callable[[Log], None] | None = None,
     ) -> None:
         """Open the log in the directory, mending it, or create an empty one.
 
         The three offsets are those last checkpointed; what the log does not hold is not below the high watermark.
-        ``on_start_moved`` is called when the log start offset has been raised.
+        ``on_start_moved`` is called when the log start offset has been raised. A log that ``may_have_gaps`` is mended
+        accordingly when it is opened; ``on_gap`` has to make that last.
         """
         super().__init__(
             topic_partition,
@@ -127,6 +112,9 @@ class Log(LocalLog):
             delete_later=delete_later,
         )
         self._on_start_moved = on_start_moved
+        self._on_gap = on_gap
+        self.may_have_gaps = may_have_gaps
+        """Whether a cleaner, here or at a leader of this partition, has removed records."""
         with self._storage_errors("opening"):
             disk.make_directory(directory)
             self._topic_id = read_partition_metadata(disk, directory)
@@ -141,6 +129,7 @@ class Log(LocalLog):
                 log_start_offset=log_start_offset,
                 recovery_point=recovery_point,
                 had_clean_shutdown=had_clean_shutdown,
+                may_have_gaps=may_have_gaps,
             ).load()
             self._segments = loaded.segments
             self.producer_state_manager = ProducerStateManager(
@@ -214,6 +203,8 @@ class Log(LocalLog):
         for header in produced:
             validate_batch(header, self.config.max_message_bytes)
             verify_crc(records, header)
+            if self.config.is_compact:
+                validate_keys(records, header)
         if (duplicate := self.producer_state_manager.find_duplicate(produced)) is not None:
             where = duplicate.first_offset, duplicate.last_offset
             return LogAppendInfo(*where, (), duplicate.timestamp)
@@ -223,21 +214,33 @@ class Log(LocalLog):
     def append_as_follower(self, records: bytes) -> LogAppendInfo:
         """Append the leader's batches as they are; a last one that was cut short is left out.
 
-        Raises RecordError, or OffsetsOutOfOrderError unless they start at the log end offset and have no gaps.
+        Raises RecordError, or OffsetsOutOfOrderError when they overlap what is there. Gaps are what a cleaner has left,
+        perhaps on a broker that is gone and under a policy that is over: before the first one in this log,
+        ``on_gap`` is called.
         """
         complete = complete_size(records)
         if complete < len(records):
             records = records[:complete]
         headers = list(iter_batches(records))
-        expected = self.log_end_offset
+        expected, has_gaps = self.log_end_offset, False
         for header in headers:
-            if header.base_offset != expected:
+            if header.base_offset < expected:
                 raise OffsetsOutOfOrderError(
                     f"{self.topic_partition} expects offset {expected}, was given {header.base_offset}"
                 )
+            has_gaps = has_gaps or header.base_offset > expected
             verify_crc(records, header)
             expected = header.last_offset + 1
+        if has_gaps and not self.may_have_gaps:
+            self.allow_gaps()
         return self._append(records, headers, self.producer_state_manager.replicated(headers))
+
+    def allow_gaps(self) -> None:
+        """From now on there may be gaps: that is made to last before the first one is there."""
+        if not self.may_have_gaps:
+            if self._on_gap is not None:
+                self._on_gap(self)
+            self.may_have_gaps = True
 
     def read(
         self, start_offset: int, max_bytes: int, upper_bound_offset: int, *, min_one_message: bool
@@ -352,6 +355,12 @@ class Log(LocalLog):
             self._delete_first_segments(count)
         return count
 
+    def replace_segments(self, cleaned: LogSegment, old: Sequence[LogSegment]) -> None:
+        """See ``LocalLog``. Snapshots of producers that only the old segments began with go too."""
+        super().replace_segments(cleaned, old)
+        with self._storage_errors("cleaning"):
+            self.producer_state_manager.delete_snapshots(old[1:])
+
     def roll(self) -> LogSegment:
         segment = super().roll()
         with self._storage_errors("rolling"):
@@ -381,17 +390,7 @@ class Log(LocalLog):
         self.log_end_offset = last_offset + 1
         if self.unflushed_messages >= self.config.flush_interval_messages:
             self.flush()
-        batches = tuple(
-            AppendedBatch(
-                header.base_offset,
-                header.last_offset,
-                header.partition_leader_epoch,
-                header.crc,
-                header.size_in_bytes,
-            )
-            for header in headers
-        )
-        return LogAppendInfo(first_offset, last_offset, batches)
+        return LogAppendInfo(first_offset, last_offset, appended_batches(headers))
 
     def _clamped(self, offset: int) -> int:
         return min(max(offset, self.log_start_offset), self.log_end_offset)

@@ -21,10 +21,13 @@ from reference.kafka_config import KafkaConfig
 from reference.kafka_log_config import MAX_LONG
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
+_DECIMAL: Final = re.compile(
+    r"[+-]?([0-9]{1,19}(\.[0-9]{0,19})?|\.[0-9]{1,19})([eE][+-]?[0-9]{1,3})?"
+)
 _MAX_INT: Final = 2**31 - 1
 _BOOLEANS: Final = MappingProxyType({"true": True, "false": False})
 
-Value = bool | int | tuple[str, ...]
+Value = bool | int | float | tuple[str, ...]
 
 
 class ConfigType(IntEnum):
@@ -34,6 +37,7 @@ class ConfigType(IntEnum):
     STRING = 2
     INT = 3
     LONG = 5
+    DOUBLE = 6
     LIST = 7
 
 
@@ -73,12 +77,21 @@ class ConfigKey:
             return truth
         if self.type is ConfigType.LIST:
             return self._list(text)
+        if self.type is ConfigType.DOUBLE:
+            return self._fraction(text)
         if not _NUMBER.fullmatch(stripped):
             raise self._wrong(text, f"Not a number of type {self.type.name}")
         number = int(stripped)
         maximum = _MAX_INT if self.type is ConfigType.INT else MAX_LONG
         if not self.minimum <= number <= maximum:
             raise self._wrong(text, f"Value must be between {self.minimum} and {maximum}")
+        return number
+
+    def _fraction(self, text: str) -> float:
+        if not _DECIMAL.fullmatch(text.strip()):
+            raise self._wrong(text, "Not a number of type DOUBLE")
+        if not 0 <= (number := float(text)) <= 1:
+            raise self._wrong(text, "Value must be between 0 and 1")
         return number
 
     def _list(self, text: str) -> tuple[str, ...]:
@@ -186,7 +199,39 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = MappingProxyType(
                 ConfigType.LIST,
                 0,
                 "What is done with old segments.",
-                allowed=("delete",),
+                allowed=("compact", "delete"),
+            ),
+            ConfigKey(
+                "min.cleanable.dirty.ratio",
+                "min_cleanable_dirty_ratio",
+                "log.cleaner.min.cleanable.ratio",
+                ConfigType.DOUBLE,
+                0,
+                "Which part of a log must be uncleaned for it to be compacted.",
+            ),
+            ConfigKey(
+                "delete.retention.ms",
+                "delete_retention_ms",
+                "log.cleaner.delete.retention.ms",
+                ConfigType.LONG,
+                0,
+                "How many ms a record without a value stays once a compaction has come by it.",
+            ),
+            ConfigKey(
+                "min.compaction.lag.ms",
+                "min_compaction_lag_ms",
+                "log.cleaner.min.compaction.lag.ms",
+                ConfigType.LONG,
+                0,
+                "How many ms a record stays as it is before it may be compacted.",
+            ),
+            ConfigKey(
+                "max.compaction.lag.ms",
+                "max_compaction_lag_ms",
+                "log.cleaner.max.compaction.lag.ms",
+                ConfigType.LONG,
+                1,
+                "After how many ms a record is compacted, however little there is to compact.",
             ),
             ConfigKey(
                 "min.insync.replicas",
@@ -225,6 +270,10 @@ class LogConfig:
     retention_bytes: int = -1
     file_delete_delay_ms: int = 60_000
     cleanup_policy: tuple[str, ...] = ("delete",)
+    min_cleanable_dirty_ratio: float = 0.5
+    delete_retention_ms: int = 86_400_000
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = MAX_LONG
     min_insync_replicas: int = 1
     unclean_leader_election_enable: bool = False
 
@@ -232,6 +281,11 @@ class LogConfig:
     def is_delete(self) -> bool:
         """Whether records are deleted by age and by size."""
         return "delete" in self.cleanup_policy
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether of the records with one key only the last is kept."""
+        return "compact" in self.cleanup_policy
 
     def with_overrides(self, values: Mapping[str, Value]) -> LogConfig:
         """Return these settings with a topic's own, by name, in their place."""
@@ -253,6 +307,10 @@ def log_config_of(config: KafkaConfig) -> LogConfig:
         retention_bytes=config.log_retention_bytes,
         file_delete_delay_ms=config.log_segment_delete_delay_ms,
         cleanup_policy=config.log_cleanup_policy,
+        min_cleanable_dirty_ratio=config.log_cleaner_min_cleanable_ratio,
+        delete_retention_ms=config.log_cleaner_delete_retention_ms,
+        min_compaction_lag_ms=config.log_cleaner_min_compaction_lag_ms,
+        max_compaction_lag_ms=config.log_cleaner_max_compaction_lag_ms,
         min_insync_replicas=config.min_insync_replicas,
         unclean_leader_election_enable=config.unclean_leader_election_enable,
     )
@@ -270,8 +328,13 @@ def validate(properties: Mapping[str, str]) -> None:
     """Raise ``UnknownConfigError`` or ``ConfigValueError`` unless each setting could be a topic's; names come first."""
     for name in properties:
         key_of(name)
-    for name, text in properties.items():
-        key_of(name).parse(text)
+    values = {name: key_of(name).parse(text) for name, text in properties.items()}
+    least, most = (values.get(f"{which}.compaction.lag.ms") for which in ("min", "max"))
+    if isinstance(least, int) and isinstance(most, int) and least > most:
+        raise ConfigValueError(
+            f"Invalid value {least} for configuration min.compaction.lag.ms: it is above"
+            f" max.compaction.lag.ms, which is {most}"
+        )
 
 
 def overrides(properties: Mapping[str, str]) -> tuple[dict[str, Value], list[str]]:

@@ -3,6 +3,7 @@
     replication-offset-checkpoint      high watermarks: of every log, whether or not anybody leads it (KAFKA-1647)
     recovery-point-offset-checkpoint   what lies below was synced; one that is too large would hide what a crash hurt
     log-start-offset-checkpoint        of the logs that start within their first segment
+    cleaner-offset-checkpoint          up to where logs have been compacted
     .kafka_cleanshutdown               nothing needs to be verified at the next start
 
 A log that a replica is moving here (``-future``) has its place in these files, too: no directory has both logs of one
@@ -10,7 +11,12 @@ replica.
 
 A log that is missing in the first file would come back with high watermark 0, and its follower would truncate to that.
 A deleted log leaves all files at once, so that a topic created anew under the name inherits nothing. A malformed file
-of high watermarks takes the directory offline; the other two count as empty then, as with Kafka: no harm but time.
+of high watermarks takes the directory offline; the next two count as empty then, as with Kafka: no harm but time.
+
+A log that stands in the last file may have gaps between its batches, whatever its topic's policy is by now: a cleaner
+has been, or is about to go, through it, or through the leader's that it was fetched from. It stands there before the
+first gap is there, and as long as it exists. Recovery of any other log ends at a gap. So a malformed file takes the
+directory offline, too.
 
 Source: kafka.log.LogManager, CleanShutdownFileHandler of Kafka 3.9.
 """
@@ -34,6 +40,7 @@ _logger = logging.getLogger(__name__)
 REPLICATION_OFFSET_CHECKPOINT: Final = "replication-offset-checkpoint"
 RECOVERY_POINT_CHECKPOINT: Final = "recovery-point-offset-checkpoint"
 LOG_START_OFFSET_CHECKPOINT: Final = "log-start-offset-checkpoint"
+CLEANER_OFFSET_CHECKPOINT: Final = "cleaner-offset-checkpoint"
 CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"
 _CLEAN_SHUTDOWN: Final = b'{"version":0,"brokerEpoch":-1}'
 _LOG_NAME: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]+)")
@@ -50,6 +57,7 @@ class Checkpointed(NamedTuple):
     recovery_point: int = 0
     log_start_offset: int = 0
     had_clean_shutdown: bool = False
+    may_have_gaps: bool = False
 
 
 def can_be_future(topic_partition: TopicPartition) -> bool:
@@ -73,6 +81,7 @@ class LogDirectory:
         self._recovery_points: dict[TopicPartition, int] = {}
         self._log_start_offsets: dict[TopicPartition, int] = {}
         """Both as they are in the files."""
+        self._cleaner_offsets: dict[TopicPartition, int] = {}
         self._renamed = 0
 
     @property
@@ -89,6 +98,7 @@ class LogDirectory:
             recovery_points = self._read_or_nothing(RECOVERY_POINT_CHECKPOINT)
             log_start_offsets = self._read_or_nothing(LOG_START_OFFSET_CHECKPOINT)
             self._recovery_points, self._log_start_offsets = recovery_points, log_start_offsets
+            self._cleaner_offsets = read_offsets(self._disk, self._file(CLEANER_OFFSET_CHECKPOINT))
             for name in self._disk.list(self.path):
                 if name.endswith(DELETE_SUFFIX):
                     self._disk.remove(self._file(name))
@@ -99,6 +109,7 @@ class LogDirectory:
                         recovery_points.get(key, 0),
                         log_start_offsets.get(key, 0),
                         was_clean,
+                        key in self._cleaner_offsets,
                     )
                     logs = self.logs if match.re is _LOG_NAME else self.future_logs
                     logs[key] = open_log(key, self._file(name), known)
@@ -136,8 +147,20 @@ class LogDirectory:
             self._write(LOG_START_OFFSET_CHECKPOINT, offsets)
             self._log_start_offsets = offsets
 
+    def cleaner_offset(self, topic_partition: TopicPartition) -> int | None:
+        """Return up to where the log has been compacted; None when it does not stand in the file."""
+        return self._cleaner_offsets.get(topic_partition)
+
+    def write_cleaner_offset(self, topic_partition: TopicPartition, offset: int) -> None:
+        """Checkpoint up to where a log has been compacted."""
+        offsets = self._cleaner_offsets | {topic_partition: offset}
+        self._write(CLEANER_OFFSET_CHECKPOINT, offsets)
+        self._cleaner_offsets = offsets
+
     def note_truncated(self, log: Log) -> None:
-        """Checkpoint the recovery points if that of the log has fallen below what the file says."""
+        """Checkpoint what has fallen below what the files say: recovery points, up to where the log was compacted."""
+        if self._cleaner_offsets.get(log.topic_partition, 0) > log.log_end_offset:
+            self.write_cleaner_offset(log.topic_partition, log.log_end_offset)
         if self._recovery_points.get(log.topic_partition, 0) > log.recovery_point:
             self.write_recovery_points()
 
@@ -162,6 +185,7 @@ class LogDirectory:
             future.recovery_point,
             future.log_start_offset,
             had_clean_shutdown=True,
+            may_have_gaps=future.may_have_gaps,
         )
         with self._storage_errors(f"moving {topic_partition} to"):
             path = self._file(str(topic_partition))
@@ -209,6 +233,10 @@ class LogDirectory:
             self.write_recovery_points()
         if self._log_start_offsets.keys() - there:
             self.write_log_start_offsets()
+        if self._cleaner_offsets.keys() - there:
+            offsets = {key: at for key, at in self._cleaner_offsets.items() if key in there}
+            self._write(CLEANER_OFFSET_CHECKPOINT, offsets)
+            self._cleaner_offsets = offsets
 
     def _new_name(self, topic_partition: TopicPartition, suffix: str) -> str:
         """``<topic>-<partition>.<32 hexadecimal digits><suffix>``, no longer than a name may be, and new each time."""

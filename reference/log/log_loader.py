@@ -1,11 +1,14 @@
 """Opens the segments of one log: finishes what a crash interrupted, verifies what it may have hurt.
 
 * Files that were marked deleted, and indexes without batches, are removed.
+* A file that a cleaner had not finished (``.cleaned``) is removed, the segments that it is made of are all there. One
+  that it had (``.swap``) takes their place now; but not if it begins behind an unfinished one (KAFKA-6264).
 * After a clean stop nothing is verified. Otherwise the segments from the recovery point on are walked, each CRC is
   compared, and the log ends where the first segment had to be cut: what is behind it is removed.
 * The log starts at the checkpointed log start offset or at its first segment, whichever is later. If it ends before
   that, everything is removed and it is empty from there on.
-* Epochs are those of the batches that were walked; none starts before the log or at its end.
+* Epochs are those of the batches that were walked; none starts before the log or at its end. Of a log that may have
+  gaps those that are known are kept.
 
 Source: kafka.log.LogLoader of Kafka 3.9.
 """
@@ -14,14 +17,18 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from reference.log.errors import KafkaStorageError
+from reference.log.file_records import FileRecords
 from reference.log.leader_epoch_file_cache import EpochEntry, LeaderEpochFileCache
 from reference.log.log_segment import (
+    CLEANED_SUFFIX,
     DELETED_SUFFIX,
     INDEX_SUFFIXES,
     LOG_SUFFIX,
+    SWAP_SUFFIX,
     LogSegment,
     segment_file_name,
 )
@@ -60,6 +67,7 @@ class LogLoader:
         log_start_offset: int,
         recovery_point: int,
         had_clean_shutdown: bool,
+        may_have_gaps: bool,
     ) -> None:
         """The two offsets are those that were checkpointed; 0 for none."""
         self._disk = disk
@@ -69,11 +77,13 @@ class LogLoader:
         self._log_start_offset = log_start_offset
         self._recovery_point = recovery_point
         self._had_clean_shutdown = had_clean_shutdown
+        self._may_have_gaps = may_have_gaps
         self._epochs: list[EpochEntry] = []
         self._walked: RecentBatches | None = None
 
     def load(self) -> LoadedLog:
         """Return the log, mended."""
+        self._finish_swaps()
         bases = self._remove_leftovers()
         if not bases:
             return self._empty(self._log_start_offset)
@@ -101,6 +111,30 @@ class LogLoader:
         )
         return LoadedLog([segment], offset, offset, offset, None)
 
+    def _finish_swaps(self) -> None:
+        names = self._disk.list(self._directory)
+        cleaned = [name for name in names if name.endswith(CLEANED_SUFFIX)]
+        first_cleaned = min(map(_base_offset, cleaned), default=None)
+        for name in cleaned:
+            self._disk.remove(f"{self._directory}/{name}")
+        for name in names:
+            if name.endswith(SWAP_SUFFIX):
+                if first_cleaned is not None and _base_offset(name) >= first_cleaned:
+                    self._disk.remove(f"{self._directory}/{name}")
+                else:
+                    self._finish_swap(name, names)
+
+    def _finish_swap(self, swap: str, names: Sequence[str]) -> None:
+        path, base = f"{self._directory}/{swap}", _base_offset(swap)
+        if _SEGMENT_NAME.fullmatch(swap.removesuffix(SWAP_SUFFIX)):
+            batches = FileRecords(self._disk, path).batches(0, self._disk.size(path))
+            end = max((header.last_offset for header in batches), default=base)
+            for name in names:
+                is_replaced = _SEGMENT_NAME.fullmatch(name) or _INDEX_NAME.fullmatch(name)
+                if is_replaced and base <= _base_offset(name) <= end:
+                    self._disk.remove(f"{self._directory}/{name}")
+        self._disk.rename(path, path.removesuffix(SWAP_SUFFIX))
+
     def _remove_leftovers(self) -> list[int]:
         """Return the base offsets of the segments that remain."""
         names = self._disk.list(self._directory)
@@ -125,7 +159,9 @@ class LogLoader:
             if segment.size < size and number + 1 < len(bases):
                 self._remove_segments(bases[number + 1 :])
                 break
-        if trusted < len(bases):
+        if trusted < len(bases) and self._may_have_gaps:
+            self._leader_epoch_cache.complete(self._epochs)
+        elif trusted < len(bases):
             self._leader_epoch_cache.rebuild(bases[trusted], self._epochs)
         return segments
 
@@ -167,6 +203,7 @@ class LogLoader:
             base,
             visit,
             index_interval_bytes=self._index_interval_bytes,
+            may_have_gaps=self._may_have_gaps,
         )
 
     def _remove_segments(self, bases: list[int]) -> None:

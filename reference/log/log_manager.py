@@ -7,7 +7,7 @@ one is served (``future_logs``).
 
 Recurring work, by Kafka's names: kafka-log-retention, kafka-log-flusher, kafka-recovery-point-checkpoint,
 kafka-log-start-offset-checkpoint, kafka-delete-logs (a deleted log is renamed at once, its directory is removed after
-``log.segment.delete.delay.ms``).
+``log.segment.delete.delay.ms``). Logs are compacted by ``log_cleaner``, which gives up one that is cut or goes.
 
 Source: kafka.log.LogManager of Kafka 3.9.
 """
@@ -24,6 +24,8 @@ from reference.log.errors import KafkaStorageError, LogDirNotFoundError
 from reference.log.future_logs import FutureLogs
 from reference.log.leader_epoch_file_cache import assign_all
 from reference.log.log import Log, LogStartOffsetIncrementReason
+from reference.log.log_cleaner import LogCleaner
+from reference.log.log_cleaner_manager import LogCleanerManager
 from reference.log.log_config import LogConfig, Value, log_config_of
 from reference.log.log_directory import Checkpointed, LogDirectory
 from reference.log.storage_errors import StorageErrors
@@ -62,6 +64,8 @@ class LogManager:
         self._topic_configs: dict[str, Mapping[str, Value]] = {}
         """The settings of the topics that this broker was told of."""
         self._deletion = DelayedDeletion(disk, self._directories, self._attempt)
+        cleanings = LogCleanerManager(self._logs, self._directories, wall_clock)
+        self.cleaner = LogCleaner(config, cleanings, wall_clock=wall_clock, tracer=self._tracer)
         self._on_storage_error: OnStorageError = _log_error
 
     @property
@@ -109,6 +113,7 @@ class LogManager:
             ),
         ):
             scheduler.schedule(name, job, period_s=period_ms / 1000)
+        self.cleaner.startup(self._logs.values(), on_storage_error)
 
     def all_logs(self) -> Mapping[TopicPartition, Log]:
         """The logs there are; changes as they are created and deleted."""
@@ -131,12 +136,14 @@ class LogManager:
         for log in self._every_log():
             if log.topic_partition.topic == topic:
                 log.config = self._config_of(topic)
+                self.cleaner.attend_to(log)
 
     def reconfigure_default_log_config(self, config: LogConfig) -> None:
         """Let these be the settings of topics that have none of their own."""
         self._default_config = config
         for log in self._every_log():
             log.config = self._config_of(log.topic_partition.topic)
+            self.cleaner.attend_to(log)
 
     def get_log(self, topic_partition: TopicPartition) -> Log | None:
         return self._logs.get(topic_partition)
@@ -163,6 +170,7 @@ class LogManager:
             )
             log = self._open(topic_partition, f"{directory.path}/{topic_partition}", Checkpointed())
             self._logs[topic_partition] = directory.logs[topic_partition] = log
+            self.cleaner.attend_to(log)
         if topic_id is not None:
             log.assign_topic_id(topic_id)
         return log
@@ -205,6 +213,7 @@ class LogManager:
     def replace_current_with_future_log(self, topic_partition: TopicPartition) -> Log:
         """End a move; return the replica's log. When this raises there is none until the broker restarts."""
         current = self._logs.pop(topic_partition)
+        self.cleaner.abort_cleaning(current)
         log, doomed = self._futures.replace_current(current)
         self._logs[topic_partition] = log
         self._delete_logs(doomed)
@@ -223,6 +232,7 @@ class LogManager:
 
     def truncate_to(self, log: Log, offset: int) -> None:
         """Cut the log there. The checkpoint never says that something was synced which is appended again later."""
+        self.cleaner.abort_cleaning(log)
         log.truncate_to(offset)
         self._directories[log.log_dir].note_truncated(log)
 
@@ -230,6 +240,7 @@ class LogManager:
         self, log: Log, offset: int, log_start_offset: int | None = None
     ) -> None:
         """Empty the log; see ``Log``."""
+        self.cleaner.abort_cleaning(log)
         log.truncate_fully_and_start_at(offset, log_start_offset)
         self._directories[log.log_dir].note_truncated(log)
 
@@ -239,6 +250,7 @@ class LogManager:
         if log is None:
             return False
         self.delete_future_log(topic_partition)
+        self.cleaner.abort_cleaning(log)
         directory = self._directories[log.log_dir]
         doomed = directory.rename_to_delete(topic_partition)
         del self._logs[topic_partition]
@@ -247,9 +259,10 @@ class LogManager:
         return True
 
     def cleanup_logs(self) -> None:
-        """Delete the segments that are too old, too many, or before their log's start."""
+        """Delete the segments that are too old, too many, or before their log's start; not while it is compacted."""
         for log in self._every_log():
-            self._attempt(log.delete_old_segments)
+            if not self.cleaner.is_cleaning(log):
+                self._attempt(log.delete_old_segments)
 
     def flush_dirty_logs(self) -> None:
         """Sync the logs whose last sync is ``flush.ms`` ago."""
@@ -298,11 +311,13 @@ class LogManager:
         _logger.error("log directory %s goes offline", log_dir)
         lost = directory.forget_logs()
         for topic_partition in lost:
-            self._logs.pop(topic_partition, None)
+            if (log := self._logs.pop(topic_partition, None)) is not None:
+                self.cleaner.abort_cleaning(log)
         return lost
 
     def close(self) -> None:
         """Sync and close every log, and leave word of it. The manager is not used afterwards."""
+        self.cleaner.shutdown()
         for directory in self._directories.values():
             try:
                 directory.close()
@@ -347,6 +362,8 @@ class LogManager:
             wall_clock=self._wall_clock,
             delete_later=self._deletion.delete_files,
             on_start_moved=self._trace_start,
+            may_have_gaps=checkpointed.may_have_gaps,
+            on_gap=self.cleaner.note_gaps,
         )
 
     def _config_of(self, topic: str) -> LogConfig:

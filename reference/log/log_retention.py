@@ -1,7 +1,7 @@
 """Which segments of a log are too many, too old, or before its start.
 
 Only whole segments go, from the first one on, and none that reaches beyond the high watermark (KAFKA-5634). A
-segment is as old as its newest record.
+segment is as old as its newest record; one that a cleaner has left empty is old enough.
 
 Limits: a segment whose records bear no time (−1) is not deleted by age; Kafka takes the time of its file.
 Source: kafka.log.UnifiedLog.deleteOldSegments of Kafka 3.9.
@@ -44,6 +44,8 @@ def deletable_segments(log: Retained, *, now_ms: int) -> int:
             count += 1
     if config.retention_ms >= 0:
         oldest_ms = now_ms - config.retention_ms
-        while count < most and 0 <= segments[count].max_timestamp < oldest_ms:
+        while count < most and (
+            segments[count].size == 0 or 0 <= segments[count].max_timestamp < oldest_ms
+        ):
             count += 1
     return count

@@ -2,7 +2,8 @@
 
 Only the last segment of a log is written to. The indexes are in memory meanwhile; on disk they describe a segment
 that was rolled or closed, and are rebuilt from the batches where they are missing or do not fit. Recovery walks the
-batches, verifies each CRC and cuts the file at the first one that is torn, damaged or not behind the one before.
+batches, verifies each CRC and cuts the file at the first one that is torn, damaged or not behind the one before:
+right behind, unless the log may have gaps.
 
 Source: org.apache.kafka.storage.internals.log.LogSegment of Kafka 3.9; its files can be read by kafka-dump-log.
 """
@@ -22,6 +23,10 @@ from reference.protocol.record_batch import LOG_OVERHEAD, RecordBatchHeader
 LOG_SUFFIX: Final = ".log"
 INDEX_SUFFIXES: Final = (".index", ".timeindex")
 DELETED_SUFFIX: Final = ".deleted"
+CLEANED_SUFFIX: Final = ".cleaned"
+"""A file that a cleaner writes."""
+SWAP_SUFFIX: Final = ".swap"
+"""A file that a cleaner has written, and that is about to replace those that it was made of."""
 
 
 def segment_file_name(base_offset: int, suffix: str) -> str:
@@ -49,18 +54,24 @@ class LogSegment:
         self._disk = disk
         self._index_interval_bytes = index_interval_bytes
         self._path_stem = f"{directory}/{segment_file_name(base_offset, '')}"
-        self._path = self._path_stem + LOG_SUFFIX
-        self._records = FileRecords(disk, self._path)
+        self._use_file("")
         self._offset_index = OffsetIndex(base_offset, index_interval_bytes)
         self._time_index = TimeIndex(base_offset)
         self._torn = False
 
     @classmethod
     def create(
-        cls, disk: Disk, directory: str, base_offset: int, *, index_interval_bytes: int
+        cls,
+        disk: Disk,
+        directory: str,
+        base_offset: int,
+        *,
+        index_interval_bytes: int,
+        file_suffix: str = "",
     ) -> LogSegment:
         """Return a new, empty segment; its file exists."""
         segment = cls(disk, directory, base_offset, index_interval_bytes)
+        segment._use_file(file_suffix)
         disk.append(segment._path, b"")
         return segment
 
@@ -105,12 +116,15 @@ class LogSegment:
         visit: Callable[[RecordBatchHeader], None],
         *,
         index_interval_bytes: int,
+        may_have_gaps: bool = False,
     ) -> LogSegment:
         """Open a segment that may be damaged: keep the longest run of intact batches, show each to ``visit``, cut
         the rest."""
         segment = cls(disk, directory, base_offset, index_interval_bytes)
         written = disk.size(segment._path)
-        for header in segment._records.intact_batches(base_offset, written):
+        for header in segment._records.intact_batches(
+            base_offset, written, may_have_gaps=may_have_gaps
+        ):
             segment._take(header, header.position)
             visit(header)
         segment._note_first_timestamp()
@@ -210,6 +224,12 @@ class LogSegment:
         self._cut_torn_tail()
         self._disk.fsync(self._path)
 
+    def change_file_suffix(self, suffix: str) -> None:
+        """Rename the file of batches; the suffix follows ``.log``."""
+        former = self._path
+        self._use_file(suffix)
+        self._disk.rename(former, self._path)
+
     def write_indexes(self) -> None:
         """Put the indexes on disk; they describe the segment until that is written to again."""
         self._time_index.maybe_append(self.max_timestamp, self._offset_of_max_timestamp)
@@ -237,8 +257,13 @@ class LogSegment:
 
     def remove(self) -> None:
         """Delete the files at once."""
-        for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
+        self._disk.remove(self._path)
+        for suffix in INDEX_SUFFIXES:
             self._disk.remove(self._path_stem + suffix)
+
+    def _use_file(self, suffix: str) -> None:
+        self._path = self._path_stem + LOG_SUFFIX + suffix
+        self._records = FileRecords(self._disk, self._path)
 
     def _cut_torn_tail(self) -> None:
         """Remove what an append left that failed."""

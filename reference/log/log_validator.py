@@ -1,6 +1,7 @@
 """What a batch must be for a client to write it: not too large, well counted, with a whole producer or none.
 
-Source: kafka's LogValidator and UnifiedLog.analyzeAndValidateRecords of Kafka 3.9, for batches that stay opaque.
+Source: kafka's LogValidator and UnifiedLog.analyzeAndValidateRecords of Kafka 3.9, for batches that stay opaque
+unless their topic is compacted.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from reference.log.errors import InvalidRecordError, RecordTooLargeError
 from reference.log.producer_state_entry import NO_PRODUCER_ID
 from reference.protocol.record_batch import RecordBatchHeader
+from reference.protocol.records import read_records
 
 
 def validate_batch(header: RecordBatchHeader, max_message_bytes: int) -> None:
@@ -29,3 +31,13 @@ def validate_batch(header: RecordBatchHeader, max_message_bytes: int) -> None:
             f"producer {header.producer_id} sends epoch {header.producer_epoch} and sequence number"
             f" {header.base_sequence}"
         )
+
+
+def validate_keys(records: bytes, header: RecordBatchHeader) -> None:
+    """Raise InvalidRecordError unless each record of the batch has a key, CorruptRecordError if they cannot be read.
+
+    ``header.position`` says where the batch is.
+    """
+    batch = records[header.position : header.position + header.size_in_bytes]
+    if any(record.key is None for record in read_records(batch, header)):
+        raise InvalidRecordError("a compacted topic cannot take a record without a key")

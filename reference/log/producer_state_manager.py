@@ -61,6 +61,11 @@ class ProducerStateManager:
         """Those that are remembered, by id."""
         return self._producers
 
+    def last_offsets(self) -> dict[int, int]:
+        """Return the last offset of each producer that is remembered and has one, by its id."""
+        entries = self._producers.values()
+        return {one.producer_id: one.batches[-1].last_offset for one in entries if one.batches}
+
     # Appending
 
     def find_duplicate(self, headers: Iterable[RecordBatchHeader]) -> BatchMetadata | None:

@@ -128,6 +128,8 @@ def _type_of(value: Any) -> ConfigType:
         return ConfigType.BOOLEAN
     if isinstance(value, int):
         return ConfigType.INT
+    if isinstance(value, float):
+        return ConfigType.DOUBLE
     return ConfigType.LIST if isinstance(value, tuple) else ConfigType.STRING
 
 

@@ -13,7 +13,7 @@ from kio.schema.errors import ErrorCode
 
 from reference.cluster.errors import ReplicaError
 from reference.cluster.partition import Partition
-from reference.log.log import LogAppendInfo
+from reference.log.log_append_info import LogAppendInfo
 from reference.model import ProducePartitionResult, TopicPartition
 from reference.trace import Kind
 

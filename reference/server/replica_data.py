@@ -25,7 +25,7 @@ from reference.cluster.partition_reads import (
 )
 from reference.kafka_config import KafkaConfig
 from reference.log.errors import KafkaStorageError, LogError, RecordError
-from reference.log.log import LogAppendInfo
+from reference.log.log_append_info import LogAppendInfo
 from reference.model import (
     UNDEFINED_EPOCH,
     UNDEFINED_OFFSET,

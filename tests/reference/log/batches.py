@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from crc32c import crc32c
 
+from reference.protocol.compression import compressed
 from reference.protocol.record_batch import assign, iter_batches
 
 NOW_MS = 1_000_000
@@ -52,3 +53,11 @@ def batch(
 def assigned(data: bytes, base_offset: int, leader_epoch: int) -> bytes:
     """Return the batches as a leader writes them."""
     return assign(data, iter_batches(data), base_offset, leader_epoch)[0]
+
+
+def with_codec(data: bytes, codec: int) -> bytes:
+    """Return a batch that is not compressed as a producer with that codec sends it."""
+    body = data[21:61], compressed(codec, data[61:])
+    attributes = struct.pack(">h", codec)
+    tail = attributes + body[0][2:] + body[1]
+    return struct.pack(">qiibI", 0, 9 + len(tail), -1, 2, crc32c(tail)) + tail

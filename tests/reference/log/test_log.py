@@ -18,7 +18,8 @@ from reference.log.errors import (
     RecordTooLargeError,
     UnsupportedForMessageFormatError,
 )
-from reference.log.log import AppendedBatch, Log
+from reference.log.log import Log
+from reference.log.log_append_info import AppendedBatch
 from reference.log.log_config import LogConfig
 from reference.model import OffsetAndEpoch, TopicPartition
 from reference.protocol.record_batch import iter_batches
@@ -86,14 +87,14 @@ def test_a_follower_leaves_out_a_batch_that_was_cut_short(tmp_path: Path) -> Non
     assert log.log_end_offset == 1
 
 
-@pytest.mark.parametrize("base_offset", [0, 1, 3])
+@pytest.mark.parametrize("base_offset", [0, 1])
 def test_a_follower_takes_only_what_continues_its_log(tmp_path: Path, base_offset: int) -> None:
     log = open_log(tmp_path)
     log.append_as_follower(batch(2, leader_epoch=0))
     with pytest.raises(OffsetsOutOfOrderError):
         log.append_as_follower(batch(base_offset=base_offset, leader_epoch=0))
     with pytest.raises(OffsetsOutOfOrderError):
-        log.append_as_follower(batch(base_offset=2) + batch(base_offset=4))
+        log.append_as_follower(batch(2, base_offset=2) + batch(base_offset=3))
     assert log.log_end_offset == 2
 
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from reference.adapters.disk import RealDisk
-from reference.log.log import Log, LogAppendInfo
+from reference.log.log import Log
+from reference.log.log_append_info import LogAppendInfo
 from reference.log.log_config import LogConfig
 from reference.model import OffsetAndEpoch, TopicPartition
 from reference.protocol.record_batch import iter_batches

@@ -118,7 +118,7 @@ def test_without_leaders_it_times_out_but_exists(zookeeper_address: str) -> None
         (TopicSpec("t", assignment={0: (1, 1)}), ErrorCode.invalid_replica_assignment),
         (TopicSpec("t", assignment={0: (9,)}), ErrorCode.invalid_replica_assignment),
         (TopicSpec("t", assignment={0: (1,), 1: (1, 2)}), ErrorCode.invalid_replica_assignment),
-        (TopicSpec("t", configs={"cleanup.policy": "compact"}), ErrorCode.invalid_config),
+        (TopicSpec("t", configs={"cleanup.policy": "shred"}), ErrorCode.invalid_config),
     ],
 )
 def test_what_is_refused_writes_nothing(

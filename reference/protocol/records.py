@@ -1,0 +1,154 @@
+"""The records inside a batch of magic 2: read, and written again without those that are not wanted.
+
+Only topics that are compacted have their records looked at; everywhere else a batch is opaque (``record_batch``). Of a
+record its key is read, whether it has a value, and its time; what follows the time is kept as it is.
+
+A batch that is written again keeps its offsets, its leader epoch, its producer and its codec, so that it stays the
+batch that it was for followers, producers and indexes. Its base timestamp is that of its first record, or, under the
+flag ``delete horizon``, the time from which on its tombstones may go (KIP-534); each record's time is a difference to
+it.
+
+    record: length varint | attributes int8 | timestamp delta varlong | offset delta varint
+            | key length varint, key | value length varint, value | headers
+
+Source: DefaultRecordBatch, DefaultRecord and MemoryRecords.filterTo of Kafka 3.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from reference.protocol.compression import compressed, decompressed
+from reference.protocol.record_batch import (
+    CURRENT_MAGIC,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    CorruptRecordError,
+    RecordBatchHeader,
+)
+
+_CODEC_MASK: Final = 0x07
+_LOG_APPEND_TIME_FLAG: Final = 0x08
+_DELETE_HORIZON_FLAG: Final = 0x40
+_NO_TIMESTAMP: Final = -1
+_MOST_VARINT_BITS: Final = 63
+_BEFORE_CRC: Final = Struct(">qiibI")
+_AFTER_CRC: Final = Struct(">hiqqqhii")
+
+
+class Record(NamedTuple):
+    """One record; ``rest`` is what follows its timestamp delta, as it stands in the batch."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    has_value: bool
+    attributes: int
+    rest: bytes
+
+
+def delete_horizon_ms(header: RecordBatchHeader) -> int | None:
+    """From when on the batch's tombstones may go, ms since 1970; None while that is not settled."""
+    return header.base_timestamp if header.attributes & _DELETE_HORIZON_FLAG else None
+
+
+def read_records(batch: bytes, header: RecordBatchHeader) -> list[Record]:
+    """Return the records of a batch, which is whole; raises CorruptRecordError when they are not as many as it says."""
+    data = decompressed(header.attributes & _CODEC_MASK, batch[HEADER_SIZE:])
+    records: list[Record] = []
+    position = 0
+    try:
+        for _ in range(header.record_count):
+            length, position = _varint(data, position)
+            end = position + length
+            if length < 1 or end > len(data):
+                raise CorruptRecordError(f"a record of {length} bytes at {position}")
+            records.append(_record(data, position, end, header))
+            position = end
+    except IndexError:
+        raise CorruptRecordError(f"a record is cut short at {len(data)}") from None
+    if position != len(data):
+        raise CorruptRecordError(f"{len(data) - position} bytes follow the last record")
+    return records
+
+
+def rebuilt(
+    header: RecordBatchHeader, records: Sequence[Record], *, horizon_ms: int | None
+) -> bytes:
+    """Return the batch with these of its records, at least one, and that delete horizon."""
+    base_timestamp = records[0].timestamp if horizon_ms is None else horizon_ms
+    codec = header.attributes & _CODEC_MASK
+    body = compressed(codec, b"".join(_written(record, base_timestamp) for record in records))
+    attributes = header.attributes & ~_DELETE_HORIZON_FLAG
+    if horizon_ms is not None:
+        attributes |= _DELETE_HORIZON_FLAG
+    max_timestamp = header.max_timestamp
+    if not attributes & _LOG_APPEND_TIME_FLAG:
+        max_timestamp = max(record.timestamp for record in records)
+    return _batch(header, attributes, (base_timestamp, max_timestamp), len(records), body)
+
+
+def emptied(header: RecordBatchHeader) -> bytes:
+    """Return the batch without records: what is left to tell of its producer."""
+    attributes = header.attributes & ~_CODEC_MASK & ~_DELETE_HORIZON_FLAG
+    return _batch(header, attributes, (_NO_TIMESTAMP, header.max_timestamp), 0, b"")
+
+
+def _batch(
+    header: RecordBatchHeader, attributes: int, times: tuple[int, int], count: int, body: bytes
+) -> bytes:
+    producer = header.producer_id, header.producer_epoch, header.base_sequence
+    delta = header.last_offset_delta
+    tail = _AFTER_CRC.pack(attributes, delta, *times, *producer, count) + body
+    length = HEADER_SIZE - LOG_OVERHEAD + len(body)
+    epoch, crc = header.partition_leader_epoch, crc32c(tail)
+    return _BEFORE_CRC.pack(header.base_offset, length, epoch, CURRENT_MAGIC, crc) + tail
+
+
+def _record(data: bytes, position: int, end: int, header: RecordBatchHeader) -> Record:
+    attributes = data[position]
+    timestamp_delta, rest = _varint(data, position + 1)
+    offset_delta, at = _varint(data, rest)
+    key_length, at = _varint(data, at)
+    key = data[at : at + key_length] if key_length >= 0 else None
+    value_length, at = _varint(data, at + max(key_length, 0))
+    if at + max(value_length, 0) >= end or not 0 <= offset_delta <= header.last_offset_delta:
+        raise CorruptRecordError(f"a record at {position} that cannot be")
+    offset = header.base_offset + offset_delta
+    timestamp = header.base_timestamp + timestamp_delta
+    return Record(offset, timestamp, key, value_length >= 0, attributes, data[rest:end])
+
+
+def _written(record: Record, base_timestamp: int) -> bytes:
+    body = bytearray([record.attributes])
+    _write_varint(body, record.timestamp - base_timestamp)
+    body += record.rest
+    out = bytearray()
+    _write_varint(out, len(body))
+    return bytes(out + body)
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """Return a number and where it ends; raises IndexError where the data does, before it."""
+    shift = number = 0
+    while True:
+        byte = data[position]
+        position += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (number >> 1) ^ -(number & 1), position
+        shift += 7
+        if shift > _MOST_VARINT_BITS:
+            raise CorruptRecordError("a number of more than ten bytes")
+
+
+def _write_varint(out: bytearray, number: int) -> None:
+    rest = (number << 1) ^ (number >> 63)
+    while rest & ~0x7F:
+        out.append((rest & 0x7F) | 0x80)
+        rest >>= 7
+    out.append(rest)
