@@ -14,9 +14,10 @@ Kinds and their columns (``tp`` = topic, topic_id, partition):
 Client operations (process ``producer-3``, ``consumer-0``, ``admin-0``, ``final-2``; Jepsen's types)
 ----------------------------------------------------------------------------------------------------
 invoke, ok, fail, info     op (pairs them), f, tp; ``fail`` = certainly did not happen, ``info`` = unknown.
-                           f=``send``: value, acks; ok adds offset, node (the broker that answered);
-                           fail/info add error. Of an idempotent producer, which sends until it has an answer:
-                           role (``idempotent``), detail (producer id, epoch, sequence number).
+                           f=``send``: value, acks, key (of the record, if the topic is compacted); ok adds offset,
+                           node (the broker that answered); fail/info add error. Of an idempotent producer, which
+                           sends until it has an answer: role (``idempotent``), detail (producer id, epoch, sequence
+                           number).
                            f=``init-producer-id``: ok adds value (the producer id).
                            f=``poll``: offset (the position asked for); ok adds offsets, values,
                            high_watermark, node; fail/info add error. A poll of the final reads has
@@ -79,9 +80,10 @@ log-start-offset           tp, log_start_offset (raised to), log_end_offset, hig
 log-dir-changed            tp, path (the log directory in which the replica's log is from now on), log_start_offset,
                            log_end_offset, high_watermark of what is there
 log-cleaned                tp, offset, last_offset (of the segments that were compacted, both included),
-                           log_start_offset, log_end_offset, high_watermark, detail (bytes before and after). Of what
-                           was in there the records may be gone that a later one of the same key supersedes. Written
-                           before the compacted segment takes the place of the others, so perhaps for nothing.
+                           log_start_offset, log_end_offset, high_watermark (as it was when the cleaner chose them),
+                           detail (bytes before and after). Of what was in there the records may be gone that a later
+                           one of the same key supersedes. Written before the compacted segment takes the place of
+                           the others, so perhaps for nothing.
 batch-cleaned              tp, leader_epoch, offset (base), last_offset, crc: such a segment has a batch as it now is,
                            with fewer records or none; before its log-cleaned
 high-watermark             tp, leader_epoch, high_watermark, log_end_offset, isr (committed), maximal_isr;
@@ -218,6 +220,7 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
 
     op: int | None = None
     f: str | None = None
+    key: int | None = None
     value: int | None = None
     values: list[int] | None = None
     offsets: list[int] | None = None

@@ -71,7 +71,7 @@ def _type(name: str) -> pa.DataType:
 
 REQUIRED: Final = frozenset({"time", "process", "kind", "seq"})
 COLUMNS: Final = tuple(Event.__struct_fields__)
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 TRANSPOSED_EVENTS: Final = 256
 SCHEMA: Final = pa.schema(
     [pa.field(name, _type(name), nullable=name not in REQUIRED) for name in COLUMNS]

@@ -1,6 +1,7 @@
 """produce-consume: producers of unique values, consumers that follow, topics created while faults strike.
 
 * Every record's value is a number that no other record of the run has, so that one read tells which send it came from.
+  With ``keys``, its key is one of so many, and topics are created with ``cleanup.policy=compact``.
 * A producer sends one record at a time with ``acks=all``, idempotence off, one attempt; it goes around the
   partitions and leaves one alone for a moment after a failure there. So many as ``idempotent_producers`` says send
   idempotently instead, and again and again until ``delivery_timeout_ms`` is over: one operation, several attempts.
@@ -35,6 +36,7 @@ from workloads.produce_consume_options import ProduceConsumeOptions
 from workloads.record_deletion import delete_records_again_and_again
 from workloads.subjects import TopicPartition, payload_of, subject, value_of
 
+COMPACTED: Final = {"cleanup.policy": "compact"}
 LAST_EPOCH: Final = 1
 """Then an idempotent producer asks for a new producer id, as Kafka's does after 32,767: ids are wanted amid faults."""
 _Client = TypeVar("_Client", bound=KafkaClient)
@@ -148,7 +150,7 @@ class ProduceConsume:
                     continue
                 if idempotent is not None and not idempotent.is_ready:
                     await self._init_producer_id(idempotent, recorder)
-                elif not await self._send(client, recorder, process, tp, idempotent):
+                elif not await self._send(client, recorder, process, tp, idempotent, rng):
                     avoid.add(tp)
                     await client.refresh_metadata()
         finally:
@@ -161,11 +163,16 @@ class ProduceConsume:
         process: str,
         tp: TopicPartition,
         idempotent: IdempotentProducer | None,
+        rng: Random,
     ) -> bool:
         value, self._next_value = self._next_value, self._next_value + 1
         payload = payload_of(value, self._options.record_bytes)
-        records: Records = [(process.encode(), payload)]
         columns = subject(client, tp) | {"f": "send", "value": value, "acks": -1}
+        key = process
+        if self._options.keys:
+            columns["key"] = number = rng.randrange(self._options.keys)
+            key = f"key-{number}"
+        records: Records = [(key.encode(), payload)]
         if idempotent is not None:
             columns |= {"role": IDEMPOTENT, "detail": str(idempotent.next_batch(*tp))}
         with self._log.operation(recorder, columns) as operation:
@@ -310,6 +317,7 @@ class ProduceConsume:
                 topic,
                 partitions=partitions,
                 replication_factor=self._options.replication_factor,
+                configs=COMPACTED if self._options.keys else {},
                 timeout_s=self._timeout_s,
             )
             operation.ok()

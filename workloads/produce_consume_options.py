@@ -37,6 +37,8 @@ class ProduceConsumeOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_un
     avoid_ms: _Milliseconds = 400
     """How long a client leaves a partition alone after a failure there."""
     record_bytes: _Bytes = 100
+    keys: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
+    """Of how many keys each record has one; the topics are compacted then. 0: they are not."""
     delete_records_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0
     """How often somebody deletes most records of a partition; 0: never."""
     move_log_dirs_interval_ms: Annotated[int, Meta(ge=0, le=600_000)] = 0

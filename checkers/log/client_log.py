@@ -26,10 +26,11 @@ tail (``unknown``); nor does any final read when the cluster had not converged. 
 not be seen again (``unseen``), whoever deleted it: whether anybody had asked for that is the property ``deletion``.
 After an unclean election that is permitted losses are reported and allowed. What lies below the log start offset was
 deleted by age, by size or on request, and need not be seen; a reader that wanted it goes on from there (whether the
-start was raised rightly is the property ``log-start-bounded``).
+start was raised rightly is the property ``log-start-bounded``). In a compacted log a record may be gone that another
+one of its key supersedes (``compaction``): not the last one, none that no cleaner has come by, none too early.
 
-Limits: offsets are taken to be dense (no compaction, no transaction markers); all of one partition's operations fit
-into memory. Source: the kafka workload of jepsen.tests, whose names these are.
+Limits: offsets are taken to be dense but for that (no transaction markers); all of one partition's operations fit into
+memory. Source: the kafka workload of jepsen.tests, whose names these are.
 """
 
 from __future__ import annotations
@@ -103,6 +104,7 @@ class ClientLog(Grouped[PartitionReport]):
             Kind.LOG_LOADED,
             Kind.HIGH_WATERMARK,
             Kind.LOG_START_OFFSET,
+            Kind.LOG_CLEANED,
             Kind.LEADER_ELECTED,
             Kind.CONVERGENCE,
             *unclean.KINDS,

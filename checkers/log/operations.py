@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 
+from checkers.log.compaction import Compaction, Reach, Sent, keys_of, reach_of
 from checkers.log.high_watermarks import HighWatermarks, high_watermarks
 from checkers.rare import succeeded
 from checkers.segment import Segment
@@ -36,6 +37,8 @@ COLUMNS = (
     "leader_epoch",
     "log_end_offset",
     "log_start_offset",
+    "key",
+    "last_offset",
 )
 COMPLETIONS = {Kind.OK.value: "ok", Kind.FAIL.value: "fail", Kind.INFO.value: "info"}
 
@@ -140,6 +143,10 @@ class Operations:
     """What leaders have traced, if they trace."""
     traced_start: int = 0
     """The largest log start offset that a broker traced."""
+    keys: dict[int, int] = field(default_factory=dict)
+    """By value, of records in a log that is compacted."""
+    reach: Reach = field(default_factory=Reach)
+    """How far the brokers' cleaners have come, if they trace."""
     unclean: list[Election] = field(default_factory=list)
     """The unclean elections: loss is excused if one of them was permitted."""
 
@@ -149,6 +156,12 @@ class Operations:
         broker tells of it, if brokers trace at all."""
         stated = self.final_reads[-1].start if self.final_reads else 0
         return min(stated, self.traced_start) if self.leaders else stated
+
+    @cached_property
+    def compaction(self) -> Compaction:
+        """Which records may be gone because later ones supersede them."""
+        sends = (Sent(send.value, send.invoke_time) for send in self.sends)
+        return Compaction(self.keys, sends, self.positions, self.reach if self.leaders else None)
 
     @cached_property
     def acknowledged(self) -> list[Send]:
@@ -199,6 +212,8 @@ def gather(tp: str, segment: Segment) -> Operations:
         tp,
         unclean=[election for _, election in elections(segment)],
         high_watermarks=high_watermarks(segment),
+        keys=keys_of(segment),
+        reach=reach_of(segment),
     )
     segment = segment.where(~segment.is_kind(Kind.HIGH_WATERMARK))
     pending: dict[tuple[str, int | None], Send] = {}

@@ -24,22 +24,28 @@ def order_of_polls(operations: Operations) -> Iterator[Finding]:
         told_rows = told.get((poll.process, poll.position), ())
         if poll.position > before and any(before_row < row < poll.row for row in told_rows):
             before = poll.position
-        if poll.position != before:
+        is_gap = poll.position > before and operations.compaction.may_be_skipped(
+            before, poll.position, poll.time
+        )
+        if poll.position != before and not is_gap:
             name = SKIP if poll.position > before else BACKWARDS
             sentence = (
                 f"{poll.process} polled {operations.tp} from {poll.position} though its last poll there had ended at "
                 f"{before}."
             )
             yield finding(name, operations.tp, sentence, before_row, poll.row)
-        yield from _within(operations.tp, poll)
+        yield from _within(operations, poll)
         reached[poll.process] = (max([poll.position - 1, *poll.offsets]) + 1, poll.row)
 
 
-def _within(tp: str, poll: Poll) -> Iterator[Finding]:
+def _within(operations: Operations, poll: Poll) -> Iterator[Finding]:
     """At most one finding of each kind per poll: the first."""
-    expected, found = poll.position, set()
+    tp, expected, found = operations.tp, poll.position, set()
     for offset in poll.offsets:
-        if offset != expected:
+        is_gap = offset > expected and operations.compaction.may_be_skipped(
+            expected, offset, poll.time
+        )
+        if offset != expected and not is_gap:
             name = SKIP if offset > expected else BACKWARDS
             if name not in found:
                 what = f"skipped offset {expected}" if offset > expected else "went backwards"

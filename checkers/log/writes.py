@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from checkers.findings import finding
+from checkers.log.compaction import NEVER
 from checkers.log.operations import FinalRead, Operations, Poll, Send
 from checkers.model import Finding, Verdict
 
@@ -40,12 +41,14 @@ def lost_writes(operations: Operations) -> Iterator[Finding]:
     for offset, value, row in operations.positions:
         if value in seen or value in reported or offset not in covered:
             continue
-        reported.add(value)
         witness = next(
             poll
             for poll in last_polls
             if poll.offsets and poll.position <= offset <= max(poll.offsets)
         )
+        if operations.compaction.may_be_gone(offset, value, witness.time):
+            continue
+        reported.add(value)
         sentence = (
             f"Value {value}, committed at offset {offset} of {operations.tp}, was gone when "
             f"{witness.process} read past that offset."
@@ -70,13 +73,18 @@ def unseen(operations: Operations) -> Unseen:
     polls = operations.final_polls
     seen = {value for poll in polls for value in poll.values}
     start = operations.log_start
+    last = operations.final_reads[-1] if operations.final_reads else None
+    time = NEVER if last is None else last.time
     missing = [
-        send for send in operations.acknowledged if send.value not in seen and send.offset >= start
+        send
+        for send in operations.acknowledged
+        if send.value not in seen
+        and send.offset >= start
+        and not operations.compaction.may_be_gone(send.offset, send.value, time)
     ]
     covered = Coverage(polls)
     past = [send for send in missing if send.offset in covered]
     rest = [send for send in missing if send.offset not in covered]
-    last = operations.final_reads[-1] if operations.final_reads else None
     certain = [_unseen(operations, send, last) for send in past]
     if not rest:
         return Unseen(certain, [], [])

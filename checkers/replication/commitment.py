@@ -16,7 +16,9 @@ What a correct cluster does and is not convicted for: cutting at or above ``h``;
 a leader whose own high watermark fell after it had been demoted, answering an earlier produce; an unclean election
 that is permitted (the partition is then exempt); losing unsynced records in a power cut: what was set
 before the next start does not bind the broker that was struck; deleting the log of a replica that was taken out of the
-ISR before: what was set before the deletion does not bind that broker, nor what a leader sets that had not heard of it.
+ISR before: what was set before the deletion does not bind that broker, nor what a leader sets that had not heard of it;
+cutting below a mark that lies where compaction has been: who follows a log of which all batches of an epoch are gone
+never hears of that epoch, and as leader it sends a replica of that epoch back to the one before.
 """
 
 from __future__ import annotations
@@ -142,6 +144,8 @@ class Bonds:
     steps: dict[TopicKey, Steps] = field(default_factory=dict)
     power_cuts: PowerCuts = field(default_factory=PowerCuts)
     removals: dict[TopicKey, Removals] = field(default_factory=dict)
+    cleaned: dict[TopicKey, int] = field(default_factory=dict)
+    """Up to where compaction had come."""
 
 
 class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
@@ -152,6 +156,7 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
             Kind.TRUNCATE,
             Kind.LOG_LOADED,
             Kind.LOG_DIR_CHANGED,
+            Kind.LOG_CLEANED,
             Kind.LEADER_ELECTED,
             Kind.FAULT_APPLIED,
             *removed_replicas.KINDS,
@@ -165,6 +170,7 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
         "topic",
         "topic_id",
         "partition",
+        "last_offset",
         "log_end_offset",
         "high_watermark",
         "maximal_isr",
@@ -176,6 +182,7 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
         bonds = Bonds(power_cuts=power_cuts(segment))
         for key, part in partitions(segment):
             bonds.removals[key] = removed_replicas.removals(part)
+            bonds.cleaned[key] = _cleaned_below(part)
             moves = high_watermark_rows(part)
             at, member = members(moves)
             set_by = _steps(moves)
@@ -196,7 +203,9 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
         removals = dict(a.removals)
         for key, later_ones in b.removals.items():
             removals[key] = removed_replicas.join(removals.get(key, Removals()), later_ones)
-        return Bonds(steps, join_power_cuts(a.power_cuts, b.power_cuts), removals)
+        cleaned = {key: max(a.cleaned.get(key, 0), end) for key, end in b.cleaned.items()}
+        power = join_power_cuts(a.power_cuts, b.power_cuts)
+        return Bonds(steps, power, removals, a.cleaned | cleaned)
 
     def reduce(self, segment: Segment, carry: Bonds | None) -> CommitmentSummary:
         summary = CommitmentSummary(permissions=permissions(segment))
@@ -209,7 +218,9 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
             summary.checked += len(cuts)
             removed = before.removals.get(key, Removals())
             deletions = removed_replicas.freed_at_cuts(part, cuts, removed)
-            found = list(_cuts_below(part, cuts, before.steps.get(key, {}), losses, deletions))
+            cleaned = max(before.cleaned.get(key, 0), _cleaned_below(part))
+            steps = before.steps.get(key, {})
+            found = list(_cuts_below(part, cuts, steps, losses, deletions, cleaned))
             if found:
                 summary.broken[key] = found[:KEPT_PER_PARTITION]
                 summary.counts[key] = len(found)
@@ -241,12 +252,24 @@ def _staircase(steps: list[Step]) -> tuple[Step, ...]:
     return tuple(reversed(kept))
 
 
+def _cleaned_below(part: Segment) -> int:
+    """Up to where the compactions of one partition had come."""
+    cleanings = part.where(part.is_kind(Kind.LOG_CLEANED))
+    return int(cleanings.numbers("last_offset").max()) + 1 if len(cleanings) else 0
+
+
 def _cuts_below(
-    part: Segment, cuts: Segment, steps: Steps, losses: PowerCuts, deletions: dict[int, Freed]
+    part: Segment,
+    cuts: Segment,
+    steps: Steps,
+    losses: PowerCuts,
+    deletions: dict[int, Freed],
+    cleaned: int,
 ) -> Iterator[Broken]:
     """The cuts of one partition's logs that went below a mark that was set before them and binds.
 
-    ``deletions`` has, by the row of a cut, how its broker was freed by the deletion of its log.
+    ``deletions`` has, by the row of a cut, how its broker was freed by the deletion of its log; compaction had come up
+    to ``cleaned``.
     """
     moves = high_watermark_rows(part)
     at, member = members(moves)
@@ -266,7 +289,7 @@ def _cuts_below(
         if not binding:
             continue
         highest = max(binding, key=lambda step: (step.high_watermark, step.row))
-        if event.log_end_offset < highest.high_watermark:
+        if event.log_end_offset < highest.high_watermark > cleaned:
             did = _DID[event.kind]
             sentence = (
                 f"Broker {event.node} {did} at {event.log_end_offset} in {{tp}}, below the high watermark "

@@ -13,8 +13,9 @@ below a high watermark is a set of those. Everybody is compared with the replica
 What a correct cluster does and is not convicted for: high watermarks are checkpointed now and then, so the one in the
 files is an old one; what lies above it may differ; a broker that is dead may have lost what was not synced, and its
 files may end in the middle of a batch; logs begin where retention, a DeleteRecords or a reassignment let them begin;
-compaction removes records, so below the offset where it has been logs are not compared and have holes; after an unclean
-election that is permitted replicas may differ.
+compaction removes records, so below the offset where it has been logs have holes and are compared where both have a
+batch (offsets and leader epochs; the CRC too, but for batches of which the brokers have traced that compaction has
+rewritten them); after an unclean election that is permitted replicas may differ.
 
 Limits: a log of which no batch is below a high watermark proves nothing. What a dead broker lost is not looked at.
 """
@@ -32,7 +33,7 @@ from checkers.findings import finding, tp_name
 from checkers.fold import Grouped, Results, conclude
 from checkers.model import Finding, Verdict
 from checkers.replication.rows import members
-from checkers.replication.steps import distinct
+from checkers.replication.steps import distinct, without
 from checkers.segment import Key, Numbers, Segment
 from checkers.unclean import Election, Permissions, elections, permissions
 from history.events import NO_ERROR, Kind
@@ -85,6 +86,8 @@ class FinalLogs(Grouped[Report]):
             Kind.STORED_LOG,
             Kind.STORED_BATCH,
             Kind.APPEND,
+            Kind.LOG_CLEANED,
+            Kind.BATCH_CLEANED,
             Kind.LOG_LOADED,
             Kind.HIGH_WATERMARK,
             Kind.LEADER_ELECTED,
@@ -116,7 +119,11 @@ class FinalLogs(Grouped[Report]):
         tp = tp_name(topic, partition)
         logs = _logs(segment)
         report.elections += [election for _, election in elections(segment)]
-        cleaned = max((log.cleaned_below for log in logs), default=0)
+        cleanings = segment.where(segment.is_kind(Kind.LOG_CLEANED))
+        cleaned = max(
+            [*(log.cleaned_below for log in logs), *(cleanings.numbers("last_offset") + 1)],
+            default=0,
+        )
         for log in logs:
             report.checked += len(log.between(cleaned, log.committed))
             report.findings += _holes(tp, log, cleaned)
@@ -195,6 +202,7 @@ def _differences(tp: str, logs: list[Log], cleaned: int) -> Iterator[Finding]:
         start = max(
             [cleaned, *(int(one.batches[0, 0]) for one in (log, reference) if len(one.batches))]
         )
+        yield from _apart_where_cleaned(tp, log, reference, min(cleaned, log.committed))
         mine, theirs = log.between(start, log.committed), reference.between(start, log.committed)
         shared = min(len(mine), len(theirs))
         differ = np.flatnonzero((mine[:shared, :4] != theirs[:shared, :4]).any(axis=1))
@@ -210,17 +218,36 @@ def _differences(tp: str, logs: list[Log], cleaned: int) -> Iterator[Finding]:
         yield finding(NAME, tp, sentence, *sorted(rows))
 
 
+def _apart_where_cleaned(tp: str, log: Log, reference: Log, end: int) -> Iterator[Finding]:
+    """Of batches that begin at one offset, below where compaction has been, the first that end elsewhere, or are of
+    another leader epoch."""
+    mine, theirs = log.between(0, end), reference.between(0, end)
+    _, here, there = np.intersect1d(mine[:, 0], theirs[:, 0], return_indices=True)
+    for at in np.flatnonzero((mine[here, 1:3] != theirs[there, 1:3]).any(axis=1))[:1].tolist():
+        one, other = mine[here[at]], theirs[there[at]]
+        sentence = (
+            f"The files of broker {log.node} have another batch at offset {one[0]} of {tp} than those of broker "
+            f"{reference.node}, where compaction has been."
+        )
+        yield finding(NAME, tp, sentence, *sorted((int(one[4]), int(other[4]))))
+
+
 def _clashes(tp: str, logs: list[Log], segment: Segment, cleaned: int) -> Iterator[Finding]:
-    """Two batches of one leader epoch that share an offset; one of them is in a file."""
-    traced = segment.where(segment.is_kind(Kind.APPEND))
-    appended = np.stack([*(traced.numbers(name) for name in BATCH), traced.rows], 1)
+    """Two batches of one leader epoch that share an offset; one of them is in a file.
+
+    Of what compaction has rewritten nothing is known unless the brokers have traced it.
+    """
+    appended = _traced(segment, Kind.APPEND)
+    rewritten = _traced(segment, Kind.BATCH_CLEANED)
     stored = [log.batches for log in logs]
     if not any(map(len, stored)):
         return
     in_files = {tuple(batch) for batches in stored for batch in batches[:, :4].tolist()}
     everything = np.concatenate([*stored, appended])
-    everything = everything[everything[:, 0] >= cleaned]
-    by_epoch = distinct(everything[:, [2, 0, 1, 3, 4]])
+    if not segment.is_kind(Kind.LOG_CLEANED).any():
+        everything = everything[everything[:, 0] >= cleaned]
+    everything = everything[:, [2, 0, 1, 3, 4]]
+    by_epoch = without(distinct(everything), [rewritten[:, [2, 0, 1, 3, 4]]])
     epoch, base, last, crc, row = by_epoch.T
     clash = (epoch[1:] == epoch[:-1]) & (base[1:] <= last[:-1]) & (epoch[1:] >= 0)
     for at in np.flatnonzero(clash).tolist():
@@ -233,6 +260,12 @@ def _clashes(tp: str, logs: list[Log], segment: Segment, cleaned: int) -> Iterat
         )
         yield finding(NAME, tp, sentence, *sorted((int(row[at]), int(row[at + 1]))))
         return
+
+
+def _traced(segment: Segment, kind: Kind) -> Numbers:
+    """A row for each batch, as in ``Log.batches``."""
+    traced = segment.where(segment.is_kind(kind))
+    return np.stack([*(traced.numbers(name) for name in BATCH), traced.rows], 1)
 
 
 def _missing(tp: str, logs: list[Log], segment: Segment) -> Iterator[Finding]:

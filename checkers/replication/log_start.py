@@ -4,6 +4,7 @@
   never falls, unless the log was emptied or its replica taken away; it is raised for a client only as far as some
   client had asked for.
   Smallest break: broker 1, whose high watermark is 5, deletes a segment and starts at 6 (KAFKA-5634).
+  Nor does compaction take part in what lies above that: a record that may yet be truncated supersedes none.
 
 What a correct cluster does and is not convicted for: starting lower after a crash (the start is checkpointed from time
 to time), different starts at different replicas, a follower that starts where its leader does.
@@ -31,7 +32,7 @@ _RESTARTED = (Kind.TRUNCATE, Kind.REPLICA_STOPPED)
 
 class LogStartBounded(Rare):
     name = "log-start-bounded"
-    kinds = frozenset({*_STATED, *_RESTARTED, Kind.INVOKE})
+    kinds = frozenset({*_STATED, *_RESTARTED, Kind.LOG_CLEANED, Kind.INVOKE})
     columns = (
         "f",
         "topic",
@@ -40,6 +41,7 @@ class LogStartBounded(Rare):
         "node",
         "incarnation",
         "offset",
+        "last_offset",
         "log_start_offset",
         "high_watermark",
         "detail",
@@ -47,7 +49,7 @@ class LogStartBounded(Rare):
 
     def reduce(self, segment: Segment) -> list[Row]:
         asked = segment.is_kind(Kind.INVOKE) & segment.is_word("f", {"delete-records"})
-        kept = segment.is_kind(*_STATED, *_RESTARTED) | asked
+        kept = segment.is_kind(*_STATED, *_RESTARTED, Kind.LOG_CLEANED) | asked
         return list(segment.where(kept).events(*self.columns))
 
     def judge(self, rows: list[Row]) -> Results:
@@ -66,6 +68,16 @@ class LogStartBounded(Rare):
                 starts.pop(replica, None)
                 continue
             start, mark = event.log_start_offset, event.high_watermark
+            if event.kind == Kind.LOG_CLEANED:
+                checked += 1
+                if (event.last_offset or 0) >= (mark or 0):
+                    tp = tp_name(event.topic, event.partition)
+                    sentence = (
+                        f"Broker {event.node} compacted its log of {tp} up to offset {event.last_offset}, though its "
+                        f"high watermark was {mark}."
+                    )
+                    findings.append(finding(self.name, tp, sentence, row))
+                continue
             if start is None or mark is None:
                 continue
             checked += 1

@@ -16,7 +16,8 @@ epoch, never an earlier time: a demoted leader may acknowledge late, and a new l
 What a correct cluster does and is not convicted for: a broker killed between an append and its event comes back with
 more than it traced, those offsets are unknown and agree with everything; replicas outside the ISR differ; a batch is
 appended, cut and appended again; the same broker becomes leader twice in one epoch; unclean elections lose records
-(reported, not held against the cluster, and nothing before them counts afterwards).
+(reported, not held against the cluster, and nothing before them counts afterwards); a batch of which compaction has
+left less, as the broker has traced it, comes from a leader to a follower.
 
 Limits: memory grows with the number of distinct batches and of steps, not with the number of replicas' appends.
 Source: KIP-101, KIP-279, KIP-320; LeaderCompleteness and LogMatching as Raft and its TLA+ models name them.
@@ -36,7 +37,15 @@ from checkers.fold import Fold, Results, conclude
 from checkers.model import Finding, Verdict
 from checkers.replication.replica_log import ReplicaLog
 from checkers.replication.rows import TopicKey, partitions
-from checkers.replication.steps import Did, PartitionLogs, Step, distinct, join, summarise
+from checkers.replication.steps import (
+    Did,
+    PartitionLogs,
+    Step,
+    distinct,
+    join,
+    summarise,
+    without,
+)
 from checkers.segment import Segment
 from checkers.unclean import Permissions, permissions
 from history.events import Kind
@@ -55,6 +64,7 @@ class ReplicaLogs(Fold[Stretch]):
     kinds = frozenset(
         {
             Kind.APPEND,
+            Kind.BATCH_CLEANED,
             Kind.TRUNCATE,
             Kind.LOG_LOADED,
             Kind.LOG_DIR_CHANGED,
@@ -215,7 +225,7 @@ def _clashes(tp: str, logs: PartitionLogs) -> Iterator[Finding]:
     """Batches of one leader epoch that overlap: the same offset with two contents."""
     if not logs.batches:
         return
-    table = distinct(np.concatenate(logs.batches))
+    table = without(distinct(np.concatenate(logs.batches)), logs.cleaned)
     epoch, base, last, crc, row = table.T
     clash = (epoch[1:] == epoch[:-1]) & (base[1:] <= last[:-1]) & (epoch[1:] >= 0)
     for at in np.flatnonzero(clash).tolist():

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from checkers.replication.rows import high_watermark_rows, members
-from checkers.segment import Numbers, Segment
+from checkers.segment import Mask, Numbers, Segment
 from checkers.unclean import Election, elections
 from history.events import Kind
 
@@ -56,6 +56,8 @@ class PartitionLogs:
     """The unclean elections, by the leader epoch that began with them."""
     batches: list[Numbers] = field(default_factory=list)
     """Tables of distinct (leader epoch, base offset, last offset, crc, row)."""
+    cleaned: list[Numbers] = field(default_factory=list)
+    """The same of batches as compaction has left them."""
     appended: int = 0
 
 
@@ -76,11 +78,10 @@ def summarise(part: Segment) -> PartitionLogs:
     appends = part.is_kind(Kind.APPEND)
     logs.appended = int(appends.sum())
     if logs.appended:
-        columns = ("leader_epoch", "offset", "last_offset", "crc")
-        table = np.stack(
-            [*(part.numbers(name)[appends] for name in columns), part.rows[appends]], 1
-        )
-        logs.batches.append(distinct(table))
+        logs.batches.append(distinct(_batches(part, appends)))
+    cleaned = part.is_kind(Kind.BATCH_CLEANED)
+    if cleaned.any():
+        logs.cleaned.append(distinct(_batches(part, cleaned)))
     acked = part.is_kind(Kind.PRODUCE_ACKNOWLEDGED) & (part.numbers("acks", 0) == -1)
     last = np.maximum(part.numbers("last_offset"), part.numbers("offset"))
     moved = part.is_kind(Kind.HIGH_WATERMARK)
@@ -97,6 +98,11 @@ def summarise(part: Segment) -> PartitionLogs:
         logs.in_sync[node] = int(marks[at[member == node]].max())
     logs.unclean = dict(elections(part))
     return logs
+
+
+def _batches(part: Segment, kept: Mask) -> Numbers:
+    columns = ("leader_epoch", "offset", "last_offset", "crc")
+    return np.stack([*(part.numbers(name)[kept] for name in columns), part.rows[kept]], 1)
 
 
 def _steps(part: Segment, places: Numbers) -> list[Step]:
@@ -130,6 +136,14 @@ def distinct(table: Numbers) -> Numbers:
     return ordered[new]
 
 
+def without(table: Numbers, others: list[Numbers]) -> Numbers:
+    """The batches that are not among the others."""
+    known = {tuple(batch) for other in others for batch in other[:, :4].tolist()}
+    if not known:
+        return table
+    return table[[tuple(batch) not in known for batch in table[:, :4].tolist()]]
+
+
 def join(a: PartitionLogs, b: PartitionLogs) -> PartitionLogs:
     """Join two neighbouring stretches, ``a`` before ``b``; changes neither."""
     steps = dict(a.steps)
@@ -148,6 +162,7 @@ def join(a: PartitionLogs, b: PartitionLogs) -> PartitionLogs:
         in_sync,
         a.unclean | b.unclean,
         a.batches + b.batches,
+        a.cleaned + b.cleaned,
         a.appended + b.appended,
     )
 

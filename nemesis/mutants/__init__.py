@@ -13,6 +13,7 @@ from nemesis.mutants.acknowledge_before_replication import MUTANT as ACKNOWLEDGE
 from nemesis.mutants.base import Mutant, MutantError
 from nemesis.mutants.bounce_unseen import MUTANT as BOUNCE_UNSEEN
 from nemesis.mutants.broker_epoch_kept import MUTANT as BROKER_EPOCH_KEPT
+from nemesis.mutants.compaction_above_hw import MUTANT as COMPACTION_ABOVE_HW
 from nemesis.mutants.control_plane_opens_early import MUTANT as CONTROL_PLANE_OPENS_EARLY
 from nemesis.mutants.controller_epoch_not_raised import MUTANT as CONTROLLER_EPOCH_NOT_RAISED
 from nemesis.mutants.damaged_tail_believed import MUTANT as DAMAGED_TAIL_BELIEVED
@@ -88,6 +89,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(
             NO_TRUNCATION,
             LATE_FENCE_STOPS_FETCHER,
             EMPTY_EPOCH_KEPT,
+            COMPACTION_ABOVE_HW,
             FOLLOWERS_KNOW_NO_PRODUCERS,
             PRODUCER_SNAPSHOT_IGNORED,
             FUTURE_LOG_SWAPPED_EARLY,

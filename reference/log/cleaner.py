@@ -35,12 +35,16 @@ class LogToClean(NamedTuple):
     log: Log
     first_dirty_offset: int
     first_uncleanable_offset: int
+    high_watermark: int
+    """When that was decided."""
 
 
 @dataclass(slots=True)
 class CleanedSegments:
     """What became of some segments that follow one another."""
 
+    high_watermark: int
+    """When it was decided to clean them."""
     base_offset: int
     last_offset: int
     """Before the next segment begins."""
@@ -86,7 +90,7 @@ class Cleaner:
             )
             segments = [segment for segment in log.segments if segment.base_offset < end]
             for group in group_segments_by_size(segments, log.config.segment_bytes):
-                await self._clean_segments(log, group, record_filter, check_done)
+                await self._clean_segments(cleanable, group, record_filter, check_done)
         return max(end, cleanable.first_dirty_offset)
 
     async def _build_offset_map(
@@ -107,13 +111,15 @@ class Cleaner:
 
     async def _clean_segments(
         self,
-        log: Log,
+        cleanable: LogToClean,
         group: Sequence[LogSegment],
         record_filter: RecordFilter,
         check_done: Callable[[], None],
     ) -> None:
+        log = cleanable.log
         cleaned = log.create_cleaned_segment(group[0].base_offset)
         done = CleanedSegments(
+            cleanable.high_watermark,
             cleaned.base_offset,
             _offset_behind(log, group[-1]) - 1,
             sum(segment.size for segment in group),

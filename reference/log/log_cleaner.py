@@ -133,6 +133,6 @@ class LogCleaner:
             last_offset=cleaned.last_offset,
             log_start_offset=log.log_start_offset,
             log_end_offset=log.log_end_offset,
-            high_watermark=log.high_watermark,
+            high_watermark=cleaned.high_watermark,
             detail=f"{cleaned.bytes_before} -> {cleaned.bytes_after} bytes",
         )

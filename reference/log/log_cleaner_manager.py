@@ -107,7 +107,8 @@ class LogCleanerManager:
         first_dirty = log.log_start_offset if checkpointed is None else checkpointed
         if not log.log_start_offset <= first_dirty <= log.log_end_offset:
             first_dirty = log.log_start_offset
-        return LogToClean(log, first_dirty, first_uncleanable_offset(log, first_dirty, now_ms))
+        first_uncleanable = first_uncleanable_offset(log, first_dirty, now_ms)
+        return LogToClean(log, first_dirty, first_uncleanable, log.high_watermark)
 
 
 def first_uncleanable_offset(log: Log, first_dirty_offset: int, now_ms: int) -> int:

@@ -11,6 +11,8 @@ partition's leader).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from kio.schema.alter_partition_reassignments.v0 import request as alter_reassignments
@@ -103,9 +105,15 @@ class KafkaAdmin(KafkaClient):
         return int(result.low_watermark)
 
     async def create_topic(
-        self, topic: str, *, partitions: int, replication_factor: int, timeout_s: float
+        self,
+        topic: str,
+        *,
+        partitions: int,
+        replication_factor: int,
+        timeout_s: float,
+        configs: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Create a topic; returns when all its partitions have leaders."""
+        """Create a topic with these settings of its own; returns when all its partitions have leaders."""
         request = create_topics.CreateTopicsRequest(
             topics=(
                 create_topics.CreatableTopic(
@@ -113,7 +121,10 @@ class KafkaAdmin(KafkaClient):
                     num_partitions=i32(partitions),
                     replication_factor=i16(replication_factor),
                     assignments=(),
-                    configs=(),
+                    configs=tuple(
+                        create_topics.CreatableTopicConfig(name=name, value=value)
+                        for name, value in configs.items()
+                    ),
                 ),
             ),
             timeout=_timeout(timeout_s),

@@ -32,7 +32,7 @@ from workloads.kafka import codec as wire_format
 from workloads.kafka.codec import Codec
 from workloads.kafka.connection import KafkaConnection
 from workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError
-from workloads.kafka.record_batch import Record, build, read
+from workloads.kafka.record_batch import Record, build, end_offset, read
 
 _METADATA_TIMEOUT_S = 1.0
 _CONSUMER = BrokerId(-1)
@@ -89,10 +89,12 @@ class Polled(NamedTuple):
     node: int
     log_start: int = 0
     """Where the log starts, if the position was below it; else 0."""
+    end: int = 0
+    """Behind the last batch: records at its end may have been compacted away. 0 when there was none."""
 
     def position_after(self, position: int) -> int:
         """Where to go on."""
-        return self.records[-1].offset + 1 if self.records else max(position, self.log_start)
+        return max(position, self.log_start, self.end)
 
 
 @lru_cache(maxsize=1024)
@@ -231,8 +233,13 @@ class KafkaClient:
         data = response.responses[0].partitions[0]
         if data.error_code is not ErrorCode.none:
             raise BrokerError(data.error_code)
-        records = [r for r in read(data.records or b"") if r.offset >= position]
-        return Polled(records=records, high_watermark=int(data.high_watermark), node=leader)
+        batches = data.records or b""
+        return Polled(
+            records=[record for record in read(batches) if record.offset >= position],
+            high_watermark=int(data.high_watermark),
+            node=leader,
+            end=end_offset(batches),
+        )
 
     async def end_offset(self, topic: str, partition: int, *, timeout_s: float) -> int:
         """Return the offset below which everything committed lies. Raises ``KafkaError``.

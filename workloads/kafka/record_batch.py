@@ -119,6 +119,18 @@ def read(data: bytes) -> Iterator[Record]:
         position = end
 
 
+def end_offset(data: bytes) -> int:
+    """Return the offset behind the last whole batch; 0 when there is none."""
+    position = end = 0
+    while len(data) - position >= _HEADER.size:
+        fields = _HEADER.unpack_from(data, position)
+        base_offset, length, last_offset_delta = fields[0], fields[1], fields[6]
+        position += _OFFSET_AND_LENGTH.size + length
+        if position <= len(data):
+            end = base_offset + last_offset_delta + 1
+    return end
+
+
 def _read_batch(batch: bytes, base_offset: int) -> Iterator[Record]:
     fields = _HEADER.unpack_from(batch)
     magic, crc, attributes, count = fields[3], fields[4], fields[5], fields[12]

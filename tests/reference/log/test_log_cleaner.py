@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -50,10 +52,14 @@ class Events:
 class Logs:
     """One log of a broker, whose process may end at any time."""
 
-    def __init__(self, disk: SimulatedDisk | None = None, **properties: Any) -> None:
+    def __init__(
+        self,
+        properties: Mapping[str, Any] = MappingProxyType({}),
+        disk: SimulatedDisk | None = None,
+    ) -> None:
         self.disk = disk or SimulatedDisk()
         self.now_ms = 1_000_000
-        self.properties = {
+        self.properties: dict[str, Any] = {
             "broker.id": 1,
             "listeners": "PLAINTEXT://127.0.0.1:9092",
             "zookeeper.connect": "127.0.0.1:2181",
@@ -61,7 +67,7 @@ class Logs:
             "log.segment.bytes": 300,
             "log.cleanup.policy": ["compact"],
             "log.cleaner.min.cleanable.ratio": 0,
-        } | {name.replace("_", "."): value for name, value in properties.items()}
+        } | dict(properties)
         self.open()
 
     def open(self) -> None:
@@ -157,7 +163,7 @@ def test_of_each_key_the_last_record_stays_where_it_was(codec: int) -> None:
 
 
 def test_nothing_is_cleaned_twice_or_without_need() -> None:
-    logs = Logs(**{"log.cleaner.min.cleanable.ratio": 0.5})
+    logs = Logs({"log.cleaner.min.cleanable.ratio": 0.5})
     filled(logs)
     assert logs.clean() == 1
     assert logs.clean() == 0
@@ -182,15 +188,13 @@ def test_what_is_not_committed_supersedes_nothing() -> None:
 
 
 def test_the_age_of_records_counts() -> None:
-    logs = Logs(**{"log.cleaner.min.compaction.lag.ms": 5_000})
+    logs = Logs({"log.cleaner.min.compaction.lag.ms": 5_000})
     before = filled(logs)
     assert logs.clean() == 0
     logs.now_ms += 5_001
     assert logs.clean() == 1
     assert len(logs.held()) < len(before)
-    logs = Logs(
-        **{"log.cleaner.min.cleanable.ratio": 1, "log.cleaner.max.compaction.lag.ms": 5_000}
-    )
+    logs = Logs({"log.cleaner.min.cleanable.ratio": 1, "log.cleaner.max.compaction.lag.ms": 5_000})
     filled(logs)
     assert logs.clean() == 0
     logs.now_ms += 5_001
@@ -249,7 +253,7 @@ def test_a_record_without_a_key_is_refused() -> None:
 
 
 def test_a_follower_takes_the_gaps_over_and_keeps_them() -> None:
-    leader, follower = Logs(), Logs(**{"log.cleanup.policy": ["delete"]})
+    leader, follower = Logs(), Logs({"log.cleanup.policy": ["delete"]})
     for epoch in range(3):
         filled(leader, count=10, epoch=epoch)
     leader.clean()
@@ -266,7 +270,7 @@ def test_a_follower_takes_the_gaps_over_and_keeps_them() -> None:
 
 
 def test_a_log_that_nobody_compacted_ends_at_a_gap() -> None:
-    logs = Logs(**{"log.cleanup.policy": ["delete"], "log.segment.bytes": 100_000})
+    logs = Logs({"log.cleanup.policy": ["delete"], "log.segment.bytes": 100_000})
     filled(logs, count=5)
     path = "data/t-0/00000000000000000000.log"
     whole = logs.disk.read(path, 0, logs.disk.size(path))
@@ -299,7 +303,7 @@ def test_a_cleaning_is_given_up_when_the_log_is_truncated() -> None:
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         logs.log.update_high_watermark(10)
-        logs.manager.truncate_to(TP, 10)
+        logs.manager.truncate_to(logs.log, 10)
         assert await cleaning
 
     asyncio.run(truncated_meanwhile())
@@ -323,7 +327,7 @@ def test_a_damaged_batch_is_left_for_somebody_to_see() -> None:
 
 
 def test_what_is_rewritten_is_traced_before() -> None:
-    logs = Logs(**{"log.segment.bytes": 500})
+    logs = Logs({"log.segment.bytes": 500})
     for number in range(10):
         logs.write((f"once-{number}", "v"), ("again", f"v{number}"))
     logs.clean()
@@ -389,7 +393,7 @@ def test_no_last_value_is_lost_wherever_a_cleaning_ends(
 ) -> None:
     """Law: whatever is gone is superseded by a record of the same key, in the same log, and nothing new is there."""
     disk = MortalDisk()
-    logs = Logs(disk)
+    logs = Logs(disk=disk)
     epoch, number = 0, 0
     for keys, codec, raised_by in produced:
         epoch += raised_by

@@ -1,0 +1,122 @@
+"""What compaction may have taken: records that a later one of the same key supersedes.
+
+A record may be gone at some time if by then a cleaner had been through its offset, if a record of its key is committed
+at a larger offset, and if such a record had been sent by that time. Of a send whose outcome nobody knows the offset is
+not known: it may have superseded the record, and have been superseded itself. So the last record of a key never may be
+gone, and no record for which nothing else was sent in time.
+
+Keys are those of the sends: a send names one if the log of its topic is compacted. How far cleaners have come the
+brokers trace; where they trace nothing, it may be anywhere.
+
+Limit: records without a value, which take their key with them, are not sent.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers.segment import Segment
+from history.events import Kind
+
+EVERYWHERE = 2**63 - 1
+NEVER = 2**63 - 1
+UNKNOWN = -1
+
+
+class Sent(NamedTuple):
+    """A send, whatever came of it."""
+
+    value: int
+    invoke_time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Up to where cleaners had come, by time."""
+
+    times: list[int] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    """The largest of these by that time, exclusive."""
+
+    def by(self, time: int) -> int:
+        at = bisect_right(self.times, time)
+        return self.offsets[at - 1] if at > 0 else 0
+
+
+class _Key:
+    """What is known of the records with one key."""
+
+    def __init__(self, sends: list[tuple[int, int]]) -> None:
+        """``sends`` are (committed offset or ``UNKNOWN``, time of the invocation)."""
+        known = sorted(one for one in sends if one[0] != UNKNOWN)
+        self._offsets = [offset for offset, _ in known]
+        later = list(accumulate((time for _, time in reversed(known)), min))
+        self._earliest_from = [*reversed(later), NEVER]
+        """The earliest invocation of those from a place in ``_offsets`` on."""
+        self._earliest_unknown = min((t for offset, t in sends if offset == UNKNOWN), default=NEVER)
+
+    def supersedes(self, offset: int, time: int) -> bool:
+        behind = bisect_right(self._offsets, offset)
+        if behind == len(self._offsets):
+            return False
+        return min(self._earliest_from[behind], self._earliest_unknown) < time
+
+
+class Compaction:
+    """Of one partition. Without keys nothing may be gone."""
+
+    def __init__(
+        self,
+        keys: Mapping[int, int],
+        sends: Iterable[Sent],
+        positions: Iterable[tuple[int, int, int]],
+        reach: Reach | None,
+    ) -> None:
+        """``keys`` by value; ``positions`` are (offset, value, row) of what is committed; no ``reach``: anywhere."""
+        self._keys = keys
+        self._reach = reach
+        committed = {value: offset for offset, value, _ in positions if value in keys}
+        self._committed = sorted((offset, value) for value, offset in committed.items())
+        by_key: dict[int, list[tuple[int, int]]] = {}
+        for sent in sends:
+            if sent.value in keys:
+                one = committed.get(sent.value, UNKNOWN), sent.invoke_time
+                by_key.setdefault(keys[sent.value], []).append(one)
+        self._by_key = {key: _Key(one) for key, one in by_key.items()}
+
+    def may_be_gone(self, offset: int, value: int, time: int) -> bool:
+        """Whether the record that was committed there may have been superseded by then."""
+        if value not in self._keys or offset >= self._reached(time):
+            return False
+        return self._by_key[self._keys[value]].supersedes(offset, time)
+
+    def may_be_skipped(self, start: int, end: int, time: int) -> bool:
+        """Whether a reader may have found nothing from one offset up to the other, exclusive."""
+        if not self._keys or end > self._reached(time):
+            return False
+        first = bisect_left(self._committed, (start, -1))
+        last = bisect_left(self._committed, (end, -1))
+        return all(self.may_be_gone(*one, time) for one in self._committed[first:last])
+
+    def _reached(self, time: int) -> int:
+        return EVERYWHERE if self._reach is None else self._reach.by(time)
+
+
+def keys_of(segment: Segment) -> dict[int, int]:
+    """Return the key of each value that was sent with one."""
+    keys = segment.numbers("key")
+    sends = segment.where(segment.is_kind(Kind.INVOKE) & (keys >= 0))
+    return dict(zip(sends.numbers("value").tolist(), sends.numbers("key").tolist(), strict=True))
+
+
+def reach_of(segment: Segment) -> Reach:
+    """Return up to where the brokers' cleaners had come."""
+    cleaned = segment.where(segment.is_kind(Kind.LOG_CLEANED))
+    ends = cleaned.numbers("last_offset") + 1
+    return Reach(cleaned.numbers("time").tolist(), np.maximum.accumulate(ends).tolist())

@@ -1,0 +1,203 @@
+"""Compacted logs: what may be gone, and what is lost all the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.log import ClientLog
+from checkers.log.compaction import NEVER, UNKNOWN, Compaction, Reach, Sent
+from checkers.model import Result, Verdict
+from checkers.replication.commitment import NoTruncationBelowHw
+from checkers.replication.final_logs import FinalLogs
+from checkers.replication.log_start import LogStartBounded
+from checkers.replication.logs import ReplicaLogs
+from history.events import Event
+from tests.checkers.histories import (
+    TP,
+    append,
+    become_leader,
+    broker,
+    final,
+    finding,
+    high_watermark,
+    only,
+    poll,
+    send,
+    truncate,
+)
+
+Said = Event | list[Event]
+
+
+def cleaned(time: int, node: int, last: int, *, mark: int = 100) -> Event:
+    return broker(time, node, "log-cleaned", offset=0, last_offset=last, high_watermark=mark, **TP)
+
+
+def batch_cleaned(time: int, node: int, epoch: int, offset: int, crc: int) -> Event:
+    place = {"offset": offset, "last_offset": offset, "crc": crc}
+    return broker(time, node, "batch-cleaned", leader_epoch=epoch, **place, **TP)
+
+
+def keyed(time: int, value: int, key: int, outcome: str = "ok", **columns: Any) -> list[Event]:
+    events = send(time, value, outcome, **columns)
+    events[0].key = key
+    return events
+
+
+def result(name: str, *events: Said) -> Result:
+    flat = [event for item in events for event in (item if isinstance(item, list) else [item])]
+    return only(ClientLog(), flat, name)
+
+
+LEADS = become_leader(0, 1, 0, 0)
+MARK = high_watermark(1, 1, 0, 100, [1])
+SUPERSEDED = [keyed(2, 7, 1, offset=0), keyed(4, 8, 1, offset=1), keyed(6, 9, 2, offset=2)]
+LOSSES = ("lost-write", "unseen", "poll-skip")
+
+
+class TestWhatClientsSee:
+    def test_a_superseded_record_may_be_gone(self) -> None:
+        events: list[Said] = [LEADS, MARK, *SUPERSEDED, cleaned(8, 1, 1), final(20, {1: 8, 2: 9})]
+        for name in LOSSES:
+            assert result(name, *events).verdict == Verdict.VALID, name
+
+    def test_the_last_record_of_a_key_may_not(self) -> None:
+        lost, reads = SUPERSEDED[1], final(20, {0: 7, 2: 9})
+        one = result("lost-write", LEADS, MARK, *SUPERSEDED, cleaned(8, 1, 1), reads)
+        assert one.findings == (
+            finding(
+                "lost-write",
+                "t-0",
+                "Value 8, committed at offset 1 of t-0, was gone when final-0 read past that offset.",
+                lost[1],
+                reads[1],
+            ),
+        )
+
+    def test_nothing_is_gone_where_no_cleaner_has_been(self) -> None:
+        for cleanings in ([], [cleaned(8, 1, 1)], [cleaned(18, 2, 2)]):
+            events: list[Said] = [LEADS, MARK, *SUPERSEDED, keyed(12, 5, 2, offset=3), *cleanings]
+            gone = final(20, {0: 7, 1: 8, 3: 5})
+            expected = Verdict.VALID if cleanings and cleanings[0].node == 2 else Verdict.INVALID
+            for name in LOSSES:
+                assert result(name, *events, gone).verdict == expected, name
+
+    def test_without_traces_a_cleaner_may_have_been_anywhere(self) -> None:
+        assert result("unseen", *SUPERSEDED, final(20, {1: 8, 2: 9})).verdict == Verdict.VALID
+        assert result("unseen", *SUPERSEDED, final(20, {0: 7, 2: 9})).verdict == Verdict.INVALID
+
+    def test_a_record_that_is_superseded_later_may_not_be_gone_yet(self) -> None:
+        first, skips = keyed(2, 7, 1, offset=0), poll(4, 0, {1: 9})
+        rest: list[Said] = [keyed(3, 9, 2, offset=1), cleaned(3, 1, 1), keyed(8, 8, 1, offset=2)]
+        ends = final(20, {1: 9, 2: 8})
+        assert result("poll-skip", LEADS, MARK, first, *rest, skips, ends).verdict == "invalid"
+        later = poll(10, 0, {1: 9, 2: 8})
+        assert result("poll-skip", LEADS, MARK, first, *rest, later, ends).verdict == "valid"
+
+    def test_a_send_of_unknown_outcome_may_have_superseded_it(self) -> None:
+        first, perhaps = keyed(1, 7, 1, offset=0), keyed(2, 6, 1, "info", error="TIMED_OUT")
+        rest: list[Said] = [keyed(3, 9, 2, offset=2), cleaned(3, 1, 2), keyed(8, 8, 1, offset=3)]
+        skips, ends = poll(5, 0, {2: 9}), final(20, {2: 9, 3: 8})
+        said: list[Said] = [LEADS, MARK, first, perhaps, *rest, skips]
+        assert result("poll-skip", *said, ends).verdict == Verdict.VALID
+        without_the_last: list[Said] = [one for one in said if one is not rest[2]]
+        assert result("lost-write", *without_the_last, final(20, {2: 9})).verdict == Verdict.INVALID
+
+    def test_a_reader_goes_on_behind_what_is_gone_at_the_end_of_a_batch(self) -> None:
+        events: list[Said] = [LEADS, MARK, *SUPERSEDED, keyed(8, 5, 2, offset=3), cleaned(10, 1, 2)]
+        one, two = poll(12, 0, {1: 8}), poll(14, 3, {3: 5})
+        assert result("poll-skip", *events, one, two).verdict == Verdict.VALID
+        too_far = poll(14, 4, {})
+        assert result("poll-skip", *events, one, too_far).verdict == Verdict.INVALID
+
+    def test_without_keys_nothing_may_be_gone(self) -> None:
+        events: list[Said] = [send(2, 7, offset=0), send(4, 8, offset=1), cleaned(5, 1, 1)]
+        for name in LOSSES:
+            assert result(name, LEADS, MARK, *events, final(20, {1: 8})).verdict == "invalid"
+
+
+sends = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 12), st.integers(0, 9)), max_size=8)
+
+
+@given(sends, st.integers(0, 13), st.integers(0, 10), st.integers(0, 14))
+def test_it_agrees_with_its_definition(
+    said: list[tuple[int, int, int]], offset: int, time: int, reach: int
+) -> None:
+    """By brute force, for every value."""
+    said = [
+        one
+        for at, one in enumerate(said)
+        if one[1] == UNKNOWN or one[1] not in [other[1] for other in said[:at]]
+    ]
+    keys = {value: key for value, (key, _, _) in enumerate(said)}
+    offsets = {value: where for value, (_, where, _) in enumerate(said) if where != UNKNOWN}
+    compaction = Compaction(
+        keys,
+        [Sent(value, at) for value, (_, _, at) in enumerate(said)],
+        [(where, value, 0) for value, where in offsets.items()],
+        Reach([0], [reach]),
+    )
+    for value, key in keys.items():
+        same = [other for other in keys if keys[other] == key and other != value]
+        behind = [other for other in same if offsets.get(other, UNKNOWN) > offset]
+        unknown = [other for other in keys if keys[other] == key and other not in offsets]
+        own = [value] if offsets.get(value, UNKNOWN) > offset else []
+        in_time = [o for o in (*behind, *own, *unknown) if said[o][2] < time]
+        expected = offset < reach and bool(behind or own) and bool(in_time)
+        assert compaction.may_be_gone(offset, value, time) == expected
+    assert not compaction.may_be_gone(0, 99, NEVER)
+
+
+class TestReplicas:
+    def test_a_batch_may_have_less_where_compaction_is_traced(self) -> None:
+        original, copy = append(1, 1, 0, 3, crc=7, role="leader"), append(5, 2, 0, 3, crc=8)
+        rewritten = batch_cleaned(4, 1, 0, 3, 8)
+        matching = [MARK, original, rewritten, copy]
+        assert only(ReplicaLogs(), matching, "log-matching").verdict == Verdict.VALID
+        other = batch_cleaned(4, 1, 0, 2, 8)
+        for events in ([MARK, original, copy], [MARK, original, other, copy]):
+            assert only(ReplicaLogs(), events, "log-matching").verdict == Verdict.INVALID
+
+    def test_files_are_compared_where_both_have_a_batch(self) -> None:
+        def stored(node: int, *batches: tuple[int, int, int]) -> list[Event]:
+            whole = harness("stored-log", node, log_start_offset=0, log_end_offset=9, offset=0)
+            whole.high_watermark, whole.detail, whole.error = 9, "alive", "NONE"
+            return [
+                whole,
+                *(
+                    harness("stored-batch", node, offset=o, last_offset=o, leader_epoch=e, crc=crc)
+                    for o, e, crc in batches
+                ),
+            ]
+
+        traced = [append(1, 1, 0, 4, crc=6), cleaned(4, 1, 7), batch_cleaned(4, 1, 0, 4, 5)]
+        whole = stored(1, *((o, 0, 6) for o in range(9)))
+        kept = stored(2, (4, 0, 5), (8, 0, 6))
+        assert only(FinalLogs(), [*traced, *whole, *kept]).verdict == Verdict.VALID
+        for wrong in ((4, 1, 5), (4, 0, 4)):
+            differs = stored(2, wrong, (8, 0, 6))
+            assert only(FinalLogs(), [*traced, *whole, *differs]).verdict == Verdict.INVALID
+        holed = stored(2, (4, 0, 5))
+        assert only(FinalLogs(), [*traced, *whole, *holed]).verdict == Verdict.INVALID
+
+    def test_nothing_is_compacted_above_the_high_watermark(self) -> None:
+        bad = cleaned(4, 1, 5, mark=5)
+        one = only(LogStartBounded(), [cleaned(2, 1, 4, mark=5), bad])
+        sentence = (
+            "Broker 1 compacted its log of t-0 up to offset 5, though its high watermark was 5."
+        )
+        assert one.findings == (finding("log-start-bounded", "t-0", sentence, bad),)
+
+    def test_a_cut_below_a_mark_counts_where_compaction_has_not_been(self) -> None:
+        marked = high_watermark(1, 1, 0, 5, [1, 2])
+        cut = truncate(5, 2, 2)
+        for last, expected in ((4, Verdict.VALID), (3, Verdict.INVALID)):
+            events = [marked, cleaned(3, 1, last), cut]
+            assert only(NoTruncationBelowHw(), events).verdict == expected
+
+
+def harness(kind: str, node: int, **columns: Any) -> Event:
+    return Event(time=50, process="harness", kind=kind, node=node, **columns, **TP)
