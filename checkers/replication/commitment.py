@@ -36,12 +36,19 @@ from checkers.model import Finding, Verdict
 from checkers.power_cuts import NEVER, PowerCuts, join_power_cuts, power_cuts
 from checkers.replication import removed_replicas
 from checkers.replication.removed_replicas import Freed, Removals
-from checkers.replication.rows import TopicKey, high_watermark_rows, members, partitions
+from checkers.replication.rows import (
+    TopicKey,
+    are_committed,
+    high_watermark_rows,
+    members,
+    partitions,
+)
 from checkers.segment import Mask, Segment
 from checkers.unclean import Election, Permissions, elections, permissions
 from history.events import Kind
 
 KEPT_PER_PARTITION = 3
+_NOT_FREED = Freed(NEVER, NEVER - 1)
 
 _DID: dict[str, str] = {
     Kind.TRUNCATE: "cut its log",
@@ -121,16 +128,26 @@ def _conclude(name: str, unit: str, summary: CommitmentSummary) -> Results:
 
 
 class Step(NamedTuple):
-    """A high watermark that counted a broker in: its row, its time and the epoch of its leader."""
+    """A high watermark that counted a broker in: its row, its time, the epoch of its leader, and whether the broker was
+    in the committed ISR, not only proposed for it."""
 
     high_watermark: int
     row: int
     time: int
     leader_epoch: int
+    is_committed: bool
 
     def binds(self, freed: Freed) -> bool:
         """Whether it still counts for a broker that has been freed so."""
-        return self.time > freed.time and self.leader_epoch >= freed.leader_epoch
+        return self.time > freed.time and self._rank >= (freed.leader_epoch, True)
+
+    def covers(self, other: Step) -> bool:
+        """Whether it binds to as much as an earlier one, whatever frees the broker."""
+        return self.high_watermark >= other.high_watermark and self._rank >= other._rank
+
+    @property
+    def _rank(self) -> tuple[int, bool]:
+        return self.leader_epoch, self.is_committed
 
 
 Steps = dict[int, tuple[Step, ...]]
@@ -184,11 +201,8 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
             bonds.removals[key] = removed_replicas.removals(part)
             bonds.cleaned[key] = _cleaned_below(part)
             moves = high_watermark_rows(part)
-            at, member = members(moves)
-            set_by = _steps(moves)
             bonds.steps[key] = {
-                broker: _staircase([set_by[i] for i in at[member == broker].tolist()])
-                for broker in np.unique(member).tolist()
+                broker: _staircase(steps) for broker, steps in _steps(moves).items()
             }
         return bonds
 
@@ -233,10 +247,22 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
         return _conclude(self.name, "truncations, reloads and moves", summary)
 
 
-def _steps(moves: Segment) -> list[Step]:
-    columns = (moves.numbers("high_watermark"), moves.rows, moves.numbers("time"))
-    epochs = moves.numbers("leader_epoch")
-    return [Step(*row) for row in zip(*(c.tolist() for c in (*columns, epochs)), strict=True)]
+def _steps(moves: Segment) -> dict[int, list[Step]]:
+    """By broker."""
+    at, member = members(moves)
+    is_committed = are_committed(moves, at, member)
+    columns = (
+        moves.numbers("high_watermark"),
+        moves.rows,
+        moves.numbers("time"),
+        moves.numbers("leader_epoch"),
+    )
+    steps: dict[int, list[Step]] = {}
+    for broker in np.unique(member).tolist():
+        mine = member == broker
+        values = (*(column[at[mine]] for column in columns), is_committed[mine])
+        steps[broker] = [Step(*row) for row in zip(*(v.tolist() for v in values), strict=True)]
+    return steps
 
 
 def _staircase(steps: list[Step]) -> tuple[Step, ...]:
@@ -244,10 +270,7 @@ def _staircase(steps: list[Step]) -> tuple[Step, ...]:
     the highest of the rest is among these. Mostly one."""
     kept: list[Step] = []
     for step in reversed(steps):
-        if not any(
-            later.high_watermark >= step.high_watermark and later.leader_epoch >= step.leader_epoch
-            for later in kept
-        ):
+        if not any(later.covers(step) for later in kept):
             kept.append(step)
     return tuple(reversed(kept))
 
@@ -271,21 +294,16 @@ def _cuts_below(
     ``deletions`` has, by the row of a cut, how its broker was freed by the deletion of its log; compaction had come up
     to ``cleaned``.
     """
-    moves = high_watermark_rows(part)
-    at, member = members(moves)
-    marks, times = moves.numbers("high_watermark"), moves.numbers("time")
-    epochs = moves.numbers("leader_epoch")
+    if not len(cuts):
+        return
+    here = _steps(high_watermark_rows(part))
     for row, event in cuts.events("node", "log_end_offset"):
         if event.node is None or event.log_end_offset is None:
             continue
-        deletion = deletions.get(row, Freed(NEVER, NEVER))
+        deletion = deletions.get(row, _NOT_FREED)
         freed = deletion._replace(time=max(deletion.time, losses.freed_at(event.node, event.time)))
-        binding = [step for step in steps.get(event.node, ()) if step.binds(freed)]
-        here = at[(member == event.node) & (moves.rows[at] < row)]
-        here = here[(times[here] > freed.time) & (epochs[here] >= freed.leader_epoch)]
-        if len(here):
-            top = int(here[np.flatnonzero(marks[here] == marks[here].max())[-1]])
-            binding.append(Step(*(int(c[top]) for c in (marks, moves.rows, times, epochs))))
+        before = [step for step in here.get(event.node, ()) if step.row < row]
+        binding = [step for step in (*steps.get(event.node, ()), *before) if step.binds(freed)]
         if not binding:
             continue
         highest = max(binding, key=lambda step: (step.high_watermark, step.row))

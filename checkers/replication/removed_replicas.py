@@ -9,7 +9,9 @@ member's log is to lose what was committed. The latest ISR is the one with the h
 controller or a leader has traced; a leader may trace one late.
 
 Nor does a leader that has not heard of it bind the broker afterwards. Whoever takes a replica away raises the leader
-epoch, so a leader of a smaller one, whose last Fetch requests arrive late, counts a log that is gone.
+epoch, so a leader of a smaller one, whose last Fetch requests arrive late, counts a log that is gone. A replica that is
+not in the ISR needs not be taken out of it, and may be deleted before the epoch rises: until then its leader may have
+proposed it for the ISR, and counts it, but only a committed ISR binds.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ class Latest(NamedTuple):
 
 
 class Freed(NamedTuple):
-    """High watermarks up to ``time`` do not bind, and none of a leader of a smaller epoch than ``leader_epoch``."""
+    """High watermarks up to ``time`` do not bind, none of a leader of a smaller epoch than ``leader_epoch``, and of
+    that epoch only those that found the broker in the committed ISR."""
 
     time: int
     leader_epoch: int

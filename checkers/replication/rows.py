@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.segment import Numbers, Segment
+from checkers.segment import Mask, Numbers, Segment
 from history.events import Kind
 
 TopicKey = tuple[str, str | None, int]
@@ -25,8 +25,19 @@ def partitions(segment: Segment) -> Iterator[tuple[TopicKey, Segment]]:
 
 def members(high_watermarks: Segment) -> tuple[Numbers, Numbers]:
     """Return (position, broker) for each member of each row's maximal ISR, its committed ISR where that is unset."""
-    names = [name for name in ("maximal_isr", "isr") if name in high_watermarks.columns.names]
-    lists = [high_watermarks.columns.arrow(name) for name in names]
+    return _flattened(high_watermarks, "maximal_isr", "isr")
+
+
+def are_committed(high_watermarks: Segment, at: Numbers, member: Numbers) -> Mask:
+    """Return of each of these ``members`` whether it is in the committed ISR, too."""
+    committed_at, committed = _flattened(high_watermarks, "isr")
+    span = max(member.max(initial=0), committed.max(initial=0)) + 1
+    return np.isin(at * span + member, committed_at * span + committed)
+
+
+def _flattened(segment: Segment, *names: str) -> tuple[Numbers, Numbers]:
+    """Return (position, item) for each item of the first of these lists that is set in a row."""
+    lists = [segment.columns.arrow(name) for name in names if name in segment.columns.names]
     if not lists:
         nothing = np.zeros(0, dtype=np.int64)
         return nothing, nothing

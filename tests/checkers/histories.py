@@ -190,8 +190,7 @@ def high_watermark(
         leader_epoch=epoch,
         high_watermark=mark,
         isr=isr,
-        maximal_isr=isr,
-        **{"log_end_offset": mark, **TP, **columns},
+        **{"maximal_isr": isr, "log_end_offset": mark, **TP, **columns},
     )
 
 

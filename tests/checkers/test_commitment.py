@@ -191,10 +191,27 @@ class TestNoTruncationBelowHwAndReassignment:
             "Broker 2 cut its log at 2 in t-0, below the high watermark 3 that counted it as in sync."
         ]
 
+    def test_a_leader_that_had_proposed_it_for_the_isr_counts_a_log_that_is_gone(self) -> None:
+        """A reassignment is changed for another: who was not in the ISR goes at once, and then the epoch rises."""
+        counted = high_watermark(4, 1, 1, 6, [1], maximal_isr=[1, 2])
+        back = [isr(5, 3, 1, epoch=2), isr(6, 4, 1, epoch=3), loaded(7, 2, 0)]
+        late = high_watermark(8, 1, 1, 7, [1], maximal_isr=[1, 2])
+        events = [MARK, isr(2, 2, 1), deleted(3, 2), counted, *back, late, truncate(9, 2, 0)]
+        assert only(NoTruncationBelowHw(), events).finding_count == 0
+
+    def test_what_it_found_in_the_isr_binds_behind_what_was_proposed(self) -> None:
+        back = [isr(5, 3, 1, 2), high_watermark(6, 1, 1, 3, [1, 2])]
+        proposed = high_watermark(7, 1, 1, 9, [1], maximal_isr=[1, 2])
+        events = [MARK, isr(2, 2, 1), deleted(3, 2), *back, proposed, truncate(8, 2, 2)]
+        assert [item.sentence for item in only(NoTruncationBelowHw(), events).findings] == [
+            "Broker 2 cut its log at 2 in t-0, below the high watermark 3 that counted it as in sync."
+        ]
+
     @pytest.mark.parametrize(
         "before",
         [
             [deleted(3, 2)],
+            [isr(2, 2, 1), deleted(3, 2), high_watermark(4, 1, 2, 3, [1], maximal_isr=[1, 2])],
             [isr(2, 2, 1, 2), deleted(3, 2)],
             [deleted(2, 2), isr(3, 2, 1)],
             [isr(2, 2, 1), deleted(3, 2, "stop")],
