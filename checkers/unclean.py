@@ -165,10 +165,8 @@ class Permissions:
 
 def permissions(segment: Segment) -> Permissions:
     """Return what a stretch says; needs ``KINDS`` and ``COLUMNS``."""
-    found = Permissions()
-    for _, event in segment.where(segment.is_kind(*KINDS)).events(*COLUMNS):
-        found.add(event)
-    return found
+    said = segment.is_kind(*KINDS)
+    return permissions_in(segment.where(said).events(*COLUMNS)) if said.any() else Permissions()
 
 
 def permissions_in(rows: Iterable[Row]) -> Permissions:

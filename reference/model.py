@@ -179,7 +179,7 @@ class FetchParams(NamedTuple):
     @property
     def fetch_only_leader(self) -> bool:
         """Whether a follower must refuse it (KIP-392)."""
-        return self.is_from_follower or (self.replica_id == CONSUMER_ID and self.rack_id is None)
+        return self.replica_id >= 0 or (self.replica_id == CONSUMER_ID and self.rack_id is None)
 
 
 class FetchPartitionRequest(NamedTuple):

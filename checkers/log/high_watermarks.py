@@ -9,11 +9,12 @@ Limit: if a broker that leads by what its followers trace has traced nothing its
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.segment import Numbers, Segment
+from checkers.segment import Segment
 from history.events import Kind
 
 STATED = frozenset({Kind.HIGH_WATERMARK, Kind.BECOME_LEADER, Kind.LOG_LOADED})
@@ -23,15 +24,15 @@ STATED = frozenset({Kind.HIGH_WATERMARK, Kind.BECOME_LEADER, Kind.LOG_LOADED})
 class HighWatermarks:
     """The highest so far, after each event that states one."""
 
-    times: Numbers
-    highest: Numbers
-    rows: Numbers
+    times: list[int]
+    highest: list[int]
+    rows: list[int]
     """Of the event that states the highest."""
 
     def by(self, time: int) -> tuple[int, int] | None:
         """The highest that was traced up to then, and the row that says so; None if none was."""
-        at = int(np.searchsorted(self.times, time, side="right")) - 1
-        return None if at < 0 else (int(self.highest[at]), int(self.rows[at]))
+        at = bisect_right(self.times, time) - 1
+        return None if at < 0 else (self.highest[at], self.rows[at])
 
 
 def high_watermarks(segment: Segment) -> HighWatermarks | None:
@@ -41,7 +42,9 @@ def high_watermarks(segment: Segment) -> HighWatermarks | None:
         return None
     highest = np.maximum.accumulate(stated.numbers("high_watermark"))
     first = np.searchsorted(highest, highest)
-    return HighWatermarks(stated.numbers("time"), highest, stated.rows[first])
+    return HighWatermarks(
+        stated.numbers("time").tolist(), highest.tolist(), stated.rows[first].tolist()
+    )
 
 
 def _silent_leaders(segment: Segment, stated: Segment) -> set[int]:

@@ -88,8 +88,8 @@ def reads_above_all_hws(operations: Operations) -> Iterator[Finding]:
     if operations.high_watermarks is None:
         return
     for poll in operations.polls:
-        highest = operations.high_watermarks.by(poll.time)
-        if not poll.offsets or highest is None or max(poll.offsets) < highest[0]:
+        highest = operations.high_watermarks.by(poll.time) if poll.offsets else None
+        if highest is None or max(poll.offsets) < highest[0]:
             continue
         sentence = (
             f"{poll.process} was given offset {max(poll.offsets)} of {operations.tp} when no leader had raised its "

@@ -78,6 +78,17 @@ class Report:
     permissions: Permissions = field(default_factory=Permissions)
 
 
+_OF_A_LOG = (
+    "node",
+    "log_start_offset",
+    "log_end_offset",
+    "high_watermark",
+    "offset",
+    "detail",
+    "error",
+)
+
+
 class FinalLogs(Grouped[Report]):
     name = NAME
     keys = ("topic", "partition", "topic_id")
@@ -172,7 +183,7 @@ def _logs(segment: Segment) -> list[Log]:
             damage=None if event.error == NO_ERROR else event.error,
             batches=table[nodes == event.node],
         )
-        for row, event in told.events()
+        for row, event in told.events(*_OF_A_LOG)
     ]
 
 

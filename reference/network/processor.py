@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from typing import Any
+from typing import Any, Final
 
 from kio.schema.api_versions.v0.response import ApiVersion
 from kio.schema.api_versions.v0.response import ApiVersionsResponse as ApiVersionsResponseV0
@@ -38,6 +38,8 @@ from reference.protocol.errors import ProtocolError, UnsupportedVersionError
 from reference.protocol.versions import CONTROL_APIS, OFFERED, ApiKey, is_offered
 
 logger = logging.getLogger(__name__)
+
+_OF_THROTTLING: Final = (StartThrottlingResponse, EndThrottlingResponse)
 
 
 class Processor:
@@ -105,13 +107,21 @@ class Processor:
         self._selector.close()
 
     def _run_once(self) -> None:
-        self._configure_new_connections()
-        self._process_new_responses()
-        self._selector.poll()
-        self._process_completed_receives()
-        self._process_completed_sends()
-        self._process_disconnected()
-        self._close_excess_connections()
+        """The seven steps. A request takes three rounds, most steps of which have nothing to do: asked for here."""
+        selector = self._selector
+        if self._new_connections:
+            self._configure_new_connections()
+        if self._response_queue:
+            self._process_new_responses()
+        selector.poll()
+        if selector.completed_receives or self._undelivered:
+            self._process_completed_receives()
+        if selector.completed_sends:
+            self._process_completed_sends()
+        if selector.disconnected:
+            self._process_disconnected()
+        if self._connection_quotas.max_connections_exceeded(self._listener_name):
+            self._close_excess_connection()
 
     def _configure_new_connections(self) -> None:
         while self._new_connections:
@@ -130,7 +140,7 @@ class Processor:
                 channel.close()
 
     def _process_response(self, response: Response, channel: KafkaChannel) -> None:
-        if not isinstance(response, StartThrottlingResponse | EndThrottlingResponse):
+        if not isinstance(response, _OF_THROTTLING):
             self._memory_pool.release(response.pending.size)
         if channel.is_closed:
             return
@@ -201,13 +211,12 @@ class Processor:
             self._uncount(channel)
         disconnected.clear()
 
-    def _close_excess_connections(self) -> None:
-        if self._connection_quotas.max_connections_exceeded(self._listener_name):
-            channel = self._selector.lowest_priority_channel()
-            if channel is not None:
-                logger.info("closing the connection of %s: there are too many", channel.address)
-                channel.abort()
-                self._uncount(channel)
+    def _close_excess_connection(self) -> None:
+        channel = self._selector.lowest_priority_channel()
+        if channel is not None:
+            logger.info("closing the connection of %s: there are too many", channel.address)
+            channel.abort()
+            self._uncount(channel)
 
     def _uncount(self, channel: KafkaChannel) -> None:
         host = self._hosts.pop(channel, None)

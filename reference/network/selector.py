@@ -58,11 +58,11 @@ class Selector:
 
     def poll(self) -> None:
         """Fill the three lists from what is new."""
+        if not (self._ready or self._starved):
+            return
         ready, self._ready = self._ready, {}
         if self._starved:
             ready, self._starved = self._starved | ready, {}
-        if not ready:
-            return
         now = asyncio.get_running_loop().time()
         for channel in ready:
             if channel.is_closed:

@@ -97,7 +97,8 @@ class FetchSession:
                 if (request.topic_id or key.topic, key.partition) in forgotten:
                     del updated[key]
                     self._told.pop(key, None)
-        self._unnamed = [key for key in updated if is_unnamed(key)]
+        if named or forgotten or len(updated) != len(self.requests):
+            self._unnamed = [key for key in updated if is_unnamed(key)]
         self.requests = updated
 
     def remembered(self, request: FetchPartitionRequest) -> FetchPartitionRequest:

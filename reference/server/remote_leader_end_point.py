@@ -81,6 +81,7 @@ class RemoteLeaderEndPoint:
         self._config = config
         self._connection = connection
         self._broker_epoch = broker_epoch
+        self._tells_epochs = config.is_truncation_on_fetch_supported
         self._session = FetchSessionHandler()
         self._max_wait = timedelta(milliseconds=config.replica_fetch_wait_max_ms)
         self._timeout_s = config.replica_socket_timeout_ms / 1000
@@ -216,28 +217,24 @@ class RemoteLeaderEndPoint:
     def _partition(self, state: PartitionFetchState, log: Log) -> FetchPartition:
         """What to ask for a partition. Most logs are as they were at the last fetch; then it is the same object."""
         last = state.asked
+        last_fetched_epoch = log.epoch_at_end if self._tells_epochs else UNDEFINED_EPOCH
         if (
             last is not None
             and last.fetch_offset == log.log_end_offset
             and last.log_start_offset == log.log_start_offset
-            and last.last_fetched_epoch == self._last_fetched_epoch(log)
+            and last.last_fetched_epoch == last_fetched_epoch
         ):
             return last
         made: FetchPartition = _FETCH_PARTITION(
             partition=state.topic_partition.partition,
             current_leader_epoch=state.leader_epoch,
             fetch_offset=log.log_end_offset,
-            last_fetched_epoch=self._last_fetched_epoch(log),
+            last_fetched_epoch=last_fetched_epoch,
             log_start_offset=log.log_start_offset,
             partition_max_bytes=self._config.replica_fetch_max_bytes,
         )
         state.asked = made
         return made
-
-    def _last_fetched_epoch(self, log: Log) -> int:
-        if not self._config.is_truncation_on_fetch_supported:
-            return UNDEFINED_EPOCH
-        return log.epoch_at_end
 
 
 def _by_key(response: FetchResponse) -> dict[FetchKey, PartitionData]:
