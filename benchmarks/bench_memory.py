@@ -1,6 +1,6 @@
 """What a broker with many partitions keeps in memory.
 
-Three real brokers, each of which has a replica of every partition. Shown is the proportional set size of the largest
+Three real brokers, each of which has a replica of every partition. Shown is the resident set size of the largest
 of them: once with hardly any partitions, once with 2,000 when all replicas are in sync, and again after clients have
 written to all of them. Required: under 300 MB.
 """
@@ -9,13 +9,21 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
 
-from confluent_kafka import KafkaError as ConfluentError
-from confluent_kafka import Producer
+from kio.schema.errors import ErrorCode
+from kio.schema.produce.v9 import request as produce
+from kio.schema.types import TopicName
+from kio.static.primitive import i16, i32, i32Timedelta
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cluster import BROKERS, PARTITIONS, READY_TIMEOUT_S, TOPIC, Cluster, cluster
+from workloads.kafka.record_batch import build
+
+if TYPE_CHECKING:
+    from kio.static.primitive import Records
 
 SIZES = (PARTITIONS, 2_000)
 RECORDS_PER_PARTITION = 20
@@ -64,23 +72,41 @@ async def measure(partitions: int) -> Memory:
         async with asyncio.timeout(READY_TIMEOUT_S):
             await running.until_in_sync()
         in_sync = max(running.broker_memory_bytes())
-        for _ in range(RECORDS_PER_PARTITION):  # a batch each
-            await asyncio.to_thread(_write, running, partitions)
+        await _write(running)
         return Memory(in_sync, max(running.broker_memory_bytes()))
 
 
-def _write(running: Cluster, partitions: int) -> None:
-    producer = Producer({"bootstrap.servers": running.bootstrap_servers, "acks": "all"})
-    for partition in range(partitions):
-        producer.produce(TOPIC, b"v" * RECORD_BYTES, partition=partition, on_delivery=_delivered)
-    if producer.flush(READY_TIMEOUT_S):
-        raise RuntimeError("records were still not acknowledged after the benchmark")
+async def _write(running: Cluster) -> None:
+    """Write to every partition, so often; each leader gets one batch for each of its partitions at a time."""
+    client = running.client("producer")
+    try:
+        while not await client.refresh_metadata():
+            pass
+        led: dict[int, list[int]] = {}
+        for number, partition in client.metadata.topics[TOPIC].partitions.items():
+            led.setdefault(partition.leader, []).append(number)
+        for _ in range(RECORDS_PER_PARTITION):
+            batch = build([(None, b"v" * RECORD_BYTES)], client.timestamp_ms())
+            for leader, numbers in led.items():
+                answer = await client.request(leader, _request(numbers, batch), READY_TIMEOUT_S)
+                for one in answer.responses[0].partition_responses:
+                    if one.error_code is not ErrorCode.none:
+                        raise RuntimeError(f"a record was not acknowledged: {one.error_code.name}")
+    finally:
+        client.close()
 
 
-def _delivered(error: ConfluentError | None, message: object) -> None:
-    del message
-    if error is not None:
-        raise RuntimeError(f"a record was not acknowledged: {error}")
+def _request(partitions: list[int], batch: bytes) -> produce.ProduceRequest:
+    data = tuple(
+        produce.PartitionProduceData(index=i32(number), records=cast("Records", batch))
+        for number in partitions
+    )
+    return produce.ProduceRequest(
+        transactional_id=None,
+        acks=i16(-1),
+        timeout=i32Timedelta.parse(timedelta(seconds=READY_TIMEOUT_S)),
+        topic_data=(produce.TopicProduceData(name=TopicName(TOPIC), partition_data=data),),
+    )
 
 
 if __name__ == "__main__":

@@ -76,8 +76,8 @@ class Cluster:
         )
 
     def broker_memory_bytes(self) -> list[int]:
-        """What each broker has resident, pages that it shares with others in proportion (PSS)."""
-        return [int(broker.memory_full_info().pss) for broker in self._brokers]
+        """What each broker has resident (RSS), pages that it shares with others included."""
+        return [int(broker.memory_info().rss) for broker in self._brokers]
 
     def trace(self, broker: str) -> Path:
         """The file into which the broker traces."""
