@@ -3,8 +3,8 @@
 Each load goes to two clusters in turn: one whose connections all pass the proxy, as in every run of the harness,
 and one whose brokers are reached directly. Medians of alternating rounds; ``ratio`` is against the direct one.
 
-Required: one partition takes 30 MB/s in batches of 64 kB. A client has one request in flight at a leader, which takes up
-no other one of it before it is answered; so one client alone measures how long replication takes, and several how much
+Required: one partition takes 30 MB/s in batches of 64 kB. A client has one request in flight at a leader, which takes
+up no other one before it is answered; so one client alone shows how long replication takes, and several how much
 the leader can do.
 """
 
