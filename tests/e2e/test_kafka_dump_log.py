@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
@@ -9,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.reference.log.test_log import open_log
+from reference.adapters.disk import RealDisk
+from reference.kafka_config import KafkaConfig
+from reference.log.log import Log
+from reference.log.log_manager import LogManager
+from tests.reference.log.batches import with_codec
+from tests.reference.log.test_log import TP, open_log
+from tests.reference.log.test_log_cleaner import held
 from workloads.kafka.record_batch import Producer, build
 
 TOOLS = Path(sys.prefix) / "kafka-tools"
@@ -45,6 +52,31 @@ def written(tmp_path: Path) -> tuple[list[Path], list[Path]]:
     return sorted(directory.glob("*.log")), sorted(directory.glob("*index"))
 
 
+def compacting(tmp_path: Path) -> LogManager:
+    """The logs of a broker that compacts."""
+    config = KafkaConfig.from_properties(
+        {
+            "broker.id": 1,
+            "listeners": "PLAINTEXT://127.0.0.1:9092",
+            "zookeeper.connect": "127.0.0.1:2181",
+            "log.dirs": [str(tmp_path)],
+            "log.segment.bytes": 20_000,
+            "log.index.interval.bytes": 500,
+            "log.cleanup.policy": ["compact"],
+        }
+    )
+    logs = LogManager(config, RealDisk(), wall_clock=lambda: 1_700_000_900_000)
+    logs.load_logs()
+    return logs
+
+
+def log_at(tmp_path: Path) -> Log:
+    """The log as a broker finds it."""
+    log = compacting(tmp_path).get_log(TP)
+    assert log is not None
+    return log
+
+
 def test_kafka_reads_every_record(tmp_path: Path) -> None:
     logs, _ = written(tmp_path)
     assert len(logs) > 2
@@ -75,6 +107,42 @@ def test_kafka_would_find_a_fault(tmp_path: Path) -> None:
     data[7] ^= 1
     index.write_bytes(data)
     assert "timestamp mismatch" in dump("--files", str(index))
+
+
+@pytest.mark.parametrize("codec", range(5))
+def test_kafka_reads_what_a_cleaner_has_left(tmp_path: Path, codec: int) -> None:
+    """Batches with fewer records, emptied ones, delete horizons, and the indexes of such segments."""
+    stamp_ms = 1_700_000_000_000
+    logs = compacting(tmp_path)
+    log = logs.get_or_create_log(TP, None, is_new=True)
+    for number in range(BATCHES):
+        key = f"once-{number}" if number % 10 == 0 else f"key-{number % 40}"
+        keyed: list[tuple[bytes | None, bytes | None]]
+        keyed = [
+            (b"often", b"v" * 400),
+            (key.encode(), b"w" * 300),
+            (b"gone", None),
+        ]
+        batch = with_codec(build(keyed, stamp_ms + number, Producer(7, 0, 3 * number)), codec)
+        log.append_as_leader(batch, number // 100)
+    log.update_high_watermark(log.log_end_offset)
+    assert asyncio.run(logs.cleaner.clean_filthiest_log())
+    logs.close()
+    segments = sorted((tmp_path / "t-0").glob("*.log"))
+    text = dump("--print-data-log", "--deep-iteration", "--files", ",".join(map(str, segments)))
+    offsets = [int(offset) for offset in re.findall(r"^\| offset: (\d+)", text, re.MULTILINE)]
+    left = held(log_at(tmp_path))
+    assert offsets == [record.offset for record in left]
+    assert len(offsets) < 2 * BATCHES
+    assert "isvalid: false" not in text
+    assert "deleteHorizonMs: OptionalLong[" in text
+    indexes = sorted((tmp_path / "t-0").glob("*index"))
+    checked = dump("--index-sanity-check", "--files", ",".join(map(str, indexes)))
+    assert checked.count("passed sanity check") + checked.count(".index is empty") == len(indexes)
+    assert len(indexes) == 2 * len(segments)
+    text = dump("--files", ",".join(map(str, indexes)))
+    for complaint in ("Mismatches", "mismatch", "out of order", "not found"):
+        assert complaint not in text
 
 
 def test_kafka_reads_the_snapshots_of_producers(tmp_path: Path) -> None:
