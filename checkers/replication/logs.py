@@ -17,7 +17,9 @@ What a correct cluster does and is not convicted for: a broker killed between an
 more than it traced, those offsets are unknown and agree with everything; replicas outside the ISR differ; a batch is
 appended, cut and appended again; the same broker becomes leader twice in one epoch; unclean elections lose records
 (reported, not held against the cluster, and nothing before them counts afterwards); a batch of which compaction has
-left less, as the broker has traced it, comes from a leader to a follower.
+left less, as the broker has traced it, comes from a leader to a follower. Below a replica's log start anything may be:
+a leader that has deleted what it began an epoch with cannot tell a follower to cut its log there, but only where its
+own log starts; with the next answer the follower's log starts there, too.
 
 Limits: memory grows with the number of distinct batches and of steps, not with the number of replicas' appends.
 Source: KIP-101, KIP-279, KIP-320; LeaderCompleteness and LogMatching as Raft and its TLA+ models name them.
@@ -38,6 +40,7 @@ from checkers.model import Finding, Verdict
 from checkers.replication.replica_log import ReplicaLog
 from checkers.replication.rows import TopicKey, partitions
 from checkers.replication.steps import (
+    NOT_TOLD,
     Did,
     PartitionLogs,
     Step,
@@ -68,6 +71,7 @@ class ReplicaLogs(Fold[Stretch]):
             Kind.TRUNCATE,
             Kind.LOG_LOADED,
             Kind.LOG_DIR_CHANGED,
+            Kind.LOG_START_OFFSET,
             Kind.BECOME_LEADER,
             Kind.BECOME_FOLLOWER,
             Kind.HIGH_WATERMARK,
@@ -140,7 +144,6 @@ class Leadership(NamedTuple):
     epoch: int
     row: int
     node: int
-    start: int
     log: ReplicaLog
 
 
@@ -157,10 +160,13 @@ def _replay(steps: list[Step], node: int) -> ReplicaHistory:
         if step.did is Did.APPENDED:
             history.log.append(step.start, step.end, step.epoch)
             continue
+        if step.start != NOT_TOLD:
+            history.log.start = step.start
+        if step.did is Did.STARTED:
+            continue
         history.log.resize(step.end)
         if step.did is Did.LED:
-            lead = Leadership(step.epoch, step.row, node, step.start, history.log.copy())
-            history.leaderships.append(lead)
+            history.leaderships.append(Leadership(step.epoch, step.row, node, history.log.copy()))
     return history
 
 
@@ -212,7 +218,7 @@ def _what_is_missing(tp: str, lead: Leadership, end: int, log: ReplicaLog | None
         )
     if log is None:
         return None
-    offset = lead.log.first_difference(log, lead.start, end)
+    offset = lead.log.first_difference(log, lead.log.start, end)
     if offset is None:
         return None
     return (
@@ -243,7 +249,8 @@ def _diverged(
     for node, history in sorted(histories.items()):
         end = min(logs.in_sync.get(node, 0), history.log.end)
         reference = _reign(newest, end)
-        offset = history.log.first_difference(reference, newest.start, end)
+        start = max(newest.log.start, history.log.start)
+        offset = history.log.first_difference(reference, start, end)
         if offset is not None:
             sentence = (
                 f"Broker {node} holds a record of leader epoch {history.log.epoch_at(offset)} at offset {offset} of "

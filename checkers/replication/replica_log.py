@@ -24,9 +24,11 @@ class ReplicaLog:
     epochs: list[int] = field(default_factory=list)
     """``epochs[i]`` wrote the offsets from ``starts[i]`` up to the next start."""
     end: int = 0
+    start: int = 0
+    """What is below is not read any more, and may be anything."""
 
     def copy(self) -> ReplicaLog:
-        return ReplicaLog(self.starts.copy(), self.epochs.copy(), self.end)
+        return ReplicaLog(self.starts.copy(), self.epochs.copy(), self.end, self.start)
 
     def append(self, start: int, end: int, leader_epoch: int) -> None:
         """Records from ``start`` up to ``end`` were appended; whatever was there is replaced, a gap is unknown."""

@@ -25,9 +25,14 @@ class Did(Enum):
     APPENDED = "appended"
     """Offsets ``start`` up to ``end``, of leader epoch ``epoch``."""
     RESIZED = "resized"
-    """The log now ends at ``end``."""
+    """The log now ends at ``end``, and begins at ``start`` if that is told."""
+    STARTED = "started"
+    """The log now begins at ``start``; ``end`` says nothing new."""
     LED = "led"
     """It became leader in ``epoch`` with a log from ``start`` up to ``end``."""
+
+
+NOT_TOLD = -1
 
 
 class Step(NamedTuple):
@@ -70,6 +75,7 @@ def summarise(part: Segment) -> PartitionLogs:
         Kind.TRUNCATE,
         Kind.LOG_LOADED,
         Kind.LOG_DIR_CHANGED,
+        Kind.LOG_START_OFFSET,
         Kind.BECOME_LEADER,
         Kind.BECOME_FOLLOWER,
     )
@@ -109,8 +115,9 @@ def _steps(part: Segment, places: Numbers) -> list[Step]:
     """The steps of one replica; appends that continue each other become one."""
     appended = part.is_kind(Kind.APPEND)[places]
     led = part.is_kind(Kind.BECOME_LEADER)[places]
-    start = np.where(appended, part.numbers("offset")[places], 0)
-    start = np.where(led, np.maximum(part.numbers("log_start_offset")[places], 0), start)
+    started = part.is_kind(Kind.LOG_START_OFFSET)[places]
+    log_start = part.numbers("log_start_offset", NOT_TOLD)[places]
+    start = np.where(appended, part.numbers("offset")[places], log_start)
     end = np.where(
         appended, part.numbers("last_offset")[places] + 1, part.numbers("log_end_offset")[places]
     )
@@ -121,7 +128,9 @@ def _steps(part: Segment, places: Numbers) -> list[Step]:
     lasts = np.append(firsts[1:], len(places)) - 1
     steps = []
     for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
-        did = Did.APPENDED if appended[first] else Did.LED if led[first] else Did.RESIZED
+        did = Did.RESIZED
+        for kind, what in ((appended, Did.APPENDED), (led, Did.LED), (started, Did.STARTED)):
+            did = what if kind[first] else did
         if end[last] >= 0:
             row = int(part.rows[places[first]])
             steps.append(Step(did, int(start[first]), int(end[last]), int(epoch[first]), row))

@@ -202,6 +202,11 @@ def loaded(time: int, node: int, end: int, **columns: Any) -> Event:
     return broker(time, node, "log-loaded", log_end_offset=end, **{**TP, **columns})
 
 
+def log_start(time: int, node: int, start: int, end: int, **columns: Any) -> Event:
+    offsets = {"log_start_offset": start, "log_end_offset": end}
+    return broker(time, node, "log-start-offset", **offsets, **{**TP, **columns})
+
+
 def acknowledged(time: int, node: int, epoch: int, offset: int, **columns: Any) -> Event:
     return broker(
         time,

@@ -19,6 +19,7 @@ from tests.checkers.histories import (
     high_watermark,
     judge,
     loaded,
+    log_start,
     only,
     started,
     truncate,
@@ -77,6 +78,25 @@ class TestLogMatching:
                 lead,
             ),
         )
+
+    def test_below_a_replicas_log_start_anything_may_be(self) -> None:
+        """The leader cannot tell any more where epoch 1 began, and has its follower go on at its own log start."""
+        events = [append(1, 1, 0, 0), append(2, 2, 0, 0), append(3, 2, 0, 1)]
+        events += [become_leader(4, 1, 1, 1), append(5, 1, 1, 1, role="leader")]
+        events += [append(6, 1, 1, 2, role="leader"), log_start(7, 1, 2, 3)]
+        events += [truncate(8, 2, 2), append(9, 2, 1, 2)]
+        mark = high_watermark(11, 1, 1, 3, [1, 2])
+        passed = only(ReplicaLogs(), [*events, log_start(10, 2, 2, 3), mark], MATCHING)
+        assert passed.verdict == Verdict.VALID
+        for kept in ([], [log_start(10, 2, 1, 3)], [log_start(10, 3, 2, 3)]):
+            (found,) = only(ReplicaLogs(), [*events, *kept, mark], MATCHING).findings
+            assert "Broker 2 holds a record of leader epoch 0 at offset 1" in found.sentence
+
+    def test_a_log_that_begins_anew_is_looked_at_from_its_new_start(self) -> None:
+        events = [append(1, 1, 0, 0), log_start(2, 2, 9, 9), loaded(3, 2, 0, log_start_offset=0)]
+        events += [append(4, 2, 0, 0), append(5, 2, 0, 1), become_leader(6, 1, 1, 1)]
+        events += [append(7, 1, 1, 1, role="leader"), high_watermark(8, 1, 1, 2, [1, 2])]
+        assert only(ReplicaLogs(), events, MATCHING).verdict == Verdict.INVALID
 
     def test_a_replica_outside_the_isr_may_differ(self) -> None:
         events = [
