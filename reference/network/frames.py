@@ -56,6 +56,11 @@ class FrameProtocol(asyncio.Protocol, ABC):
         self.transport.resume_reading()
         return None
 
+    @property
+    def has_input(self) -> bool:
+        """Whether ``next_frame`` may have anything to say: some bytes, or that there will be no more."""
+        return bool(self._unread) or self._is_ended
+
     def at_end(self) -> bool:
         """True when the peer has ended the stream in order and all of it was read."""
         return self._is_ended and self._error is None and not self._unread

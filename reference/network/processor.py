@@ -107,7 +107,7 @@ class Processor:
         self._selector.close()
 
     def _run_once(self) -> None:
-        """The seven steps. A request takes three rounds, most steps of which have nothing to do: asked for here."""
+        """The seven steps. A request takes two rounds, most steps of which have nothing to do: asked for here."""
         selector = self._selector
         if self._new_connections:
             self._configure_new_connections()

@@ -69,8 +69,7 @@ class Selector:
                 if channel.is_lost:
                     self._forget(channel)
                 continue
-            del self._last_activity[channel]
-            self._last_activity[channel] = now
+            self._note_activity(channel, now)
             if channel in self._sending and not channel.is_sending:
                 del self._sending[channel]
                 self.completed_sends.append(channel)
@@ -80,6 +79,7 @@ class Selector:
     def send(self, channel: KafkaChannel, frame: bytes) -> None:
         """Write a frame; once the client's system has all of it the channel is among ``completed_sends``."""
         channel.send(frame)
+        self._note_activity(channel, asyncio.get_running_loop().time())
         if channel.is_sending:
             self._sending[channel] = None
         else:
@@ -87,7 +87,7 @@ class Selector:
 
     def unmute(self, channel: KafkaChannel) -> None:
         """Go on with the channel, unless an answer is due or it is throttled."""
-        if channel.maybe_unmute():
+        if channel.maybe_unmute() and channel.has_input:
             self._ready[channel] = None
 
     def lowest_priority_channel(self) -> KafkaChannel | None:
@@ -121,6 +121,10 @@ class Selector:
                 self._memory_pool.allocate(len(frame))
                 channel.mute()
                 self.completed_receives.append((channel, frame))
+
+    def _note_activity(self, channel: KafkaChannel, now: float) -> None:
+        del self._last_activity[channel]
+        self._last_activity[channel] = now
 
     def _forget(self, channel: KafkaChannel) -> None:
         del self._last_activity[channel]
