@@ -237,7 +237,7 @@ def test_fenced_it_stops_until_it_is_told_anew(tmp_path: Path) -> None:
         answer(ErrorCode.unknown_leader_epoch),
         answer(ErrorCode.not_leader_or_follower),
         answer(ErrorCode.unknown_topic_id),
-        answer(records=batch(1, base_offset=7, leader_epoch=9)),
+        answer(records=batch(1, base_offset=2, leader_epoch=9)),
         unreachable,
         bug,
     ],
