@@ -27,6 +27,7 @@ class FrameProtocol(asyncio.Protocol, ABC):
         self._max_bytes = max_bytes
         self._unread = bytearray()
         self._is_asked = True
+        self._is_paused = False
         self._is_ended = False
         self._error: Exception | None = None
 
@@ -53,13 +54,14 @@ class FrameProtocol(asyncio.Protocol, ABC):
         if self._is_ended:
             raise EOFError(f"the stream ended after {len(unread)} bytes of a frame")
         self._is_asked = True
+        self._is_paused = False
         self.transport.resume_reading()
         return None
 
     @property
     def has_input(self) -> bool:
-        """Whether ``next_frame`` may have anything to say: some bytes, or that there will be no more."""
-        return bool(self._unread) or self._is_ended
+        """Whether ``next_frame`` may have anything to say, or is what lets reading go on."""
+        return bool(self._unread) or self._is_ended or self._is_paused
 
     def at_end(self) -> bool:
         """True when the peer has ended the stream in order and all of it was read."""
@@ -73,6 +75,7 @@ class FrameProtocol(asyncio.Protocol, ABC):
         self._unread += data
         self.progressed()
         if len(self._unread) > READ_AHEAD_BYTES and not self._is_asked:
+            self._is_paused = True
             self.transport.pause_reading()
 
     def eof_received(self) -> bool:

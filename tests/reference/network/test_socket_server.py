@@ -28,6 +28,7 @@ from kio.static.primitive import i32, i32Timedelta
 from reference.adapters.sockets import RealSocketBuffers
 from reference.kafka_config import KafkaConfig
 from reference.network.errors import CloseConnectionError, NetworkError, RequestTimedOutError
+from reference.network.frames import READ_AHEAD_BYTES
 from reference.network.network_client import BrokerConnection
 from reference.network.socket_server import SocketServer
 from reference.protocol.codec import SIZE_BYTES, Request, decode_response
@@ -312,6 +313,39 @@ def test_a_request_without_an_answer_leaves_the_connection_open() -> None:
             spoken = struct.pack(">ihhih", 10 + 3, 10, 0, 2, -1) + struct.pack(">h1s", 1, b"a")
             answer = await exchange(cluster.port, silent + spoken)
             assert struct.unpack_from(">i", answer, SIZE_BYTES) == (2,)
+
+    run(scenario)
+
+
+def test_a_client_that_sent_more_than_is_read_ahead_goes_on_when_all_of_it_is_answered() -> None:
+    """While its first request is held it sends so much that it is not read on; then one more."""
+
+    def framed(number: int, key: bytes) -> bytes:
+        return struct.pack(">ihhihh", 12 + len(key), 10, 0, number, -1, len(key)) + key
+
+    async def answered(reader: asyncio.StreamReader) -> int:
+        (size,) = struct.unpack(">i", await reader.readexactly(SIZE_BYTES))
+        number: int = struct.unpack_from(">i", await reader.readexactly(size))[0]
+        return number
+
+    async def scenario() -> None:
+        async with serving(socket_request_max_bytes=2 * READ_AHEAD_BYTES) as cluster:
+            reader, writer = await cluster.opened()
+            writer.write(framed(0, b"hold"))
+            while not cluster.handler.handled:
+                await asyncio.sleep(0)
+            long = b"x" * (READ_AHEAD_BYTES // 3)
+            writer.write(b"".join(framed(number, long) for number in range(1, 5)))
+            await writer.drain()
+            other = cluster.connection()
+            for _ in range(3):  # what was sent before has come when these are answered
+                await cluster.send(other, ask("a"))
+            cluster.handler.release.set()
+            assert [await answered(reader) for _ in range(5)] == [0, 1, 2, 3, 4]
+            writer.write(framed(5, b"more"))
+            assert await answered(reader) == 5
+            writer.close()
+            await writer.wait_closed()
 
     run(scenario)
 
