@@ -84,12 +84,11 @@ class KazooZooKeeperClient:
         self._connected = asyncio.Event()
         server_count = self._hosts.count(",") + 1
         handler = LoopHandler(self._loop, self._source_host, server_count)
-        retry = KazooRetry(max_tries=-1, delay=0.05, backoff=1, max_delay=0.2)
         self._kazoo = KazooClient(
             hosts=self._hosts,
             timeout=self._session_timeout_s,
             handler=handler,
-            connection_retry=retry,
+            connection_retry=connection_retry(),
             randomize_hosts=False,
             logger=logging.getLogger("kazoo"),
         )
@@ -243,6 +242,14 @@ class KazooZooKeeperClient:
         assert self._state is not None
         for listener in self._listeners:
             listener(self._state)
+
+
+def connection_retry() -> KazooRetry:
+    """How long to wait before each attempt to connect: some 0.2 s, however long ZooKeeper cannot be reached.
+
+    kazoo multiplies each delay by a random number around ``backoff``, so that with 1 the delays dwindle to nothing.
+    """
+    return KazooRetry(max_tries=-1, delay=0.05, backoff=2, max_delay=0.2)
 
 
 def _stop(kazoo: KazooClient) -> None:

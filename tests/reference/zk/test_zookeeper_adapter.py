@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any
 
 import pytest
+from kazoo.retry import ForceRetryError
 
-from reference.adapters.zookeeper import KazooZooKeeperClient
+from reference.adapters.zookeeper import KazooZooKeeperClient, connection_retry
 from reference.ports import Check, Create, Delete, SessionState, SetData
 from reference.zk.errors import (
     BadVersionError,
@@ -161,3 +162,17 @@ class Listener:
         for _ in range(20):
             await asyncio.sleep(0)
         self.states.append(("finished", self.zookeeper.session_id))
+
+
+def test_who_cannot_connect_does_not_try_ever_faster() -> None:
+    delays: list[float] = []
+
+    def attempt() -> None:
+        if len(delays) < 500:
+            raise ForceRetryError
+
+    retry = connection_retry()
+    retry.sleep_func = delays.append
+    retry(attempt)
+    assert min(delays) >= 0.03
+    assert sum(delays[250:]) / 250 >= 0.15
