@@ -99,6 +99,10 @@ class LogCleaner:
         except (LogError, RecordError) as error:
             _logger.warning("%s is not cleaned: %s", cleanable.log.topic_partition, error)
             self._manager.mark_uncleanable(cleanable)
+        except Exception:
+            # A bug of ours: the other logs must not suffer from it.
+            _logger.exception("%s is not cleaned", cleanable.log.topic_partition)
+            self._manager.mark_uncleanable(cleanable)
         return True
 
     async def _run(self) -> None:

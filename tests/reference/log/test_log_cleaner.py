@@ -326,6 +326,24 @@ def test_a_damaged_batch_is_left_for_somebody_to_see() -> None:
     assert logs.disk.read(path, 0, logs.disk.size(path)) == damaged
 
 
+def test_a_bug_costs_one_log_its_cleaning_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = Logs()
+    filled(logs)
+    other = logs.manager.get_or_create_log(TopicPartition("other", 0), ID, is_new=True)
+    logs.log = other
+    records = filled(logs)
+    allow_gaps = Log.allow_gaps
+
+    def buggy(log: Log) -> None:
+        if log is not other:
+            raise ZeroDivisionError
+        allow_gaps(log)
+
+    monkeypatch.setattr(Log, "allow_gaps", buggy)
+    assert logs.clean() == 2
+    assert set(logs.held()) < set(records)
+
+
 def test_what_is_rewritten_is_traced_before() -> None:
     logs = Logs({"log.segment.bytes": 500})
     for number in range(10):
