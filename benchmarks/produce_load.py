@@ -104,7 +104,7 @@ ONE_PARTITION_LOADS: dict[str, Load] = {
     f"one partition, batches of 64 kB, {producers} × confluent-kafka": partial(
         one_partition, producers=producers
     )
-    for producers in (1, 4)
+    for producers in (1, 4, 16)
 }
 
 
