@@ -2,8 +2,9 @@
 
 A record may be gone at some time if by then a cleaner had been through its offset, if a record of its key is committed
 at a larger offset, and if such a record had been sent by that time. Of a send whose outcome nobody knows the offset is
-not known: it may have superseded the record, and have been superseded itself. So the last record of a key never may be
-gone, and no record for which nothing else was sent in time.
+not known: it may have superseded the record, and have been superseded itself; or, if nobody has read the log to its
+end, be the last one of its key. So the last record of a key never may be gone, and no record for which nothing else was
+sent in time.
 
 Keys are those of the sends: a send names one if the log of its topic is compacted. How far cleaners have come the
 brokers trace; where they trace nothing, it may be anywhere.
@@ -52,8 +53,9 @@ class Reach:
 class _Key:
     """What is known of the records with one key."""
 
-    def __init__(self, sends: list[tuple[int, int]]) -> None:
+    def __init__(self, sends: list[tuple[int, int]], *, is_read_to_end: bool) -> None:
         """``sends`` are (committed offset or ``UNKNOWN``, time of the invocation)."""
+        self._is_read_to_end = is_read_to_end
         known = sorted(one for one in sends if one[0] != UNKNOWN)
         self._offsets = [offset for offset, _ in known]
         later = list(accumulate((time for _, time in reversed(known)), min))
@@ -63,7 +65,7 @@ class _Key:
 
     def supersedes(self, offset: int, time: int) -> bool:
         behind = bisect_right(self._offsets, offset)
-        if behind == len(self._offsets):
+        if behind == len(self._offsets) and self._is_read_to_end:
             return False
         return min(self._earliest_from[behind], self._earliest_unknown) < time
 
@@ -77,8 +79,11 @@ class Compaction:
         sends: Iterable[Sent],
         positions: Iterable[tuple[int, int, int]],
         reach: Reach | None,
+        *,
+        is_read_to_end: bool,
     ) -> None:
-        """``keys`` by value; ``positions`` are (offset, value, row) of what is committed; no ``reach``: anywhere."""
+        """``keys`` by value; ``positions`` are (offset, value, row) of what is committed, all of it if the log
+        ``is_read_to_end``; no ``reach``: anywhere."""
         self._keys = keys
         self._reach = reach
         committed = {value: offset for offset, value, _ in positions if value in keys}
@@ -88,7 +93,9 @@ class Compaction:
             if sent.value in keys:
                 one = committed.get(sent.value, UNKNOWN), sent.invoke_time
                 by_key.setdefault(keys[sent.value], []).append(one)
-        self._by_key = {key: _Key(one) for key, one in by_key.items()}
+        self._by_key = {
+            key: _Key(one, is_read_to_end=is_read_to_end) for key, one in by_key.items()
+        }
 
     def may_be_gone(self, offset: int, value: int, time: int) -> bool:
         """Whether the record that was committed there may have been superseded by then."""

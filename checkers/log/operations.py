@@ -160,8 +160,44 @@ class Operations:
     @cached_property
     def compaction(self) -> Compaction:
         """Which records may be gone because later ones supersede them."""
-        sends = (Sent(send.value, send.invoke_time) for send in self.sends)
-        return Compaction(self.keys, sends, self.positions, self.reach if self.leaders else None)
+        return Compaction(
+            self.keys,
+            (Sent(send.value, send.invoke_time) for send in self.sends),
+            self.positions,
+            self.reach if self.leaders else None,
+            is_read_to_end=self.doubt[0] is None,
+        )
+
+    @cached_property
+    def doubt(self) -> tuple[str | None, int | None]:
+        """Why records beyond the final reads may still exist, and the row that shows it; (None, None) if they may not.
+
+        A consumer that has reached its leader's high watermark has seen everything only if that broker is the newest
+        leader and its high watermark has reached the end of the log that it was elected with (KIP-207). Where brokers
+        trace no elections, the final reads are believed.
+        """
+        if not self.final_reads:
+            return "no final read of it is recorded", None
+        last = self.final_reads[-1]
+        if not last.is_complete:
+            return f"its final read ended at {last.position} ({last.error})", last.row
+        elected = [leader for leader in self.leaders if leader.time <= last.time]
+        newest = max(elected, key=lambda leader: (leader.leader_epoch, leader.row), default=None)
+        if newest is None:
+            return None, None
+        answered = [poll.node for poll in self.final_polls if poll.time <= last.time]
+        if answered and answered[-1] not in (None, newest.node):
+            reason = (
+                f"broker {answered[-1]} answered the final read, which was no longer its leader"
+            )
+            return reason, newest.row
+        if last.high_watermark < newest.log_end_offset:
+            reason = (
+                f"leader {newest.node} had raised its high watermark only to {last.high_watermark}, short of "
+                f"{newest.log_end_offset} where its epoch began"
+            )
+            return reason, newest.row
+        return None, None
 
     @cached_property
     def acknowledged(self) -> list[Send]:

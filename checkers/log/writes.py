@@ -88,7 +88,7 @@ def unseen(operations: Operations) -> Unseen:
     certain = [_unseen(operations, send, last) for send in past]
     if not rest:
         return Unseen(certain, [], [])
-    reason, row = _why_doubtful(operations, last)
+    reason, row = operations.doubt
     if reason is None:
         return Unseen(certain, [_unseen(operations, send, last) for send in rest], [])
     sentence = (
@@ -101,8 +101,7 @@ def unseen(operations: Operations) -> Unseen:
 def vanished(operations: Operations) -> Iterator[Finding]:
     """Yield values that were read at offsets where final reads, which decide something, found the end of the log."""
     last = operations.final_reads[-1] if operations.final_reads else None
-    reason, _ = _why_doubtful(operations, last)
-    if last is None or reason is not None:
+    if last is None or operations.doubt[0] is not None:
         return
     seen = {value for poll in operations.final_polls for value in poll.values}
     reported: set[int] = set()
@@ -126,34 +125,6 @@ def _unseen(operations: Operations, send: Send, last: FinalRead | None) -> Findi
         "reads."
     )
     return finding("unseen", operations.tp, sentence, send.row, None if last is None else last.row)
-
-
-def _why_doubtful(operations: Operations, last: FinalRead | None) -> tuple[str | None, int | None]:
-    """Why records beyond the final reads may still exist, and the row that shows it; (None, None) if they may not.
-
-    A consumer that has reached its leader's high watermark has seen everything only if that broker is the newest
-    leader and its high watermark has reached the end of the log that it was elected with (KIP-207). Where brokers
-    trace no elections, the final reads are believed.
-    """
-    if last is None:
-        return "no final read of it is recorded", None
-    if not last.is_complete:
-        return f"its final read ended at {last.position} ({last.error})", last.row
-    elected = [leader for leader in operations.leaders if leader.time <= last.time]
-    newest = max(elected, key=lambda leader: (leader.leader_epoch, leader.row), default=None)
-    if newest is None:
-        return None, None
-    answered = [poll.node for poll in operations.final_polls if poll.time <= last.time]
-    if answered and answered[-1] not in (None, newest.node):
-        reason = f"broker {answered[-1]} answered the final read, which was no longer its leader"
-        return reason, newest.row
-    if last.high_watermark < newest.log_end_offset:
-        reason = (
-            f"leader {newest.node} had raised its high watermark only to {last.high_watermark}, short of "
-            f"{newest.log_end_offset} where its epoch began"
-        )
-        return reason, newest.row
-    return None, None
 
 
 def duplicates(operations: Operations) -> Iterator[Finding]:

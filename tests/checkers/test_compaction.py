@@ -106,6 +106,15 @@ class TestWhatClientsSee:
         without_the_last: list[Said] = [one for one in said if one is not rest[2]]
         assert result("lost-write", *without_the_last, final(20, {2: 9})).verdict == Verdict.INVALID
 
+    def test_nor_of_one_that_may_lie_where_nobody_has_read(self) -> None:
+        first, perhaps = keyed(1, 7, 1, offset=0), keyed(2, 6, 1, "info", error="TIMED_OUT")
+        rest: list[Said] = [keyed(3, 9, 2, offset=1), cleaned(4, 1, 8)]
+        said: list[Said] = [LEADS, MARK, first, perhaps, *rest, poll(5, 0, {1: 9})]
+        for mark, expected in ((2, Verdict.INVALID), (9, Verdict.VALID)):
+            for name in ("lost-write", "poll-skip"):
+                one = result(name, *said, final(20, {1: 9}, mark=mark))
+                assert one.verdict == expected, (name, mark)
+
     def test_a_reader_goes_on_behind_what_is_gone_at_the_end_of_a_batch(self) -> None:
         events: list[Said] = [LEADS, MARK, *SUPERSEDED, keyed(8, 5, 2, offset=3), cleaned(10, 1, 2)]
         one, two = poll(12, 0, {1: 8}), poll(14, 3, {3: 5})
@@ -122,9 +131,9 @@ class TestWhatClientsSee:
 sends = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 12), st.integers(0, 9)), max_size=8)
 
 
-@given(sends, st.integers(0, 13), st.integers(0, 10), st.integers(0, 14))
+@given(sends, st.integers(0, 13), st.integers(0, 10), st.integers(0, 14), st.booleans())
 def test_it_agrees_with_its_definition(
-    said: list[tuple[int, int, int]], offset: int, time: int, reach: int
+    said: list[tuple[int, int, int]], offset: int, time: int, reach: int, is_read_to_end: bool
 ) -> None:
     """By brute force, for every value."""
     said = [
@@ -139,6 +148,7 @@ def test_it_agrees_with_its_definition(
         [Sent(value, at) for value, (_, _, at) in enumerate(said)],
         [(where, value, 0) for value, where in offsets.items()],
         Reach([0], [reach]),
+        is_read_to_end=is_read_to_end,
     )
     for value, key in keys.items():
         same = [other for other in keys if keys[other] == key and other != value]
@@ -146,7 +156,8 @@ def test_it_agrees_with_its_definition(
         unknown = [other for other in keys if keys[other] == key and other not in offsets]
         own = [value] if offsets.get(value, UNKNOWN) > offset else []
         in_time = [o for o in (*behind, *own, *unknown) if said[o][2] < time]
-        expected = offset < reach and bool(behind or own) and bool(in_time)
+        is_followed = behind or own or (unknown and not is_read_to_end)
+        expected = offset < reach and bool(is_followed) and bool(in_time)
         assert compaction.may_be_gone(offset, value, time) == expected
     assert not compaction.may_be_gone(0, 99, NEVER)
 
