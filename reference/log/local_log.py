@@ -138,7 +138,7 @@ class LocalLog:
         age_ms = headers[-1].max_timestamp - segment.first_timestamp
         return (
             segment.size + more_bytes > config.segment_bytes
-            or (age_ms > config.segment_ms and segment.first_timestamp >= 0)
+            or (age_ms > config.max_segment_ms and segment.first_timestamp >= 0)
             or headers[-1].last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
             or segment.index_bytes >= config.segment_index_bytes
         )

@@ -287,6 +287,13 @@ class LogConfig:
         """Whether of the records with one key only the last is kept."""
         return "compact" in self.cleanup_policy
 
+    @property
+    def max_segment_ms(self) -> int:
+        """After how many ms the next segment begins: only what is not written to any more can be compacted in time."""
+        if self.is_compact:
+            return min(self.segment_ms, self.max_compaction_lag_ms)
+        return self.segment_ms
+
     def with_overrides(self, values: Mapping[str, Value]) -> LogConfig:
         """Return these settings with a topic's own, by name, in their place."""
         by_field = {TOPIC_CONFIGS[name].field: value for name, value in values.items()}

@@ -184,9 +184,11 @@ class LogSegment:
         return self.size
 
     def truncate_to(self, offset: int) -> None:
-        """Cut the batch that holds the offset and all behind it."""
+        """Cut the batch that holds the offset and all behind it; the segment ends there or before, in a gap, too."""
         position = self.position_of(offset)
-        if position < self.size:
+        if position == self.size:
+            self.next_offset = min(self.next_offset, max(offset, self.base_offset))
+        else:
             next_offset = min(self._records.header_at(position).base_offset, offset)
             self._disk.truncate(self._path, position)
             self._torn = False

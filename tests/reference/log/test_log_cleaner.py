@@ -201,6 +201,19 @@ def test_the_age_of_records_counts() -> None:
     assert logs.clean() == 1
 
 
+def test_a_segment_ends_in_time_for_the_largest_lag() -> None:
+    logs = Logs(
+        {"log.segment.bytes": 100_000, "log.cleaner.max.compaction.lag.ms": 5_000}
+        | {"log.cleaner.min.cleanable.ratio": 1}
+    )
+    filled(logs)
+    logs.now_ms += 5_001
+    assert logs.clean() == 0
+    logs.write(("other", "v"))
+    assert logs.clean() == 1
+    assert [record.offset for record in logs.held()] == [27, 28, 29, 30]
+
+
 def test_a_tombstone_stays_as_long_as_it_has_to() -> None:
     logs = Logs()
     logs.write(("gone", "old"), ("kept", "value"))
@@ -311,6 +324,24 @@ def test_a_cleaning_is_given_up_when_the_log_is_truncated() -> None:
     assert Kind.LOG_CLEANED not in {kind for kind, _ in logs.events.told}
     filled(logs)
     assert logs.clean() == 1
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_a_log_that_is_cut_in_a_gap_ends_there(first: int, second: int) -> None:
+    """Were its end behind that, its leader would have it cut there again, and again."""
+    logs = Logs()
+    for epoch in range(4):
+        filled(logs, count=10, epoch=epoch)
+    logs.clean()
+    for offset in (first, second):
+        before = logs.held()
+        end = min(logs.log.log_end_offset, offset)
+        logs.manager.truncate_to(logs.log, offset)
+        assert logs.log.log_end_offset == end
+        assert logs.held() == [record for record in before if record.offset < end]
+        assert all(entry.start_offset < end for entry in logs.log.leader_epoch_cache.entries)
+    filled(logs, count=1, epoch=9)
+    assert logs.held()[-1].offset == end
 
 
 def test_a_damaged_batch_is_left_for_somebody_to_see() -> None:
