@@ -12,7 +12,8 @@ below a high watermark is a set of those. Everybody is compared with the replica
 
 What a correct cluster does and is not convicted for: high watermarks are checkpointed now and then, so the one in the
 files is an old one; what lies above it may differ; a broker that is dead may have lost what was not synced, and its
-files may end in the middle of a batch; logs begin where retention, a DeleteRecords or a reassignment let them begin;
+files may end in the middle of a batch; logs begin where retention, a DeleteRecords or a reassignment let them begin,
+and what the files have below that, or below where a log began before a crash, may be anything (see ``logs``);
 compaction removes records, so below the offset where it has been logs have holes and are compared where both have a
 batch (offsets and leader epochs; the CRC too, but for batches of which the brokers have traced that compaction has
 rewritten them); after an unclean election that is permitted replicas may differ.
@@ -48,6 +49,7 @@ class Log(NamedTuple):
     node: int
     row: int
     start: int
+    """What its files have below, it has not, or has not had at some time."""
     end: int
     high_watermark: int
     cleaned_below: int
@@ -100,6 +102,8 @@ class FinalLogs(Grouped[Report]):
             Kind.LOG_CLEANED,
             Kind.BATCH_CLEANED,
             Kind.LOG_LOADED,
+            Kind.LOG_START_OFFSET,
+            Kind.TRUNCATE,
             Kind.HIGH_WATERMARK,
             Kind.LEADER_ELECTED,
             *unclean.KINDS,
@@ -171,11 +175,12 @@ def _logs(segment: Segment) -> list[Log]:
     nodes = stored.numbers("node")
     table = np.stack([*(stored.numbers(name) for name in BATCH), stored.rows], 1)
     told = segment.where(segment.is_kind(Kind.STORED_LOG))
+    starts = _starts(segment)
     return [
         Log(
             node=event.node or 0,
             row=row,
-            start=event.log_start_offset or 0,
+            start=max(event.log_start_offset or 0, starts.get(event.node, 0)),
             end=event.log_end_offset or 0,
             high_watermark=event.high_watermark or 0,
             cleaned_below=event.offset or 0,
@@ -185,6 +190,17 @@ def _logs(segment: Segment) -> list[Log]:
         )
         for row, event in told.events(*_OF_A_LOG)
     ]
+
+
+def _starts(segment: Segment) -> dict[int | None, int]:
+    """By broker, where its log has begun at the latest since it was emptied last, as it has traced."""
+    starts: dict[int | None, int] = {}
+    told = segment.where(segment.is_kind(Kind.LOG_START_OFFSET, Kind.LOG_LOADED, Kind.TRUNCATE))
+    for _, event in told.events("node", "log_start_offset", "log_end_offset"):
+        start, before = event.log_start_offset or 0, starts.get(event.node, 0)
+        is_emptied = (event.log_end_offset or 0) < before
+        starts[event.node] = start if is_emptied else max(start, before)
+    return starts
 
 
 def _holes(tp: str, log: Log, cleaned: int) -> Iterator[Finding]:
@@ -210,10 +226,15 @@ def _differences(tp: str, logs: list[Log], cleaned: int) -> Iterator[Finding]:
         return
     reference = max(logs, key=lambda log: (log.committed, -log.node))
     for log in logs:
+        begins = max(log.start, reference.start)
         start = max(
-            [cleaned, *(int(one.batches[0, 0]) for one in (log, reference) if len(one.batches))]
+            [
+                cleaned,
+                begins,
+                *(int(one.batches[0, 0]) for one in (log, reference) if len(one.batches)),
+            ]
         )
-        yield from _apart_where_cleaned(tp, log, reference, min(cleaned, log.committed))
+        yield from _apart_where_cleaned(tp, log, reference, begins, min(cleaned, log.committed))
         mine, theirs = log.between(start, log.committed), reference.between(start, log.committed)
         shared = min(len(mine), len(theirs))
         differ = np.flatnonzero((mine[:shared, :4] != theirs[:shared, :4]).any(axis=1))
@@ -229,10 +250,12 @@ def _differences(tp: str, logs: list[Log], cleaned: int) -> Iterator[Finding]:
         yield finding(NAME, tp, sentence, *sorted(rows))
 
 
-def _apart_where_cleaned(tp: str, log: Log, reference: Log, end: int) -> Iterator[Finding]:
+def _apart_where_cleaned(
+    tp: str, log: Log, reference: Log, start: int, end: int
+) -> Iterator[Finding]:
     """Of batches that begin at one offset, below where compaction has been, the first that end elsewhere, or are of
     another leader epoch."""
-    mine, theirs = log.between(0, end), reference.between(0, end)
+    mine, theirs = log.between(start, end), reference.between(start, end)
     _, here, there = np.intersect1d(mine[:, 0], theirs[:, 0], return_indices=True)
     for at in np.flatnonzero((mine[here, 1:3] != theirs[there, 1:3]).any(axis=1))[:1].tolist():
         one, other = mine[here[at]], theirs[there[at]]

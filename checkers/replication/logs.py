@@ -19,7 +19,8 @@ appended, cut and appended again; the same broker becomes leader twice in one ep
 (reported, not held against the cluster, and nothing before them counts afterwards); a batch of which compaction has
 left less, as the broker has traced it, comes from a leader to a follower. Below a replica's log start anything may be:
 a leader that has deleted what it began an epoch with cannot tell a follower to cut its log there, but only where its
-own log starts; with the next answer the follower's log starts there, too.
+own log starts; with the next answer the follower's log starts there, too. That stays so when a crash takes the start
+back to where it was checkpointed.
 
 Limits: memory grows with the number of distinct batches and of steps, not with the number of replicas' appends.
 Source: KIP-101, KIP-279, KIP-320; LeaderCompleteness and LogMatching as Raft and its TLA+ models name them.
@@ -161,7 +162,9 @@ def _replay(steps: list[Step], node: int) -> ReplicaHistory:
             history.log.append(step.start, step.end, step.epoch)
             continue
         if step.start != NOT_TOLD:
-            history.log.start = step.start
+            # A crash may take the start back, but brings nothing back that was right.
+            is_emptied = step.end < history.log.start
+            history.log.start = step.start if is_emptied else max(step.start, history.log.start)
         if step.did is Did.STARTED:
             continue
         history.log.resize(step.end)

@@ -16,6 +16,7 @@ from tests.checkers.histories import (
     finding,
     high_watermark,
     loaded,
+    log_start,
     only,
     started,
 )
@@ -108,6 +109,19 @@ def test_damage_below_the_high_watermark_counts_for_the_living() -> None:
 def test_a_log_that_begins_later_is_compared_from_there() -> None:
     later = files(20, 2, [7, 8], log_start_offset=1)
     assert verdict(*files(10, 1, [7, 8]), later[0], later[2]) is Verdict.VALID
+
+
+def test_what_lies_below_the_start_of_a_log_may_be_anything() -> None:
+    """In the same file as what follows; the leader could not tell its follower any more to cut that."""
+    one, other = files(10, 1, [7, 8]), files(20, 2, [9, 8])
+    other[1] = msgspec.structs.replace(other[1], leader_epoch=1)
+    assert verdict(*one, *other) is Verdict.INVALID
+    begun = msgspec.structs.replace(other[0], log_start_offset=1)
+    assert verdict(*one, begun, *other[1:]) is Verdict.VALID
+    started_there, crashed = log_start(5, 2, 1, 2), loaded(6, 2, 2, log_start_offset=0)
+    assert verdict(started_there, crashed, *one, *other) is Verdict.VALID
+    emptied = loaded(6, 2, 0, log_start_offset=0)
+    assert verdict(started_there, emptied, *one, *other) is Verdict.INVALID
 
 
 def test_less_than_a_leader_counted_on() -> None:

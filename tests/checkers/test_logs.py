@@ -88,6 +88,9 @@ class TestLogMatching:
         mark = high_watermark(11, 1, 1, 3, [1, 2])
         passed = only(ReplicaLogs(), [*events, log_start(10, 2, 2, 3), mark], MATCHING)
         assert passed.verdict == Verdict.VALID
+        crashed = loaded(12, 2, 3, log_start_offset=0)
+        after_a_crash = [*events, log_start(10, 2, 2, 3), mark, crashed]
+        assert only(ReplicaLogs(), after_a_crash, MATCHING).verdict == Verdict.VALID
         for kept in ([], [log_start(10, 2, 1, 3)], [log_start(10, 3, 2, 3)]):
             (found,) = only(ReplicaLogs(), [*events, *kept, mark], MATCHING).findings
             assert "Broker 2 holds a record of leader epoch 0 at offset 1" in found.sentence
