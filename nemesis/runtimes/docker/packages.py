@@ -21,7 +21,7 @@ from typing import Final
 from nemesis.errors import MissingRequirement
 from nemesis.paths import cache_directory
 
-THIRD_PARTY: Final = ("crc32c", "kazoo", "kio", "msgspec")
+THIRD_PARTY: Final = ("crc32c", "cramjam", "kazoo", "kio", "msgspec")
 MANYLINUX: Final = ("manylinux2014", "manylinux_2_17", "manylinux_2_28")
 PIP_TIMEOUT_S: Final = 300.0
 

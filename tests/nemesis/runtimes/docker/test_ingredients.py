@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.metadata
 import os
 import subprocess
 import sys
@@ -13,7 +15,13 @@ import pytest
 from nemesis.errors import MissingRequirement
 from nemesis.paths import cache_directory
 from nemesis.runtimes.docker import packages
-from nemesis.runtimes.docker.ingredients import PROJECT, Ingredients, imported_files, imports
+from nemesis.runtimes.docker.ingredients import (
+    OWN_PACKAGES,
+    PROJECT,
+    Ingredients,
+    imported_files,
+    imports,
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +36,7 @@ def test_brokers_and_planted_bugs_start_from_the_code_alone(
     program = (
         "import reference.__main__, nemesis.mutants\n"
         "for name in nemesis.mutants.MUTANTS: nemesis.mutants.apply(name)\n"
-        "import sys; print(sorted({m.partition('.')[0] for m in sys.modules}))\n"
+        "import sys; print(*sorted({m.partition('.')[0] for m in sys.modules}))\n"
         "print(reference.__file__)"
     )
     installed = next(p for p in sys.path if p.endswith("site-packages"))
@@ -41,12 +49,29 @@ def test_brokers_and_planted_bugs_start_from_the_code_alone(
         text=True,
         check=True,
     ).stdout
-    imported, place = said.splitlines()
+    modules, place = said.splitlines()
     assert place.startswith(str(code))
-    for package in ("checkers", "workloads", "pyspark", "pyarrow"):
-        assert f"'{package}'" not in imported
-    for package in packages.THIRD_PARTY:
-        assert f"'{package}'" in imported
+    imported = set(modules.split())
+    assert imported.isdisjoint({"checkers", "workloads", "pyspark", "pyarrow"})
+    assert imported >= set(packages.THIRD_PARTY)
+
+
+def test_whatever_the_code_imports_is_in_the_image(
+    ingredients: Ingredients, tmp_path: Path
+) -> None:
+    ingredients.lay_out(tmp_path / "context", tmp_path_with_a_file(tmp_path))
+    providers = importlib.metadata.packages_distributions()
+    needed: set[str] = set()
+    for file in (tmp_path / "context" / "code").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module is not None:
+                names = [node.module]
+            for module in {name.partition(".")[0] for name in names} - OWN_PACKAGES:
+                needed.update(providers.get(module, ()))
+    there = {each.partition("==")[0] for each in packages.pinned(packages.THIRD_PARTY)}
+    assert {name.replace("_", "-") for name in needed} <= there
+    assert needed >= set(packages.THIRD_PARTY)
 
 
 def tmp_path_with_a_file(tmp_path: Path) -> Path:
@@ -111,7 +136,7 @@ def test_imports_are_followed_wherever_they_are_written(tmp_path: Path) -> None:
 def test_packages_are_pinned_with_all_that_they_require() -> None:
     pinned = packages.pinned(packages.THIRD_PARTY)
     names = [requirement.partition("==")[0] for requirement in pinned]
-    assert names == ["crc32c", "kazoo", "kio", "msgspec", "typing-extensions"]
+    assert names == ["cramjam", "crc32c", "kazoo", "kio", "msgspec", "typing-extensions"]
 
 
 def test_a_package_that_is_not_installed_is_named() -> None:
