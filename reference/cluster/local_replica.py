@@ -19,7 +19,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from reference.cluster.errors import ReplicaError
-from reference.log.errors import InconsistentTopicIdError
+from reference.log.errors import InconsistentTopicIdError, KafkaStorageError
 from reference.log.future_logs import follow, has_caught_up
 from reference.log.log import Log, LogStartOffsetIncrementReason
 from reference.log.log_append_info import LogAppendInfo
@@ -47,6 +47,8 @@ class LocalReplica:
         self.log: Log | None = None
         self.future_log: Log | None = None
         """Not None while the replica moves to another log directory."""
+        self.future_may_differ = False
+        """Whether the future log could not be cut with the current one: whoever copies has to, before anything else."""
         self.leader_id: int | None = None
         self.leader_epoch = UNDEFINED_EPOCH
         self._local_id = broker_id
@@ -121,17 +123,25 @@ class LocalReplica:
         """Remove what the leader does not have, before its high watermark is looked at (KAFKA-14704)."""
         log = self._follower_log()
         self._log_manager.truncate_to(log, offset)
-        if self.future_log is not None:
-            self._log_manager.truncate_to(self.future_log, offset)
+        self._cut_future_log(lambda future: self._log_manager.truncate_to(future, offset))
         self._trace_truncation(log, offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Give up a log that ends before the leader's begins."""
         log = self._follower_log()
         self._log_manager.truncate_fully_and_start_at(log, offset)
-        if self.future_log is not None:
-            self._log_manager.truncate_fully_and_start_at(self.future_log, offset)
+        self._cut_future_log(
+            lambda future: self._log_manager.truncate_fully_and_start_at(future, offset)
+        )
         self._trace_truncation(log, offset)
+
+    def _cut_future_log(self, cut: Callable[[Log], None]) -> None:
+        """If its medium fails, that is no matter of the log that is served: whoever copies will meet it, too."""
+        if self.future_log is not None:
+            try:
+                cut(self.future_log)
+            except KafkaStorageError:
+                self.future_may_differ = True
 
     def maybe_create_future_replica(self, log_dir: str) -> bool:
         """Begin to move to the directory; False if the replica is there, or moves there already.

@@ -74,9 +74,10 @@ class ReplicaAlterLogDirsThread:
         """One step; returns how many bytes were copied. A partition that cannot move is left as it is."""
         topic_partition = partition.topic_partition
         try:
-            if topic_partition in self._truncating:
+            if topic_partition in self._truncating or partition.future_may_differ:
                 if self._truncate(partition):
                     self._truncating.discard(topic_partition)
+                    partition.future_may_differ = False
                 return 0
             copied = partition.append_as_future_replica(self._chunk_bytes)
             if partition.maybe_replace_current_with_future_replica():

@@ -250,6 +250,40 @@ def test_a_replica_whose_new_directory_fails_is_served_from_the_old_one(
     in_two(tmp_path, scenario, **SLOWLY)
 
 
+@pytest.mark.parametrize("for_good", [True, False])
+def test_a_replica_that_is_cut_when_its_new_directory_fails_is_served_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, for_good: bool
+) -> None:
+    async def scenario(node: Node) -> None:
+        node.lisr(lisr(leader=2))
+        partition = node.manager.partition(TP)
+        for base in (0, 2, 4):
+            partition.append_as_follower(assigned(batch(2), base, 0), 2)
+        source, target = log_of(node).log_dir, other_than(node)
+        alter(node, target)
+        await asyncio.sleep(1.0)
+        with monkeypatch.context() as patched:
+            truncate = RealDisk.truncate
+
+            def fail(disk: RealDisk, path: str, size: int) -> None:
+                if path.startswith(target):
+                    raise OSError(errno.EIO, "Input/output error")
+                truncate(disk, path, size)
+
+            patched.setattr(RealDisk, "truncate", fail)
+            partition.truncate_to(2)
+            await asyncio.sleep(5 if for_good else 0)
+        assert [event["log_end_offset"] for event in node.trace.of(Kind.TRUNCATE)] == [2]
+        node.lisr(lisr(leader=3, leader_epoch=5))
+        partition.append_as_follower(assigned(batch(3), 2, 5), 5)
+        await until_moved(node)
+        assert node.log_dir_failures == for_good
+        assert log_of(node).log_dir == (source if for_good else target)
+        assert read_all(log_of(node)) == [(0, 1), (2, 4)]
+
+    in_two(tmp_path, scenario, **SLOWLY)
+
+
 def test_a_replica_whose_old_directory_fails_is_offline_until_that_is_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
