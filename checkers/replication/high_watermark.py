@@ -16,7 +16,8 @@ again, and the leader learns of an append only from that fetch. A correct leader
 What a correct cluster does and is not convicted for: followers lag behind any high watermark outside the ISR, and
 their own high watermark may fall; a killed broker's last traced offset stands until it reloads its log, which may
 then be longer; a follower cuts records at or above the high watermark; a restarted leader starts from an older
-checkpoint (another process life).
+checkpoint (another process life). A member that comes back from a power cut with less counts again once it follows or
+leads: until then its leader may not have heard of its death, and count what it had.
 
 Limits: a replica that traced nothing at all is ``unknown``; one that traced but never opened this log, while the
 high watermark is above 0, is a violation.
@@ -25,21 +26,42 @@ high watermark is above 0, is a violation.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from checkers.findings import finding, tp_name
 from checkers.fold import Fold, Results, Scan, conclude
 from checkers.model import Finding, Verdict
+from checkers.power_cuts import PowerCuts, join_power_cuts, power_cuts
 from checkers.replication.rows import TopicKey, high_watermark_rows, members, partitions
-from checkers.segment import Segment
+from checkers.segment import Numbers, Segment
 from history.events import Kind
 
 KEPT_PER_PARTITION = 3
 NEVER = -1
 
-LogEnds = dict[TopicKey, dict[int, tuple[int, int]]]
-"""Per partition and broker: (last log end offset, its row)."""
+
+class LogEnd(NamedTuple):
+    """What a replica last told of the end of its log."""
+
+    offset: int
+    row: int
+    loaded_at: int
+    """When it told so by opening the log; ``NEVER`` if by anything else."""
+
+
+LogEnds = dict[TopicKey, dict[int, LogEnd]]
+"""Per partition and broker."""
+_NOTHING: Final = LogEnd(NEVER, NEVER, NEVER)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What replicas held, and what may have been taken from them."""
+
+    ends: LogEnds = field(default_factory=dict)
+    power_cuts: PowerCuts = field(default_factory=PowerCuts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +88,7 @@ class BoundedSummary:
     """All of them: one high watermark may overrun several members."""
 
 
-class HwBounded(Scan[LogEnds, BoundedSummary]):
+class HwBounded(Scan[Held, BoundedSummary]):
     name = "hw-bounded"
     kinds = frozenset(
         {
@@ -78,9 +100,12 @@ class HwBounded(Scan[LogEnds, BoundedSummary]):
             Kind.BECOME_LEADER,
             Kind.BECOME_FOLLOWER,
             Kind.BROKER_STARTED,
+            Kind.FAULT_APPLIED,
         }
     )
     columns = (
+        "fault",
+        "targets",
         "topic",
         "topic_id",
         "partition",
@@ -91,26 +116,30 @@ class HwBounded(Scan[LogEnds, BoundedSummary]):
         "maximal_isr",
     )
 
-    def state(self, segment: Segment) -> LogEnds:
+    def state(self, segment: Segment) -> Held:
         ends: LogEnds = {}
         for key, part in partitions(segment):
-            nodes, offsets = part.numbers("node"), part.numbers("log_end_offset")
-            known = np.flatnonzero(~part.is_kind(Kind.HIGH_WATERMARK) & (offsets >= 0))
+            nodes = part.numbers("node")
+            known = _reports(part)
             brokers, from_end = np.unique(nodes[known][::-1], return_index=True)
             last = known[::-1][from_end]
             ends[key] = {
-                int(broker): (int(offsets[at]), int(part.rows[at]))
+                int(broker): _log_end(part, int(at))
                 for broker, at in zip(brokers, last, strict=True)
             }
-        return ends
+        return Held(ends, power_cuts(segment))
 
-    def join(self, a: LogEnds, b: LogEnds) -> LogEnds:
-        return {**a, **{key: {**a.get(key, {}), **ends} for key, ends in b.items()}}
+    def join(self, a: Held, b: Held) -> Held:
+        ends = {key: {**a.ends.get(key, {}), **later} for key, later in b.ends.items()}
+        return Held({**a.ends, **ends}, join_power_cuts(a.power_cuts, b.power_cuts))
 
-    def reduce(self, segment: Segment, carry: LogEnds | None) -> BoundedSummary:
-        summary = BoundedSummary(tracing={int(node) for node in np.unique(segment.numbers("node"))})
+    def reduce(self, segment: Segment, carry: Held | None) -> BoundedSummary:
+        traced = segment.where(~segment.is_kind(Kind.FAULT_APPLIED)).numbers("node")
+        summary = BoundedSummary(tracing=set(np.unique(traced).tolist()))
+        before = carry or Held()
+        losses = join_power_cuts(before.power_cuts, power_cuts(segment))
         for key, part in partitions(segment):
-            checked, overruns = _overruns(part, (carry or {}).get(key, {}))
+            checked, overruns = _overruns(part, before.ends.get(key, {}), losses)
             summary.checked += checked
             if overruns:
                 summary.overruns[key] = overruns[:KEPT_PER_PARTITION]
@@ -154,13 +183,34 @@ class HwBounded(Scan[LogEnds, BoundedSummary]):
         return finding(self.name, tp, sentence, overrun.member_row, overrun.row)
 
 
-def _overruns(part: Segment, carry: dict[int, tuple[int, int]]) -> tuple[int, list[Overrun]]:
+def _reports(part: Segment) -> Numbers:
+    """The places of the events that tell of the end of a replica's log."""
+    offsets = part.numbers("log_end_offset")
+    return np.flatnonzero(~part.is_kind(Kind.HIGH_WATERMARK) & (offsets >= 0))
+
+
+def _log_end(part: Segment, at: int) -> LogEnd:
+    one = part.take(np.array([at]))
+    is_load = bool(one.is_kind(Kind.LOG_LOADED)[0])
+    loaded_at = int(one.numbers("time")[0]) if is_load else NEVER
+    return LogEnd(int(one.numbers("log_end_offset")[0]), int(one.rows[0]), loaded_at)
+
+
+def _is_back_from_a_power_cut(end: LogEnd, broker: int, losses: PowerCuts) -> bool:
+    """Whether it opened the log in its first life after a power cut, and has done nothing since."""
+    cuts = [cut for cut in losses.cuts.get(broker, ()) if cut <= end.loaded_at]
+    lives = [start for start in losses.starts.get(broker, ()) if start <= end.loaded_at]
+    return bool(cuts) and sum(start > max(cuts) for start in lives) <= 1
+
+
+def _overruns(
+    part: Segment, carry: dict[int, LogEnd], losses: PowerCuts
+) -> tuple[int, list[Overrun]]:
     """Return how many high watermarks of one partition were evaluated, and the overruns in row order."""
     moves = high_watermark_rows(part)
     if not len(moves):
         return 0, []
-    offsets, nodes = part.numbers("log_end_offset"), part.numbers("node")
-    reports = np.flatnonzero(~part.is_kind(Kind.HIGH_WATERMARK) & (offsets >= 0))
+    offsets, nodes, reports = part.numbers("log_end_offset"), part.numbers("node"), _reports(part)
     places = np.searchsorted(part.rows, moves.rows)
     marks, leaders = moves.numbers("high_watermark"), moves.numbers("node")
     own = moves.numbers("log_end_offset")
@@ -170,18 +220,20 @@ def _overruns(part: Segment, carry: dict[int, tuple[int, int]]) -> tuple[int, li
         pairs = at[member == broker]
         mine = reports[nodes[reports] == broker]
         before = np.searchsorted(mine, places[pairs]) - 1
-        carried, carried_row = carry.get(broker, (NEVER, None))
+        carried = carry.get(broker, _NOTHING)
         if len(mine):
             last = mine[np.maximum(before, 0)]
-            held = np.where(before >= 0, offsets[last], carried)
+            held = np.where(before >= 0, offsets[last], carried.offset)
         else:
-            held = np.full(len(pairs), carried)
+            held = np.full(len(pairs), carried.offset)
         # The leader's own event carries its own log end offset, read at the same moment.
         itself = leaders[pairs] == broker
         held = np.where(itself & (own[pairs] >= 0), own[pairs], held)
         for index in np.flatnonzero(marks[pairs] > np.maximum(held, 0)).tolist():
             pair = int(pairs[index])
-            row = int(part.rows[mine[before[index]]]) if before[index] >= 0 else carried_row
+            end = _log_end(part, int(mine[before[index]])) if before[index] >= 0 else carried
+            if _is_back_from_a_power_cut(end, broker, losses):
+                continue
             found.append(
                 Overrun(
                     row=int(moves.rows[pair]),
@@ -189,7 +241,7 @@ def _overruns(part: Segment, carry: dict[int, tuple[int, int]]) -> tuple[int, li
                     high_watermark=int(marks[pair]),
                     member=broker,
                     log_end_offset=int(held[index]),
-                    member_row=row,
+                    member_row=None if end is _NOTHING else end.row,
                 )
             )
     return len(moves), sorted(found, key=lambda overrun: (overrun.row, overrun.member))

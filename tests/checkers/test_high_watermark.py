@@ -11,6 +11,7 @@ from checkers.model import Verdict
 from checkers.replication.high_watermark import HwBounded, HwGrows
 from history.events import Event, Kind
 from tests.checkers.histories import (
+    TP,
     append,
     become_leader,
     broker,
@@ -60,6 +61,20 @@ class TestHwBounded:
         events = [append(2, 2, 0, 3), loaded(4, 2, 2, incarnation=2)]
         events += [high_watermark(5, 1, 0, 4, [1, 2])]
         assert only(HwBounded(), events).verdict == Verdict.INVALID
+
+    def test_a_member_that_a_power_cut_took_records_from_counts_again_once_it_follows(self) -> None:
+        struck = Event(time=4, process="nemesis", kind="fault-applied", fault="power-cut")
+        struck.targets = ["broker-2"]
+        back = [broker(5, 2, "broker-started", incarnation=2), loaded(6, 2, 2, incarnation=2)]
+        mark = high_watermark(9, 1, 0, 4, [1, 2])
+        follows = broker(7, 2, "become-follower", incarnation=2, log_end_offset=2, **TP)
+        again = [broker(7, 2, "broker-started", incarnation=3), loaded(8, 2, 2, incarnation=3)]
+        held = append(2, 2, 0, 3)
+        assert only(HwBounded(), [held, struck, *back, mark]).verdict == Verdict.VALID
+        for more in ([*back, follows], [*back, *again]):
+            assert only(HwBounded(), [held, struck, *more, mark]).verdict == Verdict.INVALID
+        struck.targets = ["broker-3"]
+        assert only(HwBounded(), [held, struck, *back, mark]).verdict == Verdict.INVALID
 
     def test_a_cut_counts(self) -> None:
         events = [append(2, 2, 0, 9), truncate(3, 2, 4), high_watermark(4, 1, 0, 5, [1, 2])]
