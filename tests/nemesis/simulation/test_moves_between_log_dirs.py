@@ -14,50 +14,13 @@ from reference.log.log import Log
 from reference.log.log_manager import LogManager
 from reference.model import TopicPartition
 from tests.reference.log.batches import NOW_MS, batch
+from tests.reference.log.mortal import Killed, Mortal, MortalDisk
 from tests.reference.log.test_log import read_all
 
 TP, TOPIC_ID = TopicPartition("t", 0), UUID(int=7)
 ONE, TWO = "/one", "/two"
 RECORDS = [(0, 1), (2, 3), (4, 5), (6, 7)]
-CHANGES_OF_A_MOVE = 28
-
-
-class Killed(BaseException):
-    """The process ends here."""
-
-
-class MortalDisk(SimulatedDisk):
-    """Ends the process before its n-th change, once it counts them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.changes_left: int | None = None
-
-    def _change(self) -> None:
-        if self.changes_left is not None:
-            self.changes_left -= 1
-            if self.changes_left < 0:
-                raise Killed
-
-    def append(self, path: str, data: bytes) -> None:
-        self._change()
-        super().append(path, data)
-
-    def truncate(self, path: str, size: int) -> None:
-        self._change()
-        super().truncate(path, size)
-
-    def replace(self, path: str, data: bytes) -> None:
-        self._change()
-        super().replace(path, data)
-
-    def remove(self, path: str) -> None:
-        self._change()
-        super().remove(path)
-
-    def rename(self, source: str, target: str) -> None:
-        self._change()
-        super().rename(source, target)
+CHANGES_OF_A_MOVE = 40
 
 
 def logs_on(disk: SimulatedDisk) -> LogManager:
@@ -103,19 +66,19 @@ def interrupted(changes: int) -> MortalDisk:
     """Return the disk of a broker that was killed before that change of its move, if the move has so many."""
     disk = MortalDisk()
     logs = filled(disk)
-    disk.changes_left = changes
+    disk.life = Mortal(changes)
     with suppress(Killed):
         move(logs)
-    disk.changes_left = None
+    disk.life = Mortal()
     return disk
 
 
 def test_a_move_has_so_many_changes() -> None:
     disk = MortalDisk()
     logs = filled(disk)
-    disk.changes_left = 1_000
+    disk.life = Mortal(1_000)
     move(logs)
-    assert 1_000 - disk.changes_left == CHANGES_OF_A_MOVE
+    assert disk.life.changes_left == 1_000 - CHANGES_OF_A_MOVE
 
 
 @pytest.mark.parametrize("power_fails", [False, True])

@@ -22,6 +22,7 @@ from reference.log.log import Log
 from reference.log.log_append_info import AppendedBatch
 from reference.log.log_config import LogConfig
 from reference.model import OffsetAndEpoch, TopicPartition
+from reference.ports import Disk
 from reference.protocol.record_batch import iter_batches
 from tests.reference.log.batches import PRODUCERS, batch
 
@@ -29,7 +30,7 @@ TP = TopicPartition("t", 0)
 MANY = 2**31
 
 
-def open_log(tmp_path: Path, *, disk: RealDisk | None = None, **config: Any) -> Log:
+def open_log(tmp_path: Path, *, disk: Disk | None = None, **config: Any) -> Log:
     return Log(
         TP, str(tmp_path / "t-0"), disk=disk or RealDisk(), config=LogConfig(**config), **PRODUCERS
     )

@@ -23,6 +23,7 @@ from reference.protocol.record_batch import iter_batches
 from reference.protocol.records import read_records
 from reference.trace import Kind
 from tests.reference.log.batches import with_codec
+from tests.reference.log.mortal import Killed, Mortal, MortalDisk
 from workloads.kafka.record_batch import NO_PRODUCER, Producer, build
 
 TP = TopicPartition("t", 0)
@@ -394,38 +395,6 @@ def test_what_is_rewritten_is_traced_before() -> None:
     }.items()
 
 
-class Killed(BaseException):
-    """The process ends here."""
-
-
-class MortalDisk(SimulatedDisk):
-    """Ends the process before the n-th change."""
-
-    left = MANY
-
-    def _count(self) -> None:
-        self.left -= 1
-        if self.left < 0:
-            self.left = MANY
-            raise Killed
-
-    def append(self, path: str, data: bytes) -> None:
-        self._count()
-        super().append(path, data)
-
-    def rename(self, source: str, target: str) -> None:
-        self._count()
-        super().rename(source, target)
-
-    def remove(self, path: str) -> None:
-        self._count()
-        super().remove(path)
-
-    def fsync(self, path: str) -> None:
-        self._count()
-        super().fsync(path)
-
-
 writes = st.lists(
     st.tuples(
         st.lists(st.integers(0, 3), min_size=1, max_size=3), st.integers(0, 4), st.integers(0, 1)
@@ -451,10 +420,10 @@ def test_no_last_value_is_lost_wherever_a_cleaning_ends(
         )
     before = logs.held()
     logs.log.flush()
-    disk.left = steps
+    disk.life = Mortal(steps)
     with suppress(Killed):
         logs.clean()
-    disk.left = MANY
+    disk.life = Mortal()
     if loses_power:
         disk.power_cut(rng)
     for _ in range(2):

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nemesis.simulation.fenced_disk import FencedDisk
 from reference.adapters.disk import RealDisk
 from reference.log.errors import KafkaStorageError
 from reference.log.log import Log
 from tests.reference.log.batches import batch
+from tests.reference.log.mortal import Killed, Mortal
 from tests.reference.log.test_log import MANY, open_log, read_all
 
 SIZES = (3, 1, 2, 4)
@@ -132,39 +134,6 @@ def test_a_segment_is_rolled_without_what_a_failed_append_left(tmp_path: Path) -
     assert read_all(open_log(tmp_path)) == [(0, 0), (1, 3)]
 
 
-class Killed(BaseException):
-    """The process ends here."""
-
-
-class MortalDisk(RealDisk):
-    """Ends the process before its n-th change of a file; what was written stays, as with SIGKILL."""
-
-    def __init__(self, changes: int) -> None:
-        super().__init__()
-        self.changes = changes
-
-    def _change(self) -> None:
-        self.changes -= 1
-        if self.changes < 0:
-            raise Killed
-
-    def append(self, path: str, data: bytes) -> None:
-        self._change()
-        super().append(path, data)
-
-    def truncate(self, path: str, size: int) -> None:
-        self._change()
-        super().truncate(path, size)
-
-    def replace(self, path: str, data: bytes) -> None:
-        self._change()
-        super().replace(path, data)
-
-    def remove(self, path: str) -> None:
-        self._change()
-        super().remove(path)
-
-
 def scripted_life(log: Log, sure: list[tuple[int, int]], possible: list[tuple[int, int]]) -> None:
     """Lead, append, truncate. Of (base offset, epoch) ``sure`` must be there and ``possible`` may be, at any moment."""
     for term in range(4):
@@ -178,7 +147,7 @@ def scripted_life(log: Log, sure: list[tuple[int, int]], possible: list[tuple[in
         possible[:] = sure
 
 
-CHANGES_IN_A_LIFE = 80
+CHANGES_IN_A_LIFE = 88
 
 
 @pytest.mark.parametrize("changes", range(CHANGES_IN_A_LIFE + 1))
@@ -187,7 +156,7 @@ def test_killed_before_any_change_of_a_file_a_log_opens_with_what_it_acknowledge
 ) -> None:
     sure: list[tuple[int, int]] = []
     possible: list[tuple[int, int]] = []
-    disk = MortalDisk(changes)
+    disk = FencedDisk(RealDisk(), Mortal(changes))
     killed = False
     try:
         scripted_life(open_log(tmp_path, disk=disk, segment_bytes=200), sure, possible)
