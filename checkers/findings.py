@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from checkers.model import Finding, Verdict
 from checkers.segment import proof
 
 
 def finding(
-    name: str, key: str, sentence: str, *rows: int | None, verdict: Verdict = Verdict.INVALID
+    name: str,
+    key: str,
+    sentence: str,
+    *rows: int | None,
+    verdict: Verdict = Verdict.INVALID,
+    steps: Iterable[str] = (),
 ) -> Finding:
-    """Return a finding of property ``name`` that the events in these rows prove; unset rows are left out."""
+    """Return a finding of property ``name`` that the events in these rows prove; unset rows are left out.
+
+    ``steps`` spell the contradiction out, where the check knows more of it than the events say.
+    """
     return Finding(
         property=name,
         verdict=verdict,
         key=key,
         sentence=sentence,
+        steps=tuple(steps),
         events=tuple(proof(row) for row in rows if row is not None),
     )
 

@@ -41,6 +41,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """What it is about: ``orders-0``, ``/controller_epoch``, ``broker-2``."""
     sentence: str
     """One sentence in plain words."""
+    steps: tuple[str, ...] = ()
+    """The contradiction spelled out, a sentence each: what was so, what came then, why both cannot be."""
     events: tuple[dict[str, Any], ...] = ()
     """The few events that prove it, as they stand in the history, unset columns left out."""
     faults: tuple[str, ...] = ()

@@ -289,8 +289,10 @@ def _say_outcome(run_directory: RunDirectory, outcome: Outcome, *, as_json: bool
         out.print(
             f"{result.verdict.value:<8} {result.property:<24} {result.checked} {result.unit}{findings}"
         )
-        for finding in result.findings[:3]:
+        for nth, finding in enumerate(result.findings[:3]):
             out.print(f"         {finding.key}: {finding.sentence}")
+            for number, step in enumerate(finding.steps if nth == 0 else (), start=1):
+                out.print(f"           {number}. {step}")
     out.print(f"{outcome.verdict.value}; report: {report_file}; replay: {replay}")
     raise typer.Exit(outcome.verdict.exit_code)
 

@@ -39,6 +39,7 @@ def broken(sentence: str, verdict: Verdict = Verdict.INVALID) -> Result:
         verdict=verdict,
         key="orders-0",
         sentence=sentence,
+        steps=("It was low.", "It went up."),
         events=(EVENT,),
         faults=("pause on broker-2",),
     )
@@ -62,6 +63,7 @@ def test_a_broken_property_fails_with_its_proof_and_its_replay() -> None:
     assert failure.get("type") == "invalid"
     text = failure.text or ""
     assert "orders-0: It is too high." in text
+    assert "  1. It was low.\n  2. It went up.\n" in text
     assert "during pause on broker-2" in text
     assert "1.500000s broker-1 high-watermark offset=4" in text
     assert "31 findings in all" in text

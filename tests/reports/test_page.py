@@ -109,6 +109,28 @@ def test_shows_every_finding_with_its_proof_its_faults_and_how_to_replay_it(
     assert any(finding.faults for finding in findings)
 
 
+def test_spells_the_contradiction_out_as_a_numbered_list(
+    reported: Reported, tmp_path: Path
+) -> None:
+    steps = ("Broker 1 said <b>so</b>.", "Broker 2 said otherwise.", "Both cannot be.")
+    finding = Finding(
+        property="hw-grows",
+        verdict=Verdict.INVALID,
+        key="orders-0",
+        sentence="It fell.",
+        steps=steps,
+    )
+    result = Result(
+        property="hw-grows",
+        verdict=Verdict.INVALID,
+        checked=1,
+        findings=(finding,),
+        finding_count=1,
+    )
+    page = rewritten(reported, tmp_path, outcome(result))
+    assert [item.words for item in page.all("li") if "finding-1" in item.path] == list(steps)
+
+
 def test_leads_from_the_verdict_to_what_is_broken_first(page: Page) -> None:
     verdict = page.by_id("verdict")
     assert verdict.words.startswith("invalid 1 of 4 properties broken over")
