@@ -15,6 +15,7 @@
 * ``convergence``, ``faults``         did the cluster come back; did the faults strike at all
 * ``unclean``, ``read_after``          whether an unclean election was permitted when its controller read the settings
 * ``rare``, ``znodes``, ``findings``  what the checks above share
+* ``foreign``                         which checks judge a history from elsewhere, by its workload
 
 ``CHECKERS`` names every property and the check that decides it; ``select`` turns names into checks. Imports of ours:
 ``history`` only.
@@ -32,6 +33,7 @@ from checkers.convergence import Convergence
 from checkers.deletion import Deletion
 from checkers.faults import FaultEffect
 from checkers.fold import Check
+from checkers.foreign import FOREIGN, foreign_properties, select_foreign
 from checkers.leadership import LeaderEpochGrows, LeaderFromIsr, OneLeaderPerEpoch
 from checkers.log import ClientLog
 from checkers.reassignment import Reassignment
@@ -42,7 +44,7 @@ from checkers.replication.log_start import LogStartBounded
 from checkers.replication.logs import ReplicaLogs
 from checkers.transitions import LegalTransition
 
-__all__ = ["CHECKERS", "select"]
+__all__ = ["CHECKERS", "FOREIGN", "foreign_properties", "select", "select_foreign"]
 
 _IN_REPORT_ORDER: tuple[type[Check], ...] = (
     SingleController,

@@ -33,6 +33,24 @@ invoke, ok, fail, info     op (pairs them), f, tp; ``fail`` = certainly did not 
                            replica; ok: it has begun to).
 final-read                 tp, offset (position reached), high_watermark (the leader's), log_start_offset (where it
                            had to begin; 0 if at the beginning), error
+Operations of other systems (process as it is named there; ``history.foreign`` reads them)
+----------------------------------------------------------------------------------------------------
+invoke, ok, fail, info     as above, but for the workload that ``run.json`` names. key: which object (unset: there is
+                           but one). Keys and values are never negative: what is no number from 0 to 2**62 − 1 was given
+                           one from 2**62 on. error: why it ended so.
+                           A register, f=``write``: value. f=``read``: ok adds value (unset: nil, the initial one).
+                           f=``cas``: values (old, new); ok = it was done, fail = it was not.
+                           A mutex, f=``acquire``, ``release``.
+                           A set, f=``add``: value. f=``read``: ok adds values.
+                           A queue, f=``enqueue``: value. f=``dequeue``: ok adds value (unset: it was empty).
+                           f=``drain``: ok adds values.
+                           A log, f=``send``, ``poll``: as of our own clients, topic = the log's name, partition 0; a
+                           poll has no position that it asked for.
+                           f=``txn``: values = its micro-operations, flat, one after the other: code (0 = r, 1 = append
+                           or w), key, count, as many elements. An append or a w: the one element. An r, of a list:
+                           the list read; of a register: the value, none for nil. count −1: not known what was read (of
+                           an invoke, and of whatever has not ended ok). The ok tells all micro-operations again.
+                           Any other f: detail (what it was about, as it was written).
 Brokers (process ``broker-N``, node N, incarnation = one process life, grows with every start)
 ----------------------------------------------------------------------------------------------------
 broker-started             start of a process life; the first event of the incarnation. detail: JSON of the

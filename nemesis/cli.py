@@ -18,7 +18,7 @@ import msgspec
 import typer
 
 import reports
-from checkers import CHECKERS
+from checkers import CHECKERS, FOREIGN, foreign_properties
 from checkers.model import Outcome
 from history.errors import HistoryError, SparkError
 from history.run_directory import RunDirectory
@@ -166,7 +166,7 @@ app.command("shrink")(shrink_run)
 
 @app.command("list")
 def list_everything(as_json: Json = False) -> None:
-    """Name the scenarios, targets, runtimes, faults, workloads, checkers and mutants."""
+    """Name scenarios, targets, runtimes, faults, workloads, checkers, foreign workloads, mutants."""
     found: dict[str, dict[str, str]] = {
         "scenarios": {name: scenario.load(name).summary for name in scenario.names()},
         "targets": dict.fromkeys(TARGETS, ""),
@@ -174,6 +174,7 @@ def list_everything(as_json: Json = False) -> None:
         "faults": {name: fault.summary for name, fault in FAULTS.items()},
         "workloads": dict.fromkeys(WORKLOADS, ""),
         "checkers": dict.fromkeys(CHECKERS, ""),
+        "foreign": {name: ", ".join(foreign_properties(name)) for name in FOREIGN},
         "mutants": {name: mutant.story for name, mutant in MUTANTS.items()},
     }
     if as_json:

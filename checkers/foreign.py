@@ -1,0 +1,59 @@
+"""Which checks judge a history from elsewhere: chosen by the name of its workload, never by looking.
+
+The operations of other systems are events of the same schema (``history.events``), and one word means different
+things in different workloads: a ``read`` is of a register or of a set. So the user names the workload, and only
+its checks are made. They are no part of ``CHECKERS``: in a run of ours they would see nothing, and a check that saw
+nothing is ``unknown``.
+
+Limits: a workload judges one kind of object. Properties that such a history cannot decide are left out
+(``UNDECIDABLE``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from checkers.fold import Check
+from checkers.log import ClientLog
+
+FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
+    {
+        "register": (),
+        "cas-register": (),
+        "mutex": (),
+        "set": (),
+        "queue": (),
+        "list-append": (),
+        "rw-register": (),
+        "kafka": (ClientLog,),
+    }
+)
+"""The checks of each workload, in the order of reports."""
+
+UNDECIDABLE: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {"kafka": frozenset({"unseen", "earlier-life-read"})}
+)
+"""By workload, what its checks decide of our own runs alone: no other history says which of its reads ran to the end
+of a log, or that a topic was deleted."""
+
+
+def foreign_properties(workload: str) -> tuple[str, ...]:
+    """Return the properties that are judged in this workload, in the order of reports; raises KeyError."""
+    names = (name for check in FOREIGN[workload] for name in check.property_names())
+    without = UNDECIDABLE.get(workload, frozenset())
+    return tuple(name for name in names if name not in without)
+
+
+def select_foreign(workload: str, names: Iterable[str] | None = None) -> list[Check]:
+    """Return the checks that decide these properties (``None``: all) of this workload, each once.
+
+    A check that decides several properties returns results for all of them. Raises KeyError for an unknown name.
+    """
+    allowed = foreign_properties(workload)
+    wanted = set(allowed if names is None else names)
+    for name in wanted:
+        if name not in allowed:
+            raise KeyError(name)
+    return [check() for check in FOREIGN[workload] if wanted & set(check.property_names())]
