@@ -61,31 +61,52 @@ class FileRecords:
 
     def intact_batches(
         self, base_offset: int, size: int, *, may_have_gaps: bool
-    ) -> Iterator[RecordBatchHeader]:
-        """Yield the headers of the batches that are whole, have a matching CRC and continue one another.
+    ) -> Iterator[list[RecordBatchHeader]]:
+        """Yield the headers of the batches that are whole, have a matching CRC and continue one another, as many at
+        once as were read at once.
 
         The first that is not or does not ends it. The CRC covers no offset: only a gap tells of damage there, and where
         there may be gaps, only an overlap.
         """
-        window, start, position = b"", 0, 0
-        next_offset = base_offset
+        position, next_offset, wanted = 0, base_offset, _RECOVERY_WINDOW
         while size - position >= HEADER_SIZE:
-            at = position - start
-            if at + HEADER_SIZE > len(window):
-                window = self._disk.read(self.path, position, _RECOVERY_WINDOW)
-                start, at = position, 0
-            header = read_header(window, at, position)
-            length = header.batch_length + LOG_OVERHEAD
-            if not is_plausible(header) or length > size - position:
-                return
-            if at + length > len(window):
-                window = self._disk.read(self.path, position, max(length, _RECOVERY_WINDOW))
-                start, at = position, 0
-            is_behind = header.base_offset == next_offset or (
-                may_have_gaps and header.base_offset > next_offset
+            window = self._disk.read(self.path, position, wanted)
+            headers, missing = _intact_run(
+                window, position, size, next_offset, may_have_gaps=may_have_gaps
             )
-            if not is_behind or not crc_matches(window, header, at):
+            yield headers
+            if headers:
+                position = headers[-1].position + headers[-1].size_in_bytes
+                next_offset = headers[-1].last_offset + 1
+            elif missing <= wanted:
                 return
-            yield header
-            position += length
-            next_offset = header.base_offset + header.last_offset_delta + 1
+            if missing == 0:
+                return
+            wanted = max(missing, _RECOVERY_WINDOW)
+
+
+def _intact_run(
+    window: bytes, start: int, size: int, next_offset: int, *, may_have_gaps: bool
+) -> tuple[list[RecordBatchHeader], int]:
+    """The headers of the intact batches of a window, which begins at ``start`` in a file of that size.
+
+    And how many bytes it takes to see the batch behind them; 0 if there is none that could be intact.
+    """
+    view = memoryview(window)
+    headers: list[RecordBatchHeader] = []
+    at, end = 0, len(window)
+    while at + HEADER_SIZE <= end:
+        header = read_header(view, at, start + at)
+        length = header.batch_length + LOG_OVERHEAD
+        if not is_plausible(header) or start + at + length > size:
+            return headers, 0
+        if at + length > end:
+            return headers, length
+        base = header.base_offset
+        is_behind = base == next_offset or (may_have_gaps and base > next_offset)
+        if not is_behind or not crc_matches(view, header, at):
+            return headers, 0
+        headers.append(header)
+        next_offset = base + header.last_offset_delta + 1
+        at += length
+    return headers, HEADER_SIZE

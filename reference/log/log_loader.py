@@ -18,6 +18,8 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from reference.log.errors import KafkaStorageError
@@ -191,11 +193,11 @@ class LogLoader:
         walked = self._walked = self._walked or RecentBatches(base)
         epochs = self._epochs
 
-        def visit(header: RecordBatchHeader) -> None:
-            epoch = header.partition_leader_epoch
-            if not epochs or epochs[-1].epoch != epoch:
-                epochs.append(EpochEntry(epoch, header.base_offset))
-            walked.add(header)
+        def visit(headers: Sequence[RecordBatchHeader]) -> None:
+            for epoch, batches in groupby(headers, key=attrgetter("partition_leader_epoch")):
+                if not epochs or epochs[-1].epoch != epoch:
+                    epochs.append(EpochEntry(epoch, next(batches).base_offset))
+            walked.add(headers)
 
         return LogSegment.recover(
             self._disk,

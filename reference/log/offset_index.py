@@ -15,8 +15,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from struct import Struct
 from typing import Final
+
+from reference.protocol.record_batch import RecordBatchHeader
 
 ENTRY_SIZE: Final = 8
 MAX_RELATIVE_OFFSET: Final = 2**31 - 1
@@ -33,7 +36,8 @@ class OffsetIndex:
         self._interval_bytes = interval_bytes
         self._offsets = array("q")
         self._positions = array("q")
-        self._next_entry_after = interval_bytes
+        self.next_entry_after = interval_bytes
+        """The first batch that starts behind this position gets an entry."""
         self._recent_offsets = array("q")
         self._recent_positions = array("q")
 
@@ -45,21 +49,25 @@ class OffsetIndex:
         """The position of the last entry; 0 when there is none."""
         return self._positions[-1] if self._positions else 0
 
-    def add(self, last_offset: int, position: int) -> bool:
-        """Take note of a batch that starts at the position of the segment; return whether it got an entry.
+    def add(self, last_offset: int, position: int) -> None:
+        """Add an entry for a batch that starts at the position, behind ``next_entry_after``."""
+        self._offsets.append(last_offset)
+        self._positions.append(position)
+        self.next_entry_after = position + self._interval_bytes
 
-        Call in order of position.
-        """
-        is_entry = position > self._next_entry_after
-        if is_entry:
-            self._offsets.append(last_offset)
-            self._positions.append(position)
-            self._next_entry_after = position + self._interval_bytes
-        self._recent_offsets.append(last_offset)
-        self._recent_positions.append(position)
+    def note_recent(self, headers: Sequence[RecordBatchHeader], start: int) -> None:
+        """Take note of the batches written last, all of them; their positions count from ``start``."""
+        if len(headers) > _RECENT_BATCHES:
+            self._forget_recent(len(self._recent_offsets))
+            headers = headers[-_RECENT_BATCHES:]
+        for header in headers:
+            self._recent_offsets.append(header.last_offset)
+            self._recent_positions.append(start + header.position)
         if len(self._recent_offsets) > 2 * _RECENT_BATCHES:
-            del self._recent_offsets[:_RECENT_BATCHES], self._recent_positions[:_RECENT_BATCHES]
-        return is_entry
+            self._forget_recent(len(self._recent_offsets) - _RECENT_BATCHES)
+
+    def _forget_recent(self, count: int) -> None:
+        del self._recent_offsets[:count], self._recent_positions[:count]
 
     def recent_position(self, offset: int) -> int | None:
         """Return the position of the batch that holds the offset if it is among the last ones, else None."""
@@ -83,7 +91,7 @@ class OffsetIndex:
         del self._offsets[at:], self._positions[at:]
         recent = bisect_left(self._recent_positions, size)
         del self._recent_offsets[recent:], self._recent_positions[recent:]
-        self._next_entry_after = self.last_position + self._interval_bytes
+        self.next_entry_after = self.last_position + self._interval_bytes
 
     def to_bytes(self) -> bytes:
         base = self._base_offset
@@ -107,5 +115,5 @@ class OffsetIndex:
             previous_offset, previous_position = relative, position
         if previous_position >= segment_size:
             return None
-        index._next_entry_after = index.last_position + interval_bytes
+        index.next_entry_after = index.last_position + interval_bytes
         return index

@@ -147,8 +147,7 @@ class ProducerStateManager:
         recent = RecentBatches(missing_from)
         for segment in segments:
             if missing_from < segment.next_offset and segment.base_offset < walked.start_offset:
-                for header in segment.batches_from(segment.position_of(missing_from)):
-                    recent.add(header)
+                recent.add(segment.batches_from(segment.position_of(missing_from)))
         for batches in (recent, walked):
             self.update(self.replicated(batches.behind(missing_from)))
 

@@ -7,6 +7,9 @@ need to be kept, and nobody has to walk a second time over what recovery has wal
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
+from itertools import groupby
+from operator import attrgetter
 
 from reference.log.producer_state_entry import NO_PRODUCER_ID, NUM_BATCHES_TO_RETAIN
 from reference.protocol.record_batch import RecordBatchHeader
@@ -19,14 +22,14 @@ class RecentBatches:
         self.start_offset = start_offset
         self._by_producer: dict[int, deque[RecordBatchHeader]] = {}
 
-    def add(self, header: RecordBatchHeader) -> None:
-        """Note the next batch of the log."""
-        producer_id = header.producer_id
-        if producer_id > NO_PRODUCER_ID and not header.is_control:
-            batches = self._by_producer.get(producer_id)
-            if batches is None:
-                batches = self._by_producer[producer_id] = deque(maxlen=NUM_BATCHES_TO_RETAIN)
-            batches.append(header)
+    def add(self, headers: Iterable[RecordBatchHeader]) -> None:
+        """Note the next batches of the log."""
+        for producer_id, batches in groupby(headers, key=attrgetter("producer_id")):
+            if producer_id > NO_PRODUCER_ID:
+                kept = self._by_producer.get(producer_id)
+                if kept is None:
+                    kept = self._by_producer[producer_id] = deque(maxlen=NUM_BATCHES_TO_RETAIN)
+                kept.extend(header for header in batches if not header.is_control)
 
     def behind(self, offset: int) -> list[RecordBatchHeader]:
         """The batches that begin at the offset or later: those of one producer in their order."""

@@ -45,8 +45,11 @@ class TimeIndex:
 
     def maybe_append(self, timestamp: int, offset: int) -> None:
         """Add an entry unless the last one has that time already. Call in order of offset."""
-        last = self.last
-        if timestamp > last.timestamp and (offset > last.offset or not self._offsets):
+        if not self._offsets:
+            is_later = timestamp > -1
+        else:
+            is_later = timestamp > self._timestamps[-1] and offset > self._offsets[-1]
+        if is_later:
             self._timestamps.append(timestamp)
             self._offsets.append(offset)
 

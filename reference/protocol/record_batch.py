@@ -148,15 +148,14 @@ def is_plausible(header: RecordBatchHeader) -> bool:
     )
 
 
-def crc_matches(data: bytes | memoryview, header: RecordBatchHeader, at: int) -> bool:
+def crc_matches(data: memoryview, header: RecordBatchHeader, at: int) -> bool:
     """Whether the CRC-32C of the batch that starts at ``data[at]`` is the one in its header."""
-    body = memoryview(data)[at + _CRC_START : at + header.batch_length + LOG_OVERHEAD]
-    return crc32c(body) == header.crc
+    return crc32c(data[at + _CRC_START : at + header.batch_length + LOG_OVERHEAD]) == header.crc
 
 
 def verify_crc(data: bytes | memoryview, header: RecordBatchHeader) -> None:
     """Raise CorruptRecordError unless the batch at ``header.position`` of ``data`` is intact."""
-    if not crc_matches(data, header, header.position):
+    if not crc_matches(memoryview(data), header, header.position):
         raise CorruptRecordError(
             f"record batch at {header.position}, base offset {header.base_offset}: CRC does not match"
         )

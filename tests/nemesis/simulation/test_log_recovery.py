@@ -90,7 +90,7 @@ def held(log: Log) -> dict[int, bytes]:
         assert data, f"nothing at {offset}, yet the log ends at {log.log_end_offset}"
         for header in iter_batches(data):
             assert header.base_offset == offset
-            assert crc_matches(data, header, header.position)
+            assert crc_matches(memoryview(data), header, header.position)
             offset = header.last_offset + 1
         found |= split(data)
     assert offset == log.log_end_offset

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from itertools import accumulate, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,11 +14,14 @@ from hypothesis import strategies as st
 from nemesis.simulation.fenced_disk import FencedDisk
 from reference.adapters.disk import RealDisk
 from reference.log.errors import KafkaStorageError
+from reference.log.file_records import FileRecords
 from reference.log.log import Log
 from tests.reference.log.batches import batch
 from tests.reference.log.mortal import Killed, Mortal
 from tests.reference.log.test_log import MANY, open_log, read_all
 
+WINDOW = 1 << 20
+"""What recovery reads at once."""
 SIZES = (3, 1, 2, 4)
 WHOLE = b"".join(batch(n, payload=b"p" * 10 * n) for n in SIZES)
 ENDS = [0, *(sum(61 + 10 * n for n in SIZES[: i + 1]) for i in range(4))]
@@ -64,6 +68,31 @@ def test_a_damaged_bit_cuts_at_its_batch(position: int, bit: int) -> None:
         in_leader_epoch = 12 <= position - ENDS[damaged] < 16
         # The CRC does not cover the leader epoch: Kafka's format cannot tell.
         assert log.log_end_offset == (OFFSETS[-1] if in_leader_epoch else OFFSETS[damaged])
+
+
+@given(
+    sizes=st.lists(st.sampled_from((1, 61, 5_000, WINDOW - 61, WINDOW, 3 * WINDOW)), max_size=6),
+    cut=st.sampled_from((0, 1, 30, 61, 70)),
+)
+@settings(max_examples=30)
+def test_batches_of_any_size_are_walked_whatever_is_read_at_once(
+    sizes: list[int], cut: int
+) -> None:
+    """A window of recovery may end within a header, within a batch, or between two of them."""
+    with TemporaryDirectory() as directory:
+        file = Path(directory) / "log"
+        data = b"".join(
+            batch(base_offset=offset, payload=b"p" * size) for offset, size in enumerate(sizes)
+        )
+        file.write_bytes(data[: len(data) - cut])
+        records, size = FileRecords(RealDisk(), str(file)), file.stat().st_size
+        walked = list(records.intact_batches(0, size, may_have_gaps=False))
+        whole = [header for headers in walked for header in headers]
+        assert [header.position for header in whole] == [
+            start
+            for start, end in pairwise(accumulate((61 + n for n in sizes), initial=0))
+            if end <= size
+        ]
 
 
 def test_epochs_lost_with_their_file_come_back_from_the_batches(tmp_path: Path) -> None:
