@@ -7,6 +7,7 @@ which are verified.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,11 +68,35 @@ class StoredRowGroup:
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows, all columns or some. Raises DamagedHistoryError naming the file."""
         try:
-            with pq.ParquetFile(self.path, page_checksum_verification=True) as file:
-                wanted = None if columns is None else list(columns)
-                return file.read_row_group(self.index, columns=wanted, use_threads=False)
+            wanted = None if columns is None else list(columns)
+            return _open_file(self.path).read_row_group(
+                self.index, columns=wanted, use_threads=False
+            )
         except (OSError, pa.ArrowException) as error:
             raise _damaged(self.path, error) from None
+
+
+class _LastFile(threading.local):
+    """The Parquet file that a thread read last, kept open: to read its footer takes twice as long as a row group."""
+
+    identity: tuple[object, ...] = ()
+    file: pq.ParquetFile = None
+
+
+_last = _LastFile()
+
+
+def _open_file(path: Path) -> pq.ParquetFile:
+    """A file as it is on disk now, which is another one if it was written anew. Raises OSError, ArrowException."""
+    status = path.stat()
+    identity = (path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    if identity != _last.identity:
+        if _last.file is not None:
+            _last.file.close()
+        _last.identity = ()
+        _last.file = pq.ParquetFile(path, page_checksum_verification=True)
+        _last.identity = identity
+    return _last.file
 
 
 class History:
