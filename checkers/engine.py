@@ -4,7 +4,8 @@ One pass reads every row group once for all checks together: folds are reduced, 
 state, grouped checks say which keys they met. If there are scans or grouped checks a second pass
 follows: scans now know what came before each row group, grouped checks get all rows of their keys.
 Both passes are maps over row groups (``history.spark.run_all``); summaries are combined here, in
-history order, so no engine can change a result.
+history order, so no engine can change a result. A check of the whole history is one task, which
+reads all row groups for it alone.
 
 Findings come back with row numbers; here they get the whole events, and the faults that were in
 force.
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from checkers.faults_in_force import FaultsInForce
-from checkers.fold import Check, Fold, Grouped, Scan, conclude
+from checkers.fold import Check, Fold, Grouped, Results, Scan, Whole, conclude
 from checkers.model import Finding, Outcome, Result, Verdict, combine
 from checkers.segment import ALWAYS, PROOF_ROW, Key, Segment
 from history.reader import History, RowGroup, open_history
@@ -97,6 +98,30 @@ def run_checks(
     groups: Sequence[RowGroup], checkers: Sequence[Check], spark: SparkSession | None = None
 ) -> list[Result]:
     """Run the checks over row groups; findings still hold row numbers instead of events."""
+    wholes = [checker for checker in checkers if isinstance(checker, Whole)]
+    others = [checker for checker in checkers if not isinstance(checker, Whole)]
+    judged = iter(run_all(spark, partial(_judge_whole, tuple(groups)), wholes))
+    summarised = iter(_summaries(groups, others, spark) if others else [])
+    return [
+        result
+        for checker in checkers
+        for result in _finish(checker, next(judged if isinstance(checker, Whole) else summarised))
+    ]
+
+
+def _judge_whole(groups: Sequence[RowGroup], checker: Check) -> list[Results]:
+    """What a check of the whole history says of it; nothing if it has no rows."""
+    assert isinstance(checker, Whole)
+    plan = _Plan.of([checker])
+    segments = (_rows_for(checker, plan.read(group)) for group in groups)
+    parts = [checker.part(segment) for segment in segments if len(segment)]
+    return [checker.judge(parts)] if parts else []
+
+
+def _summaries(
+    groups: Sequence[RowGroup], checkers: Sequence[Check], spark: SparkSession | None
+) -> list[list[Any]]:
+    """For each check the summaries that the tasks leave, in history order."""
     plan = _Plan.of(checkers)
     first = run_all(spark, partial(_first_pass, plan), groups)
     summaries: list[list[Any]] = [[] for _ in checkers]
@@ -115,11 +140,7 @@ def run_checks(
         bundles, run_all(spark, partial(_check_bundle, plan), bundles), strict=True
     ):
         summaries[bundle.check] += answers
-    return [
-        result
-        for checker, parts in zip(plan.checks, summaries, strict=True)
-        for result in _finish(checker, parts)
-    ]
+    return summaries
 
 
 def _first_pass(plan: _Plan, group: RowGroup) -> list[Any]:
@@ -139,7 +160,7 @@ def _first_pass(plan: _Plan, group: RowGroup) -> list[Any]:
         elif isinstance(checker, Grouped):
             answers.append([(key, int(rows.rows[0])) for key, rows in segment.by(*checker.keys)])
         else:
-            raise TypeError(f"{checker!r} is neither a Fold, a Scan nor Grouped")
+            raise TypeError(f"{checker!r} is not of one of the shapes of a check")
     return answers
 
 
@@ -233,8 +254,10 @@ def _finish(checker: Check, parts: list[Any]) -> list[Result]:
         answer = checker.finish([(key, summary) for _, key, summary in ordered])
     elif isinstance(checker, Fold | Scan):
         answer = checker.finish(reduce(checker.combine, parts))
+    elif isinstance(checker, Whole):
+        (answer,) = parts
     else:
-        raise TypeError(f"{checker!r} is neither a Fold, a Scan nor Grouped")
+        raise TypeError(f"{checker!r} is not of one of the shapes of a check")
     results = [answer] if isinstance(answer, Result) else list(answer)
     if sorted(result.property for result in results) != sorted(checker.property_names()):
         raise ValueError(f"{checker.name} must return one result for each of its properties")

@@ -1,4 +1,4 @@
-"""The three shapes of a check, and how an engine runs them.
+"""The four shapes of a check, and how an engine runs them.
 
 A check names the kinds of events and the columns it needs; an engine reads the history once for all
 checks together and hands each its own rows. A check never sees a segment without rows, and one
@@ -14,6 +14,10 @@ whose kinds never occur is ``unknown`` without being asked: who saw nothing has 
 * ``Grouped``: ``check(key, segment)`` sees all events of one key together, wherever they stand in
   the history. For what is clearer as one walk over one partition or one process. A key's events
   must fit into memory.
+* ``Whole``: ``part(segment)`` keeps what it needs of each row group, ``judge(parts)`` sees all of
+  that, in history order, in one task. One pass, nothing travels but the results. For vectorised
+  checks of what has no partitions (transactions, registers by the million). The parts must fit into
+  memory.
 
 Rows come in the order of ``history.schema``: first what concerns no topic, then topic by topic,
 partition by partition; inside each, ZooKeeper's rows by zxid, then all others by time. Summaries
@@ -34,6 +38,7 @@ from checkers.segment import Key, Segment
 
 Summary = TypeVar("Summary")
 State = TypeVar("State")
+Part = TypeVar("Part")
 Results = Result | Sequence[Result]
 
 MAX_FINDINGS = 20
@@ -114,6 +119,16 @@ class Grouped(Check, Generic[Summary]):
     @abstractmethod
     def finish(self, summaries: list[tuple[Key, Summary]]) -> Results:
         """Turn the summaries of all keys, ordered by each key's first row, into results."""
+
+
+class Whole(Check, Generic[Part]):
+    @abstractmethod
+    def part(self, segment: Segment) -> Part:
+        """What is needed of consecutive rows; the segment itself is forgotten afterwards."""
+
+    @abstractmethod
+    def judge(self, parts: list[Part]) -> Results:
+        """Turn the parts, in history order and at least one, into results."""
 
 
 def conclude(

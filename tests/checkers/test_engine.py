@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from benchmarks.generate import events as generated
 from benchmarks.generate import write
 from checkers.engine import check
-from checkers.fold import Check, Fold, Grouped, Results, Scan, conclude
+from checkers.fold import Check, Fold, Grouped, Results, Scan, Whole, conclude
 from checkers.model import Finding, Outcome, Verdict
 from checkers.segment import Key, Segment, proof
 from history import ingest as ingestion
@@ -114,6 +114,28 @@ class ByProcess(Grouped[tuple[int, bool]]):
         ]
 
 
+class OffsetsOnce(Whole[tuple[list[int], list[int]]]):
+    """No two brokers append at the same offset: counts how many did, over the whole history."""
+
+    name: ClassVar[str] = "offsets-once"
+    kinds = frozenset({Kind.APPEND.value})
+    columns = ("offset",)
+
+    def part(self, segment: Segment) -> tuple[list[int], list[int]]:
+        return segment.numbers("offset").tolist(), segment.rows.tolist()
+
+    def judge(self, parts: list[tuple[list[int], list[int]]]) -> Results:
+        offsets = [offset for part, _ in parts for offset in part]
+        rows = [row for _, part in parts for row in part]
+        first = dict(reversed(list(zip(offsets, rows, strict=True))))
+        again = [
+            finding(self.name, f"offset {offset}", first[offset], row)
+            for offset, row in zip(offsets, rows, strict=True)
+            if first[offset] != row
+        ]
+        return conclude(self.name, checked=len(offsets), findings=again)
+
+
 class NeverSeen(Fold[int]):
     name: ClassVar[str] = "never-seen"
     kinds = frozenset({"no-such-kind"})
@@ -129,7 +151,26 @@ class NeverSeen(Fold[int]):
         raise AssertionError("there is nothing to finish")
 
 
-CHECKS: tuple[Check, ...] = (AppendsAreEven(), EndsGrow(), ByProcess(), NeverSeen())
+class NeverSeenWhole(Whole[int]):
+    name: ClassVar[str] = "never-seen-whole"
+    kinds = frozenset({"no-such-kind"})
+    columns = ()
+
+    def part(self, segment: Segment) -> int:
+        raise AssertionError("there is nothing to keep")
+
+    def judge(self, parts: list[int]) -> Results:
+        raise AssertionError("there is nothing to judge")
+
+
+CHECKS: tuple[Check, ...] = (
+    AppendsAreEven(),
+    OffsetsOnce(),
+    EndsGrow(),
+    ByProcess(),
+    NeverSeen(),
+    NeverSeenWhole(),
+)
 
 
 def history_of(directory: Path, events: list[Event], cuts: list[int]) -> Path:
@@ -163,7 +204,10 @@ def test_every_shape_of_check_answers(whole: Outcome) -> None:
     assert by_name["appends-are-even"].verdict == Verdict.INVALID
     assert by_name["rows-counted"].numbers["zookeeper"] == 13.0
     assert by_name["partition-time-order"].verdict == Verdict.VALID
+    assert by_name["offsets-once"].checked == by_name["ends-grow"].checked
+    assert 0 < by_name["offsets-once"].finding_count < by_name["offsets-once"].checked
     assert by_name["never-seen"].verdict == Verdict.UNKNOWN
+    assert by_name["never-seen-whole"].verdict == Verdict.UNKNOWN
     assert whole.verdict == Verdict.INVALID
 
 
@@ -226,6 +270,12 @@ def test_a_problem_of_the_history_makes_a_valid_verdict_unknown(tmp_path: Path) 
     assert outcome.verdict == Verdict.UNKNOWN
     assert outcome.problems == ("broker-1.jsonl is damaged",)
     assert outcome.results[0].verdict == Verdict.VALID
+
+
+def test_a_check_of_the_whole_history_needs_no_other_and_gives_one_answer(tmp_path: Path) -> None:
+    alone = check(history_of(tmp_path, list(generated(400)), [37, 140]), [OffsetsOnce()])
+    assert [result.property for result in alone.results] == ["offsets-once"]
+    assert alone.verdict == Verdict.INVALID
 
 
 def test_a_history_without_events_proves_nothing(tmp_path: Path) -> None:
