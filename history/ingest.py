@@ -13,8 +13,8 @@ Nothing is dropped or sampled, but for a torn last line: a process that was kill
 not yet shown anybody the effect. Any other line that is not an event is a *problem*, as is a broker
 without a file and a run without ZooKeeper's log; the rest of the history is still ingested.
 
-The result appears under its name only when it is whole. Limits: one partition's events must fit
-into memory.
+The result appears under its name only when it is whole, and so does every file of it: a cluster may run a
+task twice, even at the same time. Limits: one partition's events must fit into memory.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ import os
 import shutil
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from socket import gethostname
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -182,7 +185,11 @@ def _parse(directory: Path, piece: Piece) -> Parsed:
     # Most columns are empty in most sources; an empty column would still cost 8 bytes a row.
     used = [name for name in rows.column_names if rows.column(name).null_count < rows.num_rows]
     kept = rows.select(used)
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, kept.schema) as writer:
+    with (
+        _whole(path) as draft,
+        pa.OSFile(str(draft), "wb") as file,
+        pa.ipc.new_file(file, kept.schema) as writer,
+    ):
         writer.write_table(kept)
     return Parsed(path, _runs(rows), problems)
 
@@ -242,11 +249,25 @@ def _merge(directory: Path, bucket: Bucket) -> None:
             for field in SCHEMA
         ]
         tables.append(pa.Table.from_arrays(columns, schema=SCHEMA))
-    pq.write_table(
-        ordered(pa.concat_tables(tables)),
-        directory / bucket.name,
-        row_group_size=ROW_GROUP_ROWS,
-        compression="lz4",
-        use_dictionary=sorted(WORD_COLUMNS),
-        write_page_checksum=True,
-    )
+    with _whole(directory / bucket.name) as draft:
+        pq.write_table(
+            ordered(pa.concat_tables(tables)),
+            draft,
+            row_group_size=ROW_GROUP_ROWS,
+            compression="lz4",
+            use_dictionary=sorted(WORD_COLUMNS),
+            write_page_checksum=True,
+        )
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Yield a name of this task's own to write under; the file has its name when it is written."""
+    if not path.parent.is_dir():
+        raise MissingHistoryError(
+            f"{path.parent} is not there on {gethostname()}: all machines of a Spark cluster must see a run "
+            "under the same path"
+        )
+    draft = path.with_name(f"{path.name}.{gethostname()}-{os.getpid()}")
+    yield draft
+    draft.replace(path)

@@ -5,23 +5,23 @@ itself with pyarrow, which is four times faster than having Spark hand rows to P
 two cores).
 
 Starting a session takes seconds, mostly of the JVM; a run may call ``session`` early from a thread,
-and later callers get the same one. With a master that is not local, the machines must see the store
-under the same path and have our libraries installed; our own packages are shipped.
+and later callers get the same one. What a cluster of other machines needs is in
+``history.spark_cluster``.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from history import spark_cluster
 from history.errors import HistoryError, SparkError
+from history.spark_cluster import is_local
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,9 @@ Answer = TypeVar("Answer")
 
 DEFAULT_MASTER: Final = "local[2]"
 DRIVER_MEMORY: Final = "1g"
-SHIPPED_PACKAGES: Final = ("history", "checkers")
+EXECUTOR_MEMORY: Final = "512m"
+"""Of a worker's JVM, through which only tasks and summaries pass; what tasks read is Python's."""
+PYTHON_OF_WORKERS: Final = "PYSPARK_PYTHON"
 _lock = threading.Lock()
 _running: list[SparkSession] = []
 """The one session, if it was started."""
@@ -42,17 +44,11 @@ def session(master: str | None = None) -> SparkSession:
     thread.
 
     Once a session runs, it is returned whatever ``master`` says: a process has one. Raises
-    SparkError when Spark cannot start (no Java, an unreachable master).
+    SparkError when Spark cannot start (no Java, an unreachable master) or no worker can run our tasks.
     """
     with _lock:
         if not _running:
-            # Workers must run in this virtual environment, whatever the PATH says.
-            os.environ["PYSPARK_PYTHON"] = sys.executable
-            os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-            spark = _start(master or DEFAULT_MASTER)
-            if not is_local(spark.sparkContext.master):
-                _ship_packages(spark)
-            _running.append(spark)
+            _running.append(_started(master or DEFAULT_MASTER))
         return _running[0]
 
 
@@ -61,6 +57,23 @@ def stop() -> None:
     with _lock:
         while _running:
             _running.pop().stop()
+
+
+def _started(master: str) -> SparkSession:
+    # Workers must run in this virtual environment, whatever the PATH says; other machines may have theirs elsewhere.
+    if is_local(master):
+        os.environ[PYTHON_OF_WORKERS] = sys.executable
+    else:
+        os.environ.setdefault(PYTHON_OF_WORKERS, sys.executable)
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    spark = _start(master)
+    if not is_local(master):
+        try:
+            spark_cluster.prepare(spark.sparkContext)
+        except BaseException:
+            spark.stop()
+            raise
+    return spark
 
 
 def _start(master: str) -> SparkSession:
@@ -74,9 +87,11 @@ def _start(master: str) -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": DRIVER_MEMORY,
+        "spark.executor.memory": EXECUTOR_MEMORY,
     }
-    if is_local(master):
-        settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    address = "127.0.0.1" if is_local(master) else spark_cluster.driver_address(master)
+    if address is not None:
+        settings |= {"spark.driver.host": address, "spark.driver.bindAddress": address}
     conf = SparkConf(loadDefaults=False)
     for name, value in settings.items():
         conf.set(name, value)
@@ -101,11 +116,6 @@ def _start(master: str) -> SparkSession:
     return SparkSession(context)
 
 
-def is_local(master: str) -> bool:
-    """Whether Spark's workers run in this machine's own process tree."""
-    return master == "local" or master.startswith("local[")
-
-
 def run_all(
     spark: SparkSession | None, function: Callable[[Item], Answer], items: Sequence[Item]
 ) -> list[Answer]:
@@ -113,7 +123,7 @@ def run_all(
     Spark.
 
     The function and the items must be picklable. A HistoryError in a task is raised here as itself,
-    the first in the order of the items.
+    the first in the order of the items. Raises SparkError when a cluster fails.
     """
     if not items:
         return []
@@ -121,7 +131,12 @@ def run_all(
         return [function(item) for item in items]
     context = spark.sparkContext
     slices = min(len(items), 8 * context.defaultParallelism)
-    answers = context.parallelize(list(items), slices).map(_Guarded(function)).collect()
+    job = context.parallelize(list(items), slices).map(_Guarded(function))
+    if is_local(context.master):
+        answers = job.collect()
+    else:
+        with spark_cluster.patience(context):
+            answers = job.collect()
     for answer in answers:
         if isinstance(answer, HistoryError):
             raise answer
@@ -139,14 +154,3 @@ class _Guarded(Generic[Item, Answer]):
             return self.function(item)
         except HistoryError as error:
             return error
-
-
-def _ship_packages(spark: SparkSession) -> None:
-    """Give remote workers the code that tasks refer to by name."""
-    root = Path(__file__).resolve().parent.parent
-    staging = Path(tempfile.mkdtemp(prefix="nemesis-spark-"))
-    ignore: Any = shutil.ignore_patterns("__pycache__")
-    for package in SHIPPED_PACKAGES:
-        shutil.copytree(root / package, staging / "code" / package, ignore=ignore)
-    archive = shutil.make_archive(str(staging / "nemesis"), "zip", staging / "code")
-    spark.sparkContext.addPyFile(archive)

@@ -11,7 +11,7 @@ from contextlib import suppress
 
 import checkers.engine
 import history.ingest
-from history import spark
+from history import spark, spark_cluster
 from history.errors import SparkError
 
 
@@ -24,7 +24,7 @@ def _warm(master: str | None) -> None:
     with suppress(SparkError):
         session = spark.session(master)
         # Machines of a real cluster do not have this module, and their workers are not ours to warm.
-        if spark.is_local(session.sparkContext.master):
+        if spark_cluster.is_local(session.sparkContext.master):
             spark.run_all(session, touch, range(session.sparkContext.defaultParallelism))
 
 

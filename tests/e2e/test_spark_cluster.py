@@ -1,0 +1,165 @@
+"""A standalone Spark cluster judges a run: as this process does, also when one of its machines dies in the middle."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from pyspark import cloudpickle
+
+import history
+from benchmarks.generate import events as generated
+from benchmarks.generate import write
+from checkers import select
+from checkers.engine import check
+from checkers.fold import Fold, Results, conclude
+from checkers.segment import Segment
+from history import spark, spark_cluster
+from history.errors import SparkError
+from history.events import Kind
+from tests.checkers.test_engine import history_of, same
+from tests.e2e.command import nemesis, wait_until
+from tests.e2e.spark_cluster import SparkCluster
+from tests.e2e.spark_cluster import spark_cluster as running_cluster
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+PYTHON = "PYSPARK_PYTHON"
+
+
+@pytest.fixture(autouse=True)
+def _own_session(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv(PYTHON, sys.executable)
+    spark.stop()
+    yield
+    spark.stop()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
+    with running_cluster(tmp_path / "spark", "worker-1", "worker-2") as running:
+        yield running
+
+
+@dataclass(frozen=True)
+class Lingers(Fold[int]):
+    """Counts appends; each of its tasks says where it is and waits to be let go."""
+
+    name: ClassVar[str] = "lingers"
+    kinds = frozenset({Kind.APPEND.value})
+    columns = ()
+    marks: Path
+
+    def reduce(self, segment: Segment) -> int:
+        place = f"{_worker_here()} {segment.rows[0]}"
+        (self.marks / f"began {place}").touch()
+        deadline = time.monotonic() + 120
+        while not (self.marks / "go on").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        (self.marks / f"ended {place}").touch()
+        return len(segment)
+
+    def combine(self, a: int, b: int) -> int:
+        return a + b
+
+    def finish(self, summary: int) -> Results:
+        return conclude(self.name, checked=summary)
+
+    def places(self, what: str) -> set[tuple[str, int]]:
+        """(worker, first row) of the tasks that began or ended."""
+        names = [mark.name.split() for mark in self.marks.glob(f"{what} *")]
+        return {(worker, int(row)) for _, worker, row in names}
+
+
+def _worker_here() -> str:
+    """A task's directory is ``worker-N/APPLICATION/EXECUTOR``."""
+    return next((part for part in Path.cwd().parts if part.startswith("worker-")), "here")
+
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers have only what is shipped
+
+
+def test_check_says_the_same_on_a_cluster_as_inline(cluster: SparkCluster, tmp_path: Path) -> None:
+    run = write(tmp_path / "store", 200_000)
+    told = {}
+    for engine in (["--spark-master", cluster.master], ["--engine", "inline"]):
+        ran = nemesis(tmp_path, "check", str(run.path), *engine, "--json")
+        assert ran.returncode in (0, 2), ran.stderr
+        told[engine[0]] = json.loads(ran.stdout)["outcome"]
+    on_cluster, inline = told.values()
+    assert on_cluster["events"] == inline["events"] > 190_000
+    assert on_cluster["results"] == inline["results"]
+    assert on_cluster["problems"] == inline["problems"]
+    assert {"hw-bounded", "lost-write"} <= {result["property"] for result in inline["results"]}
+
+
+def test_a_worker_that_dies_in_the_middle_changes_no_verdict(
+    cluster: SparkCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "marks").mkdir()
+    lingers = Lingers(tmp_path / "marks")
+    checks = [*select(), lingers]
+    directory = history_of(tmp_path, list(generated(3000)), list(range(100, 3000, 100)))
+    spark.session(cluster.master)
+    wait_until(lambda: _workers() == 2, "two workers")
+    shipped = set(spark.run_all(spark.session(), _where_our_code_is, range(16)))
+    assert all(place.endswith("nemesis.zip/history/__init__.py") for place in shipped)
+
+    with ThreadPoolExecutor(1) as pool:
+        job = pool.submit(check, directory, checks, engine="spark")
+        both = {"worker-1", "worker-2"}
+        wait_until(lambda: {at for at, _ in lingers.places("began")} == both, "tasks on both")
+        cluster.kill("worker-1")
+        (tmp_path / "marks" / "go on").touch()
+        outcome = job.result()
+    torn = lingers.places("began") - lingers.places("ended")
+    assert {worker for worker, _ in torn} == {"worker-1"}
+    assert {("worker-2", row) for _, row in torn} <= lingers.places("ended")
+    assert same(outcome) == same(check(directory, checks, engine="inline"))
+
+    monkeypatch.setattr(spark_cluster, "WORKERS_WITHIN_S", 3.0)
+    cluster.kill("worker-2")
+    with pytest.raises(SparkError, match=r"no worker of spark://\S+ has offered itself for 3 s"):
+        check(directory, checks, engine="spark")
+
+
+def _workers() -> int:
+    return spark_cluster.workers(spark.session().sparkContext)
+
+
+def _where_our_code_is(_: int) -> str:
+    return str(sys.modules[history.__name__].__file__)
+
+
+def test_what_a_cluster_lacks_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_cluster, "WORKERS_WITHIN_S", 3.0)
+    with running_cluster(tmp_path / "spark") as cluster:
+        with pytest.raises(SparkError, match="has offered itself for 3 s: none is alive, or none"):
+            spark.session(cluster.master)
+        monkeypatch.setattr(spark_cluster, "WORKERS_WITHIN_S", 60.0)
+        cluster.start_worker("worker-1")
+        monkeypatch.setitem(os.environ, PYTHON, "no-such-python")
+        with pytest.raises(SparkError, match=r"IOException: Cannot run program \"no-such-python\""):
+            spark.session(cluster.master)
+
+
+def test_a_master_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        master = f"spark://127.0.0.1:{nobody.getsockname()[1]}"
+    run = write(tmp_path / "store", 100)
+    ran = nemesis(tmp_path, "check", str(run.path), "--spark-master", master)
+    assert ran.returncode == 254
+    assert f"no Spark master answers at {master} (" in ran.stderr
+    assert not run.history.exists()
