@@ -2,7 +2,8 @@
 
 One pass reads every row group once for all checks together: folds are reduced, scans leave their
 state, grouped checks say which keys they met. If there are scans or grouped checks a second pass
-follows: scans now know what came before each row group, grouped checks get all rows of their keys.
+follows: scans now know what came before each row group, grouped checks get all rows of their keys
+(or, if a key is too large for that, ask for what they need of it, ``rounds``).
 Both passes are maps over row groups (``history.spark.run_all``); summaries are combined here, in
 history order, so no engine can change a result. A check of the whole history is one task, which
 reads all row groups for it alone.
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,8 +24,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from checkers.faults_in_force import FaultsInForce
-from checkers.fold import Check, Fold, Grouped, Results, Scan, Whole, conclude
+from checkers.fold import Check, Divided, Fold, Grouped, Results, Scan, Whole, conclude
 from checkers.model import Finding, Outcome, Result, Verdict, combine
+from checkers.rounds import run_rounds
 from checkers.segment import ALWAYS, PROOF_ROW, Key, Segment
 from history.reader import History, RowGroup, open_history
 from history.schema import SCHEMA
@@ -47,9 +49,21 @@ class _Plan:
     @classmethod
     def of(cls, checks: Iterable[Check]) -> _Plan:
         chosen = tuple(checks)
-        keys = [name for check in chosen if isinstance(check, Grouped) for name in check.keys]
-        wanted = {*ALWAYS, *keys, *(name for check in chosen for name in check.columns)}
-        return cls(chosen, tuple(name for name in SCHEMA.names if name in wanted))
+        return cls.reading(chosen, [name for check in chosen for name in check.columns])
+
+    @classmethod
+    def of_first_pass(cls, checks: Iterable[Check]) -> _Plan:
+        """Of grouped checks only the keys are looked at."""
+        chosen = tuple(checks)
+        others = [check for check in chosen if not isinstance(check, Grouped)]
+        return cls.reading(chosen, [name for check in others for name in check.columns])
+
+    @classmethod
+    def reading(cls, checks: tuple[Check, ...], columns: Iterable[str]) -> _Plan:
+        """A plan that reads these columns, the keys, and what is always read."""
+        keys = [name for check in checks if isinstance(check, Grouped) for name in check.keys]
+        wanted = {*ALWAYS, *keys, *columns}
+        return cls(checks, tuple(name for name in SCHEMA.names if name in wanted))
 
     def read(self, group: RowGroup) -> Segment:
         return Segment.starting_at(group.read(self.columns), group.first_row)
@@ -122,7 +136,7 @@ def _summaries(
     groups: Sequence[RowGroup], checkers: Sequence[Check], spark: SparkSession | None
 ) -> list[list[Any]]:
     """For each check the summaries that the tasks leave, in history order."""
-    plan = _Plan.of(checkers)
+    plan = _Plan.of_first_pass(checkers)
     first = run_all(spark, partial(_first_pass, plan), groups)
     summaries: list[list[Any]] = [[] for _ in checkers]
     for number, checker in enumerate(plan.checks):
@@ -130,12 +144,15 @@ def _summaries(
             summaries[number] = [part[number] for part in first if part[number] is not None]
     if any(isinstance(checker, Scan) for checker in plan.checks):
         _scan(plan, groups, first, summaries, spark)
-    bundles = [
-        bundle
-        for number, checker in enumerate(plan.checks)
-        if isinstance(checker, Grouped)
-        for bundle in _bundles(number, groups, [part[number] for part in first])
-    ]
+    bundles: list[_Bundle] = []
+    for number, checker in enumerate(plan.checks):
+        if isinstance(checker, Grouped):
+            places = _places([part[number] for part in first])
+            if isinstance(checker, Divided):
+                large = {key: at for key, at in places.items() if at.rows > checker.large}
+                places = {key: at for key, at in places.items() if key not in large}
+                summaries[number] += _divided(checker, large, groups, spark)
+            bundles += _bundles(number, groups, places)
     for bundle, answers in zip(
         bundles, run_all(spark, partial(_check_bundle, plan), bundles), strict=True
     ):
@@ -158,7 +175,8 @@ def _first_pass(plan: _Plan, group: RowGroup) -> list[Any]:
         elif isinstance(checker, Scan):
             answers.append(checker.state(segment))
         elif isinstance(checker, Grouped):
-            answers.append([(key, int(rows.rows[0])) for key, rows in segment.by(*checker.keys)])
+            met = segment.by(*checker.keys)
+            answers.append([(key, int(rows.rows[0]), len(rows)) for key, rows in met])
         else:
             raise TypeError(f"{checker!r} is not of one of the shapes of a check")
     return answers
@@ -209,17 +227,49 @@ def _second_pass(plan: _Plan, work: tuple[RowGroup, list[Any]]) -> list[Any]:
     return answers
 
 
-def _bundles(
-    number: int, groups: Sequence[RowGroup], met: list[list[tuple[Key, int]] | None]
-) -> list[_Bundle]:
-    """Put keys that lie in the same row groups together, so that their rows are read once."""
-    places: dict[Key, list[int]] = {}
+@dataclass(slots=True)
+class _Place:
+    """Where a key's rows are."""
+
+    first_row: int
+    rows: int = 0
+    groups: list[int] = field(default_factory=list)
+
+
+def _places(met: list[list[tuple[Key, int, int]] | None]) -> dict[Key, _Place]:
+    """For each key that was met, in the order in which they were."""
+    places: dict[Key, _Place] = {}
     for index, keys in enumerate(met):
-        for key, _ in keys or ():
-            places.setdefault(key, []).append(index)
+        for key, first_row, rows in keys or ():
+            place = places.setdefault(key, _Place(first_row))
+            place.rows += rows
+            place.groups.append(index)
+    return places
+
+
+def _divided(
+    checker: Divided[Any],
+    places: dict[Key, _Place],
+    groups: Sequence[RowGroup],
+    spark: SparkSession | None,
+) -> list[tuple[int, Key, Any]]:
+    """Return (first row, key, summary) of each key."""
+    running = [
+        checker.divide(key, [groups[index] for index in place.groups])
+        for key, place in places.items()
+    ]
+    summaries = run_rounds(spark, running)
+    return [
+        (place.first_row, key, summary)
+        for (key, place), summary in zip(places.items(), summaries, strict=True)
+    ]
+
+
+def _bundles(number: int, groups: Sequence[RowGroup], places: dict[Key, _Place]) -> list[_Bundle]:
+    """Put keys that lie in the same row groups together, so that their rows are read once."""
     together: dict[tuple[int, ...], list[Key]] = {}
-    for key, indexes in places.items():
-        together.setdefault(tuple(indexes), []).append(key)
+    for key, place in places.items():
+        together.setdefault(tuple(place.groups), []).append(key)
     return [
         _Bundle(
             number,

@@ -1,4 +1,4 @@
-"""The four shapes of a check, and how an engine runs them.
+"""The shapes of a check, and how an engine runs them.
 
 A check names the kinds of events and the columns it needs; an engine reads the history once for all
 checks together and hands each its own rows. A check never sees a segment without rows, and one
@@ -14,6 +14,8 @@ whose kinds never occur is ``unknown`` without being asked: who saw nothing has 
 * ``Grouped``: ``check(key, segment)`` sees all events of one key together, wherever they stand in
   the history. For what is clearer as one walk over one partition or one process. A key's events
   must fit into memory.
+* ``Divided``: a ``Grouped`` that can also judge a key piece by piece, for keys of any size, and says the
+  same then. ``divide(key, groups)`` asks for tasks, round after round, until it has the summary.
 * ``Whole``: ``part(segment)`` keeps what it needs of each row group, ``judge(parts)`` sees all of
   that, in history order, in one task. One pass, nothing travels but the results. For vectorised
   checks of what has no partitions (transactions, registers by the million). The parts must fit into
@@ -30,11 +32,12 @@ each.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import ClassVar, Generic, TypeVar
+from collections.abc import Callable, Generator, Iterable, Sequence
+from typing import Any, ClassVar, Generic, TypeVar
 
 from checkers.model import Finding, Result, Verdict, combine
 from checkers.segment import Key, Segment
+from history.reader import RowGroup
 
 Summary = TypeVar("Summary")
 State = TypeVar("State")
@@ -119,6 +122,23 @@ class Grouped(Check, Generic[Summary]):
     @abstractmethod
     def finish(self, summaries: list[tuple[Key, Summary]]) -> Results:
         """Turn the summaries of all keys, ordered by each key's first row, into results."""
+
+
+Task = Callable[[], Any]
+"""Work for one task; picklable, and so is what it returns."""
+Rounds = Generator[list[Task], list[Any], Summary]
+"""Yields the tasks of a round, is sent their answers in the same order, returns a summary."""
+
+
+class Divided(Grouped[Summary]):
+    large: ClassVar[int]
+    """Keys of more rows than this are divided; for smaller ones one walk is faster."""
+
+    @abstractmethod
+    def divide(self, key: Key, groups: Sequence[RowGroup]) -> Rounds[Summary]:
+        """Come to what ``check`` would say of this key, whose rows these row groups hold (others, too), in tasks none
+        of which holds all of its rows.
+        """
 
 
 class Whole(Check, Generic[Part]):

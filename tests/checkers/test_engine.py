@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
@@ -17,13 +18,13 @@ from pyspark.sql import SparkSession
 from benchmarks.generate import events as generated
 from benchmarks.generate import write
 from checkers.engine import check
-from checkers.fold import Check, Fold, Grouped, Results, Scan, Whole, conclude
+from checkers.fold import Check, Divided, Fold, Grouped, Results, Rounds, Scan, Whole, conclude
 from checkers.model import Finding, Outcome, Verdict
 from checkers.segment import Key, Segment, proof
 from history import ingest as ingestion
 from history.errors import DamagedHistoryError
 from history.events import Event, Kind
-from history.reader import MANIFEST, FileEntry, Manifest, open_history
+from history.reader import MANIFEST, FileEntry, Manifest, RowGroup, open_history
 from history.schema import ordered, table
 from history.spark import session, stop
 
@@ -114,6 +115,36 @@ class ByProcess(Grouped[tuple[int, bool]]):
         ]
 
 
+class OffsetsSummed(Divided[int]):
+    """Per partition the sum of the offsets: at once, or of each row group and then of those above their mean."""
+
+    name: ClassVar[str] = "offsets-summed"
+    kinds = frozenset({Kind.APPEND.value})
+    columns = ("offset",)
+    keys = ("topic", "partition")
+    large = 23
+
+    def check(self, key: Key, segment: Segment) -> int:
+        return int(segment.numbers("offset").sum())
+
+    def divide(self, key: Key, groups: Sequence[RowGroup]) -> Rounds[int]:
+        sums = yield [partial(sum_of_offsets, key, group, 0) for group in groups]
+        above = yield [partial(sum_of_offsets, key, group, 5) for group in groups]
+        assert sum(above) < sum(sums)
+        return sum(sums)
+
+    def finish(self, summaries: list[tuple[Key, int]]) -> Results:
+        sums = {f"{topic}-{partition}": float(one) for (topic, partition), one in summaries}
+        return conclude(self.name, checked=len(summaries), numbers=sums)
+
+
+def sum_of_offsets(key: Key, group: RowGroup, least: int) -> int:
+    columns = ["time", "process", "seq", "kind", *OffsetsSummed.keys, "offset"]
+    rows = Segment.starting_at(group.read(columns), group.first_row).only(OffsetsSummed.kinds)
+    found = [part.numbers("offset") for one, part in rows.by(*OffsetsSummed.keys) if one == key]
+    return sum(int(offsets[offsets >= least].sum()) for offsets in found)
+
+
 class OffsetsOnce(Whole[tuple[list[int], list[int]]]):
     """No two brokers append at the same offset: counts how many did, over the whole history."""
 
@@ -168,6 +199,7 @@ CHECKS: tuple[Check, ...] = (
     OffsetsOnce(),
     EndsGrow(),
     ByProcess(),
+    OffsetsSummed(),
     NeverSeen(),
     NeverSeenWhole(),
 )
@@ -204,6 +236,7 @@ def test_every_shape_of_check_answers(whole: Outcome) -> None:
     assert by_name["appends-are-even"].verdict == Verdict.INVALID
     assert by_name["rows-counted"].numbers["zookeeper"] == 13.0
     assert by_name["partition-time-order"].verdict == Verdict.VALID
+    assert by_name["offsets-summed"].checked == 6
     assert by_name["offsets-once"].checked == by_name["ends-grow"].checked
     assert 0 < by_name["offsets-once"].finding_count < by_name["offsets-once"].checked
     assert by_name["never-seen"].verdict == Verdict.UNKNOWN
@@ -218,6 +251,16 @@ def test_no_split_into_row_groups_changes_the_answer(
 ) -> None:
     directory = history_of(tmp_path_factory.mktemp("cut"), list(generated(400)), cuts)
     assert same(check(directory, CHECKS)) == same(whole)
+
+
+def test_keys_that_are_divided_come_to_the_same(
+    whole: Outcome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each partition has 24 appends."""
+    directory = history_of(tmp_path, list(generated(400)), [90, 200, 201, 300])
+    for large in (24, 23):
+        monkeypatch.setattr(OffsetsSummed, "large", large)
+        assert same(check(directory, CHECKS)) == same(whole)
 
 
 def test_findings_carry_whole_events_and_the_faults_in_force(tmp_path: Path) -> None:
