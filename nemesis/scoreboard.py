@@ -7,18 +7,22 @@ nothing, and seeds in doubt acquit nobody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Final
 
+from checkers import CHECKERS
 from checkers.model import Verdict
 from history.run_directory import RunDirectory
 from nemesis.explore.exploration import Exploration
 from nemesis.explore.tally import Tally
 from nemesis.mutants import Mutant
 from nemesis.shrink import Size
+
+OF_THE_HARNESS: Final = frozenset({"fault-effect"})
+"""Properties that no bug of a system under test can break."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +169,23 @@ def markdown(scores: Iterable[Score], *, command: str) -> str:
             "",
         ]
     lines += [_reference(one) for one in listed if one.mutant is None]
+    lines += ["", "## What each property has caught", "", "| property | bugs |", "|---|---|"]
+    lines += [f"| {name} | {bugs} |" for name, bugs in _by_property(listed).items()]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _by_property(scores: Sequence[Score]) -> dict[str, str]:
+    """The bugs that each property of the system caught, its own ones first."""
+    caught: dict[str, list[str]] = {name: [] for name in CHECKERS if name not in OF_THE_HARNESS}
+    bugs = [(one, one.mutant) for one in scores if one.mutant is not None]
+    for name, found in caught.items():
+        own = [bug.name for one, bug in bugs if bug.property == name and name in one.caught_by]
+        others = [bug.name for one, bug in bugs if bug.property != name and name in one.caught_by]
+        found += own + others
+    return {
+        name: ", ".join(f"`{bug}`" for bug in found) or "**nobody's**"
+        for name, found in caught.items()
+    }
 
 
 def _row(one: Score) -> str:

@@ -13,11 +13,14 @@ from nemesis.mutants.acknowledge_before_replication import MUTANT as ACKNOWLEDGE
 from nemesis.mutants.base import Mutant, MutantError
 from nemesis.mutants.bounce_unseen import MUTANT as BOUNCE_UNSEEN
 from nemesis.mutants.broker_epoch_kept import MUTANT as BROKER_EPOCH_KEPT
+from nemesis.mutants.cancel_keeps_added_replicas import MUTANT as CANCEL_KEEPS_ADDED_REPLICAS
 from nemesis.mutants.compaction_above_hw import MUTANT as COMPACTION_ABOVE_HW
 from nemesis.mutants.control_plane_opens_early import MUTANT as CONTROL_PLANE_OPENS_EARLY
 from nemesis.mutants.controller_epoch_not_raised import MUTANT as CONTROLLER_EPOCH_NOT_RAISED
 from nemesis.mutants.damaged_tail_believed import MUTANT as DAMAGED_TAIL_BELIEVED
 from nemesis.mutants.dead_leader_elected import MUTANT as DEAD_LEADER_ELECTED
+from nemesis.mutants.dead_replicas_count_as_deleted import MUTANT as DEAD_REPLICAS_COUNT_AS_DELETED
+from nemesis.mutants.deleted_log_reopened import MUTANT as DELETED_LOG_REOPENED
 from nemesis.mutants.deposed_leader_changes_isr import MUTANT as DEPOSED_LEADER_CHANGES_ISR
 from nemesis.mutants.empty_epoch_kept import MUTANT as EMPTY_EPOCH_KEPT
 from nemesis.mutants.epoch_zero_forgotten import MUTANT as EPOCH_ZERO_FORGOTTEN
@@ -42,6 +45,9 @@ from nemesis.mutants.no_truncation import MUTANT as NO_TRUNCATION
 from nemesis.mutants.preferred_leader_out_of_sync import MUTANT as PREFERRED_LEADER_OUT_OF_SYNC
 from nemesis.mutants.producer_snapshot_ignored import MUTANT as PRODUCER_SNAPSHOT_IGNORED
 from nemesis.mutants.read_above_hw import MUTANT as READ_ABOVE_HW
+from nemesis.mutants.read_seam_doubled import MUTANT as READ_SEAM_DOUBLED
+from nemesis.mutants.read_seam_lost import MUTANT as READ_SEAM_LOST
+from nemesis.mutants.refused_append_kept import MUTANT as REFUSED_APPEND_KEPT
 from nemesis.mutants.refused_isr_left_pending import MUTANT as REFUSED_ISR_LEFT_PENDING
 from nemesis.mutants.registration_of_a_dead_session import MUTANT as REGISTRATION_OF_A_DEAD_SESSION
 from nemesis.mutants.replicas_die_online import MUTANT as REPLICAS_DIE_ONLINE
@@ -69,6 +75,8 @@ MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(
             UNCLEAN_ELECTION_UNASKED,
             LEAVING_LEADER_ELECTED,
             PREFERRED_LEADER_OUT_OF_SYNC,
+            DEAD_REPLICAS_COUNT_AS_DELETED,
+            CANCEL_KEEPS_ADDED_REPLICAS,
             ISR_EMPTIED,
             REPLICAS_DIE_ONLINE,
             ISR_MEMBER_EPOCH_UNCHECKED,
@@ -78,10 +86,14 @@ MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(
             HW_FOLLOWS_LEADER_LEO,
             ACKNOWLEDGE_BEFORE_REPLICATION,
             READ_ABOVE_HW,
+            REFUSED_APPEND_KEPT,
+            READ_SEAM_LOST,
+            READ_SEAM_DOUBLED,
             FOLLOWER_HW_AT_ITS_END,
             LEAVING_REPLICA_UNCOUNTED,
             EPOCH_ZERO_FORGOTTEN,
             DAMAGED_TAIL_BELIEVED,
+            DELETED_LOG_REOPENED,
             JOINING_REPLICA_UNCOUNTED,
             TRUNCATE_TO_HW,
             FOLLOWER_CREDITED_EARLY,
@@ -96,7 +108,8 @@ MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(
         )
     }
 )
-"""Every mutant by its name: of controllers' terms, of brokers' lives, of elections, of ISRs, of logs, of producers."""
+"""Every mutant by its name: of controllers' terms, of brokers' lives, of elections, of topics, of ISRs, of logs, of
+producers."""
 
 
 def apply(name: str) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from checkers import CHECKERS
 from checkers.model import Verdict
 from nemesis.mutants import MUTANTS
-from nemesis.scoreboard import Score, in_words, markdown, rows
+from nemesis.scoreboard import OF_THE_HARNESS, Score, in_words, markdown, rows
 from nemesis.shrink import Size
 
 MUTANT = MUTANTS["truncate-to-hw"]
@@ -86,3 +89,17 @@ def test_people_and_machines_are_told_the_same() -> None:
     assert (told[0]["faults"], told[0]["operations"], told[0]["seeds_to_detect"]) == (2, 5, 3)
     assert told[2]["mutant"] is None
     assert told[0]["scenario"] == "topics"
+
+
+def test_the_page_says_what_each_property_has_caught() -> None:
+    page = markdown([CAUGHT, MISSED], command="nemesis mutants")
+    assert f"| {MUTANT.property} | `truncate-to-hw` |" in page
+    assert "| lost-write | `truncate-to-hw` |" in page
+    assert "| single-controller | **nobody's** |" in page
+
+
+def test_every_property_of_the_system_has_caught_a_planted_bug() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "scoreboard.md").read_text()
+    told = dict(re.findall(r"^\| ([a-z-]+) \| (.*) \|$", page, flags=re.MULTILINE))
+    assert set(CHECKERS) - set(OF_THE_HARNESS) <= set(told)
+    assert [name for name, bugs in told.items() if bugs == "**nobody's**"] == []
