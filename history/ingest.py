@@ -39,10 +39,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from history import raw_lines
+from history.encoding import PARQUET_OPTIONS, ROW_GROUP_ROWS
 from history.errors import MissingHistoryError
 from history.reader import MANIFEST, FileEntry, History, Manifest, open_history
 from history.run_directory import RunDirectory, write_atomically
-from history.schema import SCHEMA, WORD_COLUMNS, ordered, table
+from history.schema import SCHEMA, ordered, table
 from history.spark import run_all
 from history.znodes import PROCESS, ZnodeEvents
 from history.zookeeper_ensemble import merge
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BUCKET_ROWS: Final = 128 * 1024
-ROW_GROUP_ROWS: Final = 64 * 1024
 DRAFT: Final = ".history-"
 """Followed by the number of the process that writes it."""
 
@@ -254,9 +254,7 @@ def _merge(directory: Path, bucket: Bucket) -> None:
             ordered(pa.concat_tables(tables)),
             draft,
             row_group_size=ROW_GROUP_ROWS,
-            compression="lz4",
-            use_dictionary=sorted(WORD_COLUMNS),
-            write_page_checksum=True,
+            **PARQUET_OPTIONS,
         )
 
 

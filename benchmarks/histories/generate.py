@@ -1,0 +1,96 @@
+"""A generated history, into a directory or into memory.
+
+``Part``s make the rows of records (``brokers.rows`` is one); for each stretch of records the rows of all parts are
+merged by time. So another kind of process is another part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from benchmarks.histories import brokers, columns, control
+from benchmarks.histories.anomalies import Anomaly, Injected, Injector, Place
+from benchmarks.histories.shape import Partition, Shape, Stretch, stretches
+from benchmarks.histories.writer import HistoryWriter
+from history.memory import MemoryRowGroup
+from history.reader import History, Manifest
+from history.schema import ordered, table
+
+RowsOfStretch = Callable[[Stretch], pa.Table]
+
+
+def _no_ending(_shape: Shape, _partition: Partition) -> pa.Table | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one kind of process leaves in a history."""
+
+    rows: RowsOfStretch
+    """The rows that a stretch of records makes, sorted by time, all within the stretch's own time."""
+    ending: Callable[[Shape, Partition], pa.Table | None] = _no_ending
+    """The rows that stand at the end of a partition (final reads), if there are any."""
+
+
+BROKERS: Final = Part(brokers.rows)
+
+
+def write(
+    directory: Path,
+    shape: Shape,
+    anomalies: Sequence[Anomaly] = (),
+    parts: Sequence[Part] = (BROKERS,),
+) -> list[Injected]:
+    """Write the history into a directory that does not exist yet; return where the anomalies are."""
+    injector = Injector(anomalies)
+    with HistoryWriter(directory) as writer:
+        for rows in _tables(shape, parts, injector):
+            if rows is None:
+                writer.end_partition()
+            else:
+                writer.write(rows)
+    return injector.injected()
+
+
+def in_memory(
+    shape: Shape,
+    anomalies: Sequence[Anomaly] = (),
+    parts: Sequence[Part] = (BROKERS,),
+) -> tuple[History, list[Injected]]:
+    """Return the history as one row group in memory, and where the anomalies are. For small ones."""
+    injector = Injector(anomalies)
+    rows = pa.concat_tables([rows for rows in _tables(shape, parts, injector) if rows is not None])
+    whole = rows.unify_dictionaries().combine_chunks()
+    manifest = Manifest(events=whole.num_rows, files=[])
+    return History(manifest, [MemoryRowGroup(whole)]), injector.injected()
+
+
+def _tables(shape: Shape, parts: Sequence[Part], injector: Injector) -> Iterator[pa.Table | None]:
+    """Yield the tables of a history in order, and ``None`` at the end of each partition."""
+    yield injector.spoil(ordered(table(control.cluster(shape))), Place.CLUSTER)
+    yield None
+    for partition in shape.all_partitions():
+        if partition.index == 0:
+            yield injector.spoil(table([control.topic(shape, partition)]), Place.CLUSTER)
+        for place, rows in _partition(shape, parts, partition):
+            yield injector.spoil(rows, place, partition)
+        yield None
+
+
+def _partition(
+    shape: Shape, parts: Sequence[Part], partition: Partition
+) -> Iterator[tuple[Place, pa.Table]]:
+    yield Place.STATES, ordered(table(control.states(shape, partition)))
+    for term in range(shape.terms):
+        yield Place.ELECTIONS, ordered(table(control.elections(shape, partition, term)))
+        for stretch in stretches(shape, partition, term):
+            yield Place.RECORDS, columns.by_time([part.rows(stretch) for part in parts])
+    endings = [part.ending(shape, partition) for part in parts]
+    if told := [rows for rows in endings if rows is not None]:
+        yield Place.ENDING, columns.by_time(told)

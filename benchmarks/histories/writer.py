@@ -1,0 +1,107 @@
+"""Tables → a history directory: row groups and files as ``history.ingest`` makes them, and the manifest.
+
+Give it tables of the history's schema in the history's order (``history.schema``), of any length; it cuts them into row
+groups of equal size and starts a new file at the end of a partition that filled one, or, inside a hot partition, after
+``FILE_ROWS`` rows. It holds no more than a row group and what it was given last.
+
+    with HistoryWriter(directory) as writer:
+        for table in tables:
+            writer.write(table)
+        writer.end_partition()
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from history.encoding import PARQUET_OPTIONS, ROW_GROUP_ROWS
+from history.ingest import BUCKET_ROWS
+from history.reader import MANIFEST, FileEntry, Manifest
+from history.schema import SCHEMA
+
+FILE_ROWS: Final = 16 * ROW_GROUP_ROWS
+
+
+class HistoryWriter:
+    """Writes a history into a directory that must not exist yet."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True)
+        self.directory = directory
+        self.rows = 0
+        """How many rows it was given: the row number of the next one."""
+        self._waiting: list[pa.Table] = []
+        self._waiting_rows = 0
+        self._files: list[FileEntry] = []
+        self._file: pq.ParquetWriter | None = None
+        self._file_rows = 0
+
+    def write(self, table: pa.Table) -> None:
+        """Append the rows of a table."""
+        self.rows += table.num_rows
+        self._waiting.append(table)
+        self._waiting_rows += table.num_rows
+        if self._waiting_rows < ROW_GROUP_ROWS:
+            return
+        whole = pa.concat_tables(self._waiting)
+        cut = self._waiting_rows - self._waiting_rows % ROW_GROUP_ROWS
+        for start in range(0, cut, ROW_GROUP_ROWS):
+            self._write_group(whole.slice(start, ROW_GROUP_ROWS))
+        self._waiting = [whole.slice(cut)]
+        self._waiting_rows -= cut
+
+    def end_partition(self) -> None:
+        """Say that another partition follows, or none."""
+        if self._file_rows + self._waiting_rows >= BUCKET_ROWS:
+            self._end_file()
+
+    def close(self) -> Manifest:
+        """Write what is left, and the manifest, without which there is no history. Returns it."""
+        self._end_file()
+        manifest = Manifest(events=self.rows, files=self._files)
+        text = msgspec.json.format(msgspec.json.encode(manifest))
+        (self.directory / MANIFEST).write_bytes(text)
+        return manifest
+
+    def _write_group(self, table: pa.Table) -> None:
+        if self._file is None:
+            name = f"events-{len(self._files):05d}.parquet"
+            self._file = pq.ParquetWriter(self.directory / name, SCHEMA, **PARQUET_OPTIONS)
+        group = table.unify_dictionaries().combine_chunks()
+        self._file.write_table(group, row_group_size=ROW_GROUP_ROWS)
+        self._file_rows += table.num_rows
+        if self._file_rows >= FILE_ROWS:
+            self._close_file()
+
+    def _end_file(self) -> None:
+        if self._waiting_rows:
+            self._write_group(pa.concat_tables(self._waiting))
+            self._waiting, self._waiting_rows = [], 0
+        self._close_file()
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            name = f"events-{len(self._files):05d}.parquet"
+            self._files.append(FileEntry(name, self._file_rows))
+            self._file, self._file_rows = None, 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None:
+            self.close()
+        elif self._file is not None:
+            self._file.close()
