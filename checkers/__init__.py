@@ -12,6 +12,7 @@
 * ``deletion``, ``reassignment``      what administrators asked for has come about, and nothing else
 * ``possible``, ``administered``      their models: which states are possible after what is known
 * ``end_state``, ``assignments``      what was seen at the end; what ZooKeeper had as replicas
+* ``liveness``                        how long it was without controller, leaders, full ISRs, acknowledgements
 * ``convergence``, ``faults``         did the cluster come back; did the faults strike at all
 * ``unclean``, ``read_after``          whether an unclean election was permitted when its controller read the settings
 * ``rare``, ``znodes``, ``findings``  what the checks above share
@@ -35,6 +36,7 @@ from checkers.faults import FaultEffect
 from checkers.fold import Check
 from checkers.foreign import FOREIGN, foreign_properties, select_foreign
 from checkers.leadership import LeaderEpochGrows, LeaderFromIsr, OneLeaderPerEpoch
+from checkers.liveness import Liveness
 from checkers.log import ClientLog
 from checkers.reassignment import Reassignment
 from checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
@@ -66,6 +68,7 @@ _IN_REPORT_ORDER: tuple[type[Check], ...] = (
     Deletion,
     Reassignment,
     Convergence,
+    Liveness,
     FaultEffect,
 )
 

@@ -49,6 +49,34 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The faults in force at the time of the proving events; filled in by the engine."""
 
 
+class Stretch(msgspec.Struct, frozen=True, kw_only=True):
+    """For so long something was missing."""
+
+    what: str
+    """What it is a stretch of: ``without-leader``."""
+    key: str
+    """What it is about: ``orders-0``, ``the cluster``."""
+    start_ns: int
+    stop_ns: int
+    fault: str
+    """The kind of fault to which it is put down, or ``none``."""
+    is_over: bool
+    """False if it lasted to the end of what was observed."""
+
+
+class Distribution(msgspec.Struct, frozen=True, kw_only=True):
+    """How long stretches lasted."""
+
+    what: str
+    fault: str
+    """The kind of fault to which they are put down, ``none``, or ``all`` of them."""
+    count: int
+    total_ms: float
+    median_ms: float
+    p90_ms: float
+    max_ms: float
+
+
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What one property came to."""
 
@@ -61,7 +89,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The first findings in time order; all of them are counted in ``finding_count``."""
     finding_count: int = 0
     numbers: dict[str, float] = {}
-    """Measured quantities (times without a leader, ...), with their unit last in the name."""
+    """Measured quantities (the slowest check of convergence, ...), with their unit last in the name."""
+    distributions: tuple[Distribution, ...] = ()
+    """Of all stretches of a property that measures."""
+    stretches: tuple[Stretch, ...] = ()
+    """The longest of them, by their beginnings."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

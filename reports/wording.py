@@ -43,6 +43,7 @@ PROMISES: Final[Mapping[str, str]] = MappingProxyType(
         "deletion": "At the end there is every topic that must be there, and nothing of the deleted ones.",
         "reassignment": "At the end every partition lies on brokers that it was moved to, and nowhere else.",
         "convergence": "After the faults are healed the cluster is whole again in time.",
+        "liveness": "Measured, not judged: how long the cluster was without what its users need.",
         "fault-effect": "Every fault struck measurably and was seen to be undone.",
     }
 )

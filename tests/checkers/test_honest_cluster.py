@@ -69,5 +69,5 @@ def test_one_anomaly_is_found_and_named(
     assert found.verdict == (Verdict.VALID if name == "duplicate" else Verdict.INVALID)
 
 
-def test_every_property_but_those_of_the_harness_has_an_anomaly() -> None:
-    assert set(ANOMALIES) == set(JUDGED)
+def test_every_property_but_those_of_the_harness_and_the_measured_has_an_anomaly() -> None:
+    assert set(ANOMALIES) == set(JUDGED) - {"liveness"}

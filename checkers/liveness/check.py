@@ -1,0 +1,181 @@
+"""How long the cluster was without what its users need: measured, never held against it.
+
+**liveness**: what the history shows of these, each as a distribution over the whole run and over each kind of fault to
+which stretches are put down (``faults``).
+
+* *without-controller*: from the first finished failover on, no broker is controller. A broker is, from the end of its
+  failover (``controller-failover``) until it resigns, its process ends, or it has lost ``/controller``; if that was by
+  the expiry of its session, until it fell silent, a session time-out before.
+* *without-leader*: of a partition, from when its first leader took over. A leader has taken over with the
+  ``become-leader`` of the broker that the committed state names, and leads until another one is committed or its
+  process ends.
+* *isr-not-full*: the committed ISR lacks a replica; one that a reassignment is just adding need not be there.
+* *below-min-isr*: the committed ISR is smaller than ``min.insync.replicas``, the topic's own or the brokers'.
+* *unwritable*: clients send to the partition for at least 100 ms and get no acknowledgement, neither under acks=all
+  nor under acks=1.
+
+When something happened: the log of ZooKeeper has an order and no comparable time, so a change counts from the moment at
+which a broker first traced its zxid or a later one (the late end of its bracket; the early end may lie anywhere in an
+idle time before). That a process has ended is known once the broker has started anew; it ended when a fault struck it
+last before that, without such a fault with that start. So stretches are rather too short than too long, with one
+exception: a session's last sign of life comes up to a heartbeat (a third of the time-out) before its owner is cut off.
+
+A leader that is frozen or cut off leads until another one is committed: that nobody can write to it is *unwritable*.
+Partitions count while they exist, up to the mark that their topic is to be deleted. What the traces do not show is not
+measured, and named nowhere: a system without traces has *unwritable* alone. Nothing measured at all is ``unknown``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from checkers.findings import tp_name
+from checkers.fold import Fold, Results, conclude
+from checkers.liveness import cluster, faults, produce
+from checkers.liveness.produce import Produce
+from checkers.liveness.spans import Spans, intersection
+from checkers.model import Stretch
+from checkers.rare import Row
+from checkers.segment import Segment
+from history.events import Event, Kind
+
+MAX_STRETCHES: Final = 1_000
+WITHOUT_CONTROLLER: Final = "without-controller"
+WITHOUT_LEADER: Final = "without-leader"
+NOT_FULL: Final = "isr-not-full"
+BELOW_MIN: Final = "below-min-isr"
+UNWRITABLE: Final = "unwritable"
+_ORDER: Final = (WITHOUT_CONTROLLER, WITHOUT_LEADER, UNWRITABLE, BELOW_MIN, NOT_FULL)
+_CLUSTER: Final = "the cluster"
+_END: Final = "end"
+_MS: Final = 1_000_000
+
+Measured = tuple[str, str, Spans]
+"""What, of what, when."""
+
+
+@dataclass(slots=True)
+class Summary:
+    rows: list[Row] = field(default_factory=list)
+    """All events but the clients'."""
+    produce: dict[cluster.TopicPartition, Produce] = field(default_factory=dict)
+
+
+class Liveness(Fold[Summary]):
+    name = "liveness"
+    kinds = frozenset({*cluster.KINDS, *faults.KINDS, *produce.OPERATIONS, Kind.PHASE})
+    columns = (*cluster.COLUMNS, *faults.COLUMNS, *produce.COLUMNS)
+
+    def reduce(self, segment: Segment) -> Summary:
+        sent = segment.where(produce.sends(segment))
+        rare = segment.where(~segment.is_kind(*produce.OPERATIONS))
+        return Summary(
+            list(rare.events(*cluster.COLUMNS, *faults.COLUMNS)),
+            {
+                (topic, partition): produce.summarise(part)
+                for (topic, partition), part in sent.by("topic", "partition")
+                if topic is not None and partition is not None
+            },
+        )
+
+    def combine(self, a: Summary, b: Summary) -> Summary:
+        joined = dict(a.produce)
+        for tp, later in b.produce.items():
+            joined[tp] = produce.join(joined[tp], later) if tp in joined else later
+        return Summary(a.rows + b.rows, joined)
+
+    def finish(self, summary: Summary) -> Results:
+        measured = list(_measure(summary))
+        forces = faults.in_force(summary.rows)
+        stretches = {what: _stretches(what, measured, forces, summary) for what in _ORDER}
+        distributions = [
+            one
+            for what in _ORDER
+            if any(what == other for other, _, _ in measured)
+            for one in faults.distributions(what, stretches[what])
+        ]
+        result = conclude(
+            self.name,
+            checked=len({key for _, key, _ in measured}),
+            unit="partitions and controllers",
+            numbers={
+                f"{one.what.replace('-', '_')}_longest_ms": one.max_ms
+                for one in distributions
+                if one.fault == faults.ALL
+            },
+        )
+        return msgspec.structs.replace(
+            result,
+            distributions=tuple(distributions),
+            stretches=_longest([one for what in _ORDER for one in stretches[what]]),
+        )
+
+
+def _measure(summary: Summary) -> Iterator[Measured]:
+    rows, end = summary.rows, _end(summary)
+    times, deaths = cluster.ZxidTimes(rows), cluster.Deaths(rows)
+    controller = cluster.without_controller(rows, times, deaths, end)
+    if controller is not None:
+        yield WITHOUT_CONTROLLER, _CLUSTER, controller
+    partitions = cluster.partitions(rows, times)
+    acts = _acts(rows)
+    for tp, partition in sorted(partitions.items()):
+        name = tp_name(*tp)
+        if tp in acts:
+            yield WITHOUT_LEADER, name, partition.without_leader(acts[tp], deaths, end)
+        yield NOT_FULL, name, partition.not_full(end)
+        yield BELOW_MIN, name, partition.below_min(end)
+    for tp, sent in sorted(summary.produce.items()):
+        unwritable = produce.unwritable(sent)
+        if tp in partitions:
+            unwritable = intersection(unwritable, partitions[tp].exists(end))
+        yield UNWRITABLE, tp_name(*tp), unwritable
+
+
+def _end(summary: Summary) -> int:
+    """Up to when things were observed: the phase ``end`` of the run, else the last event."""
+    ends = [event.time for _, event in summary.rows if _is_end(event)]
+    sent = (int(one.tried[-1, 1]) for one in summary.produce.values() if len(one.tried))
+    told = (event.time for _, event in summary.rows)
+    return max(ends, default=max([0, *told, *sent]))
+
+
+def _is_end(event: Event) -> bool:
+    return event.kind == Kind.PHASE and event.detail == _END
+
+
+def _acts(rows: Iterable[Row]) -> dict[cluster.TopicPartition, list[Event]]:
+    """By partition, when brokers took its leadership over."""
+    found: dict[cluster.TopicPartition, list[Event]] = {}
+    for _, event in rows:
+        if event.kind == Kind.BECOME_LEADER and event.topic is not None:
+            found.setdefault((event.topic, event.partition or 0), []).append(event)
+    return found
+
+
+def _stretches(
+    what: str, measured: Iterable[Measured], forces: Sequence[faults.Force], summary: Summary
+) -> list[Stretch]:
+    end = _end(summary)
+    return [
+        Stretch(
+            what=what,
+            key=key,
+            start_ns=start,
+            stop_ns=stop,
+            fault=faults.put_down_to(forces, start, stop),
+            is_over=stop < end,
+        )
+        for other, key, when in measured
+        if other == what
+        for start, stop in when.tolist()
+    ]
+
+
+def _longest(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
+    kept = sorted(stretches, key=lambda one: one.start_ns - one.stop_ns)[:MAX_STRETCHES]
+    return tuple(sorted(kept, key=lambda one: (one.start_ns, _ORDER.index(one.what), one.key)))

@@ -1,0 +1,109 @@
+"""When produce was tried and nothing was acknowledged, from clients' sends alone.
+
+An attempt lasts from its invocation to its completion; of one that never completed only the invocation counts. Of a
+partition's acknowledgements spans are kept, those that follow each other closely in one, and of the attempts, for each
+gap between those, one from the first to the last. So a summary grows with the time that a history covers and not with
+the number of its records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from checkers.liveness.spans import NONE, Spans, complement, union
+from checkers.segment import Mask, Segment
+from history.events import Kind
+
+COLUMNS: Final = ("op", "f", "acks", "topic", "partition")
+OPERATIONS: Final = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO})
+SHORTEST_NS: Final = 100_000_000
+"""What is shorter is ordinary latency, and clients that look for the new leader."""
+_WITHIN: Final = SHORTEST_NS - 1
+_FAR: Final = 2**62
+
+Attempt = tuple[str, int]
+"""Process and operation."""
+
+
+@dataclass(slots=True)
+class Produce:
+    """What a stretch of a history says of one partition."""
+
+    acknowledged: Spans = field(default_factory=NONE.copy)
+    tried: Spans = field(default_factory=NONE.copy)
+    invoked: dict[Attempt, int] = field(default_factory=dict)
+    """When attempts were invoked whose completion is not in the stretch."""
+    completed: dict[Attempt, int] = field(default_factory=dict)
+    """When attempts were completed whose invocation is not in it."""
+
+
+def sends(segment: Segment) -> Mask:
+    """Which rows are of sends that ask for an answer."""
+    is_send = segment.is_kind(*OPERATIONS) & segment.is_word("f", {"send"})
+    wants_an_answer: Mask = segment.numbers("acks", -1) != 0
+    return is_send & wants_an_answer
+
+
+def summarise(part: Segment) -> Produce:
+    """Return what the ``sends`` of one partition say."""
+    time, op = part.numbers("time"), part.numbers("op")
+    process, names = part.codes("process")
+    is_invocation = part.is_kind(Kind.INVOKE)
+    order = np.lexsort((~is_invocation, op, process))
+    same = (process[order][1:] == process[order][:-1]) & (op[order][1:] == op[order][:-1])
+    pairs = np.flatnonzero(same & is_invocation[order][:-1] & ~is_invocation[order][1:])
+    starts, stops = order[pairs], order[pairs + 1]
+    alone = np.ones(len(part), dtype=np.bool_)
+    alone[starts] = alone[stops] = False
+    left = np.flatnonzero(alone)
+    attempts = [
+        (names[code], number) for code, number in zip(process[left], op[left].tolist(), strict=True)
+    ]
+    told = list(zip(attempts, time[left].tolist(), is_invocation[left].tolist(), strict=True))
+    acknowledged = time[part.is_kind(Kind.OK)]
+    moments = union(np.stack([acknowledged, acknowledged], axis=1), _WITHIN)
+    return Produce(
+        moments,
+        _between(moments, union(np.stack([time[starts], time[stops]], axis=1))),
+        {attempt: at for attempt, at, is_begun in told if is_begun},
+        {attempt: at for attempt, at, is_begun in told if not is_begun},
+    )
+
+
+def join(a: Produce, b: Produce) -> Produce:
+    """Join two neighbouring stretches, ``a`` before ``b``."""
+    both = a.invoked.keys() & b.completed.keys()
+    across = _table((a.invoked[one], b.completed[one]) for one in both)
+    acknowledged = union(np.concatenate([a.acknowledged, b.acknowledged]), _WITHIN)
+    return Produce(
+        acknowledged,
+        _between(acknowledged, union(np.concatenate([a.tried, b.tried, across]))),
+        {one: at for one, at in a.invoked.items() if one not in both} | b.invoked,
+        a.completed | {one: at for one, at in b.completed.items() if one not in both},
+    )
+
+
+def unwritable(produce: Produce) -> Spans:
+    """Return the spans of at least ``SHORTEST_NS`` in which produce was tried and nothing acknowledged."""
+    loose = _table((at, at) for at in (*produce.invoked.values(), *produce.completed.values()))
+    tried = _between(produce.acknowledged, union(np.concatenate([produce.tried, loose])))
+    return np.compress(tried[:, 1] - tried[:, 0] >= SHORTEST_NS, tried, axis=0)
+
+
+def _between(acknowledged: Spans, tried: Spans) -> Spans:
+    """Of each gap between acknowledgements what lies from the first attempt in it to the last."""
+    gaps = complement(acknowledged, -_FAR, _FAR)
+    first = np.searchsorted(tried[:, 1], gaps[:, 0], side="right")
+    last = np.searchsorted(tried[:, 0], gaps[:, 1], side="left") - 1
+    is_tried = first <= last
+    gaps, first, last = gaps[is_tried], first[is_tried], last[is_tried]
+    starts = np.maximum(gaps[:, 0], tried[first, 0])
+    return np.stack([starts, np.minimum(gaps[:, 1], tried[last, 1])], axis=1)
+
+
+def _table(pairs: Iterable[tuple[int, int]]) -> Spans:
+    return np.array(list(pairs), dtype=np.int64).reshape(-1, 2)
