@@ -21,8 +21,8 @@ from nemesis.explore.tally import Tally
 from nemesis.mutants import Mutant
 from nemesis.shrink import Size
 
-OF_THE_HARNESS: Final = frozenset({"fault-effect"})
-"""Properties that no bug of a system under test can break."""
+BROKEN_BY_NO_BUG: Final = frozenset({"fault-effect", "liveness"})
+"""Of the harness itself, or only measured: no bug of a system under test can break these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ def markdown(scores: Iterable[Score], *, command: str) -> str:
 
 def _by_property(scores: Sequence[Score]) -> dict[str, str]:
     """The bugs that each property of the system caught, its own ones first."""
-    caught: dict[str, list[str]] = {name: [] for name in CHECKERS if name not in OF_THE_HARNESS}
+    caught: dict[str, list[str]] = {name: [] for name in CHECKERS if name not in BROKEN_BY_NO_BUG}
     bugs = [(one, one.mutant) for one in scores if one.mutant is not None]
     for name, found in caught.items():
         own = [bug.name for one, bug in bugs if bug.property == name and name in one.caught_by]
