@@ -6,6 +6,7 @@ Findings are data that checkers made; this package only renders them, and draws 
 * ``figures``   series to plotly figures, as plain JSON
 * ``diagram``   the messages between the nodes around a finding, as a sequence diagram
 * ``series``    history to series: faults, phases, controllers, partitions (``clients``: operations)
+* ``liveness``   how long what was missing: strokes over time, and a table for each kind of fault
 * ``containers``  which node was which container, of a run in containers
 * ``sampling``  fewer points that draw the same line
 * ``wording``   what each property promises, and how values are written

@@ -27,6 +27,7 @@ from history.run_directory import RunInfo
 from reports import clients, figures, series, wording
 from reports.containers import NamedContainer
 from reports.diagram import message_diagrams
+from reports.liveness import lasted, liveness
 from reports.marks import Marks, timeline
 
 MAX_DIAGRAMS: Final = 4
@@ -52,9 +53,11 @@ def render(
     operations = clients.operations(rows, run.origin_ns)
     found = _with_diagrams(_numbered(outcome), history, run.origin_ns)
     marks = Marks.of(run, _moments(outcome, run.origin_ns))
+    missing = liveness(outcome, run.origin_ns, marks)
     epochs, epochs_left_out = figures.leader_epochs(run, marks)
     drawn = {
         "timeline": timeline(marks),
+        "liveness": None if missing is None else missing.figure,
         "controllers": figures.controllers(run, marks),
         "leader-epochs": epochs,
         **{
@@ -83,6 +86,7 @@ def render(
         drawn=drawn,
         operations=operations,
         events_by_kind=_facts(run, rows),
+        missing=missing,
         epochs_left_out=epochs_left_out,
         points_per_line=most,
         first_partition=_first_partition(run, found),
@@ -90,6 +94,7 @@ def render(
             (result.property, *wording.quantity(name, value))
             for result in outcome.results
             for name, value in result.numbers.items()
+            if not result.distributions
         ],
         data=_script_json(data),
         plotly=_plotly(),
@@ -206,6 +211,7 @@ def _environment() -> Environment:
     )
     environment.filters["promise"] = wording.promise
     environment.filters["columns"] = wording.columns
+    environment.filters["lasted"] = lasted
     environment.filters["measured"] = wording.measured
     environment.filters["phases"] = wording.phases
     environment.filters["yaml"] = _yaml

@@ -1,0 +1,138 @@
+"""What was missing: a stroke for each stretch at the height of its length, and a row for each kind of fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from plotly import graph_objects
+
+import reports
+from checkers.model import Distribution, Outcome, Result, Stretch, Verdict
+from history.reader import open_history
+from history.run_directory import RunDirectory
+from reports import series
+from reports.liveness import lasted, liveness
+from reports.marks import Marks
+from tests.reports import story
+from tests.reports.conftest import Reported
+from tests.reports.pages import Page
+
+MS = 1_000_000
+
+
+def stretch(what: str, start_s: float, stop_s: float, **more: Any) -> Stretch:
+    about: dict[str, Any] = {"key": "orders-0", "fault": "none", "is_over": True, **more}
+    return Stretch(what=what, start_ns=story.at(start_s), stop_ns=story.at(stop_s), **about)
+
+
+def distribution(what: str, fault: str, *lasted_ms: float) -> Distribution:
+    ascending = sorted(lasted_ms) or [0.0]
+    return Distribution(
+        what=what,
+        fault=fault,
+        count=len(lasted_ms),
+        total_ms=sum(ascending),
+        median_ms=ascending[(len(ascending) - 1) // 2],
+        p90_ms=ascending[-1],
+        max_ms=ascending[-1],
+    )
+
+
+STRETCHES = (
+    stretch("without-controller", 15.0, 17.2, key="the cluster", fault="kill-controller"),
+    stretch("without-leader", 15.0, 17.9, fault="kill-controller"),
+    stretch("without-leader", 50.0, 57.0, key=f"{story.EVIL}-0", is_over=False),
+)
+DISTRIBUTIONS = (
+    distribution("without-controller", "all", 2_200.0),
+    distribution("without-controller", "kill-controller", 2_200.0),
+    distribution("without-leader", "all", 2_900.0, 7_000.0, 0.5),
+    distribution("without-leader", "none", 7_000.0, 0.5),
+    distribution("without-leader", "kill-controller", 2_900.0),
+    distribution("below-min-isr", "all"),
+)
+
+
+def outcome(
+    distributions: tuple[Distribution, ...] = DISTRIBUTIONS,
+    stretches: tuple[Stretch, ...] = STRETCHES,
+) -> Outcome:
+    measured = Result(
+        property="liveness",
+        verdict=Verdict.VALID,
+        checked=3,
+        numbers={"without_leader_longest_ms": 7_000.0},
+        distributions=distributions,
+        stretches=stretches,
+    )
+    return Outcome(
+        verdict=Verdict.VALID, results=(measured,), events=10, engine="inline", seconds=0.1
+    )
+
+
+def page_of(reported: Reported, path: Path, result: Outcome) -> Page:
+    run = RunDirectory(path / "run")
+    run.path.mkdir(parents=True)
+    run.write_info(reported.run.read_info())
+    run.history.symlink_to(reported.run.history)
+    reports.write(run, result)
+    return Page.of(run.report_file.read_text())
+
+
+def test_a_row_for_each_kind_of_fault_under_one_for_all(reported: Reported, tmp_path: Path) -> None:
+    page = page_of(reported, tmp_path, outcome())
+    (table,) = [one for one in page.all("table") if one.attributes.get("class") == "liveness"]
+    assert table.words.split("no controller")[1].startswith(" all 1 2.20 s 2.20 s 2.20 s 2.20 s")
+    rows = [row.words for row in page.all("tr")]
+    assert "no leader all 3 2.90 s 7.00 s 7.00 s 9.90 s" in rows
+    assert "no fault in force 2 0.5 ms 7.00 s 7.00 s 7.00 s" in rows
+    assert "ISR below min.insync.replicas all 0 – – – –" in rows
+    assert "the 1 shortest are left out" in table_card(page)
+    # What the table says is not said again among the numbers.
+    assert not [row for row in rows if "without leader longest" in row]
+
+
+def table_card(page: Page) -> str:
+    return next(
+        one.words for one in page.all("div") if one.words.startswith("Measured, and held against")
+    )
+
+
+def test_strokes_lie_where_and_as_high_as_they_last(reported: Reported) -> None:
+    run = series.extract(series.read(open_history(reported.run.history)))
+    shown = liveness(outcome(), run.origin_ns, Marks.of(run))
+    assert shown is not None
+    assert shown.figure is not None
+    figure = graph_objects.Figure(shown.figure)
+    by_name = {trace.name: trace for trace in figure.data}
+    assert list(by_name) == ["no leader", "no controller"]
+    controller = by_name["no controller"]
+    start, stop, gap = controller.x
+    origin_s = (story.START - run.origin_ns) / 1e9
+    assert (round(start - origin_s, 6), round(stop - origin_s, 6), gap) == (15.0, 17.2, None)
+    assert controller.y == (2.2, 2.2, None)
+    assert controller.text[0] == "the cluster: 2.20 s<br>during kill-controller"
+    assert by_name["no leader"].text[3].endswith(": 7.00 s, to the end")
+    assert story.EVIL not in by_name["no leader"].text[3]
+
+
+def test_nothing_missing_is_said_and_nothing_measured_leaves_the_section_out(
+    reported: Reported, tmp_path: Path
+) -> None:
+    nothing = (distribution("without-leader", "all"),)
+    page = page_of(reported, tmp_path / "a", outcome(nothing, ()))
+    assert "Nothing was ever missing." in table_card(page)
+    page = page_of(reported, tmp_path / "b", outcome((), ()))
+    assert "liveness" not in [one.attributes.get("id") for one in page.elements]
+
+
+def test_lengths_are_said_in_the_unit_that_fits() -> None:
+    assert [lasted(one) for one in (0.0, 0.5183, 41.2, 999.0, 2_041.3, 3_600_000.0)] == [
+        "0 ms",
+        "0.518 ms",
+        "41.2 ms",
+        "999 ms",
+        "2.04 s",
+        "3,600.00 s",
+    ]
