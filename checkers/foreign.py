@@ -16,13 +16,18 @@ from types import MappingProxyType
 from typing import Final
 
 from checkers.fold import Check
+from checkers.linearizable import (
+    LinearizableCasRegister,
+    LinearizableMutex,
+    LinearizableRegister,
+)
 from checkers.log import ClientLog
 
 FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
     {
-        "register": (),
-        "cas-register": (),
-        "mutex": (),
+        "register": (LinearizableRegister,),
+        "cas-register": (LinearizableCasRegister,),
+        "mutex": (LinearizableMutex,),
         "set": (),
         "queue": (),
         "list-append": (),

@@ -1,0 +1,74 @@
+"""linearizable-mutex: one at a time holds it.
+
+Every acquire and release that succeeded had its effect at one moment between its invocation and its completion: an
+acquire finds the mutex free, a release finds it held. One of unknown outcome had its effect once after its invocation,
+or never. Nobody owns the mutex, as in Knossos: a release by somebody else is no finding.
+Smallest break: an acquire is over; another one succeeds, and nothing was released.
+
+Decided by ``search``, key by key; it may give up at its bound: ``unknown``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from checkers.fold import Results, Whole, conclude
+from checkers.linearizable import models, told
+from checkers.linearizable.operations import (
+    COLUMNS,
+    KINDS,
+    OK,
+    UNSET,
+    Operations,
+    Pairs,
+    UnpairableError,
+    by_key,
+    operations,
+    pairs,
+)
+from checkers.linearizable.search import LIMIT, Effect, GaveUp, search
+from checkers.model import Finding
+from checkers.segment import Segment
+
+FS: Final = (models.ACQUIRE, models.RELEASE)
+
+
+class LinearizableMutex(Whole[Pairs]):
+    name = "linearizable-mutex"
+    kinds = KINDS
+    columns = COLUMNS
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        """``limit``: configurations that a search may try between two moments at which the state is certain."""
+        self.limit = limit
+
+    def part(self, segment: Segment) -> Pairs:
+        return pairs(segment, FS)
+
+    def judge(self, parts: list[Pairs]) -> Results:
+        try:
+            found = operations(parts)
+        except UnpairableError as error:
+            return conclude(self.name, checked=0, findings=[told.unpairable(self.name, error.row)])
+        findings = [self._key(one) for one in by_key(found)]
+        return conclude(
+            self.name,
+            checked=int(np.count_nonzero(found.outcome == OK)),
+            unit="operations",
+            findings=[one for one in findings if one is not None],
+        )
+
+    def _key(self, of_key: Operations) -> Finding | None:
+        effects = [Effect(FS[f], UNSET, UNSET) for f in of_key.f.tolist()]
+        found = search(of_key, effects, models.MUTEX, self.limit)
+        if found is None:
+            return None
+        if isinstance(found, GaveUp):
+            return told.gave_up(self.name, of_key, found, self.limit)
+        return told.misfit(self.name, of_key, effects, found, _state_name)
+
+
+def _state_name(state: int) -> str:
+    return "free" if state == models.FREE else "held"

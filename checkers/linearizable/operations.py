@@ -1,0 +1,219 @@
+"""Client operations as columns: one entry per operation, made of its invocation and its completion.
+
+The idea: almost every operation begins and ends inside one row group, so the two are joined there, where the numbers
+of the operations lie close together and fit into the processor's cache; what is left over of each row group is joined
+at the end. No Python runs per operation.
+
+An operation without a completion is as one of unknown outcome (``info``): it ends ``NEVER``. One without an invocation
+(half a history) may have begun at any time: ``ALWAYS``. Two rows that both begin, or both end, one operation: the
+history is damaged and cannot be paired (``UnpairableError``). That is seen if they are in one row group, or if neither
+has found its other half in its own; readers of other systems' histories see it anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import Any, Final, TypeVar
+
+import numpy as np
+
+from checkers.segment import Mask, Numbers, Segment
+from history.events import Kind
+
+UNSET: Final = np.iinfo(np.int64).min
+"""A value or key that the history does not state."""
+ALWAYS: Final = np.iinfo(np.int64).min
+NEVER: Final = np.iinfo(np.int64).max
+
+OK: Final = 1
+FAIL: Final = 2
+INFO: Final = 3
+_INVOKE: Final = 0
+_OUTCOMES: Final = {Kind.INVOKE: _INVOKE, Kind.OK: OK, Kind.FAIL: FAIL, Kind.INFO: INFO}
+
+KINDS: Final = frozenset(kind.value for kind in _OUTCOMES)
+COLUMNS: Final = ("op", "f", "key", "value")
+NO_ROW: Final = -1
+SPARSE: Final = 8
+"""Numbers are looked up in an array if they span at most so many places for each."""
+
+
+class UnpairableError(Exception):
+    """Two rows say the same of one operation, so that nobody knows which of them is of it. ``row`` is one of them."""
+
+    def __init__(self, row: int) -> None:
+        super().__init__(row)
+        self.row = row
+
+
+Codes = np.ndarray[Any, np.dtype[np.int8]]
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Columns of equal length."""
+
+    f: Codes
+    """Positions in the list of names that ``pairs`` was given."""
+    outcome: Codes
+    """``OK``, ``FAIL`` or ``INFO``."""
+    key: Numbers
+    value: Numbers
+    """What the completion says, else the invocation."""
+    start: Numbers
+    finish: Numbers
+    invoked: Numbers
+    """Row numbers in the history; −1 where there is no such row."""
+    completed: Numbers
+
+    def __len__(self) -> int:
+        return len(self.f)
+
+    def at(self, places: Mask | Numbers) -> Operations:
+        """The operations where the mask is true, or at these positions, in their order."""
+        return Operations(*(getattr(self, one.name)[places] for one in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of client operations, as columns."""
+
+    f: Codes
+    outcome: Codes
+    key: Numbers
+    value: Numbers
+    time: Numbers
+    row: Numbers
+    op: Numbers
+
+    def __len__(self) -> int:
+        return len(self.f)
+
+    def at(self, places: Mask | Numbers) -> Rows:
+        return Rows(*(getattr(self, one.name)[places] for one in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """What a row group tells: whole operations, and rows whose other half is elsewhere."""
+
+    whole: Operations
+    rest: Rows
+    doubled: Numbers
+    """Rows that begin, or end, an operation that another one begins, or ends, too."""
+
+
+Columns = TypeVar("Columns", Operations, Rows)
+
+
+def pairs(segment: Segment, fs: Sequence[str]) -> Pairs:
+    """The operations of a segment whose ``f`` is one of these."""
+    rows = Rows(
+        f=_places(segment, "f", fs),
+        outcome=_places(segment, "kind", list(_OUTCOMES)),
+        key=segment.numbers("key", UNSET),
+        value=segment.numbers("value", UNSET),
+        time=segment.numbers("time"),
+        row=segment.rows,
+        op=segment.numbers("op", UNSET),
+    )
+    wanted = (rows.f >= 0) & (rows.outcome >= 0)
+    return _joined(rows if wanted.all() else rows.at(wanted))
+
+
+def operations(parts: Iterable[Pairs]) -> Operations:
+    """All operations of these row groups, in no particular order. Raises UnpairableError."""
+    listed = list(parts)
+    left_over = _joined(_concatenated(Rows, [part.rest for part in listed]))
+    for part in (*listed, left_over):
+        if len(part.doubled):
+            raise UnpairableError(int(part.doubled[0]))
+    whole = [part.whole for part in listed]
+    return _concatenated(Operations, [*whole, left_over.whole, _halves(left_over.rest)])
+
+
+def sequence_numbers(numbers: Numbers) -> tuple[Numbers, int]:
+    """Small numbers from 0, equal for equal numbers and in their order; and a bound that all are below."""
+    if not len(numbers):
+        return numbers, 0
+    low, high = int(numbers.min()), int(numbers.max())
+    if high - low < SPARSE * len(numbers):
+        return numbers - low, high - low + 1
+    distinct, inverse = np.unique(numbers, return_inverse=True)
+    return inverse.astype(np.int64), len(distinct)
+
+
+def by_key(operations: Operations) -> Iterator[Operations]:
+    """Yield the operations of each key, keys and operations in the order of the history."""
+    order = np.lexsort((operations.completed, _first_rows(operations), operations.key))
+    ordered = operations.at(order)
+    cuts = np.flatnonzero(np.diff(ordered.key)) + 1
+    edges = [0, *cuts.tolist(), len(ordered)]
+    pieces = [ordered.at(np.arange(a, b)) for a, b in pairwise(edges)]
+    yield from sorted(pieces, key=lambda piece: int(_first_rows(piece)[0]))
+
+
+def _first_rows(operations: Operations) -> Numbers:
+    return np.where(operations.invoked == NO_ROW, operations.completed, operations.invoked)
+
+
+def _places(segment: Segment, column: str, words: Sequence[str]) -> Codes:
+    """For each row the position of its word in the list, −1 if it is not there."""
+    codes, known = segment.codes(column)
+    place = {word: at for at, word in enumerate(words)}
+    return np.array([place.get(word, -1) for word in known] + [-1], dtype=np.int8)[codes]
+
+
+def _joined(rows: Rows) -> Pairs:
+    is_begin = rows.outcome == _INVOKE
+    ids, count = sequence_numbers(rows.op)
+    begins, ends = np.flatnonzero(is_begin), np.flatnonzero(~is_begin)
+    begin_of, end_of = last_of(ids, begins, count), last_of(ids, ends, count)
+    doubled = np.concatenate(
+        [begins[begin_of[ids[begins]] != begins], ends[end_of[ids[ends]] != ends]]
+    )
+    end = ends[begin_of[ids[ends]] >= 0]
+    begin = begin_of[ids[end]]
+    is_alone = (begin_of < 0) != (end_of < 0)
+    first, last = rows.at(begin), rows.at(end)
+    whole = Operations(
+        f=first.f,
+        outcome=last.outcome,
+        key=first.key,
+        value=np.where(last.value == UNSET, first.value, last.value),
+        start=first.time,
+        finish=np.where(last.outcome == INFO, NEVER, last.time),
+        invoked=first.row,
+        completed=last.row,
+    )
+    return Pairs(whole, rows.at(is_alone[ids]), rows.row[doubled])
+
+
+def last_of(ids: Numbers, positions: Numbers, count: int) -> Numbers:
+    """For each id the last of these positions that is of it, −1 if none is."""
+    found = np.full(count, NO_ROW, dtype=np.int64)
+    found[ids[positions]] = positions
+    return found
+
+
+def _halves(rows: Rows) -> Operations:
+    """Operations of which the history has only the invocation, or only the completion."""
+    is_begin = rows.outcome == _INVOKE
+    return Operations(
+        f=rows.f,
+        outcome=np.where(is_begin, INFO, rows.outcome).astype(np.int8),
+        key=rows.key,
+        value=rows.value,
+        start=np.where(is_begin, rows.time, ALWAYS),
+        finish=np.where(is_begin | (rows.outcome == INFO), NEVER, rows.time),
+        invoked=np.where(is_begin, rows.row, NO_ROW),
+        completed=np.where(is_begin, NO_ROW, rows.row),
+    )
+
+
+def _concatenated(kind: type[Columns], parts: Sequence[Columns]) -> Columns:
+    return kind(
+        *(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(kind))
+    )

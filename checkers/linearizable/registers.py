@@ -1,0 +1,201 @@
+"""linearizable-register, linearizable-cas-register: reads and writes of a register happen at one moment each.
+
+Every operation that succeeded had its effect at one moment between its invocation and its completion, a read returns
+what was written last before its moment, and a compare-and-set finds its first value then. A read of nothing (``nil``)
+returns the initial value. An operation of unknown outcome had its effect once after its invocation, or never.
+Smallest break: write 1 is over; a read that begins afterwards returns nil.
+
+How it is decided, key by key:
+
+* values written once, no compare-and-set: by ``zones``, of all such keys at once, in the time of a sort;
+* otherwise by ``search``, which may give up at its bound: ``unknown``, and the sentence names the bound. Before, the
+  writes of unknown outcome are left out whose value nobody is seen to have found: without them everything else is as
+  well possible, and they are what makes a search long.
+
+The two properties differ in name only: what a history calls its workload is what its user looks for.
+
+Limits: all operations fit into memory (40 bytes each). More than ``MAX_SEARCHED`` operations on keys that need a search
+are not searched: ``unknown``. One finding for each key that was searched: what comes after it is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.findings import finding
+from checkers.fold import Results, Whole, conclude
+from checkers.linearizable import models, told, zone_findings
+from checkers.linearizable.operations import (
+    COLUMNS,
+    INFO,
+    KINDS,
+    OK,
+    UNSET,
+    Operations,
+    Pairs,
+    UnpairableError,
+    by_key,
+    operations,
+    pairs,
+)
+from checkers.linearizable.search import LIMIT, Effect, GaveUp, search
+from checkers.linearizable.zones import Values, written_again
+from checkers.model import Finding, Verdict
+from checkers.segment import Mask, Numbers, Segment
+from history.events import Kind
+
+FS: Final = (models.READ, models.WRITE, models.CAS)
+READ, WRITE, CAS = range(len(FS))
+MAX_SEARCHED: Final = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is needed of one row group."""
+
+    pairs: Pairs
+    cas_rows: Numbers
+    """The rows of events of compare-and-sets that state two values, and those."""
+    old: Numbers
+    new: Numbers
+
+
+class LinearizableRegister(Whole[Part]):
+    name = "linearizable-register"
+    kinds = KINDS
+    columns = (*COLUMNS, "values")
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        """``limit``: configurations that a search may try between two moments at which the state is certain."""
+        self.limit = limit
+
+    def part(self, segment: Segment) -> Part:
+        return Part(pairs(segment, FS), *_compared(segment))
+
+    def judge(self, parts: list[Part]) -> Results:
+        try:
+            all_operations = operations(part.pairs for part in parts)
+        except UnpairableError as error:
+            return conclude(self.name, checked=0, findings=[told.unpairable(self.name, error.row)])
+        arguments = _Arguments.of(parts)
+        values = Values.of(all_operations)
+        searched = _needs_search(all_operations, values)
+        if searched.any():
+            zoned = all_operations.at(~searched)
+            told_by_zones = zone_findings.findings(self.name, zoned, Values.of(zoned))
+        else:
+            told_by_zones = zone_findings.findings(self.name, all_operations, values)
+        findings = [*told_by_zones.findings]
+        findings += self._searched(all_operations.at(searched), arguments)
+        looked = (all_operations.outcome == OK) & (all_operations.f != WRITE)
+        return conclude(
+            self.name,
+            checked=int(np.count_nonzero(looked)),
+            unit="operations",
+            findings=findings,
+            finding_count=told_by_zones.count + len(findings) - len(told_by_zones.findings),
+        )
+
+    def _searched(self, searched: Operations, arguments: _Arguments) -> list[Finding]:
+        """The findings of the keys that need a search."""
+        if not len(searched):
+            return []
+        if len(searched) > MAX_SEARCHED:
+            sentence = (
+                f"{len(searched):,} operations are of keys that need a search (a value is written twice, or there are "
+                f"compare-and-sets); no more than {MAX_SEARCHED:,} are searched."
+            )
+            again = told.rows(searched, 0)
+            return [finding(self.name, "the history", sentence, *again, verdict=Verdict.UNKNOWN)]
+        found = [self._key(one, arguments) for one in by_key(searched)]
+        return [one for one in found if one is not None]
+
+    def _key(self, of_key: Operations, arguments: _Arguments) -> Finding | None:
+        effects = arguments.effects(of_key)
+        if None in effects:
+            position = effects.index(None)
+            key = told.key_name(int(of_key.key[position]))
+            sentence = f"A compare-and-set of {key} does not state two values."
+            return finding(
+                self.name, key, sentence, *told.rows(of_key, position), verdict=Verdict.UNKNOWN
+            )
+        kept = _matters(of_key, stated := [one for one in effects if one is not None])
+        of_key = of_key.at(kept)
+        stated = [one for one, is_kept in zip(stated, kept.tolist(), strict=True) if is_kept]
+        found = search(of_key, stated, models.REGISTER, self.limit)
+        if found is None:
+            return None
+        if isinstance(found, GaveUp):
+            return told.gave_up(self.name, of_key, found, self.limit)
+        return told.misfit(self.name, of_key, stated, found, told.value_name)
+
+
+class LinearizableCasRegister(LinearizableRegister):
+    name = "linearizable-cas-register"
+
+
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """The two values of compare-and-sets, by the row of the event that states them."""
+
+    by_row: dict[int, tuple[int, int]]
+
+    @classmethod
+    def of(cls, parts: list[Part]) -> _Arguments:
+        rows, old, new = (
+            np.concatenate([getattr(part, name) for part in parts]).tolist()
+            for name in ("cas_rows", "old", "new")
+        )
+        return cls(dict(zip(rows, zip(old, new, strict=True), strict=True)))
+
+    def effects(self, operations: Operations) -> list[Effect | None]:
+        """What each of them does; None for a compare-and-set that does not state two values."""
+        return list(self._effects(operations))
+
+    def _effects(self, operations: Operations) -> Iterator[Effect | None]:
+        columns = (operations.f, operations.value, operations.invoked, operations.completed)
+        for f, value, invoked, completed in zip(*(one.tolist() for one in columns), strict=True):
+            if f != CAS:
+                yield Effect(FS[f], value, UNSET)
+                continue
+            stated = self.by_row.get(invoked) or self.by_row.get(completed)
+            yield None if stated is None else Effect(models.CAS, *stated)
+
+
+def _needs_search(operations: Operations, values: Values) -> Mask:
+    """Whether each operation is of a key that zones cannot decide."""
+    is_cas = operations.f == CAS
+    again = written_again(operations, values)
+    keys = np.union1d(operations.key[is_cas], operations.key[again])
+    return np.isin(operations.key, keys) if len(keys) else np.zeros(len(operations), dtype=np.bool_)
+
+
+def _matters(operations: Operations, effects: list[Effect]) -> Mask:
+    """Leaves out the writes of unknown outcome whose value no operation found."""
+    is_ok = (operations.outcome == OK).tolist()
+    found = {
+        effect.value
+        for effect, ok in zip(effects, is_ok, strict=True)
+        if (effect.f == models.READ and ok) or effect.f == models.CAS
+    }
+    written = [effect.new if effect.f == models.CAS else effect.value for effect in effects]
+    is_found = np.array([value in found for value in written], dtype=np.bool_)
+    kept: Mask = (operations.outcome != INFO) | (operations.f == READ) | is_found
+    return kept
+
+
+def _compared(segment: Segment) -> tuple[Numbers, Numbers, Numbers]:
+    """Rows, first values and second values of the compare-and-sets."""
+    at = np.flatnonzero(segment.is_word("f", (models.CAS,)) & segment.is_kind(Kind.INVOKE, Kind.OK))
+    if not len(at) or "values" not in segment.columns.names:
+        return (np.zeros(0, dtype=np.int64),) * 3
+    lists = segment.take(at).columns.arrow("values").combine_chunks()
+    two = np.flatnonzero(pc.fill_null(pc.equal(pc.list_value_length(lists), 2), False))
+    flat = lists.take(pa.array(two)).flatten().to_numpy().astype(np.int64).reshape(-1, 2)
+    return segment.rows[at[two]], flat[:, 0], flat[:, 1]

@@ -1,0 +1,120 @@
+"""Whether operations on one object can be put into an order, by searching for it.
+
+For what zones cannot decide: a compare-and-set, a mutex, a register to which one value is written twice. The operations
+are told to ``possible.Possible`` in the order of their beginnings and ends; it keeps what may be true after each. When
+nothing is under way and the state is certain, one configuration is left, and the search begins anew from there: so its
+cost depends on how many operations overlap and how many are in doubt, not on the length of the history. Still it is
+exponential in those (the problem is NP-complete), hence the bound.
+
+Source: Lowe, "Testing for linearizability" (2017); Knossos and Porcupine search the same space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from checkers.linearizable.operations import FAIL, INFO, NEVER, OK, Operations
+from checkers.possible import Possible, TooManyConfigurations
+from checkers.segment import Mask
+
+LIMIT: Final = 1_000_000
+"""Configurations that are tried between two moments at which the state is certain, before the search gives up."""
+
+State = int
+
+
+class Effect(NamedTuple):
+    """What an operation does. What the numbers mean is the model's."""
+
+    f: str
+    value: int
+    new: int
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """An object: what its operations do, and which of them only look."""
+
+    initial: State
+    apply: Callable[[State, Effect], Collection[State]]
+    looks: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """The first operation, in the order of their ends, that fits into no order with those before."""
+
+    position: int
+    states: tuple[State, ...]
+    """What the object can have been when it ended; empty if that is not known."""
+    placed: int
+    """How many operations ended before it, all of which fit."""
+    last_placed: int | None
+    """The position of the last of them that did not just look."""
+    open: tuple[int, ...]
+    """Positions of the operations that were under way or in doubt then."""
+
+
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """The bound was reached at the end of this operation."""
+
+    position: int
+    placed: int
+
+
+def search(
+    operations: Operations, effects: list[Effect], model: Model, limit: int
+) -> Misfit | GaveUp | None:
+    """Return where the operations of one object cannot go on, or None if they can be put into an order.
+
+    ``effects`` has one for each operation. Operations that failed, and looks without an answer, count for nothing.
+    """
+    possible = Possible([model.initial], model.apply, limit=limit)
+    looks = [effect.f in model.looks for effect in effects]
+    is_in_doubt = (operations.outcome != OK).tolist()
+    under_way: dict[int, None] = {}
+    placed, last_placed = 0, None
+    for position, is_end in _moments(operations, np.array(looks, dtype=np.bool_)):
+        if not is_end:
+            under_way[position] = None
+            possible.invoked(
+                position,
+                effects[position],
+                is_certain=not is_in_doubt[position],
+                changes_state=not looks[position],
+            )
+            continue
+        del under_way[position]
+        try:
+            if not possible.succeeded(position):
+                return Misfit(position, _states(possible), placed, last_placed, tuple(under_way))
+        except TooManyConfigurations:
+            return GaveUp(position, placed)
+        placed += 1
+        last_placed = last_placed if looks[position] else position
+    return None
+
+
+def _states(possible: Possible[State, Effect]) -> tuple[State, ...]:
+    """What is possible, in numerical order; nothing if that takes too long to find out."""
+    try:
+        return tuple(sorted(possible.states()))
+    except TooManyConfigurations:
+        return ()
+
+
+def _moments(operations: Operations, looks: Mask) -> list[tuple[int, bool]]:
+    """(operation, whether it ends) by time; at equal times what begins is first, so that the two overlap."""
+    counts = (operations.outcome != FAIL) & ~(looks & (operations.outcome == INFO))
+    begun = np.flatnonzero(counts)
+    ended = np.flatnonzero(counts & (operations.finish != NEVER))
+    time = np.concatenate([operations.start[begun], operations.finish[ended]])
+    is_end = np.repeat([False, True], [len(begun), len(ended)])
+    order = np.lexsort((is_end, time))
+    position = np.concatenate([begun, ended])[order]
+    return list(zip(position.tolist(), is_end[order].tolist(), strict=True))

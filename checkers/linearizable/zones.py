@@ -1,0 +1,183 @@
+"""Whether a register whose values are written once each can have behaved so: zones, without a search.
+
+Gibbons and Korach ("Testing shared memories", 1997). Because a value is written once, it is current during one stretch
+of time, and all its reads lie in there. Of a value's operations, its write and its reads, take the *earliest end* and
+the *latest start*. If some operation ended before another one started, the value was current at the one and still at
+the other: from the earliest end to the latest start no other value was (a *forward* zone). If all of them overlap, one
+moment of the time that they share is enough for them (a *backward* zone, from the latest start to the earliest end).
+A history is linearizable unless
+
+* a value is read that nobody wrote, or whose write certainly failed;
+* a read ends before the write of its value starts;
+* two forward zones overlap;
+* a backward zone lies inside a forward zone.
+
+The initial value (``UNSET``) was written before everything. A write of unknown outcome counts only if its value was
+read. "Before" is strict: operations that touch in one nanosecond may be in either order.
+
+All keys are judged at once: each has a stretch of time of its own, one after the other, so that zones of different keys
+never meet. The cost is that of sorting the zones by their lower ends, in which order they nearly are already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from checkers.linearizable.operations import (
+    ALWAYS,
+    FAIL,
+    NEVER,
+    OK,
+    UNSET,
+    Operations,
+    last_of,
+    sequence_numbers,
+)
+from checkers.segment import Mask, Numbers
+
+READ: Final = 0
+WRITE: Final = 1
+LARGEST: Final = 2**61
+"""Times of all keys, one after the other, stay below."""
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Which operations are of the same value of the same key."""
+
+    ids: Numbers
+    """For each operation."""
+    written_by: Numbers
+    """For each id the position of its write that did not certainly fail, −1 if it has none. What follows likewise."""
+    failed_by: Numbers
+    """The position of a write that certainly failed."""
+    is_initial: Mask
+    keys: Numbers
+    """Numbers of the keys, from 0; −1 for an id that is of no value."""
+
+    @classmethod
+    def of(cls, operations: Operations) -> Values:
+        keys, _ = sequence_numbers(operations.key)
+        is_set = operations.value != UNSET
+        values = np.zeros(len(operations), dtype=np.int64)
+        values[is_set], most = sequence_numbers(operations.value[is_set])
+        values[is_set] += 1
+        ids, count = sequence_numbers(keys * (most + 1) + values)
+        is_write = operations.f == WRITE
+        of_id = np.full(count, -1, dtype=np.int64)
+        of_id[ids] = keys
+        is_initial = np.zeros(count, dtype=np.bool_)
+        is_initial[ids[~is_set & ~is_write]] = True
+        return cls(
+            ids,
+            last_of(ids, np.flatnonzero(is_write & (operations.outcome != FAIL)), count),
+            last_of(ids, _latest_first(operations, is_write & (operations.outcome == FAIL)), count),
+            is_initial,
+            of_id,
+        )
+
+
+def written_again(operations: Operations, values: Values) -> Numbers:
+    """Positions of writes whose value another one writes, too, and of writes of the initial value."""
+    writes = np.flatnonzero((operations.f == WRITE) & (operations.outcome != FAIL))
+    last = values.written_by[values.ids[writes]]
+    found: Numbers = writes[(last != writes) | (operations.value[writes] == UNSET)]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Reads that no register can answer so; positions of operations."""
+
+    unwritten: Numbers
+    of_failed: Numbers
+    too_early: Numbers
+    possible: Numbers
+    """All others."""
+
+
+def reads(operations: Operations, values: Values) -> Reads:
+    """Sort the successful reads by what is known of the writes of their values."""
+    done = np.flatnonzero((operations.f == READ) & (operations.outcome == OK))
+    ids = values.ids[done]
+    write = values.written_by[ids]
+    is_missing = (write < 0) & (operations.value[done] != UNSET)
+    is_failed = is_missing & (values.failed_by[ids] >= 0)
+    is_early = (write >= 0) & (operations.finish[done] < operations.start[write])
+    return Reads(
+        unwritten=done[is_missing & ~is_failed],
+        of_failed=done[is_failed],
+        too_early=done[is_early],
+        possible=done[~is_missing & ~is_early],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """Values that were current when another one must have been: one entry for each zone that others fall into."""
+
+    throughout: Numbers
+    """The id that was current from the earliest end of its operations to their latest start."""
+    between: Numbers
+    """The first id that must have been current in there, too."""
+    count: Numbers
+    """How many such there are."""
+
+
+def conflicts(operations: Operations, values: Values, possible_reads: Numbers) -> Conflicts:
+    """Return the zones that exclude each other, by the time of the first."""
+    low, high = zones(operations, values, possible_reads)
+    ids = np.flatnonzero((low != NEVER) | (high != ALWAYS))
+    low, high = _key_after_key(low[ids], high[ids], values.keys[ids])
+    is_forward = low < high
+    bottom, top = np.minimum(low, high), np.maximum(low, high)
+    order = np.argsort(2 * bottom + is_forward, kind="stable")
+    ids, is_forward, bottom, top = ids[order], is_forward[order], bottom[order], top[order]
+    reach = np.maximum.accumulate(np.where(is_forward, top, ALWAYS))
+    must_be_past = np.where(is_forward, bottom, top)
+    hits = np.flatnonzero(reach[:-1] > must_be_past[1:]) + 1
+    owners = np.searchsorted(reach, reach[hits - 1])
+    owner, first, count = np.unique(owners, return_index=True, return_counts=True)
+    return Conflicts(ids[owner], ids[hits[first]], count.astype(np.int64))
+
+
+def zones(
+    operations: Operations, values: Values, possible_reads: Numbers
+) -> tuple[Numbers, Numbers]:
+    """For each id (earliest end, latest start); (``NEVER``, ``ALWAYS``) if it has no operations that count."""
+    count = len(values.keys)
+    is_read = np.zeros(count, dtype=np.bool_)
+    is_read[values.ids[possible_reads]] = True
+    writes = values.written_by[values.written_by >= 0]
+    took_place = (operations.outcome[writes] == OK) | is_read[values.ids[writes]]
+    counted = np.concatenate([writes[took_place], possible_reads])
+    low = np.full(count, NEVER, dtype=np.int64)
+    high = np.full(count, ALWAYS, dtype=np.int64)
+    np.minimum.at(low, values.ids[counted], operations.finish[counted])
+    np.maximum.at(high, values.ids[counted], operations.start[counted])
+    low[values.is_initial & is_read] = ALWAYS
+    return low, high
+
+
+def _key_after_key(low: Numbers, high: Numbers, keys: Numbers) -> tuple[Numbers, Numbers]:
+    """The zones with times counted from 1, each key's after those of the key before."""
+    times = np.concatenate([low, high])
+    known = times[(times != ALWAYS) & (times != NEVER)]
+    first, last = (int(known.min()), int(known.max())) if len(known) else (0, 0)
+    if (last - first + 3) * (int(keys.max(initial=0)) + 1) < LARGEST:
+        moved = np.clip(times, first - 1, last + 1) - (first - 1)
+        length = last - first + 3
+    else:
+        distinct, moved = np.unique(times, return_inverse=True)
+        length = len(distinct)
+    return (moved[: len(low)] + keys * length), (moved[len(low) :] + keys * length)
+
+
+def _latest_first(operations: Operations, mask: Mask) -> Numbers:
+    """The positions of these operations, whatever their order is, from the last one that was invoked to the first."""
+    positions = np.flatnonzero(mask)
+    found: Numbers = positions[np.argsort(-operations.invoked[positions], kind="stable")]
+    return found

@@ -1,0 +1,73 @@
+"""Operations on objects of any kind as events, and trying out every order of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Any
+
+from history.events import Event
+
+Apply = Callable[[Hashable, "Call"], Iterable[Hashable]]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One operation. ``values`` are those of its invocation, ``answer`` what its ``ok`` adds to it."""
+
+    f: str
+    start: int
+    finish: int | None
+    outcome: str = "ok"
+    """``ok``, ``fail``, ``info``, or ``none`` if no completion was recorded."""
+    value: int | None = None
+    values: tuple[int, ...] | None = None
+    key: int | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.outcome in ("ok", "fail")
+
+
+def events(*calls: Call) -> list[Event]:
+    """Return the invocations and completions, each call by a process of its own."""
+    found = []
+    for number, call in enumerate(calls):
+        common: dict[str, Any] = {"process": f"client-{number}", "op": number, "f": call.f}
+        is_look = call.f in ("read", "dequeue", "drain")
+        stated: dict[str, Any] = {
+            "value": call.value,
+            "values": None if call.values is None else list(call.values),
+        }
+        said = {} if is_look else stated
+        found.append(Event(time=call.start, kind="invoke", key=call.key, **common, **said))
+        if call.outcome != "none":
+            at = call.start + 1 if call.finish is None else call.finish
+            answer = stated if call.outcome == "ok" else said
+            found.append(Event(time=at, kind=call.outcome, seq=1, key=call.key, **common, **answer))
+    return found
+
+
+def has_order(calls: Sequence[Call], initial: Hashable, apply: Apply) -> bool:
+    """Whether some order explains all, by trying out each order of each choice of those in doubt."""
+    certain = [call for call in calls if call.outcome == "ok"]
+    in_doubt = [call for call in calls if call.outcome in ("info", "none")]
+    for chosen in range(2 ** len(in_doubt)):
+        took_place = certain + [one for at, one in enumerate(in_doubt) if chosen >> at & 1]
+        if any(_explains(order, initial, apply) for order in permutations(took_place)):
+            return True
+    return False
+
+
+def _explains(order: Sequence[Call], initial: Hashable, apply: Apply) -> bool:
+    for at, call in enumerate(order):
+        if any(
+            later.outcome == "ok" and later.finish is not None and later.finish < call.start
+            for later in order[at + 1 :]
+        ):
+            return False
+    states = {initial}
+    for call in order:
+        states = {after for state in states for after in apply(state, call)}
+    return bool(states)
