@@ -6,8 +6,8 @@ The session is that of ``/controller`` or ``/brokers/ids/N``; it is taken over a
 any other fault. A session of a broker that another fault has touched may be ended too: that is how
 a cut-off controller is deposed at a chosen moment.
 
-Effect: no ephemeral of that session is left. A session cannot come back, so there is nothing to
-undo.
+Effect: no ephemeral of that session is left, and no server keeps a connection of its owner, who therefore learns of it
+as soon as it reaches one. A session cannot come back, so there is nothing to undo.
 """
 
 from __future__ import annotations

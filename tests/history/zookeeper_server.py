@@ -1,54 +1,97 @@
-"""A real standalone ZooKeeper from PySpark's jars, for tests that read what it really writes."""
+"""Real ZooKeeper servers from PySpark's jars, for tests that read what they really write, or how they really behave."""
 
 from __future__ import annotations
 
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pyspark
 
 from nemesis.runtimes.local.java import find_java
 
+MEMBERS = 3
+PORTS_OF_A_MEMBER = 3
+START_TIMEOUT_S = 30
+MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+
 
 @contextmanager
 def zookeeper_server(directory: Path) -> Iterator[str]:
-    """Yield ``host:port`` of a running server that keeps its log in ``directory/version-2``."""
-    java = str(find_java())
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    """Yield ``host:port`` of a running standalone server that keeps its log in ``directory/version-2``."""
+    [port] = _free_ports(1)
+    with _process(directory, port, {}):
+        _wait_until_serving([port])
+        yield f"127.0.0.1:{port}"
+
+
+@contextmanager
+def zookeeper_ensemble(directory: Path) -> Iterator[list[str]]:
+    """Yield ``host:port`` of each member of a running ensemble of three; they keep their logs in ``directory/N``."""
+    ports = _free_ports(MEMBERS * PORTS_OF_A_MEMBER)
+    clients, quorum, election = (ports[n::PORTS_OF_A_MEMBER] for n in range(PORTS_OF_A_MEMBER))
+    settings = {"initLimit": "10", "syncLimit": "4"}
+    for n in range(MEMBERS):
+        settings[f"server.{n + 1}"] = f"127.0.0.1:{quorum[n]}:{election[n]}"
+    with ExitStack() as members:
+        for number, port in enumerate(clients, start=1):
+            member = directory / str(number)
+            member.mkdir(parents=True)
+            (member / "myid").write_text(str(number))
+            members.enter_context(_process(member, port, settings))
+        _wait_until_serving(clients)
+        yield [f"127.0.0.1:{port}" for port in clients]
+
+
+def four_letter_word(address: str, word: str) -> str:
+    """Return a server's whole answer; raises ``OSError``."""
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=1) as connection:
+        connection.sendall(word.encode())
+        with connection.makefile() as answer:
+            return answer.read()
+
+
+@contextmanager
+def _process(directory: Path, port: int, settings: Mapping[str, str]) -> Iterator[None]:
     directory.mkdir(parents=True, exist_ok=True)
     config = directory / "zoo.cfg"
     config.write_text(
         f"dataDir={directory}\nclientPort={port}\nclientPortAddress=127.0.0.1\n"
-        "tickTime=500\nadmin.enableServer=false\n"
+        "tickTime=500\nadmin.enableServer=false\n4lw.commands.whitelist=*\n"
+        + "".join(f"{key}={value}\n" for key, value in settings.items())
     )
     jars = Path(pyspark.__file__).parent / "jars" / "*"
+    command = [str(find_java()), "-Xmx128m", "-cp", str(jars), MAIN_CLASS, str(config)]
     with (directory / "server.log").open("wb") as log:
-        main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-        server = subprocess.Popen(
-            [java, "-Xmx256m", "-cp", str(jars), main, str(config)], stdout=log, stderr=log
-        )
+        server = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        deadline = time.monotonic() + 30
-        while not _answers(port):
-            assert server.poll() is None, (directory / "server.log").read_text()
-            assert time.monotonic() < deadline, "ZooKeeper did not start in 30 s"
-            time.sleep(0.05)
-        yield f"127.0.0.1:{port}"
+        yield
     finally:
         server.kill()
         server.wait()
 
 
-def _answers(port: int) -> bool:
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as probes:
+        sockets = [probes.enter_context(socket.socket()) for _ in range(count)]
+        for probe in sockets:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in sockets]
+
+
+def _wait_until_serving(ports: list[int]) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while not all(map(_is_serving, ports)):
+        assert time.monotonic() < deadline, f"ZooKeeper did not start in {START_TIMEOUT_S} s"
+        time.sleep(0.05)
+
+
+def _is_serving(port: int) -> bool:
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
-            connection.sendall(b"srvr")
-            return b"Mode" in connection.recv(4096)
+        return "Mode" in four_letter_word(f"127.0.0.1:{port}", "srvr")
     except OSError:
         return False

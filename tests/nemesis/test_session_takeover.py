@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import socket
 import struct
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +13,12 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.retry import KazooRetry
 
-from nemesis.session_takeover import JavaRandom, end_session, session_password
+from nemesis.session_takeover import (
+    ATTEMPTS_AFTERWARDS,
+    JavaRandom,
+    end_session,
+    session_password,
+)
 from tests.history.zookeeper_server import zookeeper_server
 
 
@@ -75,8 +80,9 @@ TOO_SHORT = struct.pack(">ii", 4, 0)
 
 @contextmanager
 def replying(*replies: bytes) -> Iterator[str]:
-    """A server that takes one connection per reply, writes it and closes."""
+    """A server that takes exactly one connection per reply, writes it and closes."""
     with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(5)
 
         def serve() -> None:
             for reply in replies:
@@ -85,20 +91,20 @@ def replying(*replies: bytes) -> Iterator[str]:
                     connection.recv(4096)
                     connection.sendall(reply)
 
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield f"127.0.0.1:{server.getsockname()[1]}"
-        thread.join()
+        with ThreadPoolExecutor(1) as thread:
+            served = thread.submit(serve)
+            yield f"127.0.0.1:{server.getsockname()[1]}"
+            served.result()
 
 
 @pytest.mark.parametrize(
     ("replies", "is_ended_by_us"),
     [
-        ([CLOSED], True),
+        ([CLOSED, NO_SESSION], True),
         ([NO_SESSION], False),
-        ([BROKEN_OFF, NO_SESSION], True),
-        ([TORN, NO_SESSION], True),
-        ([TOO_SHORT, CLOSED], True),
+        ([BROKEN_OFF, NO_SESSION, NO_SESSION], True),
+        ([TORN, NO_SESSION, NO_SESSION], True),
+        ([TOO_SHORT, CLOSED, NO_SESSION], True),
     ],
 )
 def test_what_was_over_before_was_not_ended_by_us(
@@ -106,3 +112,38 @@ def test_what_was_over_before_was_not_ended_by_us(
 ) -> None:
     with replying(*replies) as address:
         assert end_session(address, 7) is is_ended_by_us
+
+
+def test_a_server_is_asked_until_it_has_let_the_owner_go() -> None:
+    with replying(CLOSED, BROKEN_OFF, CLOSED, NO_SESSION) as address:
+        assert end_session(address, 7)
+
+
+def test_a_server_that_never_lets_the_owner_go_is_not_believed() -> None:
+    with replying(CLOSED, *[BROKEN_OFF] * ATTEMPTS_AFTERWARDS) as address:
+        assert not end_session(address, 7)
+
+
+def test_only_servers_that_may_have_closed_the_session_are_asked_again() -> None:
+    with (
+        replying(BROKEN_OFF, NO_SESSION) as first,
+        replying(CLOSED, NO_SESSION) as second,
+        replying() as third,
+    ):
+        assert end_session(",".join([first, second, third]), 7)
+
+
+def test_a_server_that_dies_keeps_no_connection() -> None:
+    with (
+        replying(NO_SESSION) as lives,
+        socket.create_server(("127.0.0.1", 0)) as dying,
+        ThreadPoolExecutor(1) as thread,
+    ):
+
+        def die() -> None:
+            connection, _ = dying.accept()
+            dying.close()
+            connection.close()
+
+        thread.submit(die)
+        assert end_session(f"127.0.0.1:{dying.getsockname()[1]},{lives}", 7)
