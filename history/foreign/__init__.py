@@ -1,0 +1,14 @@
+"""Histories from elsewhere: Jepsen's ``history.edn`` and JSON lines in, EDN out.
+
+* ``importing``     a file becomes the raw events of a run (start here); ``exporting`` is the way back
+* ``edn``           the notation, read and written
+* ``lines``         a file to operations, whatever is damaged
+* ``operations``    what a line says
+* ``order``         the order of operations, and times that keep it
+* ``pairs``         which completion belongs to which invocation
+* ``vocabulary``    operations to events and back: ``objects``, ``transactions``, ``logs``
+* ``names``         numbers for keys and values that are none
+* ``problems``      what is wrong with a file, by line
+
+The events are those of ``history.events``, so the same checkers, engines and reports serve.
+"""

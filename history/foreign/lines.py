@@ -1,0 +1,149 @@
+"""From a file to its operations, in the order of its lines: EDN or JSON, whole or damaged.
+
+A history is a file of maps, one after the other, commonly one per line, or one vector of them. JSON likewise: an object
+per line, or one array. Which of the two it is, the first character that matters tells.
+
+What cannot be read costs only itself: reading goes on at the next line that begins like an operation. A map may take
+several lines; it ends at the latest where another operation begins. Where the file ends inside a map it was cut off
+there, which loses nothing but the end.
+
+Limits: a map that is not all in one line has 200 lines at most. UTF-8; other bytes become "�".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from history.foreign import edn
+from history.foreign.edn import MAX_DEPTH, TOO_DEEP, EdnError
+from history.foreign.operations import NotAnOperation, Operation, operation_of
+
+MAX_LINES: Final = 200
+"""What one map may take, if it is not all in one line."""
+PROBE_CHARACTERS: Final = 4096
+_BEGINS: Final = re.compile(
+    r"[\s,\[(]*(?:#[\w.$]+\s*)?\{\s*[:\"](?:type|process|f|index|time|value|error)\b"
+)
+"""How an operation begins: with one of its own entries."""
+_OPENS: Final = re.compile(r"[\s,]*[\[(](?=\s*(?:$|\{|#))")
+"""The bracket of a vector of maps."""
+_NOTHING: Final = re.compile(r"[\s,\])]*(?:;.*)?\s*")
+"""What may stand between operations."""
+_SPACE: Final = re.compile(r"[\s,]*")
+
+Parse = Callable[[str, int], tuple[Any, int]]
+"""Returns the value at a position of a text, and where it ends; raises ``EdnError``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Lines that say no operation."""
+
+    line: int
+    reason: str
+    is_torn: bool = False
+    """Whether the file ends inside it."""
+
+
+Read = Operation | Unreadable
+
+
+def read_lines(path: Path) -> Iterator[Read]:
+    """Yield what the file says, line by line; raises OSError."""
+    with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
+        begin = "".join(file.read(PROBE_CHARACTERS).split()).lstrip("[")
+        file.seek(0)
+        lines = _Lines(file)
+        parse = parse_json if begin.startswith('{"') else edn.parse
+        is_before = True
+        while (text := lines.take()) is not None:
+            if is_before and not _NOTHING.fullmatch(text):
+                is_before = False
+                if opening := _OPENS.match(text):
+                    text = text[opening.end() :]
+            yield from _forms(parse, text, lines)
+
+
+def _forms(parse: Parse, text: str, lines: _Lines) -> Iterator[Read]:
+    """The operations that begin in this line, of which the last may need some of the lines that follow."""
+    number, position = lines.number, 0
+    while not _NOTHING.fullmatch(text, position):
+        try:
+            form, position = parse(text, position)
+        except EdnError as error:
+            more = lines.peek() if error.is_incomplete else None
+            if more is not None and not _BEGINS.match(more) and lines.number - number < MAX_LINES:
+                text, position = text[position:] + (lines.take() or ""), 0
+                continue
+            is_torn = error.is_incomplete and lines.peek() is None
+            yield Unreadable(number, _short(error), is_torn=is_torn)
+            return
+        yield _said(form, number)
+        number = lines.number
+
+
+def parse_json(text: str, start: int) -> tuple[Any, int]:
+    """Return the first JSON value at or after ``start``, and where it ends; raises ``EdnError``."""
+    begin = _SPACE.match(text, start)
+    position = begin.end() if begin else start
+    try:
+        value, end = _JSON.raw_decode(text, position)
+    except json.JSONDecodeError as error:
+        is_incomplete = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+        raise EdnError(error.msg, is_incomplete=is_incomplete) from None
+    except (ValueError, RecursionError) as error:
+        raise EdnError(str(error)) from None
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+        raise EdnError(TOO_DEEP)
+    return value, end
+
+
+def _depth(value: Any) -> int:
+    """How deep lists and objects are nested in a value."""
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        level = [
+            inner
+            for one in level
+            if isinstance(one, list | dict)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    return depth
+
+
+_JSON: Final = json.JSONDecoder()
+
+
+class _Lines:
+    """The lines of a file, with a look at the next."""
+
+    def __init__(self, file: Iterator[str]) -> None:
+        self._file = file
+        self._next = next(file, None)
+        self.number = 0
+        """Of the line that was taken last, from 1."""
+
+    def peek(self) -> str | None:
+        return self._next
+
+    def take(self) -> str | None:
+        line, self._next = self._next, next(self._file, None)
+        self.number += line is not None
+        return line
+
+
+def _said(form: Any, number: int) -> Read:
+    try:
+        return operation_of(form, number)
+    except NotAnOperation as error:
+        return Unreadable(number, str(error))
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:80]

@@ -1,0 +1,247 @@
+"""Logs with offsets, as the kafka workload of jepsen.tests has them: keys, each a log; sends and polls of them.
+
+An operation (``send``, ``poll`` or ``txn``) is a vector of micro-operations: ``[:send k v]``, which returns
+``[:send k [offset v]]``, and ``[:poll]``, which returns ``[:poll {k [[offset v] …]}]``. Each send, and each poll of
+each key, is an operation of ours on partition 0 of the topic that the key names. ``detail`` says what it was part of:
+``txn#2``, the micro-operation 2 of a transaction; all parts have the times of the whole.
+
+A consumer reads on from where it was, unless it is assigned other keys or seeks. The events know no assignments: who
+was assigned a key anew goes on as another consumer, ``3/1`` after ``3``. Under ``subscribe`` keys may come and go at
+any time, so each poll is another consumer's.
+
+A send asks for all replicas, and a value stands in its log once: that is what the workload expects.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, Final
+
+from history.events import IDEMPOTENT
+from history.foreign.edn import Keyword
+from history.foreign.names import FIRST_NAME, INTEGER, Names, value_of, word_of
+from history.foreign.operations import FAIL, INFO, INVOKE, OK, Operation
+from history.foreign.pairs import Pair
+from history.foreign.problems import Damage, Problems
+from history.foreign.vocabulary import (
+    Columns,
+    Part,
+    Vocabulary,
+    WrongValue,
+    aside,
+    event,
+    is_aside,
+    is_vector,
+    keyed,
+    operation,
+    operation_aside,
+)
+
+DATA: Final = frozenset({"send", "poll", "txn"})
+ASSIGNMENTS: Final = frozenset({"assign", "subscribe"})
+SEEKS: Final = "seek-to-beginning?"
+ALL_REPLICAS: Final = -1
+SEND: Final = "send"
+POLL: Final = "poll"
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    key: Any
+    value: Any
+    offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    records: tuple[tuple[Any, tuple[tuple[int, Any], ...]], ...] = ()
+    """Keys, and (offset, value) of each record; no key without a record."""
+
+
+Micro = Send | Poll
+
+
+@dataclass(frozen=True, slots=True)
+class _MicroPart:
+    f: str
+    process: str
+    where: Columns
+    """The log, if it is of one."""
+    sent: Columns
+    """What the invocation says beside it, and what the completion."""
+    got: Columns
+
+
+class Logs(Vocabulary):
+    functions = DATA | ASSIGNMENTS | {"crash", "debug-topic-partitions"}
+
+    def __init__(self) -> None:
+        self._consumers: defaultdict[int | str, _Consumer] = defaultdict(_Consumer)
+
+    def parts(self, pair: Pair, names: Names, problems: Problems) -> list[Part]:
+        invoke, completion = pair.invoke, pair.completion
+        if invoke.f in ASSIGNMENTS and completion is not None and completion.type != FAIL:
+            self._consumers[invoke.process].assign(completion)
+        asked = _micros(invoke.value) if invoke.f in DATA else ()
+        if isinstance(asked, WrongValue):
+            problems.note(Damage.WRONG_VALUE, invoke.line, str(asked))
+            asked = ()
+        if not asked:
+            return [Part(aside(invoke), None if completion is None else aside(completion))]
+        kind = INFO if completion is None else completion.type
+        told = _micros(None if completion is None else completion.value)
+        if isinstance(told, WrongValue) or [*map(type, told)] != [*map(type, asked)]:
+            if completion is not None and kind == OK:
+                reason = str(told) if isinstance(told, WrongValue) else "not what was invoked"
+                problems.note(Damage.WRONG_VALUE, completion.line, reason)
+                kind = INFO
+            told = tuple(Poll() if isinstance(one, Poll) else one for one in asked)
+        parts = []
+        for at, (one, result) in enumerate(zip(asked, told, strict=True)):
+            for micro in self._micro_parts(invoke.process, one, result, names):
+                where = {**micro.where, "detail": f"{invoke.f}#{at}"}
+                sent = event(invoke, micro.f, {**where, **micro.sent}, process=micro.process)
+                got = {**where, **micro.got}
+                done = None
+                if completion is not None:
+                    done = event(completion, micro.f, got, kind, micro.process)
+                parts.append(Part(sent, done))
+        return parts
+
+    def _micro_parts(
+        self, process: int | str, asked: Micro, told: Micro, names: Names
+    ) -> Iterator[_MicroPart]:
+        word = word_of(process)
+        if isinstance(asked, Send):
+            value = {"value": names.number(asked.value)}
+            sent = {**value, "acks": ALL_REPLICAS, "role": IDEMPOTENT}
+            offset = told.offset if isinstance(told, Send) else None
+            answer = {} if offset is None else {"offset": offset}
+            yield _MicroPart(SEND, word, _log(asked.key), sent, {**value, **answer})
+        elif isinstance(told, Poll) and told.records:
+            consumer = self._consumers[process]
+            for key, records in told.records:
+                got: Columns = {
+                    "offsets": [offset for offset, _ in records],
+                    "values": [names.number(value) for _, value in records],
+                }
+                name = consumer.name(word, _topic(key))
+                yield _MicroPart(POLL, name, _log(key), {}, got)
+        else:
+            yield _MicroPart(POLL, word, {}, {}, {})
+
+    def operations(self, events: Iterable[Mapping[str, Any]], names: Names) -> Iterable[Operation]:
+        line = 0
+        for _, group in groupby(events, lambda one: (one["time"], _base(one["process"]))):
+            parts = list(group)
+            line += 1
+            if is_aside(parts[0]) or "op" not in parts[0]:
+                yield operation_aside(parts[0], line)
+                continue
+            parts.sort(key=lambda one: one["op"])
+            f = parts[0]["detail"].split("#")[0]
+            micros = [
+                _written([*same], names) for _, same in groupby(parts, lambda one: one["detail"])
+            ]
+            said = {**parts[0], "process": _base(parts[0]["process"])}
+            yield operation(said, line, f, tuple(micros))
+
+
+@dataclass
+class _Consumer:
+    """What is to be known of a consumer to tell whether it reads on or begins anew."""
+
+    anew: Counter[str] = field(default_factory=Counter)
+    """By topic, how often it may have begun anew there."""
+    is_subscribed: bool = False
+
+    def assign(self, completion: Operation) -> None:
+        """Take note of what it is assigned from now on."""
+        was_subscribed, self.is_subscribed = self.is_subscribed, completion.f == "subscribe"
+        keys = completion.value if is_vector(completion.value) else ()
+        kept = {_topic(key) for key in keys}
+        if was_subscribed or self.is_subscribed or (completion.other or {}).get(SEEKS):
+            kept = set()
+        for topic in self.anew:
+            self.anew[topic] += topic not in kept
+
+    def name(self, process: str, topic: str) -> str:
+        """Return what it is called when it polls a topic."""
+        self.anew[topic] += self.is_subscribed
+        times = self.anew[topic]
+        return f"{process}/{times}" if times else process
+
+
+def _base(process: str) -> str:
+    """Return the process that a consumer belongs to."""
+    before, slash, times = process.rpartition("/")
+    return before if slash and times.isdecimal() else process
+
+
+def _topic(key: Any) -> str:
+    """Return the topic of a key. JSON has no keys of maps but strings: one that says a number is that number."""
+    is_number = isinstance(key, str) and INTEGER.fullmatch(key)
+    return str(key) if is_number else word_of(key)
+
+
+def _log(key: Any) -> Columns:
+    return {"topic": _topic(key), "partition": 0}
+
+
+def _micros(value: Any) -> tuple[Micro, ...] | WrongValue:
+    """Return the micro-operations of a value."""
+    if not is_vector(value):
+        return WrongValue("no vector of micro-operations")
+    try:
+        return tuple(map(_micro, value))
+    except WrongValue as error:
+        return error
+
+
+def _micro(micro: Any) -> Micro:
+    if not is_vector(micro) or not micro:
+        raise WrongValue("a micro-operation is no vector")
+    if micro[0] == SEND and len(micro) == 3 and micro[1] is not None:
+        stored = keyed(micro[2])
+        if stored is not None and (stored[0] is None or _is_offset(stored[0])):
+            return Send(micro[1], stored[1], stored[0])
+        return Send(micro[1], micro[2])
+    if micro[0] == POLL and len(micro) <= 2:
+        polled = micro[1] if len(micro) == 2 and micro[1] is not None else {}
+        if not isinstance(polled, dict) or not all(map(is_vector, polled.values())):
+            raise WrongValue("a poll did not return a map of keys to records")
+        records = {key: tuple(map(_record, found)) for key, found in polled.items() if found}
+        return Poll(tuple(records.items()))
+    raise WrongValue("a micro-operation is neither [:send k v] nor [:poll]")
+
+
+def _record(record: Any) -> tuple[int, Any]:
+    found = keyed(record)
+    if found is None or not _is_offset(found[0]):
+        raise WrongValue("a record is no [offset value]")
+    return found
+
+
+def _is_offset(offset: Any) -> bool:
+    return type(offset) is int and 0 <= offset < FIRST_NAME
+
+
+def _written(parts: list[Mapping[str, Any]], names: Names) -> tuple[Any, ...]:
+    """Return a micro-operation as it is written."""
+    first = parts[0]
+    is_invoke = first["kind"] == INVOKE
+    if first["f"] == POLL:
+        records = {
+            value_of(one["topic"]): tuple(
+                zip(one["offsets"], map(names.value, one["values"]), strict=True)
+            )
+            for one in parts
+            if "offsets" in one
+        }
+        return (Keyword(POLL),) if is_invoke else (Keyword(POLL), records)
+    value = names.value(first["value"])
+    stored = value if first.get("offset") is None else (first["offset"], value)
+    return (Keyword(SEND), value_of(first["topic"]), stored)

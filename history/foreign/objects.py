@@ -1,0 +1,101 @@
+"""Registers, mutexes, sets and queues: operations on one object, or on one of several.
+
+With several objects a value is a tuple ``[key value]``, as ``jepsen.independent`` writes it. So a plain value of these
+workloads is no vector of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from history.foreign.edn import EdnSet
+from history.foreign.names import Names
+from history.foreign.operations import OK
+from history.foreign.vocabulary import Columns, Plain, WrongValue, is_vector, keyed, numbers
+
+
+class Objects(Plain):
+    """What the kinds of objects share: the key, and which functions take or return what."""
+
+    takes: frozenset[str]
+    """Functions that are invoked with one value."""
+    returns: frozenset[str] = frozenset()
+    """Functions that return one value, or nil."""
+    returns_all: frozenset[str] = frozenset()
+    """Functions that return all elements."""
+    exchanges: frozenset[str] = frozenset()
+    """Functions that are invoked with an old and a new value."""
+
+    def columns(self, f: str, type_: str, value: Any, names: Names) -> Columns:
+        key, value = self._split(f, value)
+        columns: Columns = {} if key is None else {"key": names.number(key[0])}
+        if f in self.takes:
+            if value is None:
+                raise WrongValue(f"{f} without a value")
+            columns["value"] = names.number(value)
+        elif f in self.exchanges:
+            pair = keyed(value)
+            if pair is None or None in pair:
+                raise WrongValue(f"{f} without an old and a new value")
+            columns["values"] = numbers(pair, names)
+        elif type_ == OK and f in self.returns and value is not None:
+            columns["value"] = names.number(value)
+        elif type_ == OK and f in self.returns_all:
+            if not is_collection(value):
+                raise WrongValue(f"{f} did not return a collection")
+            columns["values"] = numbers(value, names)
+        return columns
+
+    def value(self, columns: Mapping[str, Any], names: Names) -> Any:
+        told: Any = None
+        if (number := columns.get("value")) is not None:
+            told = names.value(number)
+        elif (found := columns.get("values")) is not None:
+            told = tuple(map(names.value, found))
+        key = columns.get("key")
+        return told if key is None else (names.value(key), told)
+
+    def _split(self, f: str, value: Any) -> tuple[tuple[Any] | None, Any]:
+        """The key, in a tuple, and the value of it; None if there is no key."""
+        pair = keyed(value)
+        if pair is None:
+            return None, value
+        is_plain = (f in self.exchanges and not is_vector(pair[1])) or (
+            f in self.returns_all and pair[1] is not None and not is_collection(pair[1])
+        )
+        return (None, value) if is_plain else ((pair[0],), pair[1])
+
+
+def is_collection(value: Any) -> bool:
+    """Whether a value is a set, a vector or a list."""
+    return isinstance(value, EdnSet) or is_vector(value)
+
+
+class Register(Objects):
+    functions = frozenset({"read", "write"})
+    takes = frozenset({"write"})
+    returns = frozenset({"read"})
+
+
+class CasRegister(Register):
+    functions = frozenset({"read", "write", "cas"})
+    exchanges = frozenset({"cas"})
+
+
+class Mutex(Objects):
+    functions = frozenset({"acquire", "release"})
+    takes = frozenset()
+
+
+class Set(Objects):
+    functions = frozenset({"add", "read"})
+    takes = frozenset({"add"})
+    returns_all = frozenset({"read"})
+
+
+class Queue(Objects):
+    functions = frozenset({"enqueue", "dequeue", "drain"})
+    takes = frozenset({"enqueue"})
+    returns = frozenset({"dequeue"})
+    returns_all = frozenset({"drain"})

@@ -1,0 +1,111 @@
+"""One line of a history from elsewhere: what some process began, or how that ended.
+
+Jepsen's shape, in EDN or as JSON: a map of ``:type`` (``:invoke``, ``:ok``, ``:fail``, ``:info``), ``:process`` (a
+number; anything but ``nemesis`` is a client), ``:f``, ``:value``, and where known ``:time`` (ns), ``:index`` (its place
+in the history), ``:error``. Other entries are kept aside.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from history.foreign.edn import Keyword, Tagged
+
+TYPES: Final = ("invoke", "ok", "fail", "info")
+INVOKE, OK, FAIL, INFO = TYPES
+NEMESIS: Final = "nemesis"
+MAX_TIME: Final = 2**62
+_TOLD: Final = frozenset({"type", "process", "f", "value", "time", "index", "error"})
+
+
+class NotAnOperation(ValueError):
+    """A form is no operation; the message says what it lacks."""
+
+
+class Operation(msgspec.Struct, kw_only=True, gc=False):
+    line: int
+    """Where it stands in the file, from 1; that of its first line if it has several."""
+    type: str
+    process: int | str
+    f: str
+    value: Any = None
+    time: int | None = None
+    index: int | None = None
+    error: Any = None
+    other: dict[str, Any] | None = None
+
+    @property
+    def is_invoke(self) -> bool:
+        return self.type == INVOKE
+
+    @property
+    def is_of_client(self) -> bool:
+        return self.process != NEMESIS
+
+    def says_the_same(self, other: Operation) -> bool:
+        """Whether two lines tell of one thing: the same line written twice."""
+        return (
+            (self.type, self.process, self.f) == (other.type, other.process, other.f)
+            and self.value == other.value
+            and (self.time, self.index) == (other.time, other.index)
+        )
+
+
+def operation_of(form: Any, line: int) -> Operation:
+    """Return the operation that a form says; raises ``NotAnOperation``."""
+    if isinstance(form, Tagged):
+        form = form.value
+    if not isinstance(form, dict):
+        raise NotAnOperation("it is no map")
+    kind = form.get("type")
+    if not isinstance(kind, str) or kind not in TYPES:
+        raise NotAnOperation("its type is none of invoke, ok, fail, info")
+    process = form.get("process")
+    if isinstance(process, bool) or not isinstance(process, int | str):
+        raise NotAnOperation("it names no process")
+    f = form.get("f")
+    if f is None:
+        f = ""
+    if not isinstance(f, str):
+        raise NotAnOperation("its f is no word")
+    other = {str(key): value for key, value in form.items() if key not in _TOLD}
+    return Operation(
+        line=line,
+        type=str(kind),
+        process=process,
+        f=str(f),
+        value=form.get("value"),
+        time=_number(form.get("time")),
+        index=_number(form.get("index")),
+        error=form.get("error"),
+        other=other or None,
+    )
+
+
+def form_of(operation: Operation) -> dict[Any, Any]:
+    """Return the map that says the operation, as Jepsen writes it."""
+    process = operation.process
+    form: dict[Any, Any] = {
+        Keyword("type"): Keyword(operation.type),
+        Keyword("process"): Keyword(process) if process == NEMESIS else process,
+        Keyword("f"): Keyword(operation.f),
+        Keyword("value"): operation.value,
+    }
+    if operation.time is not None:
+        form[Keyword("time")] = operation.time
+    if operation.index is not None:
+        form[Keyword("index")] = operation.index
+    if operation.error is not None:
+        form[Keyword("error")] = operation.error
+    form |= {Keyword(key): value for key, value in (operation.other or {}).items()}
+    return form
+
+
+def _number(value: Any) -> int | None:
+    """A time or an index; what is none is as good as missing."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 <= value < MAX_TIME else None

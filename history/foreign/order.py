@@ -1,0 +1,68 @@
+"""The order of a history's operations, and a time for each that says the same.
+
+A history is a sequence: its order is that of ``index`` where all operations have one, else that of ``time`` where all
+have one, else that of the lines. Where two of these disagree, that is damage. Every operation gets a time of its own,
+later than that of the operation before: whoever sorts by time gets the order back. So times that are equal, missing or
+falling move by the nanoseconds that this takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from history.foreign.operations import Operation
+from history.foreign.problems import Damage, Problems
+
+STEP_NS: Final = 1_000
+"""From operation to operation where no operation has a time."""
+
+
+def in_order(operations: Sequence[Operation], problems: Problems) -> list[Operation]:
+    """Return the operations in order; notes what disagrees."""
+    untimed = [one for one in operations if one.time is None]
+    if len(untimed) < len(operations):
+        for one in untimed:
+            problems.note(Damage.NO_TIME, one.line)
+    if all(one.index is not None for one in operations):
+        indexes = [one.index or 0 for one in operations]
+        placed = _sorted(operations, indexes, Damage.NOT_BY_INDEX, problems)
+        for before, after in pairwise(placed):
+            if before.index == after.index and not after.says_the_same(before):
+                problems.note(Damage.SAME_INDEX, after.line)
+            if after.time is not None and after.time < (before.time or 0):
+                problems.note(Damage.TIME_FALLS, after.line)
+        return placed
+    if untimed:
+        return list(operations)
+    return _sorted(operations, [one.time or 0 for one in operations], Damage.NOT_BY_TIME, problems)
+
+
+def give_times(operations: Sequence[Operation]) -> None:
+    """Set the times of operations that are in order, so that each is later than the one before."""
+    is_timed = any(one.time is not None for one in operations)
+    step = 1 if is_timed else STEP_NS
+    now = -step
+    for one in operations:
+        now += step
+        if one.time is not None:
+            now = max(now, one.time)
+        one.time = now
+
+
+def _sorted(
+    operations: Sequence[Operation], keys: list[int], damage: Damage, problems: Problems
+) -> list[Operation]:
+    """Sort, stable; lines that are behind one that belongs behind them are damaged."""
+    highest = -1
+    is_sorted = True
+    for one, key in zip(operations, keys, strict=True):
+        if key < highest:
+            problems.note(damage, one.line)
+            is_sorted = False
+        highest = max(highest, key)
+    if is_sorted:
+        return list(operations)
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    return [operations[position] for position in order]

@@ -1,0 +1,92 @@
+"""What is wrong with a history from elsewhere: a sentence for each kind of damage, with the numbers of its lines.
+
+Damage that may have cost operations is kept apart: of a history that lacks some, what it does not say proves nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+MAX_RANGES: Final = 8
+
+
+class Damage(Enum):
+    """What can be wrong: what is said of the lines, and whether operations may be missing because of it."""
+
+    UNREADABLE = ("cannot be read as an operation", True)
+    TORN = ("is cut off where the file ends", False)
+    UNKNOWN_F = ("is of a function that this workload does not have", True)
+    WRONG_VALUE = ("has a value that its function cannot have", True)
+    NO_INVOCATION = ("completes what its process had not invoked", True)
+    STILL_OPEN = (
+        "invokes although its process had not completed what it invoked before: how that ended is unknown",
+        False,
+    )
+    REPEATED = ("says again what the line before of its process said; it is left out", False)
+    SAME_INDEX = ("has the index of an earlier line", False)
+    NOT_BY_INDEX = ("is not where its index belongs: the lines were sorted by index", False)
+    NOT_BY_TIME = ("is earlier than the line before: the lines were sorted by time", False)
+    TIME_FALLS = (
+        "is earlier than the one with the index before: the order is that of the index",
+        False,
+    )
+    NO_TIME = ("has no time: it was placed by its line", False)
+
+    def __init__(self, sentence: str, may_cost_operations: bool) -> None:
+        self.sentence = sentence
+        self.may_cost_operations = may_cost_operations
+
+
+@dataclass(slots=True)
+class _Kind:
+    lines: list[int]
+    reason: str
+
+
+@dataclass(slots=True)
+class Problems:
+    """The damage found so far."""
+
+    _kinds: dict[Damage, _Kind] = field(default_factory=dict)
+
+    def note(self, damage: Damage, line: int, reason: str = "") -> None:
+        """Keep a line of this kind; of the reasons only the first is told."""
+        kind = self._kinds.setdefault(damage, _Kind([], reason))
+        kind.lines.append(line)
+
+    def may_lack_operations(self, *, is_complete: bool = False) -> bool:
+        """Whether any damage may have cost operations; ``is_complete``: no line of an operation is missing."""
+        return any(
+            damage.may_cost_operations
+            for damage in self._kinds
+            if not (is_complete and damage is Damage.UNREADABLE)
+        )
+
+    def sentences(self) -> list[str]:
+        """Return one sentence for each kind of damage, in the order of ``Damage``."""
+        return [
+            _sentence(damage, self._kinds[damage]) for damage in Damage if damage in self._kinds
+        ]
+
+
+def _sentence(damage: Damage, kind: _Kind) -> str:
+    lines = sorted(set(kind.lines))
+    reason = f" ({kind.reason})" if kind.reason else ""
+    if len(lines) == 1:
+        return f"line {lines[0]} {damage.sentence}{reason}"
+    first = f"; the first: {kind.reason}" if kind.reason else ""
+    return f"each of the {len(lines)} lines {_ranges(lines)} {damage.sentence}{first}"
+
+
+def _ranges(lines: list[int]) -> str:
+    """Return ascending numbers in few words: ``3, 7–9, 12 …``."""
+    ranges: list[list[int]] = []
+    for line in lines:
+        if ranges and line == ranges[-1][1] + 1:
+            ranges[-1][1] = line
+        else:
+            ranges.append([line, line])
+    said = [str(a) if a == b else f"{a}–{b}" for a, b in ranges[:MAX_RANGES]]
+    return ", ".join(said) + (" …" if len(ranges) > MAX_RANGES else "")

@@ -1,0 +1,96 @@
+"""Transactions over lists that are appended to, and over registers, as Elle has them.
+
+A transaction's value is a vector of micro-operations ``[f key value]``. The events have them flat, each as code, key,
+count and elements; a read is of count −1 where nobody was told what it returned. A list that was read as nil is empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from history.foreign.edn import Keyword
+from history.foreign.names import Names
+from history.foreign.objects import is_collection
+from history.foreign.operations import OK
+from history.foreign.vocabulary import Columns, Plain, WrongValue, is_vector, numbers
+
+READ: Final = 0
+WRITE: Final = 1
+UNKNOWN: Final = -1
+
+
+class Transactions(Plain):
+    functions = frozenset({"txn"})
+    default = "txn"
+    write: str
+    """The function that writes."""
+
+    def elements(self, read: Any) -> Sequence[Any]:
+        """Return what was read as a sequence; raises ``WrongValue``."""
+        raise NotImplementedError
+
+    def read(self, elements: Sequence[Any]) -> Any:
+        """Return what was read from the sequence of it."""
+        raise NotImplementedError
+
+    def columns(self, f: str, type_: str, value: Any, names: Names) -> Columns:  # noqa: ARG002
+        if not is_vector(value):
+            raise WrongValue("no vector of micro-operations")
+        flat: list[int] = []
+        for micro in value:
+            if not is_vector(micro) or len(micro) != 3 or micro[1] is None:
+                raise WrongValue("a micro-operation is no [f key value]")
+            function, key, told = micro
+            if function == self.write:
+                if told is None:
+                    raise WrongValue(f"{self.write} without a value")
+                flat += (WRITE, names.number(key), 1, names.number(told))
+            elif function != "r":
+                raise WrongValue(f"a micro-operation is neither r nor {self.write}")
+            elif type_ != OK:
+                flat += (READ, names.number(key), UNKNOWN)
+            else:
+                elements = numbers(self.elements(told), names)
+                flat += (READ, names.number(key), len(elements), *elements)
+        return {"values": flat}
+
+    def value(self, columns: Mapping[str, Any], names: Names) -> Any:
+        flat = columns.get("values") or ()
+        micros = []
+        at = 0
+        while at < len(flat):
+            code, key, count = flat[at : at + 3]
+            at += 3
+            elements = tuple(map(names.value, flat[at : at + max(count, 0)]))
+            at += len(elements)
+            if code == WRITE:
+                micros.append((Keyword(self.write), names.value(key), elements[0]))
+            else:
+                told = None if count == UNKNOWN else self.read(elements)
+                micros.append((Keyword("r"), names.value(key), told))
+        return tuple(micros)
+
+
+class ListAppend(Transactions):
+    write = "append"
+
+    def elements(self, read: Any) -> Sequence[Any]:
+        if read is None:
+            return ()
+        if not is_collection(read):
+            raise WrongValue("a read did not return a list")
+        return tuple(read)
+
+    def read(self, elements: Sequence[Any]) -> Any:
+        return tuple(elements)
+
+
+class RwRegister(Transactions):
+    write = "w"
+
+    def elements(self, read: Any) -> Sequence[Any]:
+        return () if read is None else (read,)
+
+    def read(self, elements: Sequence[Any]) -> Any:
+        return elements[0] if elements else None

@@ -1,0 +1,173 @@
+"""How the operations of one workload become events, and events become operations again.
+
+A workload's vocabulary says which functions it has and what their values look like. Most operations are one event that
+invokes and one that completes (``Plain``); an operation on several logs is several (``history.foreign.logs``).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from history.foreign.edn import EdnSet, Keyword, Tagged, dumps, loads
+from history.foreign.names import Names, value_of, word_of
+from history.foreign.operations import INFO, INVOKE, NEMESIS, OK, Operation
+from history.foreign.pairs import Pair
+from history.foreign.problems import Damage, Problems
+
+Columns = dict[str, Any]
+"""Fields of ``history.events.Event``."""
+
+
+class WrongValue(ValueError):
+    """A value is not what its function has; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An operation, or one of several that it consists of, as columns; ``kind`` and what goes with it is in each."""
+
+    invoke: Columns
+    completion: Columns | None
+
+
+class Vocabulary(ABC):
+    functions: frozenset[str]
+    default: str = ""
+    """The function of operations that name none."""
+
+    @abstractmethod
+    def parts(self, pair: Pair, names: Names, problems: Problems) -> list[Part]:
+        """Return the events of an operation of these functions; notes values that are wrong."""
+
+    @abstractmethod
+    def operations(self, events: Iterable[Mapping[str, Any]], names: Names) -> Iterable[Operation]:
+        """Return the operations that events say, which are in the order of time."""
+
+
+class Plain(Vocabulary):
+    """One operation, one event to invoke it and one to complete it."""
+
+    @abstractmethod
+    def columns(self, f: str, type_: str, value: Any, names: Names) -> Columns:
+        """Return the columns that say a value; of a ``fail`` or ``info``, what was asked for. Raises ``WrongValue``."""
+
+    @abstractmethod
+    def value(self, columns: Mapping[str, Any], names: Names) -> Any:
+        """Return the value that columns say."""
+
+    def parts(self, pair: Pair, names: Names, problems: Problems) -> list[Part]:
+        invoke, completion = pair.invoke, pair.completion
+        f = invoke.f or self.default
+        asked = self._columns(f, INVOKE, invoke.value, names)
+        if completion is None:
+            _note(problems, asked, invoke)
+            return [Part(event(invoke, f, _known(asked)), None)]
+        # Who failed, or does not know how it ended, repeats what was asked for.
+        again = self._columns(f, INVOKE, completion.value, names)
+        if isinstance(asked, WrongValue):
+            _note(problems, again, invoke)
+            asked = again
+        kind = completion.type
+        told = self._columns(f, OK, completion.value, names) if kind == OK else again
+        if kind == OK and isinstance(told, WrongValue):
+            _note(problems, told, completion)
+            kind = INFO
+        columns = asked if isinstance(told, WrongValue) else told
+        return [Part(event(invoke, f, _known(asked)), event(completion, f, _known(columns), kind))]
+
+    def operations(self, events: Iterable[Mapping[str, Any]], names: Names) -> Iterable[Operation]:
+        for line, one in enumerate(events, start=1):
+            if is_aside(one):
+                yield operation_aside(one, line)
+            else:
+                value = self.value(one, names)
+                yield operation(one, line, one["f"], value)
+
+    def _columns(self, f: str, type_: str, value: Any, names: Names) -> Columns | WrongValue:
+        try:
+            return self.columns(f, type_, value, names)
+        except WrongValue as error:
+            return error
+
+
+def _note(problems: Problems, columns: Columns | WrongValue, operation: Operation) -> None:
+    if isinstance(columns, WrongValue):
+        problems.note(Damage.WRONG_VALUE, operation.line, str(columns))
+
+
+def _known(columns: Columns | WrongValue) -> Columns:
+    return {} if isinstance(columns, WrongValue) else columns
+
+
+def event(
+    operation: Operation,
+    f: str,
+    columns: Columns,
+    kind: str | None = None,
+    process: str | None = None,
+) -> Columns:
+    """Return an event of an operation: its kind, process, time and error, and these columns."""
+    said = {
+        "kind": operation.type if kind is None else kind,
+        "process": process or (word_of(operation.process) if operation.is_of_client else NEMESIS),
+        "time": operation.time,
+        "f": f,
+        **columns,
+    }
+    if operation.error is not None:
+        said["error"] = word_of(operation.error)
+    return said
+
+
+def operation(said: Mapping[str, Any], line: int, f: str, value: Any) -> Operation:
+    """Return the operation of an event."""
+    error = said.get("error")
+    return Operation(
+        line=line,
+        type=said["kind"],
+        process=value_of(said["process"]),
+        f=f,
+        value=value,
+        time=said["time"],
+        error=None if error is None else value_of(error),
+    )
+
+
+def aside(operation: Operation) -> Columns:
+    """Return the event of an operation that no check looks at: its value and other entries as they were written."""
+    entries = {Keyword("value"): operation.value}
+    entries |= {Keyword(name): value for name, value in (operation.other or {}).items()}
+    return event(operation, operation.f, {"detail": dumps(entries)})
+
+
+def is_aside(said: Mapping[str, Any]) -> bool:
+    """Whether an event was made by ``aside``."""
+    detail = said.get("detail")
+    return isinstance(detail, str) and detail.startswith("{:value ")
+
+
+def operation_aside(said: Mapping[str, Any], line: int) -> Operation:
+    """Return the operation of an event that ``aside`` made."""
+    entries = loads(said["detail"])
+    value = entries.pop("value")
+    found = operation(said, line, said["f"], value)
+    found.other = {str(name): value for name, value in entries.items()} or None
+    return found
+
+
+def is_vector(value: Any) -> bool:
+    """Whether a value is a vector or a list."""
+    return isinstance(value, list | tuple) and not isinstance(value, EdnSet | Tagged)
+
+
+def keyed(value: Any) -> tuple[Any, Any] | None:
+    """Return key and value of a tuple of ``jepsen.independent``, or None."""
+    return (value[0], value[1]) if is_vector(value) and len(value) == 2 else None
+
+
+def numbers(values: Sequence[Any], names: Names) -> list[int]:
+    """Return the numbers that stand for values."""
+    return [names.number(value) for value in values]

@@ -1,0 +1,48 @@
+"""Histories from elsewhere as tests write them: a few lines of text, and the events that they become."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from history.events import Event
+from history.foreign.importing import ForeignFile, events_of, read_file
+from history.foreign.names import Names
+
+
+def read(text: str) -> ForeignFile:
+    """Return what a file of this text says."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "history.edn"
+        file.write_text(text, encoding="utf-8")
+        return read_file(file)
+
+
+def events(text: str, workload: str, names: Names | None = None) -> list[Event]:
+    """Return the events of a history, in order of time."""
+    found = events_of(read(text), workload, Names() if names is None else names)
+    return sorted(found, key=lambda event: (event.time, event.seq))
+
+
+def problems(text: str, workload: str = "register") -> list[str]:
+    """Return what is wrong with a history."""
+    file = read(text)
+    list(events_of(file, workload, Names()))
+    return file.problems.sentences()
+
+
+def columns(event: Event, *left_out: str) -> dict[str, Any]:
+    """Return what an event says, unset columns and these left out."""
+    said: dict[str, Any] = msgspec.to_builtins(event)
+    return {name: value for name, value in said.items() if name not in left_out}
+
+
+def rows(text: str, workload: str) -> list[tuple[Any, ...]]:
+    """Return (kind, f, key, value or values) of each event, in order of time."""
+    return [
+        (one.kind, one.f, one.key, one.value if one.values is None else one.values)
+        for one in events(text, workload)
+    ]

@@ -1,0 +1,224 @@
+"""Damaged histories: what is there is read, and what is wrong is said by line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from history.errors import HistoryError
+from history.foreign.importing import events_of, read_file
+from history.foreign.names import Names
+from tests.history.foreign.reading import events, problems, read
+
+WHOLE = """{:type :invoke, :f :write, :value 3, :process 0, :time 10}
+{:type :ok, :f :write, :value 3, :process 0, :time 20}
+{:type :invoke, :f :read, :value nil, :process 1, :time 30}
+{:type :ok, :f :read, :value 3, :process 1, :time 40}
+"""
+LINES = WHOLE.splitlines(keepends=True)
+
+
+def said(text: str) -> list[tuple[object, ...]]:
+    return [(one.time, one.process, one.kind, one.f, one.value) for one in events(text, "register")]
+
+
+ALL = [
+    (10, "0", "invoke", "write", 3),
+    (20, "0", "ok", "write", 3),
+    (30, "1", "invoke", "read", None),
+    (40, "1", "ok", "read", 3),
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        WHOLE,
+        "".join(LINES)[:-1],
+        f"[{WHOLE}]",
+        f"({WHOLE})",
+        "[\n" + "\n".join(f" {line.strip()}," for line in LINES) + "\n]\n",
+        " ".join(line.strip() for line in LINES),
+        WHOLE.replace(", ", ",\n  "),
+        "; a comment\n\n" + WHOLE.replace("\n", "\n; between\n"),
+        "".join(f"#jepsen.history.Op{line}" for line in LINES),
+        "\ufeff" + WHOLE,
+        WHOLE.replace("\n", "\r\n"),
+    ],
+)
+def test_shapes_of_a_whole_history(text: str) -> None:
+    assert said(text) == ALL
+    assert problems(text) == []
+
+
+def test_what_cannot_be_read_costs_only_itself() -> None:
+    text = LINES[0] + "garbage\n{:type :invoke, :f :wri\n" + "".join(LINES[1:]) + "{:f :read}\n"
+    assert said(text) == ALL
+    assert problems(text) == [
+        "each of the 3 lines 2–3, 7 cannot be read as an operation; the first: it is no map"
+    ]
+    assert read(text).problems.may_lack_operations()
+
+
+def test_a_torn_tail_costs_no_operation_before_it() -> None:
+    text = WHOLE + "{:type :invoke, :f :wri"
+    assert said(text) == ALL
+    assert problems(text) == ["line 5 is cut off where the file ends (it ends inside a value)"]
+    assert not read(text).problems.may_lack_operations()
+
+
+def test_lines_are_sorted_by_time() -> None:
+    text = LINES[2] + LINES[3] + LINES[0] + LINES[1]
+    assert said(text) == ALL
+    assert problems(text) == [
+        "each of the 2 lines 3–4 is earlier than the line before: the lines were sorted by time"
+    ]
+
+
+def indexed(*order: int) -> str:
+    lines = [line.replace("}", f", :index {at}}}") for at, line in enumerate(LINES)]
+    return "".join(lines[at] for at in order)
+
+
+def test_an_index_counts_for_more_than_a_line_and_a_time() -> None:
+    assert problems(indexed(0, 1, 2, 3)) == []
+    text = indexed(2, 0, 1, 3)
+    assert said(text) == ALL
+    assert problems(text) == [
+        "each of the 2 lines 2–3 is not where its index belongs: the lines were sorted by index"
+    ]
+    falling = indexed(0, 1, 2, 3).replace(":time 20", ":time 90")
+    assert [row[0] for row in said(falling)] == [10, 90, 91, 92]
+    assert problems(falling) == [
+        "line 3 is earlier than the one with the index before: the order is that of the index"
+    ]
+
+
+def test_indexes_without_a_gap_prove_that_nothing_is_missing() -> None:
+    text = indexed(0, 1) + "garbage\n" + indexed(2, 3)
+    file = read(text)
+    assert file.problems.sentences() == ["line 3 cannot be read as an operation (it is no map)"]
+    assert not file.problems.may_lack_operations(is_complete=file.is_complete)
+    assert not read(indexed(0, 1) + "garbage\n" + indexed(3)).is_complete
+
+
+def test_without_times_the_lines_are_the_order() -> None:
+    text = "".join(line.split(", :time")[0] + "}\n" for line in LINES)
+    assert [row[1:] for row in said(text)] == [row[1:] for row in ALL]
+    assert [row[0] for row in said(text)] == [0, 1000, 2000, 3000]
+    assert problems(text) == []
+
+
+def test_a_line_without_time_among_others() -> None:
+    text = WHOLE.replace(", :time 20", "")
+    assert [row[0] for row in said(text)] == [10, 11, 30, 40]
+    assert problems(text) == ["line 2 has no time: it was placed by its line"]
+
+
+def test_a_missing_completion() -> None:
+    again = LINES[0].replace("3,", "4,").replace("10", "15")
+    assert said(LINES[0] + again + "".join(LINES[1:])) == [
+        (10, "0", "invoke", "write", 3),
+        (15, "0", "invoke", "write", 4),
+        *[(20, "0", "ok", "write", 3), *ALL[2:]],
+    ]
+    assert problems(LINES[0] + again + "".join(LINES[1:])) == [
+        "line 2 invokes although its process had not completed what it invoked before: how that ended is unknown"
+    ]
+
+
+def test_a_missing_invocation_may_have_been_any_time_before() -> None:
+    text = LINES[1] + "".join(LINES[2:]) + LINES[1].replace("3,", "4,").replace("20", "50")
+    assert said(text) == [
+        (0, "0", "invoke", "write", 3),
+        (20, "0", "ok", "write", 3),
+        (20, "0", "invoke", "write", 4),
+        *ALL[2:],
+        (50, "0", "ok", "write", 4),
+    ]
+    assert problems(text) == ["each of the 2 lines 1, 4 completes what its process had not invoked"]
+
+
+def test_a_line_twice_is_one_line() -> None:
+    text = LINES[0] * 2 + LINES[1] * 2 + "".join(LINES[2:])
+    assert said(text) == ALL
+    assert problems(text) == [
+        "each of the 2 lines 2, 4 says again what the line before of its process said; it is left out"
+    ]
+
+
+def test_an_unknown_function_is_kept_and_said() -> None:
+    text = WHOLE + "{:type :invoke, :f :fly, :value 3, :process 0, :time 50}\n"
+    assert said(text) == [*ALL, (50, "0", "invoke", "fly", None)]
+    assert problems(text) == ["line 5 is of a function that this workload does not have (:f fly)"]
+
+
+def test_a_wrong_value_of_an_ok_leaves_open_how_it_ended() -> None:
+    text = LINES[0].replace("write", "add") + LINES[1].replace("write", "add")
+    text += LINES[2] + LINES[3]
+    found = events(text, "set")
+    assert [(one.kind, one.f) for one in found] == [
+        *[("invoke", "add"), ("ok", "add"), ("invoke", "read"), ("info", "read")],
+    ]
+    assert problems(text, "set") == [
+        "line 4 has a value that its function cannot have (read did not return a collection)"
+    ]
+
+
+def test_many_lines_are_named_in_few_words() -> None:
+    text = "".join(line + "garbage\n" for line in LINES) * 5
+    (sentence,) = [one for one in problems(text) if "cannot be read" in one]
+    assert sentence == (
+        "each of the 20 lines 2, 4, 6, 8, 10, 12, 14, 16 … cannot be read as an operation; the first: it is no map"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "is no history of operations: it is empty"),
+        (b"\n\n", "is no history of operations: it is empty"),
+        (b"hello\n", "is no history of operations: line 1 is none, it is no map"),
+        (b"\x00\x01\x02", "is no history: it is not text"),
+        (b"\xff\xfe garbage", "is no history of operations"),
+        (b'{"a": 1}\n', "line 1 is none, its type is none of invoke, ok, fail, info"),
+        (b"[" * 100_000, "nested more than 100 deep"),
+        (b'[{"a":' * 100_000, "is no history of operations"),
+    ],
+)
+def test_what_is_no_history(tmp_path: Path, content: bytes, sentence: str) -> None:
+    file = tmp_path / "history.edn"
+    file.write_bytes(content)
+    with pytest.raises(HistoryError) as raised:
+        read_file(file)
+    assert sentence in str(raised.value)
+    assert str(file) in str(raised.value)
+
+
+@pytest.mark.parametrize("path", ["nowhere", "."])
+def test_what_is_no_file(path: str) -> None:
+    with pytest.raises(HistoryError, match=path):
+        read_file(Path(path))
+
+
+DAMAGE = st.lists(
+    st.tuples(st.integers(0, len(WHOLE)), st.integers(0, 12), st.text(max_size=4)), max_size=4
+)
+
+
+@given(DAMAGE, st.sampled_from(["register", "set", "list-append", "kafka"]))
+def test_no_damage_is_an_error(damage: list[tuple[int, int, str]], workload: str) -> None:
+    text = WHOLE
+    for at, removed, added in damage:
+        text = text[:at] + added + text[at + removed :]
+    try:
+        file = read(text)
+    except HistoryError:
+        return
+    found = list(events_of(file, workload, Names()))
+    assert found
+    times = [one.time for one in file.operations]
+    assert times == sorted(set(times), key=lambda time: time or 0)

@@ -1,0 +1,220 @@
+"""What the operations of each workload become."""
+
+from __future__ import annotations
+
+import pytest
+
+from history.foreign.names import FIRST_NAME, Names
+from tests.history.foreign.reading import columns, events, rows
+
+A, B = FIRST_NAME, FIRST_NAME + 1
+
+
+def pair(f: str, asked: str, told: str, outcome: str = "ok") -> str:
+    return (
+        f"{{:type :invoke, :process 0, :f :{f}, :value {asked}, :time 1}}\n"
+        f"{{:type :{outcome}, :process 0, :f :{f}, :value {told}, :time 2}}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("workload", "f", "asked", "told", "invoke", "ok"),
+    [
+        ("register", "write", "3", "3", (None, 3), (None, 3)),
+        ("register", "read", "nil", "3", (None, None), (None, 3)),
+        ("register", "read", "nil", "nil", (None, None), (None, None)),
+        ("register", "write", "[7 3]", "[7 3]", (7, 3), (7, 3)),
+        ("register", "read", "[7 nil]", "[7 3]", (7, None), (7, 3)),
+        ("register", "write", ":a", ":a", (None, A), (None, A)),
+        ("register", "write", '"a"', '"a"', (None, A), (None, A)),
+        ("register", "write", "-1", "-1", (None, A), (None, A)),
+        ("register", "write", "[:x :a]", "[:x :a]", (A, B), (A, B)),
+        ("cas-register", "cas", "[1 2]", "[1 2]", (None, [1, 2]), (None, [1, 2])),
+        ("cas-register", "cas", "[5 [1 2]]", "[5 [1 2]]", (5, [1, 2]), (5, [1, 2])),
+        ("mutex", "acquire", "nil", "nil", (None, None), (None, None)),
+        ("mutex", "release", "[4 nil]", "[4 nil]", (4, None), (4, None)),
+        ("set", "add", "3", "3", (None, 3), (None, 3)),
+        ("set", "read", "nil", "#{1 2}", (None, None), (None, [1, 2])),
+        ("set", "read", "nil", "[1 2]", (None, None), (None, [1, 2])),
+        ("set", "read", "[9 nil]", "[9 #{1 2 3}]", (9, None), (9, [1, 2, 3])),
+        ("queue", "enqueue", "3", "3", (None, 3), (None, 3)),
+        ("queue", "dequeue", "nil", "3", (None, None), (None, 3)),
+        ("queue", "drain", "nil", "(3 4 5)", (None, None), (None, [3, 4, 5])),
+        (
+            "list-append",
+            "txn",
+            "[[:append 3 1] [:r 3 nil]]",
+            "[[:append 3 1] [:r 3 [1 2]]]",
+            (None, [1, 3, 1, 1, 0, 3, -1]),
+            (None, [1, 3, 1, 1, 0, 3, 2, 1, 2]),
+        ),
+        (
+            "list-append",
+            "txn",
+            "[[:r 3 nil]]",
+            "[[:r 3 nil]]",
+            (None, [0, 3, -1]),
+            (None, [0, 3, 0]),
+        ),
+        (
+            "rw-register",
+            "txn",
+            "[[:w 3 1]]",
+            "[[:w 3 1]]",
+            (None, [1, 3, 1, 1]),
+            (None, [1, 3, 1, 1]),
+        ),
+        (
+            "rw-register",
+            "txn",
+            "[[:r 3 nil]]",
+            "[[:r 3 nil]]",
+            (None, [0, 3, -1]),
+            (None, [0, 3, 0]),
+        ),
+        (
+            "rw-register",
+            "txn",
+            "[[:r 3 nil]]",
+            "[[:r 3 7]]",
+            (None, [0, 3, -1]),
+            (None, [0, 3, 1, 7]),
+        ),
+    ],
+)
+def test_an_operation_on_objects(
+    workload: str, f: str, asked: str, told: str, invoke: tuple[object], ok: tuple[object]
+) -> None:
+    assert rows(pair(f, asked, told), workload) == [("invoke", f, *invoke), ("ok", f, *ok)]
+
+
+def test_what_was_read_counts_only_when_it_ended_ok() -> None:
+    text = pair("txn", "[[:append 3 1] [:r 3 nil]]", "[[:append 3 1] [:r 3 [1]]]", "info")
+    asked = [1, 3, 1, 1, 0, 3, -1]
+    assert rows(text, "list-append") == [
+        ("invoke", "txn", None, asked),
+        ("info", "txn", None, asked),
+    ]
+
+
+def test_json_says_the_same() -> None:
+    edn = pair("txn", "[[:append 3 1] [:r 3 nil]]", "[[:append 3 1] [:r 3 [1]]]")
+    json = (
+        '{"type": "invoke", "process": 0, "f": "txn", "value": [["append", 3, 1], ["r", 3, null]], "time": 1}\n'
+        '{"type": "ok", "process": 0, "f": "txn", "value": [["append", 3, 1], ["r", 3, [1]]], "time": 2}\n'
+    )
+    assert events(json, "list-append") == events(edn, "list-append")
+
+
+class TestLogs:
+    def test_a_send(self) -> None:
+        sent, acknowledged = events(pair("send", "[[:send 0 7]]", "[[:send 0 [4 7]]]"), "kafka")
+        assert columns(sent) == {
+            "time": 1,
+            "process": "0",
+            "kind": "invoke",
+            "op": 0,
+            "f": "send",
+            "value": 7,
+            "acks": -1,
+            "topic": "0",
+            "partition": 0,
+            "role": "idempotent",
+            "detail": "send#0",
+        }
+        assert columns(acknowledged) == {
+            "time": 2,
+            "seq": 1,
+            "process": "0",
+            "kind": "ok",
+            "op": 0,
+            "f": "send",
+            "value": 7,
+            "topic": "0",
+            "partition": 0,
+            "offset": 4,
+            "detail": "send#0",
+        }
+
+    def test_a_poll_is_one_of_each_key(self) -> None:
+        found = events(
+            pair("poll", "[[:poll]]", "[[:poll {0 [[4 7] [5 8]], :x [[0 9]]}]]"), "kafka"
+        )
+        assert [(one.kind, one.op, one.topic, one.offsets, one.values) for one in found] == [
+            ("invoke", 0, "0", None, None),
+            ("invoke", 1, ":x", None, None),
+            ("ok", 0, "0", [4, 5], [7, 8]),
+            ("ok", 1, ":x", [0], [9]),
+        ]
+
+    def test_keys_of_json_objects_are_numbers_again(self) -> None:
+        text = (
+            '{"type": "invoke", "process": 0, "f": "poll", "value": [["poll"]]}\n'
+            '{"type": "ok", "process": 0, "f": "poll", "value": [["poll", {"0": [[4, 7]]}]]}\n'
+        )
+        assert [one.topic for one in events(text, "kafka")] == ["0", "0"]
+
+    def test_a_transaction_is_its_micro_operations(self) -> None:
+        text = pair(
+            "txn",
+            "[[:send 0 7] [:poll] [:send 0 8]]",
+            "[[:send 0 [1 7]] [:poll {1 [[0 3]]}] [:send 0 [nil 8]]]",
+        )
+        found = [one for one in events(text, "kafka") if one.kind == "ok"]
+        assert [(one.op, one.f, one.topic, one.offset, one.detail) for one in found] == [
+            (0, "send", "0", 1, "txn#0"),
+            (1, "poll", "1", None, "txn#1"),
+            (2, "send", "0", None, "txn#2"),
+        ]
+
+    def consumers(self, *between: str) -> list[str]:
+        """The consumers that poll key 0, then, after these lines, keys 0 and 1."""
+        polled = "{:type :ok, :process 3, :f :poll, :value [[:poll {0 [[0 1]], 1 [[0 1]]}]]}"
+        asked = "{:type :invoke, :process 3, :f :poll, :value [[:poll]]}"
+        lines = [asked, polled, *between, asked, polled]
+        found = [one for one in events("\n".join(lines), "kafka") if one.offsets]
+        return [one.process for one in found][2:]
+
+    def assigned(self, f: str, rest: str) -> tuple[str, str]:
+        line = f":process 3, :f :{f}, :value {rest}"
+        return f"{{:type :invoke, {line}}}", f"{{:type :ok, {line}}}"
+
+    def test_a_consumer_reads_on(self) -> None:
+        assert self.consumers() == ["3", "3"]
+
+    def test_who_keeps_a_key_reads_on_and_who_gets_it_anew_is_another_consumer(self) -> None:
+        assert self.consumers(*self.assigned("assign", "[1]")) == ["3/1", "3"]
+
+    def test_who_seeks_is_another_consumer(self) -> None:
+        lines = self.assigned("assign", "[0 1] :seek-to-beginning? true")
+        assert self.consumers(*lines) == ["3/1", "3/1"]
+
+    def test_an_assignment_that_failed_changes_nothing(self) -> None:
+        invoke, ok = self.assigned("assign", "[1]")
+        assert self.consumers(invoke, ok.replace(":ok", ":fail")) == ["3", "3"]
+
+    def test_who_subscribes_may_be_given_any_key_at_any_time(self) -> None:
+        lines = self.assigned("subscribe", "[0 1]")
+        assert self.consumers(*lines) == ["3/2", "3/2"]
+
+
+def test_names_are_numbers_that_no_number_has() -> None:
+    names = Names()
+    text = pair("write", ":a", ":a") + pair("write", "[:x -5]", "[:x -5]").replace(
+        ":time ", ":time 1"
+    )
+    found = events(text, "register", names)
+    assert [names.value(one.value or 0) for one in found] == ["a", "a", -5, -5]
+    assert names.spoken(f"{A} was read, not {B}.") == ":a was read, not :x."
+    assert names.spoken(f"1{A} and {FIRST_NAME + 3}") == f"1{A} and {FIRST_NAME + 3}"
+
+
+def test_the_nemesis_is_no_client() -> None:
+    (one,) = events("{:type :info, :process :nemesis, :f :kill, :value {:n1 :done}}", "register")
+    assert columns(one) == {
+        "time": 0,
+        "process": "nemesis",
+        "kind": "info",
+        "f": "kill",
+        "detail": "{:value {:n1 :done}}",
+    }
