@@ -43,6 +43,19 @@ UNDECIDABLE: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
 """By workload, what its checks decide of our own runs alone: no other history says which of its reads ran to the end
 of a log, or that a topic was deleted."""
 
+SELF_EVIDENT: Final = frozenset(
+    {"duplicate", "inconsistent-offset", "dirty-read", "nonmonotonic-send"}
+)
+"""Of logs, what the operations of a finding prove by themselves. Whatever else says that something is not there, and
+in a history that lacks operations it may be there all the same."""
+TRANSACTIONS: Final = frozenset({"list-append", "rw-register"})
+"""An order of versions and a cycle consist of what was observed: further transactions only add to them."""
+
+
+def is_self_evident(workload: str, name: str) -> bool:
+    """Whether a finding of a property holds however many operations the history lacks."""
+    return workload in TRANSACTIONS or (workload == "kafka" and name in SELF_EVIDENT)
+
 
 def foreign_properties(workload: str) -> tuple[str, ...]:
     """Return the properties that are judged in this workload, in the order of reports; raises KeyError."""

@@ -157,8 +157,10 @@ def _pieces(sources: list[Path], members: tuple[Path, ...]) -> list[Piece]:
 def _missing_sources(
     run: RunDirectory, sources: list[Path], members: tuple[Path, ...]
 ) -> list[str]:
-    """Only our own reference writes traces; ZooKeeper's log comes with every target."""
+    """Only our own reference writes traces; ZooKeeper's log comes with every target, but not with a foreign history."""
     info = run.read_info()
+    if info.foreign:
+        return list(info.foreign["problems"])
     present = {source.stem for source in sources}
     expected = [f"broker-{number}" for number in range(1, info.brokers + 1)]
     if info.target != "reference":

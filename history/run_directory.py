@@ -64,6 +64,8 @@ class RunInfo(msgspec.Struct, kw_only=True, omit_defaults=False):
     """Of a simulated run: its schedule, which operations it issued, and the hash of its trace."""
     shrunk: dict[str, Any] = {}
     """Of a shrunk run: which run it was, what it keeps broken, and its size before and after."""
+    foreign: dict[str, Any] = {}
+    """Of a history from elsewhere: its workload, the file with its size and SHA-256, and what is wrong with it."""
     phases: list[str] = []
     """The phases that the run got through; a run without ``end`` was interrupted."""
     durations_s: dict[str, float] = {}

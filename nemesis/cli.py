@@ -22,7 +22,7 @@ from checkers import CHECKERS, FOREIGN, foreign_properties
 from checkers.model import Outcome
 from history.errors import HistoryError, SparkError
 from history.run_directory import RunDirectory
-from nemesis import doctor, judge, scenario
+from nemesis import doctor, foreign, judge, scenario
 from nemesis.commands.explore import explore
 from nemesis.commands.mutants import mutants
 from nemesis.commands.options import (
@@ -135,16 +135,27 @@ def run(
 
 @app.command()
 def check(
-    path: RunPath,
+    path: Annotated[
+        Path, typer.Argument(metavar="RUN|FILE", help="The directory of a run, or a history.")
+    ],
+    workload: Annotated[
+        str | None,
+        typer.Option("--workload", metavar="NAME", help="What a history from elsewhere is of."),
+    ] = None,
     checkers: Checkers = None,
     engine: EngineName = "spark",
     spark_master: Master = None,
+    store: Store = Path("store"),
     as_json: Json = False,
 ) -> None:
-    """Judge a run again from what it recorded; an interrupted run too."""
-    names, chosen = judge.checker_names(checkers), engine_of(engine)
+    """Judge a run again, an interrupted one too; or a history from elsewhere: Jepsen's EDN, or JSON lines."""
+    known = foreign.workload_of(path, workload)
+    names, chosen = judge.checker_names(checkers, known), engine_of(engine)
     spark_master = spark_master_of(spark_master, chosen)
-    directory = RunDirectory.open(path)
+    if workload is None:
+        directory = RunDirectory.open(path)
+    else:
+        directory = foreign.bring_in(path, workload, store, ["nemesis", *sys.argv[1:]])
     outcome = judge.judge(directory, checkers=names, engine=chosen, spark_master=spark_master)
     _say_outcome(directory, outcome, as_json=as_json)
 

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import reports
-from checkers import CHECKERS, select
+from checkers import CHECKERS, foreign_properties, select, select_foreign
 from checkers.engine import Engine, check
 from checkers.model import Outcome, Verdict, combine
 from history import spark
 from history.errors import HistoryError
 from history.ingest import ingest
 from history.run_directory import RunDirectory
+from nemesis import foreign
 from nemesis.errors import UsageError
 from nemesis.paths import short
 from nemesis.scenario import one_of
@@ -33,15 +34,19 @@ if TYPE_CHECKING:
 ENGINES: tuple[Engine, ...] = ("spark", "inline")
 
 
-def checker_names(text: str | None) -> list[str] | None:
-    """Return the properties in a comma-separated list, ``None`` for all; raises ``UsageError``."""
+def checker_names(text: str | None, workload: str | None = None) -> list[str] | None:
+    """Return the properties in a comma-separated list, ``None`` for all; raises ``UsageError``.
+
+    ``workload``: of a history from elsewhere, which has properties of its own.
+    """
     if text is None:
         return None
+    allowed = CHECKERS if workload is None else foreign_properties(workload)
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise UsageError(f"--checkers is {text!r}: allowed are {', '.join(sorted(CHECKERS))}")
+        raise UsageError(f"--checkers is {text!r}: allowed are {', '.join(sorted(allowed))}")
     for name in names:
-        one_of("checker", name, CHECKERS)
+        one_of("checker", name, allowed)
     return names
 
 
@@ -62,10 +67,14 @@ def judge(
     session: SparkSession | None = spark.session(spark_master) if engine == "spark" else None
     ingest(run, session)
     ingest_s = round(time.monotonic() - began, 3)
-    outcome = check(run.history, select(checkers), engine=engine, spark_master=spark_master)
-    if checkers is not None:
-        outcome = only(outcome, checkers)
     info = run.read_info()
+    workload = info.foreign.get("workload")
+    chosen = select(checkers) if workload is None else select_foreign(workload, checkers)
+    outcome = check(run.history, chosen, engine=engine, spark_master=spark_master)
+    if workload is not None:
+        outcome = foreign.settle(only(outcome, checkers or foreign_properties(workload)), run)
+    elif checkers is not None:
+        outcome = only(outcome, checkers)
     durations_s = {**info.durations_s, "ingest": ingest_s, "check": round(outcome.seconds, 3)}
     run.write_info(msgspec.structs.replace(info, durations_s=durations_s))
     reports.write(run, outcome)

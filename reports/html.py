@@ -51,7 +51,9 @@ def render(
     rows = series.read(history)
     run = series.extract(rows)
     operations = clients.operations(rows, run.origin_ns)
-    found = _with_diagrams(_numbered(outcome), history, run.origin_ns)
+    found = _numbered(outcome)
+    if not info.foreign:
+        found = _with_diagrams(found, history, run.origin_ns)
     marks = Marks.of(run, _moments(outcome, run.origin_ns))
     missing = liveness(outcome, run.origin_ns, marks)
     epochs, epochs_left_out = figures.leader_epochs(run, marks)
@@ -85,7 +87,7 @@ def render(
         run=run,
         drawn=drawn,
         operations=operations,
-        events_by_kind=_facts(run, rows),
+        events_by_kind=_client_facts(run, operations) if info.foreign else _facts(run, rows),
         missing=missing,
         epochs_left_out=epochs_left_out,
         points_per_line=most,
@@ -187,6 +189,20 @@ def _facts(run: series.RunSeries, rows: Segment) -> list[tuple[str, str]]:
         ("partitions", f"{len(run.partitions):,}"),
         ("truncations", f"{int(rows.is_kind(Kind.TRUNCATE).sum()):,}"),
         ("logs loaded", f"{int(rows.is_kind(Kind.LOG_LOADED).sum()):,}"),
+    ]
+
+
+def _client_facts(
+    run: series.RunSeries, operations: Mapping[str, clients.Operations]
+) -> list[tuple[str, str]]:
+    """The counts of a history that tells of clients alone."""
+    counts = [one.counts() for one in operations.values()]
+    return [
+        ("from first to last event", f"{run.duration_s:,.3f} s"),
+        *(
+            (f"operations {ended}", f"{sum(one[ended] for one in counts):,}")
+            for ended in ("ok", "fail", "info", "open")
+        ),
     ]
 
 

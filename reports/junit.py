@@ -75,11 +75,15 @@ def _judge(case: ET.Element, verdict: Verdict, message: str, lines: Iterable[str
 
 
 def _about(info: RunInfo, outcome: Outcome) -> list[tuple[str, str]]:
-    about = {
+    run = {
         "seed": str(info.seed),
         "target": info.target,
         "runtime": info.runtime,
         "mutant": info.mutant or "",
+    }
+    source = {name: info.foreign[name] for name in ("workload", "file", "sha256") if info.foreign}
+    about = {
+        **(source or run),
         "verdict": outcome.verdict.value,
         "events": str(outcome.events),
         "replay": info.replay,

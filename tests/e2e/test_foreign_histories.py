@@ -1,0 +1,166 @@
+"""``nemesis check FILE --workload W``: a history from elsewhere is judged, reported and kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers import FOREIGN
+from history.foreign.importing import WORKLOADS
+from nemesis.cli import call
+from nemesis.errors import EXIT_USAGE
+
+VALID, INVALID, UNKNOWN = 0, 1, 2
+
+LOG = """{:type :invoke, :f :send, :value [[:send 0 "a"]], :process 0, :time 10, :index 0}
+{:type :ok, :f :send, :value [[:send 0 [0 "a"]]], :process 0, :time 20, :index 1}
+{:type :invoke, :f :poll, :value [[:poll]], :process 1, :time 30, :index 2}
+{:type :ok, :f :poll, :value [[:poll {0 [[0 "a"]]}]], :process 1, :time 40, :index 3}
+"""
+DIVERGED = """{:type :invoke, :f :poll, :value [[:poll]], :process 2, :time 50, :index 4}
+{:type :ok, :f :poll, :value [[:poll {0 [[0 "b"]]}]], :process 2, :time 60, :index 5}
+"""
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def judged(
+    capsys: pytest.CaptureFixture[str], text: str, workload: str, *options: str
+) -> tuple[int, dict[str, Any]]:
+    """Check a history; return the exit code and what is said for machines."""
+    Path("history.edn").write_text(text, encoding="utf-8")
+    arguments = ["check", "history.edn", "--workload", workload, "--engine", "inline", "--json"]
+    code = call([*arguments, *options])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def broken(said: dict[str, Any]) -> list[str]:
+    return [one["property"] for one in said["outcome"]["results"] if one["verdict"] == "invalid"]
+
+
+def test_every_workload_can_be_read_and_judged() -> None:
+    assert list(WORKLOADS) == list(FOREIGN)
+
+
+def test_a_history_becomes_a_run(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    code, said = judged(capsys, LOG, "kafka")
+    assert (code, said["verdict"]) == (VALID, "valid")
+    run = Path(said["run"])
+    assert run.parent == place / "store" / "kafka"
+    assert said["replay"] == f"nemesis check {run.relative_to(place)}"
+    about = json.loads((run / "run.json").read_text())["foreign"]
+    assert about["workload"] == "kafka"
+    assert about["file"] == str(place / "history.edn")
+    assert about["bytes"] == len(LOG)
+    assert len(about["sha256"]) == 64
+    page = (run / "report.html").read_text()
+    assert "a history of workload kafka" in page
+    assert "Controllers and leaders" not in page
+    assert "history.edn" in (run / "junit.xml").read_text()
+
+
+def test_findings_speak_the_names_of_the_history(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = judged(capsys, LOG + DIVERGED, "kafka")
+    assert (code, broken(said)) == (INVALID, ["inconsistent-offset"])
+    (result,) = [one for one in said["outcome"]["results"] if one["verdict"] == "invalid"]
+    (finding,) = result["findings"]
+    assert finding["sentence"] == 'Offset 0 of 0-0 held value "a" and value "b".'
+    assert [event.get("values", event.get("value")) for event in finding["events"]] == [
+        '"a"',
+        ['"b"'],
+    ]
+
+
+def test_it_can_be_judged_again_when_the_file_is_gone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, first = judged(capsys, LOG + DIVERGED, "kafka")
+    Path("history.edn").unlink()
+    code = call(["check", first["run"], "--engine", "inline", "--json"])
+    again = json.loads(capsys.readouterr().out)
+    assert code == INVALID
+    assert again["outcome"]["results"] == first["outcome"]["results"]
+    assert call(["check", first["run"], "--engine", "inline", "--checkers", "dirty-read"]) == VALID
+    assert "dirty-read" in capsys.readouterr().out
+
+
+def test_only_what_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    _, said = judged(capsys, LOG, "kafka", "--checkers", "duplicate,lost-write")
+    assert [one["property"] for one in said["outcome"]["results"]] == ["lost-write", "duplicate"]
+
+
+def test_damage_is_said_and_makes_it_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = judged(capsys, LOG + "{:type :inv", "kafka")
+    assert code == UNKNOWN
+    assert said["outcome"]["problems"] == [
+        "line 5 is cut off where the file ends (it ends inside a value)"
+    ]
+
+
+def test_what_is_proved_stays_proved_whatever_is_missing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = (LOG + DIVERGED).replace(", :index", ", :number")
+    lines = text.splitlines(keepends=True)
+    code, said = judged(capsys, "".join([lines[0], "garbage\n", *lines[1:]]), "kafka")
+    assert (code, broken(said)) == (INVALID, ["inconsistent-offset"])
+
+
+def test_what_a_missing_operation_may_explain_is_not_proved(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = """{:type :invoke, :f :send, :value [[:send 0 "b"]], :process 0, :time 50}
+{:type :ok, :f :send, :value [[:send 0 [1 "b"]]], :process 0, :time 60}
+{:type :invoke, :f :poll, :value [[:poll]], :process 1, :time 70}
+{:type :ok, :f :poll, :value [[:poll {0 [[2 "c"]]}]], :process 1, :time 80}
+"""
+    text = LOG.replace(", :index", ", :number") + text
+    code, said = judged(capsys, text, "kafka")
+    assert (code, broken(said)) == (INVALID, ["poll-skip"])
+    code, said = judged(capsys, "garbage\n" + text, "kafka")
+    assert (code, broken(said)) == (UNKNOWN, [])
+    (skipped,) = [one for one in said["outcome"]["results"] if one["property"] == "poll-skip"]
+    assert skipped["findings"][0]["sentence"].endswith("one of them may explain it.")
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "words"),
+    [
+        (LOG, [], ["history.edn is a file", "--workload", "kafka", "cas-register"]),
+        (LOG, ["--workload", "tea"], ["'tea'", "kafka"]),
+        (LOG, ["--workload", "register"], ["poll, send", "read, write"]),
+        (LOG, ["--workload", "kafka", "--checkers", "hw-bounded"], ["'hw-bounded'", "dirty-read"]),
+        (LOG, ["--workload", "kafka", "--engine", "steam"], ["'steam'", "inline"]),
+        (LOG, ["--workload", "kafka", "--store", "history.edn"], ["history.edn"]),
+        ("good morning\n", ["--workload", "kafka"], ["history.edn is no history", "line 1"]),
+        ("", ["--workload", "kafka"], ["it is empty"]),
+    ],
+)
+def test_bad_input_is_one_sentence_and_leaves_nothing(
+    capsys: pytest.CaptureFixture[str],
+    place: Path,
+    content: str,
+    arguments: list[str],
+    words: list[str],
+) -> None:
+    Path("history.edn").write_text(content)
+    code = call(["check", "history.edn", "--engine", "inline", *arguments])
+    captured = capsys.readouterr()
+    assert code == EXIT_USAGE, captured.err
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    for word in words:
+        assert word in captured.err
+    assert [path.name for path in place.iterdir()] == ["history.edn"]
+
+
+def test_a_run_of_ours_takes_no_workload(capsys: pytest.CaptureFixture[str], place: Path) -> None:
+    assert call(["check", str(place), "--workload", "kafka"]) == EXIT_USAGE
+    assert "is a directory" in capsys.readouterr().err
