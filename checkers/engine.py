@@ -66,7 +66,7 @@ class _Plan:
         return cls(checks, tuple(name for name in SCHEMA.names if name in wanted))
 
     def read(self, group: RowGroup) -> Segment:
-        return Segment.starting_at(group.read(self.columns), group.first_row)
+        return Segment.of(group, self.columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ The idea: an engine reads one row group with pyarrow and hands every checker a `
 rows whose kinds it asked for. The columns are numpy arrays for folds that are vectorised, and
 ``Event`` records for code that is clearer row by row. Row order is that of ``history.schema``.
 
-Only the columns that some checker asked for have been read; a column nobody asked for reads as
-unset. The columns ``time``, ``process``, ``kind`` and ``seq`` are always there.
+A column is read when it is first asked for; one that no checker has named reads as unset. The
+columns ``time``, ``process``, ``kind`` and ``seq`` are always there.
 
 Every row has a number, its position in the history. Checkers keep row numbers, not events:
 ``proof(row)`` in a finding is replaced by the whole event when the findings are final.
@@ -21,6 +21,9 @@ import pyarrow as pa
 
 from checkers.columns import Columns, Numbers
 from history.events import Event
+from history.memory import MemoryRowGroup
+from history.reader import RowGroup
+from history.schema import SCHEMA
 
 __all__ = ["ALWAYS", "PROOF_ROW", "Key", "Mask", "Numbers", "Segment", "proof"]
 
@@ -50,10 +53,15 @@ class Segment:
         self._only: dict[tuple[frozenset[str], frozenset[str]], Segment] = {}
 
     @classmethod
+    def of(cls, group: RowGroup, columns: Iterable[str] = SCHEMA.names) -> Segment:
+        """All rows of a row group; of these columns only those are read that are asked for."""
+        rows = np.arange(group.first_row, group.first_row + group.rows, dtype=np.int64)
+        return cls(Columns.of(group, group.rows, tuple(columns)), rows)
+
+    @classmethod
     def starting_at(cls, table: pa.Table, first_row: int) -> Segment:
         """A segment of consecutive rows, the first of which has this number."""
-        rows = np.arange(first_row, first_row + table.num_rows, dtype=np.int64)
-        return cls(Columns.of(table), rows)
+        return cls.of(MemoryRowGroup(table, first_row), table.column_names)
 
     @classmethod
     def joined(cls, segments: Sequence[Segment]) -> Segment:
@@ -61,7 +69,8 @@ class Segment:
         if len(segments) == 1:
             return segments[0]
         table = pa.concat_tables([segment.table for segment in segments])
-        return cls(Columns.of(table), np.concatenate([segment.rows for segment in segments]))
+        whole = cls.starting_at(table, 0)
+        return cls(whole.columns, np.concatenate([segment.rows for segment in segments]))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -104,9 +113,10 @@ class Segment:
         chosen = frozenset(str(kind) for kind in kinds)
         if (chosen, wanted) not in self._only:
             names = tuple(name for name in self.columns.names if name in wanted)
-            positions = np.flatnonzero(self.is_word("kind", chosen))
-            kept = self.columns.part(len(positions), positions, names)
-            self._only[chosen, wanted] = Segment(kept, self.rows[positions])
+            mask = self.is_word("kind", chosen)
+            at = slice(None) if mask.all() else np.flatnonzero(mask)
+            rows = self.rows[at]
+            self._only[chosen, wanted] = Segment(self.columns.part(len(rows), at, names), rows)
         return self._only[chosen, wanted]
 
     def where(self, mask: Mask) -> Segment:
@@ -156,7 +166,7 @@ class Segment:
             firsts = starts
             pieces = [self.slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
         else:
-            order = np.argsort(group, kind="stable")
+            order = _stable_order(group)
             cuts = np.flatnonzero(np.diff(group[order])) + 1
             positions = sorted(np.split(order, cuts), key=lambda piece: int(piece[0]))
             firsts = np.array([piece[0] for piece in positions])
@@ -170,6 +180,8 @@ class Segment:
         group = np.zeros(len(self), dtype=np.int64)
         distinct = 1
         for name in columns:
+            if self.columns.uniform(name) is not None:
+                continue
             codes = self.columns.dense_codes(name)
             here = int(codes.max()) + 1
             if distinct * here > MAX_DISTINCT:
@@ -178,3 +190,10 @@ class Segment:
             group = group * here + codes
             distinct *= here
         return group
+
+
+def _stable_order(group: Numbers) -> Numbers:
+    """What sorts the numbers and leaves equal ones in their order. Numbers of 16 bits are sorted without comparing."""
+    if group.max(initial=0) < 2**16:
+        return np.argsort(group.astype(np.uint16), kind="stable")
+    return np.argsort(group, kind="stable")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from history.events import Event
-from history.reader import History, Manifest
+from history.reader import History, Manifest, Uniform
 from history.schema import ordered, table
 from history.znodes import ZnodeEvents
 from history.zookeeper_log import Transaction
@@ -35,6 +35,11 @@ class MemoryRowGroup:
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows, all columns or some; copies nothing."""
         return self.table if columns is None else self.table.select(list(columns))
+
+    def uniform(self, column: str) -> Uniform | None:
+        """Return what all rows say in a column if it is unset in all of them."""
+        is_unset = self.table.column(column).null_count == self.rows
+        return Uniform(None) if is_unset else None
 
 
 def history_of(

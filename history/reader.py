@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 import numpy as np
@@ -19,9 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from history.errors import DamagedHistoryError, ForeignHistoryError, MissingHistoryError
-from history.schema import FORMAT_VERSION, SCHEMA
+from history.schema import FORMAT_VERSION, SCHEMA, WORD
 
 FORMAT: Final = "nemesis-history"
+_TOLD_BY_STATISTICS: Final = frozenset(
+    field.name for field in SCHEMA if pa.types.is_integer(field.type) or field.type == WORD
+)
+"""Statistics of lists are of their items, those of long texts may be cut short."""
 MANIFEST: Final = "_manifest.json"
 
 
@@ -55,6 +59,15 @@ class RowGroup(Protocol):
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows, all columns or some."""
 
+    def uniform(self, column: str) -> Uniform | None:
+        """Return what all rows say in a column, if that is known without reading it."""
+
+
+class Uniform(NamedTuple):
+    """What all rows of a row group say in a column; ``None``: it is unset in all of them."""
+
+    value: Any
+
 
 @dataclass(frozen=True, slots=True)
 class StoredRowGroup:
@@ -74,6 +87,23 @@ class StoredRowGroup:
             )
         except (OSError, pa.ArrowException) as error:
             raise _damaged(self.path, error) from None
+
+    def uniform(self, column: str) -> Uniform | None:
+        """Return what all rows say in a column if the file's statistics tell. Raises DamagedHistoryError."""
+        if column not in _TOLD_BY_STATISTICS:
+            return None
+        try:
+            metadata = _open_file(self.path).metadata
+        except (OSError, pa.ArrowException) as error:
+            raise _damaged(self.path, error) from None
+        chunk = metadata.row_group(self.index).column(SCHEMA.get_field_index(column))
+        told = chunk.statistics
+        if told is None or not told.has_null_count:
+            return None
+        if told.null_count == self.rows:
+            return Uniform(None)
+        is_one = told.null_count == 0 and told.has_min_max and told.min == told.max
+        return Uniform(told.min) if is_one else None
 
 
 class _LastFile(threading.local):

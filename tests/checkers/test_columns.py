@@ -1,0 +1,111 @@
+"""Columns: the same whether read from a file or at hand, whole or in parts of parts, told by statistics or decoded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkers.segment import Segment
+from history.encoding import PARQUET_OPTIONS
+from history.errors import DamagedHistoryError
+from history.events import Event
+from history.reader import StoredRowGroup, Uniform
+from history.schema import table
+
+NAMES = ("node", "partition", "topic", "role", "isr", "detail", "session")
+
+small = st.sampled_from([None, 0, 1, 2])
+far = st.sampled_from([None, -(2**62), 3, 2**62])
+words = st.sampled_from([None, "a", "b"])
+events = st.lists(
+    st.builds(
+        Event,
+        time=st.just(1),
+        process=st.just("p"),
+        kind=st.sampled_from(["append", "ok"]),
+        node=small,
+        partition=st.just(7),
+        topic=words,
+        role=st.none(),
+        isr=st.sampled_from([None, [], [1, 2]]),
+        detail=words,
+        session=far,
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+def stored(directory: Path, rows: list[Event]) -> StoredRowGroup:
+    path = directory / "events.parquet"
+    pq.write_table(table(rows), path, **PARQUET_OPTIONS)
+    return StoredRowGroup(path, 0, 0, len(rows))
+
+
+def same_classes(codes: list[int], values: list[Any]) -> bool:
+    """Whether two lists say equal things at the same places."""
+    pairs = {(code, repr(value)) for code, value in zip(codes, values, strict=True)}
+    return len(pairs) == len({code for code, _ in pairs}) == len({value for _, value in pairs})
+
+
+@settings(max_examples=30, deadline=None)
+@given(events, st.data())
+def test_a_part_of_a_file_says_what_its_events_say(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[Event], data: st.DataObject
+) -> None:
+    segment = Segment.of(stored(tmp_path_factory.mktemp("columns"), rows))
+    expected = list(rows)
+    for _ in range(data.draw(st.integers(0, 3))):
+        if data.draw(st.booleans()):
+            start = data.draw(st.integers(0, len(expected)))
+            stop = data.draw(st.integers(start, len(expected)))
+            segment, expected = segment.slice(start, stop), expected[start:stop]
+        else:
+            kept = [at for at in range(len(expected)) if data.draw(st.booleans())]
+            segment = segment.take(np.array(kept, dtype=np.int64))
+            expected = [expected[at] for at in kept]
+    for name in data.draw(st.permutations(NAMES)):
+        values = [getattr(event, name) for event in expected]
+        assert segment.values(name) == values
+        if name in ("node", "partition", "session"):
+            filled = [-1 if value is None else value for value in values]
+            assert segment.numbers(name).tolist() == filled
+            assert same_classes(segment.columns.dense_codes(name).tolist(), values)
+        if name in ("topic", "role"):
+            codes, spoken = segment.codes(name)
+            assert [None if code < 0 else spoken[code] for code in codes] == values
+            assert same_classes(segment.columns.dense_codes(name).tolist(), values)
+
+
+def test_statistics_tell_what_all_rows_say(tmp_path: Path) -> None:
+    rows = [
+        Event(time=1, process="p", kind="ok", node=1, topic="t", partition=3, isr=[]),
+        Event(time=2, process="p", kind="ok", topic="t", partition=3, key=1),
+        Event(time=3, process="p", kind="ok", topic="t", partition=4, node=1),
+    ]
+    group = stored(tmp_path, rows)
+    names = ("topic", "error", "node", "partition", "isr", "detail", "time", "key")
+    assert [group.uniform(name) for name in names] == [
+        Uniform("t"),
+        Uniform(None),
+        None,
+        None,
+        None,
+        None,
+        None,
+        None,
+    ]
+
+
+def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:
+    group = stored(tmp_path, [Event(time=1, process="p", kind="ok", node=1)])
+    segment = Segment.of(group)
+    group.path.unlink()
+    with pytest.raises(DamagedHistoryError):
+        segment.values("process")
