@@ -17,9 +17,13 @@ from typing import Final
 
 from checkers.fold import Check
 from checkers.linearizable import (
+    FifoQueue,
     LinearizableCasRegister,
     LinearizableMutex,
     LinearizableRegister,
+    LinearizableSet,
+    SetFull,
+    TotalQueue,
 )
 from checkers.log import ClientLog
 
@@ -28,8 +32,10 @@ FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
         "register": (LinearizableRegister,),
         "cas-register": (LinearizableCasRegister,),
         "mutex": (LinearizableMutex,),
-        "set": (),
-        "queue": (),
+        "set": (SetFull,),
+        "linearizable-set": (LinearizableSet,),
+        "queue": (TotalQueue,),
+        "fifo-queue": (FifoQueue,),
         "list-append": (),
         "rw-register": (),
         "kafka": (ClientLog,),

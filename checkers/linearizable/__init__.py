@@ -1,12 +1,26 @@
 """Objects on anybody's history: registers, compare-and-set registers, mutexes, sets, queues.
 
-``operations`` makes columns of operations out of events. A register whose values are written once is decided by
-``zones`` (told by ``zone_findings``), in the time of a sort; all else by ``search`` with the ``models``, which keeps
-what is possible (``checkers.possible``) and may give up. ``registers`` and ``mutex`` are the checks; start with
-``registers``. Which of them judges a history is said by its workload (``checkers.foreign``).
+* ``registers``, ``mutex``, ``sets``, ``queues``   the checks, with the prose of their properties (start here)
+* ``object_check``, ``operations``, ``elements``   events → columns of operations; elements of lists
+* ``zones``, ``zone_findings``                     registers whose values are written once, in the time of a sort
+* ``search``, ``models``                           all else, with ``checkers.possible``; may give up
+* ``set_states``, ``queue_states``                 what became of each element
+* ``told``                                         findings in words
+
+Which of them judges a history is said by its workload (``checkers.foreign``).
 """
 
 from checkers.linearizable.mutex import LinearizableMutex
+from checkers.linearizable.queues import FifoQueue, TotalQueue
 from checkers.linearizable.registers import LinearizableCasRegister, LinearizableRegister
+from checkers.linearizable.sets import LinearizableSet, SetFull
 
-__all__ = ["LinearizableCasRegister", "LinearizableMutex", "LinearizableRegister"]
+__all__ = [
+    "FifoQueue",
+    "LinearizableCasRegister",
+    "LinearizableMutex",
+    "LinearizableRegister",
+    "LinearizableSet",
+    "SetFull",
+    "TotalQueue",
+]

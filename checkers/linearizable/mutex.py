@@ -10,58 +10,41 @@ Decided by ``search``, key by key; it may give up at its bound: ``unknown``.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
-from checkers.fold import Results, Whole, conclude
+from checkers.fold import Results, conclude
 from checkers.linearizable import models, told
+from checkers.linearizable.elements import Listed
+from checkers.linearizable.object_check import ObjectCheck
 from checkers.linearizable.operations import (
-    COLUMNS,
-    KINDS,
     OK,
     UNSET,
     Operations,
-    Pairs,
-    UnpairableError,
     by_key,
-    operations,
-    pairs,
 )
 from checkers.linearizable.search import LIMIT, Effect, GaveUp, search
 from checkers.model import Finding
-from checkers.segment import Segment
-
-FS: Final = (models.ACQUIRE, models.RELEASE)
 
 
-class LinearizableMutex(Whole[Pairs]):
+class LinearizableMutex(ObjectCheck):
     name = "linearizable-mutex"
-    kinds = KINDS
-    columns = COLUMNS
+    fs = (models.ACQUIRE, models.RELEASE)
 
     def __init__(self, limit: int = LIMIT) -> None:
         """``limit``: configurations that a search may try between two moments at which the state is certain."""
         self.limit = limit
 
-    def part(self, segment: Segment) -> Pairs:
-        return pairs(segment, FS)
-
-    def judge(self, parts: list[Pairs]) -> Results:
-        try:
-            found = operations(parts)
-        except UnpairableError as error:
-            return conclude(self.name, checked=0, findings=[told.unpairable(self.name, error.row)])
-        findings = [self._key(one) for one in by_key(found)]
+    def decide(self, operations: Operations, lists: Listed) -> Results:  # noqa: ARG002
+        findings = [self._key(one) for one in by_key(operations)]
         return conclude(
             self.name,
-            checked=int(np.count_nonzero(found.outcome == OK)),
+            checked=int(np.count_nonzero(operations.outcome == OK)),
             unit="operations",
             findings=[one for one in findings if one is not None],
         )
 
     def _key(self, of_key: Operations) -> Finding | None:
-        effects = [Effect(FS[f], UNSET, UNSET) for f in of_key.f.tolist()]
+        effects = [Effect(self.fs[f], UNSET, UNSET) for f in of_key.f.tolist()]
         found = search(of_key, effects, models.MUTEX, self.limit)
         if found is None:
             return None

@@ -24,8 +24,8 @@ from history.events import Kind
 
 UNSET: Final = np.iinfo(np.int64).min
 """A value or key that the history does not state."""
-ALWAYS: Final = np.iinfo(np.int64).min
 NEVER: Final = np.iinfo(np.int64).max
+ALWAYS: Final = -NEVER
 
 OK: Final = 1
 FAIL: Final = 2
@@ -143,6 +143,11 @@ def sequence_numbers(numbers: Numbers) -> tuple[Numbers, int]:
         return numbers - low, high - low + 1
     distinct, inverse = np.unique(numbers, return_inverse=True)
     return inverse.astype(np.int64), len(distinct)
+
+
+def in_history_order(operations: Operations) -> Operations:
+    """The operations in the order of their first rows."""
+    return operations.at(np.argsort(_first_rows(operations), kind="stable"))
 
 
 def by_key(operations: Operations) -> Iterator[Operations]:

@@ -25,75 +25,48 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from checkers.findings import finding
-from checkers.fold import Results, Whole, conclude
+from checkers.fold import Results, conclude
 from checkers.linearizable import models, told, zone_findings
+from checkers.linearizable.elements import Listed
+from checkers.linearizable.object_check import ObjectCheck
 from checkers.linearizable.operations import (
-    COLUMNS,
     INFO,
-    KINDS,
     OK,
     UNSET,
     Operations,
-    Pairs,
-    UnpairableError,
     by_key,
-    operations,
-    pairs,
 )
 from checkers.linearizable.search import LIMIT, Effect, GaveUp, search
 from checkers.linearizable.zones import Values, written_again
 from checkers.model import Finding, Verdict
-from checkers.segment import Mask, Numbers, Segment
-from history.events import Kind
+from checkers.segment import Mask
 
-FS: Final = (models.READ, models.WRITE, models.CAS)
-READ, WRITE, CAS = range(len(FS))
+READ, WRITE, CAS = range(3)
 MAX_SEARCHED: Final = 2_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What is needed of one row group."""
-
-    pairs: Pairs
-    cas_rows: Numbers
-    """The rows of events of compare-and-sets that state two values, and those."""
-    old: Numbers
-    new: Numbers
-
-
-class LinearizableRegister(Whole[Part]):
+class LinearizableRegister(ObjectCheck):
     name = "linearizable-register"
-    kinds = KINDS
-    columns = (*COLUMNS, "values")
+    fs = (models.READ, models.WRITE, models.CAS)
+    lists = models.CAS
 
     def __init__(self, limit: int = LIMIT) -> None:
         """``limit``: configurations that a search may try between two moments at which the state is certain."""
         self.limit = limit
 
-    def part(self, segment: Segment) -> Part:
-        return Part(pairs(segment, FS), *_compared(segment))
-
-    def judge(self, parts: list[Part]) -> Results:
-        try:
-            all_operations = operations(part.pairs for part in parts)
-        except UnpairableError as error:
-            return conclude(self.name, checked=0, findings=[told.unpairable(self.name, error.row)])
-        arguments = _Arguments.of(parts)
-        values = Values.of(all_operations)
-        searched = _needs_search(all_operations, values)
+    def decide(self, operations: Operations, lists: Listed) -> Results:
+        values = Values.of(operations)
+        searched = _needs_search(operations, values)
         if searched.any():
-            zoned = all_operations.at(~searched)
+            zoned = operations.at(~searched)
             told_by_zones = zone_findings.findings(self.name, zoned, Values.of(zoned))
         else:
-            told_by_zones = zone_findings.findings(self.name, all_operations, values)
+            told_by_zones = zone_findings.findings(self.name, operations, values)
         findings = [*told_by_zones.findings]
-        findings += self._searched(all_operations.at(searched), arguments)
-        looked = (all_operations.outcome == OK) & (all_operations.f != WRITE)
+        findings += self._searched(operations.at(searched), _Arguments.of(lists))
+        looked = (operations.outcome == OK) & (operations.f != WRITE)
         return conclude(
             self.name,
             checked=int(np.count_nonzero(looked)),
@@ -147,12 +120,11 @@ class _Arguments:
     by_row: dict[int, tuple[int, int]]
 
     @classmethod
-    def of(cls, parts: list[Part]) -> _Arguments:
-        rows, old, new = (
-            np.concatenate([getattr(part, name) for part in parts]).tolist()
-            for name in ("cas_rows", "old", "new")
-        )
-        return cls(dict(zip(rows, zip(old, new, strict=True), strict=True)))
+    def of(cls, lists: Listed) -> _Arguments:
+        rows, first, count = np.unique(lists.row, return_index=True, return_counts=True)
+        two = first[count == 2]
+        pairs = zip(lists.value[two].tolist(), lists.value[two + 1].tolist(), strict=True)
+        return cls(dict(zip(rows[count == 2].tolist(), pairs, strict=True)))
 
     def effects(self, operations: Operations) -> list[Effect | None]:
         """What each of them does; None for a compare-and-set that does not state two values."""
@@ -162,7 +134,7 @@ class _Arguments:
         columns = (operations.f, operations.value, operations.invoked, operations.completed)
         for f, value, invoked, completed in zip(*(one.tolist() for one in columns), strict=True):
             if f != CAS:
-                yield Effect(FS[f], value, UNSET)
+                yield Effect(LinearizableRegister.fs[f], value, UNSET)
                 continue
             stated = self.by_row.get(invoked) or self.by_row.get(completed)
             yield None if stated is None else Effect(models.CAS, *stated)
@@ -188,14 +160,3 @@ def _matters(operations: Operations, effects: list[Effect]) -> Mask:
     is_found = np.array([value in found for value in written], dtype=np.bool_)
     kept: Mask = (operations.outcome != INFO) | (operations.f == READ) | is_found
     return kept
-
-
-def _compared(segment: Segment) -> tuple[Numbers, Numbers, Numbers]:
-    """Rows, first values and second values of the compare-and-sets."""
-    at = np.flatnonzero(segment.is_word("f", (models.CAS,)) & segment.is_kind(Kind.INVOKE, Kind.OK))
-    if not len(at) or "values" not in segment.columns.names:
-        return (np.zeros(0, dtype=np.int64),) * 3
-    lists = segment.take(at).columns.arrow("values").combine_chunks()
-    two = np.flatnonzero(pc.fill_null(pc.equal(pc.list_value_length(lists), 2), False))
-    flat = lists.take(pa.array(two)).flatten().to_numpy().astype(np.int64).reshape(-1, 2)
-    return segment.rows[at[two]], flat[:, 0], flat[:, 1]

@@ -131,7 +131,7 @@ def conflicts(operations: Operations, values: Values, possible_reads: Numbers) -
     """Return the zones that exclude each other, by the time of the first."""
     low, high = zones(operations, values, possible_reads)
     ids = np.flatnonzero((low != NEVER) | (high != ALWAYS))
-    low, high = _key_after_key(low[ids], high[ids], values.keys[ids])
+    low, high = key_after_key(np.stack([low[ids], high[ids]]), values.keys[ids])
     is_forward = low < high
     bottom, top = np.minimum(low, high), np.maximum(low, high)
     order = np.argsort(2 * bottom + is_forward, kind="stable")
@@ -162,18 +162,22 @@ def zones(
     return low, high
 
 
-def _key_after_key(low: Numbers, high: Numbers, keys: Numbers) -> tuple[Numbers, Numbers]:
-    """The zones with times counted from 1, each key's after those of the key before."""
-    times = np.concatenate([low, high])
+def key_after_key(times: Numbers, keys: Numbers) -> Numbers:
+    """Rows of times, a column for each entry of ``keys``, moved so that each key's come after those of the key before.
+
+    Inside a key they keep their order; ``ALWAYS`` comes first, ``NEVER`` last. What is returned is below ``LARGEST``.
+    """
+    numbers, count = sequence_numbers(keys)
     known = times[(times != ALWAYS) & (times != NEVER)]
-    first, last = (int(known.min()), int(known.max())) if len(known) else (0, 0)
-    if (last - first + 3) * (int(keys.max(initial=0)) + 1) < LARGEST:
+    first, last = (int(known.min()), int(known.max())) if known.size else (0, 0)
+    length = last - first + 3
+    if length * count < LARGEST:
         moved = np.clip(times, first - 1, last + 1) - (first - 1)
-        length = last - first + 3
     else:
-        distinct, moved = np.unique(times, return_inverse=True)
-        length = len(distinct)
-    return (moved[: len(low)] + keys * length), (moved[len(low) :] + keys * length)
+        distinct, inverse = np.unique(times, return_inverse=True)
+        moved, length = inverse.reshape(times.shape), len(distinct)
+    found: Numbers = moved + numbers * length
+    return found
 
 
 def _latest_first(operations: Operations, mask: Mask) -> Numbers:

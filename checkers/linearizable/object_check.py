@@ -1,0 +1,60 @@
+"""What the checks of this package share: rows in, operations of the whole history out.
+
+Of each row group the operations are kept, and the elements of the lists that one of their names answers with.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from checkers.fold import Results, Whole, conclude
+from checkers.linearizable import told
+from checkers.linearizable.elements import COLUMN, Listed, all_listed, listed
+from checkers.linearizable.operations import (
+    COLUMNS,
+    KINDS,
+    Operations,
+    Pairs,
+    UnpairableError,
+    operations,
+    pairs,
+)
+from checkers.segment import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is needed of one row group."""
+
+    pairs: Pairs
+    listed: Listed
+
+
+class ObjectCheck(Whole[Part]):
+    """A check of operations on objects of one kind, all keys at once."""
+
+    kinds = KINDS
+    columns = (*COLUMNS, COLUMN)
+    fs: ClassVar[tuple[str, ...]]
+    """The names of the operations; ``Operations.f`` counts in them."""
+    lists: ClassVar[str | None] = None
+    """The one whose events state lists, if any does."""
+
+    def part(self, segment: Segment) -> Part:
+        return Part(pairs(segment, self.fs), listed(segment, self.lists))
+
+    def judge(self, parts: list[Part]) -> Results:
+        try:
+            found = operations(part.pairs for part in parts)
+        except UnpairableError as error:
+            return [
+                conclude(name, checked=0, findings=[told.unpairable(name, error.row)])
+                for name in self.property_names()
+            ]
+        return self.decide(found, all_listed([part.listed for part in parts]))
+
+    @abstractmethod
+    def decide(self, operations: Operations, lists: Listed) -> Results:
+        """Turn the operations, in any order, and the lists, in that of the history, into results."""

@@ -1,0 +1,166 @@
+"""What became of each value of each queue, as arrays: who enqueued it, who dequeued it, whether it is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from checkers.linearizable.elements import NONE, Listed, answers, at, first_of, numbered
+from checkers.linearizable.operations import (
+    ALWAYS,
+    FAIL,
+    INFO,
+    NEVER,
+    OK,
+    UNSET,
+    Operations,
+)
+from checkers.linearizable.zones import key_after_key
+from checkers.segment import Mask, Numbers
+
+FS: Final = ("enqueue", "dequeue", "drain")
+ENQUEUE, DEQUEUE, DRAIN = range(len(FS))
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStates:
+    """One entry for each value that was enqueued or dequeued; positions of operations, or ``NONE``."""
+
+    key: Numbers
+    value: Numbers
+    enqueued: Numbers
+    """The successful enqueue that ended first."""
+    attempted: Numbers
+    """The enqueue that did not certainly fail and began first."""
+    failed: Numbers
+    """An enqueue that certainly failed."""
+    first_taken: Numbers
+    """The dequeue or drain that returned it and ended first, ..."""
+    last_taken: Numbers
+    """... or last."""
+    unexpected: Numbers
+    """The one that ended first, if it ended before all enqueues began."""
+    attempt_count: Numbers
+    taken_count: Numbers
+    empty: Numbers
+    """The operation on its queue that found it empty and began last."""
+    takers_in_doubt: Numbers
+    """How many values of its queue dequeues of unknown outcome may have taken; ``NEVER``: any number."""
+    is_missing: Mask
+    """Enqueued and not dequeued."""
+    is_lost: Mask
+    """Missing for certain."""
+    is_recovered: Mask
+    """Dequeued, though no enqueue is known to have succeeded."""
+
+    @property
+    def is_duplicate(self) -> Mask:
+        return (self.attempt_count > 0) & (self.taken_count > self.attempt_count)
+
+    @property
+    def is_once(self) -> Mask:
+        """Enqueued once and dequeued once."""
+        found: Mask = (self.attempt_count == 1) & (self.taken_count == 1)
+        return found
+
+    @classmethod
+    def of(cls, operations: Operations, lists: Listed) -> QueueStates:
+        f, outcome = operations.f, operations.outcome
+        start, finish, key = operations.start, operations.finish, operations.key
+        enqueues = np.flatnonzero(f == ENQUEUE)
+        dequeues = np.flatnonzero((f == DEQUEUE) & (outcome == OK) & (operations.value != UNSET))
+        drains, from_drains = answers(operations, lists)
+        takers = np.concatenate([dequeues, drains])
+        values = np.concatenate([operations.value[dequeues], from_drains])
+        elements = numbered((key[enqueues], operations.value[enqueues]), (key[takers], values))
+        of_enqueue, of_taker = elements.ids
+        count = len(elements)
+
+        def enqueue(chosen: Mask, by: Numbers) -> Numbers:
+            return first_of(of_enqueue[chosen], by[enqueues[chosen]], enqueues[chosen], count)
+
+        tried = outcome[enqueues] != FAIL
+        enqueued = enqueue(outcome[enqueues] == OK, finish)
+        attempted = enqueue(tried, start)
+        first_taken = first_of(of_taker, finish[takers], takers, count)
+        too_early = at(finish, first_taken, NEVER) < at(start, attempted, NEVER)
+        is_missing = (enqueued != NONE) & (first_taken == NONE)
+        empty = _found_empty(operations, elements.key)
+        is_gone = is_missing & (at(start, empty, ALWAYS) > at(finish, enqueued, NEVER))
+        in_doubt = _in_doubt(operations, elements.key)
+        return cls(
+            key=elements.key,
+            value=elements.value,
+            enqueued=enqueued,
+            attempted=attempted,
+            failed=enqueue(~tried, start),
+            first_taken=first_taken,
+            last_taken=first_of(of_taker, -finish[takers], takers, count),
+            unexpected=np.where(too_early, first_taken, NONE),
+            attempt_count=np.bincount(of_enqueue[tried], minlength=count),
+            taken_count=np.bincount(of_taker, minlength=count),
+            empty=empty,
+            takers_in_doubt=in_doubt,
+            is_missing=is_missing,
+            is_lost=is_gone & (_per_key(elements.key, is_gone) > in_doubt),
+            is_recovered=(enqueued == NONE) & (attempted != NONE) & (first_taken != NONE),
+        )
+
+
+def overtaken(operations: Operations, states: QueueStates) -> tuple[Numbers, Numbers]:
+    """Return (values, those that overtook them): one entry for each value that overtook one, by its dequeue."""
+    once = np.flatnonzero(states.is_once)
+    if not len(once):
+        return once, once
+    put, took = states.attempted[once], states.first_taken[once]
+    times = np.stack(
+        [
+            operations.finish[put],
+            operations.start[put],
+            operations.start[took],
+            operations.finish[took],
+        ]
+    )
+    put_end, put_start, take_start, take_end = key_after_key(times, states.key[once])
+    by_end = np.argsort(put_end, kind="stable")
+    latest = np.maximum.accumulate(take_start[by_end])
+    before = np.searchsorted(put_end[by_end], put_start, side="left")
+    is_late = (before > 0) & (latest[before - 1] > take_end)
+    second = np.flatnonzero(is_late)
+    second = second[np.argsort(take_end[second], kind="stable")]
+    first = by_end[np.searchsorted(latest, latest[before[second] - 1], side="left")]
+    return once[first], once[second]
+
+
+def _found_empty(operations: Operations, keys: Numbers) -> Numbers:
+    """For each entry the operation on its queue that found it empty and began last."""
+    is_empty_dequeue = (operations.f == DEQUEUE) & (operations.value == UNSET)
+    found = np.flatnonzero(
+        (operations.outcome == OK) & (is_empty_dequeue | (operations.f == DRAIN))
+    )
+    distinct, of_key = np.unique(keys, return_inverse=True)
+    place = np.searchsorted(distinct, operations.key[found])
+    is_known = (place < len(distinct)) & np.isin(operations.key[found], distinct)
+    found, place = found[is_known], place[is_known]
+    last = first_of(place, -operations.start[found], found, len(distinct))
+    return last[of_key]
+
+
+def _in_doubt(operations: Operations, keys: Numbers) -> Numbers:
+    """For each entry how many values of its queue may have been taken by somebody who does not know."""
+    doubtful = operations.outcome == INFO
+    dequeues = operations.key[doubtful & (operations.f == DEQUEUE)]
+    distinct, times = np.unique(dequeues, return_counts=True)
+    place = np.searchsorted(distinct, keys)
+    count = np.append(times, 0)[np.where(np.isin(keys, distinct), place, len(distinct))]
+    is_any = np.isin(keys, operations.key[doubtful & (operations.f == DRAIN)])
+    return np.where(is_any, NEVER, count)
+
+
+def _per_key(keys: Numbers, mask: Mask) -> Numbers:
+    """For each entry how many of its key the mask holds."""
+    distinct, of_key = np.unique(keys, return_inverse=True)
+    found: Numbers = np.bincount(of_key[mask], minlength=len(distinct))[of_key]
+    return found

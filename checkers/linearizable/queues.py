@@ -1,0 +1,202 @@
+"""Queues: what is enqueued is dequeued, once.
+
+A *drain* dequeues until the queue is empty. The queue was *empty* at some moment of a successful drain, and of a
+successful dequeue without a value.
+
+* **queue-lost**: a value whose enqueue succeeded and that nobody dequeued, although the queue was empty afterwards.
+  Dequeues of unknown outcome may have taken one value each, such drains any number: while they explain all that is
+  missing, it is ``unknown``; so is what was enqueued when nobody saw the queue empty afterwards.
+  Smallest break: enqueue 1 is over; a drain that begins afterwards returns nothing.
+* **queue-unexpected**: a value was dequeued that nobody had tried to enqueue by then, or whose enqueue had failed.
+  Smallest break: a dequeue returns 1.
+* **queue-duplicate**: a value was dequeued more often than enqueues of it can have happened. Reported and allowed to a
+  queue that delivers at least once (``TotalQueue``), a finding in one that keeps order (``FifoQueue``).
+  Smallest break: enqueue 1; two dequeues return 1.
+* **queue-order** (``FifoQueue`` alone): the enqueue of a value was over before that of another one began, and the other
+  one's dequeue was over before its own began. Judged of values that were enqueued and dequeued once; of what one drain
+  returned no order is assumed. Smallest break: enqueue 1, enqueue 2, dequeue 2, dequeue 1, one after the other.
+
+Names and meanings are those of Jepsen's ``total-queue``, but that there whatever is not dequeued is lost. Limits: all
+operations fit into memory. Order is not all that makes a queue linearizable: what a dequeue saw as empty is not judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+
+from checkers.findings import finding
+from checkers.fold import MAX_FINDINGS, Results, conclude
+from checkers.linearizable import told
+from checkers.linearizable.elements import NONE, Listed
+from checkers.linearizable.object_check import ObjectCheck
+from checkers.linearizable.operations import Operations, in_history_order
+from checkers.linearizable.queue_states import DRAIN, FS, QueueStates, overtaken
+from checkers.model import Finding, Result, Verdict
+from checkers.segment import Numbers
+
+LOST: Final = "queue-lost"
+UNEXPECTED: Final = "queue-unexpected"
+DUPLICATE: Final = "queue-duplicate"
+ORDER: Final = "queue-order"
+
+
+class TotalQueue(ObjectCheck):
+    name = "queue"
+    properties: ClassVar[tuple[str, ...]] = (LOST, UNEXPECTED, DUPLICATE)
+    fs = FS
+    lists = FS[DRAIN]
+    duplicate: ClassVar[Verdict] = Verdict.VALID
+
+    def decide(self, operations: Operations, lists: Listed) -> Results:
+        operations = in_history_order(operations)
+        return self._results(_Telling(operations, QueueStates.of(operations, lists)))
+
+    def _results(self, telling: _Telling) -> list[Result]:
+        return [telling.lost(), telling.unexpected(), telling.duplicate(self.duplicate)]
+
+
+class FifoQueue(TotalQueue):
+    name = "fifo-queue"
+    properties = (*TotalQueue.properties, ORDER)
+    duplicate = Verdict.INVALID
+
+    def _results(self, telling: _Telling) -> list[Result]:
+        return [*super()._results(telling), telling.order()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """What became of the values, in results."""
+
+    operations: Operations
+    states: QueueStates
+
+    def lost(self) -> Result:
+        states = self.states
+        lost = np.flatnonzero(states.is_lost)
+        unknown = np.flatnonzero(states.is_missing & ~states.is_lost)
+        findings = [self._lost(one) for one in self._by_row(lost, states.enqueued)]
+        findings += [self._perhaps_lost(unknown)] if len(unknown) else []
+        return conclude(
+            LOST,
+            checked=int(np.count_nonzero(states.enqueued != NONE)) - len(unknown),
+            unit="acknowledged values",
+            findings=findings,
+            finding_count=len(lost) + (1 if len(unknown) else 0),
+            numbers={"recovered_values": float(np.count_nonzero(states.is_recovered))},
+        )
+
+    def _lost(self, element: int) -> Finding:
+        key, value = self._names(element)
+        enqueue, empty = self.states.enqueued[element], self.states.empty[element]
+        sentence = f"{value} is lost from {key}: it was enqueued, nobody dequeued it, and the queue was empty then."
+        steps = [
+            f"enqueue {value} was over at {self.operations.finish[enqueue]:,} ns.",
+            f"The queue was found empty by an operation that was under way {told.when(self.operations, empty)}.",
+            f"No dequeue and no drain returned {value}.",
+        ]
+        in_doubt = int(self.states.takers_in_doubt[element])
+        if in_doubt:
+            steps.append(
+                f"{in_doubt} dequeues of unknown outcome may have taken one value each; more than that are missing."
+            )
+        return self._finding(LOST, key, sentence, steps, enqueue, empty)
+
+    def _perhaps_lost(self, unknown: Numbers) -> Finding:
+        shown = self._by_row(unknown, self.states.enqueued)
+        key, value = self._names(shown[0])
+        sentence = (
+            f"{len(unknown)} values were enqueued and not dequeued, and may be in the queue or with dequeues of "
+            f"unknown outcome: the first is {value} of {key}."
+        )
+        proof = self.states.enqueued[shown[: told.TOLD]]
+        return self._finding(LOST, key, sentence, [], *proof, verdict=Verdict.UNKNOWN)
+
+    def unexpected(self) -> Result:
+        states, findings = self.states, []
+        unexpected = np.flatnonzero(states.unexpected != NONE)
+        for element in self._by_row(unexpected, states.unexpected):
+            key, value = self._names(element)
+            enqueue, why = states.attempted[element], "before its enqueue began"
+            if enqueue == NONE:
+                enqueue, why = states.failed[element], "whose enqueue certainly failed"
+            if enqueue == NONE:
+                why = "which nobody had enqueued"
+            sentence = f"{value} was dequeued from {key}, {why}."
+            taken = states.unexpected[element]
+            findings.append(self._finding(UNEXPECTED, key, sentence, [], enqueue, taken))
+        return self._of_taken(UNEXPECTED, findings, len(unexpected))
+
+    def duplicate(self, verdict: Verdict) -> Result:
+        states, findings = self.states, []
+        twice = np.flatnonzero(states.is_duplicate)
+        for element in self._by_row(twice, states.last_taken):
+            key, value = self._names(element)
+            sentence = (
+                f"{value} was dequeued from {key} {states.taken_count[element]} times, and enqueued "
+                f"{states.attempt_count[element]} times."
+            )
+            proof = (states.attempted, states.first_taken, states.last_taken)
+            rows = (one[element] for one in proof)
+            findings.append(self._finding(DUPLICATE, key, sentence, [], *rows, verdict=verdict))
+        return self._of_taken(DUPLICATE, findings, len(twice))
+
+    def order(self) -> Result:
+        states = self.states
+        once = states.is_once
+        late, early = overtaken(self.operations, states)
+        findings = []
+        for first, second in zip(
+            late[:MAX_FINDINGS].tolist(), early[:MAX_FINDINGS].tolist(), strict=True
+        ):
+            key, value = self._names(first)
+            other = self._names(second)[1]
+            sentence = f"{other} was dequeued from {key} before {value}, which had been enqueued before {other}."
+            enqueues = (states.attempted[first], states.attempted[second])
+            dequeues = (states.first_taken[second], states.first_taken[first])
+            steps = [
+                f"enqueue {value} was under way {told.when(self.operations, enqueues[0])}.",
+                f"enqueue {other} was under way {told.when(self.operations, enqueues[1])}: later.",
+                f"{other} was dequeued by an operation under way {told.when(self.operations, dequeues[0])}.",
+                f"{value} was dequeued by one under way {told.when(self.operations, dequeues[1])}: later.",
+                "A queue gives first what came first.",
+            ]
+            findings.append(self._finding(ORDER, key, sentence, steps, *enqueues, *dequeues))
+        return conclude(
+            ORDER,
+            checked=int(np.count_nonzero(once)),
+            unit="values dequeued",
+            findings=findings,
+            finding_count=len(late),
+        )
+
+    def _of_taken(self, name: str, findings: list[Finding], count: int) -> Result:
+        checked = int(np.count_nonzero(self.states.first_taken != NONE))
+        return conclude(
+            name, checked=checked, unit="values dequeued", findings=findings, finding_count=count
+        )
+
+    def _by_row(self, elements: Numbers, operation_of: Numbers) -> list[int]:
+        """The first elements in the order of the history."""
+        rows = self.operations.completed[operation_of[elements]]
+        found: list[int] = elements[np.argsort(rows, kind="stable")][:MAX_FINDINGS].tolist()
+        return found
+
+    def _names(self, element: int) -> tuple[str, str]:
+        key = told.key_name(int(self.states.key[element]))
+        return key, told.value_name(int(self.states.value[element]))
+
+    def _finding(
+        self,
+        name: str,
+        key: str,
+        sentence: str,
+        steps: list[str],
+        *operations: int,
+        verdict: Verdict = Verdict.INVALID,
+    ) -> Finding:
+        shown = told.rows(self.operations, *(one for one in operations if one != NONE))
+        return finding(name, key, sentence, *shown, verdict=verdict, steps=steps)

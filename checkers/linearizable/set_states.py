@@ -1,0 +1,135 @@
+"""What became of each element of each set, as arrays: who added it, which reads returned it, which did not.
+
+No matrix of elements and reads is made. A set's reads are ranked by their beginnings; the last read that lacks an
+element is found from the end of the ranks: it is the first that is missing among those that returned it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from checkers.linearizable.elements import NONE, Listed, answers, at, first_of, numbered
+from checkers.linearizable.operations import ALWAYS, FAIL, NEVER, OK, Operations
+from checkers.segment import Mask, Numbers
+
+FS: Final = ("add", "read")
+ADD, READ = range(len(FS))
+
+
+@dataclass(frozen=True, slots=True)
+class SetStates:
+    """One entry for each element that was added or returned, by key and value; positions of operations, or ``NONE``."""
+
+    key: Numbers
+    value: Numbers
+    added: Numbers
+    """The successful add that ended first."""
+    attempted: Numbers
+    """The add that did not certainly fail and began first."""
+    failed: Numbers
+    """An add that certainly failed."""
+    first_present: Numbers
+    """The read that returned it and ended first, ..."""
+    last_present: Numbers
+    """... or last."""
+    last_absent: Numbers
+    """Of the reads that did not return it the one that began last."""
+    is_lost: Mask
+    is_stale: Mask
+    is_unread: Mask
+    """Added, neither returned nor lost: no read began afterwards."""
+    is_recovered: Mask
+    """Returned, though no add is known to have succeeded."""
+    returned: Numbers
+    """For each entry of an answer its element, and the read that returned it. What follows are positions of these."""
+    returned_by: Numbers
+    unexpected: Numbers
+    """The first entry of each element that cannot have been returned."""
+    twice: Numbers
+    """The second entry of an element in one answer."""
+
+    @classmethod
+    def of(cls, operations: Operations, lists: Listed) -> SetStates:
+        adds = np.flatnonzero(operations.f == ADD)
+        by, values = answers(operations, lists)
+        elements = numbered(
+            (operations.key[adds], operations.value[adds]), (operations.key[by], values)
+        )
+        of_add, of_answer = elements.ids
+        count = len(elements)
+        outcome, start, finish = operations.outcome, operations.start, operations.finish
+        ok, tried, failed = (
+            outcome[adds] == OK,
+            outcome[adds] != FAIL,
+            outcome[adds] == FAIL,
+        )
+        added = first_of(of_add[ok], finish[adds[ok]], adds[ok], count)
+        attempted = first_of(of_add[tried], start[adds[tried]], adds[tried], count)
+        first_present = first_of(of_answer, finish[by], by, count)
+        last_present = first_of(of_answer, -finish[by], by, count)
+        last_absent = _last_absent(operations, elements.key, of_answer, by)
+        acknowledged = at(finish, added, NEVER)
+        is_known = (added != NONE) | (first_present != NONE)
+        known = np.minimum(acknowledged, at(finish, first_present, NEVER))
+        absent_since = at(start, last_absent, ALWAYS)
+        gone_after = np.where(last_present != NONE, at(finish, last_present, NEVER), acknowledged)
+        is_lost = is_known & (absent_since > gone_after)
+        too_early = finish[by] < at(start, attempted, NEVER)[of_answer]
+        wrong = np.flatnonzero(too_early)
+        _, entry = np.unique(of_answer[wrong], return_index=True)
+        return cls(
+            key=elements.key,
+            value=elements.value,
+            added=added,
+            attempted=attempted,
+            failed=first_of(of_add[failed], start[adds[failed]], adds[failed], count),
+            first_present=first_present,
+            last_present=last_present,
+            last_absent=last_absent,
+            is_lost=is_lost,
+            is_stale=is_known & ~is_lost & (absent_since > known),
+            is_unread=(added != NONE) & (first_present == NONE) & ~is_lost,
+            is_recovered=(added == NONE) & (attempted != NONE) & (first_present != NONE),
+            returned=of_answer,
+            returned_by=by,
+            unexpected=wrong[entry],
+            twice=_twice(of_answer, by),
+        )
+
+
+def _last_absent(
+    operations: Operations, keys: Numbers, returned: Numbers, returned_by: Numbers
+) -> Numbers:
+    """For each element the read of its set that lacks it and began last."""
+    reads = np.flatnonzero((operations.f == READ) & (operations.outcome == OK))
+    order = reads[
+        np.lexsort((operations.completed[reads], operations.start[reads], operations.key[reads]))
+    ]
+    place = np.full(len(operations), NONE, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    sorted_keys = operations.key[order]
+    first = np.searchsorted(sorted_keys, keys, side="left")
+    end = np.searchsorted(sorted_keys, keys, side="right")
+    reads_count = max(len(order), 1)
+    pair = np.unique(returned * reads_count + (reads_count - 1 - place[returned_by]))
+    element, rank = pair // reads_count, reads_count - 1 - pair % reads_count
+    starts = np.searchsorted(element, element, side="left")
+    back = np.arange(len(element)) - starts
+    is_in_run = rank == end[element] - 1 - back
+    run = np.bincount(element[is_in_run], minlength=len(keys))
+    last = end - 1 - run
+    if not len(order):
+        return np.full(len(keys), NONE, dtype=np.int64)
+    return np.where(last >= first, order[np.maximum(last, 0)], NONE)
+
+
+def _twice(returned: Numbers, returned_by: Numbers) -> Numbers:
+    order = np.lexsort((returned, returned_by))
+    is_same = (np.diff(returned[order]) == 0) & (np.diff(returned_by[order]) == 0)
+    again = np.flatnonzero(is_same) + 1
+    is_third = np.diff(again, prepend=NONE) == 1
+    found: Numbers = order[again[~is_third]]
+    return found

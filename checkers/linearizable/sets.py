@@ -1,0 +1,203 @@
+"""Sets that only grow: what is added is read from then on.
+
+An element is *known* from the end of its successful add, or of the first read that returned it. A read is *later* than
+that if it began afterwards.
+
+* **set-lost**: a known element that a later read did not return, and no read afterwards did (none that ended after that
+  one began). An element that was added, and no read began since, may be lost or not: ``unknown``.
+  Smallest break: add 1 is over; a read that begins afterwards returns nothing.
+* **set-unexpected**: a read returned what nobody had tried to add by its end, or what certainly was not added.
+  Smallest break: a read returns 1.
+* **set-duplicate**: one read returned an element twice. Smallest break: add 1; a read returns 1, 1.
+* **set-stale**: a later read did not return a known element, another one did afterwards. A set that need only in the
+  end be what was added may do that (``SetFull``, which reports it), a linearizable one may not (``LinearizableSet``).
+  Smallest break: add 1 is over; a read that begins afterwards returns nothing; the next one returns 1.
+
+Names and meanings are those of Jepsen's ``set-full``; where operations overlap this is milder: a read that overlaps the
+last one that returned the element may have been before it, and is no loss.
+
+Limits: all that reads returned fits into memory (16 bytes for each element of each read). ``LinearizableSet`` does not
+compare reads with each other: two that overlap may each lack what the other has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+
+from checkers.findings import finding
+from checkers.fold import MAX_FINDINGS, Results, conclude
+from checkers.linearizable import told
+from checkers.linearizable.elements import NONE, Listed
+from checkers.linearizable.object_check import ObjectCheck
+from checkers.linearizable.operations import Operations, in_history_order
+from checkers.linearizable.set_states import FS, READ, SetStates
+from checkers.model import Finding, Result, Verdict
+from checkers.segment import Numbers
+
+LOST: Final = "set-lost"
+UNEXPECTED: Final = "set-unexpected"
+DUPLICATE: Final = "set-duplicate"
+STALE: Final = "set-stale"
+
+
+class SetFull(ObjectCheck):
+    name = "set"
+    properties = (LOST, UNEXPECTED, DUPLICATE, STALE)
+    fs = FS
+    lists = FS[READ]
+    stale: ClassVar[Verdict] = Verdict.VALID
+
+    def decide(self, operations: Operations, lists: Listed) -> Results:
+        operations = in_history_order(operations)
+        telling = _Telling(operations, SetStates.of(operations, lists))
+        return [
+            telling.lost(),
+            telling.unexpected(),
+            telling.duplicate(),
+            telling.stale(self.stale),
+        ]
+
+
+class LinearizableSet(SetFull):
+    name = "linearizable-set"
+    stale = Verdict.INVALID
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """What became of the elements, in results."""
+
+    operations: Operations
+    states: SetStates
+
+    def lost(self) -> Result:
+        unread = np.flatnonzero(self.states.is_unread)
+        lost = np.flatnonzero(self.states.is_lost)
+        findings = [self._lost(one) for one in self._by_row(lost, self.states.last_absent)]
+        findings += [self._unread(unread)] if len(unread) else []
+        return conclude(
+            LOST,
+            checked=self._decided(),
+            unit="elements",
+            findings=findings,
+            finding_count=len(lost) + (1 if len(unread) else 0),
+            numbers={"recovered_elements": float(np.count_nonzero(self.states.is_recovered))},
+        )
+
+    def _lost(self, element: int) -> Finding:
+        key, value = self._names(element)
+        absent, present = self.states.last_absent[element], self.states.last_present[element]
+        if present == NONE:
+            before = self.states.added[element]
+            since = f"the add of {value} succeeded"
+        else:
+            before = present
+            since = f"the last read that returned {value} had ended"
+        sentence = f"{value} is lost from {key}: a read that began after {since} did not return it."
+        steps = [
+            f"At {self.operations.finish[before]:,} ns {since}.",
+            f"A read was under way {told.when(self.operations, absent)} and did not return it.",
+            "Nothing removes an element.",
+        ]
+        proof = (self.states.added[element], present, absent)
+        return self._finding(LOST, key, sentence, steps, *proof)
+
+    def _unread(self, unread: Numbers) -> Finding:
+        shown = self._by_row(unread, self.states.added)
+        key, value = self._names(shown[0])
+        sentence = (
+            f"{len(unread)} elements were added and may be lost, for no read began afterwards: the first is {value} "
+            f"of {key}."
+        )
+        proof = self.states.added[shown[: told.TOLD]]
+        return self._finding(LOST, key, sentence, [], *proof, verdict=Verdict.UNKNOWN)
+
+    def unexpected(self) -> Result:
+        states, findings = self.states, []
+        for entry in self._entries(states.unexpected):
+            element, read = int(states.returned[entry]), int(states.returned_by[entry])
+            key, value = self._names(element)
+            add, why = states.attempted[element], "before its add began"
+            if add == NONE:
+                add, why = states.failed[element], "whose add certainly failed"
+            if add == NONE:
+                why = "which nobody had added"
+            sentence = f"A read of {key} returned {value}, {why}."
+            findings.append(self._finding(UNEXPECTED, key, sentence, [], add, read))
+        return self._of_entries(UNEXPECTED, findings, len(states.unexpected))
+
+    def duplicate(self) -> Result:
+        states, findings = self.states, []
+        for entry in self._entries(states.twice):
+            key, value = self._names(int(states.returned[entry]))
+            sentence = f"A read of {key} returned {value} more than once."
+            read = int(states.returned_by[entry])
+            findings.append(self._finding(DUPLICATE, key, sentence, [], read))
+        return self._of_entries(DUPLICATE, findings, len(states.twice))
+
+    def stale(self, verdict: Verdict) -> Result:
+        stale = np.flatnonzero(self.states.is_stale)
+        findings = []
+        for element in self._by_row(stale, self.states.last_absent):
+            key, value = self._names(element)
+            states = self.states
+            proof = (states.added, states.first_present, states.last_absent, states.last_present)
+            absent = told.when(self.operations, states.last_absent[element])
+            present = told.when(self.operations, states.last_present[element])
+            sentence = f"A read of {key} did not return {value}, which was known; another one returned it afterwards."
+            steps = [
+                f"{value} was known when its add, or the first read that returned it, had ended.",
+                f"A read was under way {absent}, which is later, and did not return it.",
+                f"A read that was under way {present} returned it.",
+            ]
+            rows = (one[element] for one in proof)
+            findings.append(self._finding(STALE, key, sentence, steps, *rows, verdict=verdict))
+        return conclude(
+            STALE,
+            checked=self._decided(),
+            unit="elements",
+            findings=findings,
+            finding_count=len(stale),
+        )
+
+    def _decided(self) -> int:
+        """How many known elements some read could have lacked."""
+        is_known = (self.states.added != NONE) | (self.states.first_present != NONE)
+        return int(np.count_nonzero(is_known & ~self.states.is_unread))
+
+    def _of_entries(self, name: str, findings: list[Finding], count: int) -> Result:
+        checked = len(self.states.returned)
+        return conclude(
+            name, checked=checked, unit="values read", findings=findings, finding_count=count
+        )
+
+    def _by_row(self, elements: Numbers, operation_of: Numbers) -> list[int]:
+        """The first elements in the order of the history."""
+        rows = self.operations.completed[operation_of[elements]]
+        found: list[int] = elements[np.argsort(rows, kind="stable")][:MAX_FINDINGS].tolist()
+        return found
+
+    def _entries(self, entries: Numbers) -> list[int]:
+        rows = self.operations.completed[self.states.returned_by[entries]]
+        order = np.lexsort((self.states.returned[entries], rows))
+        found: list[int] = entries[order][:MAX_FINDINGS].tolist()
+        return found
+
+    def _names(self, element: int) -> tuple[str, str]:
+        key = told.key_name(int(self.states.key[element]))
+        return key, told.value_name(int(self.states.value[element]))
+
+    def _finding(
+        self,
+        name: str,
+        key: str,
+        sentence: str,
+        steps: list[str],
+        *operations: int,
+        verdict: Verdict = Verdict.INVALID,
+    ) -> Finding:
+        shown = told.rows(self.operations, *(one for one in operations if one != NONE))
+        return finding(name, key, sentence, *shown, verdict=verdict, steps=steps)

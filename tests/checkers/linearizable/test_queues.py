@@ -1,0 +1,293 @@
+"""Queues: one tiny history for each anomaly, true histories, and a slow count of the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkers.linearizable import FifoQueue, TotalQueue
+from checkers.model import Result
+from tests.checkers.histories import judge, only
+from tests.checkers.linearizable.objects import Call, events
+
+ANOMALIES = FifoQueue.properties
+
+
+def enqueue(
+    start: int, finish: int, value: int, outcome: str = "ok", key: int | None = None
+) -> Call:
+    return Call("enqueue", start, finish, outcome, value, key=key)
+
+
+def dequeue(
+    start: int, finish: int, value: int | None, outcome: str = "ok", key: int | None = None
+) -> Call:
+    return Call("dequeue", start, finish, outcome, value, key=key)
+
+
+def drain(
+    start: int, finish: int, *values: int, outcome: str = "ok", key: int | None = None
+) -> Call:
+    return Call("drain", start, finish, outcome, values=values, key=key)
+
+
+def verdicts(*calls: Call) -> dict[str, str]:
+    results = judge(FifoQueue(), events(*calls))
+    return {name: str(one.verdict) for name, one in results.items() if one.verdict != "valid"}
+
+
+def result(name: str, *calls: Call) -> Result:
+    return only(FifoQueue(), events(*calls), name)
+
+
+def test_what_is_enqueued_is_dequeued() -> None:
+    calls = (enqueue(1, 2, 5), enqueue(3, 4, 6), dequeue(5, 6, 5), drain(7, 8, 6))
+    found = result("queue-lost", *calls)
+    assert (found.verdict, found.checked, found.unit) == ("valid", 2, "acknowledged values")
+    assert verdicts(*calls) == {}
+
+
+def test_a_value_that_a_drain_does_not_find_is_lost() -> None:
+    (found,) = result("queue-lost", enqueue(1, 2, 5, key=7), drain(3, 4, key=7)).findings
+    assert found.sentence == (
+        "5 is lost from key 7: it was enqueued, nobody dequeued it, and the queue was empty then."
+    )
+    assert found.steps == (
+        "enqueue 5 was over at 2 ns.",
+        "The queue was found empty by an operation that was under way from 3 ns to 4 ns.",
+        "No dequeue and no drain returned 5.",
+    )
+    assert [event["time"] for event in found.events] == [1, 2, 3, 4]
+
+
+def test_a_dequeue_that_finds_nothing_is_as_good() -> None:
+    assert verdicts(enqueue(1, 2, 5), dequeue(3, 4, None))["queue-lost"] == "invalid"
+
+
+def test_what_was_enqueued_when_nobody_saw_it_empty_may_be_there() -> None:
+    for calls in (
+        [enqueue(1, 2, 5)],
+        [enqueue(1, 4, 5), drain(2, 3)],
+        [enqueue(1, 2, 5), drain(3, 4, outcome="fail")],
+        [enqueue(1, 2, 5, key=1), drain(3, 4, key=2)],
+    ):
+        (found,) = result("queue-lost", *calls).findings
+        assert found.verdict == "unknown"
+    assert found.sentence == (
+        "1 values were enqueued and not dequeued, and may be in the queue or with dequeues of unknown outcome: the "
+        "first is 5 of key 1."
+    )
+
+
+def test_dequeues_in_doubt_may_have_taken_one_value_each() -> None:
+    two = (enqueue(1, 2, 5), enqueue(1, 2, 6), drain(7, 8))
+    assert verdicts(*two, dequeue(3, 4, None, "info"))["queue-lost"] == "invalid"
+    both = (dequeue(3, 4, None, "info"), dequeue(3, 4, None, "none"))
+    assert verdicts(*two, *both)["queue-lost"] == "unknown"
+    assert verdicts(*two, drain(3, 4, outcome="info"))["queue-lost"] == "unknown"
+
+
+def test_an_enqueue_in_doubt_may_be_there_or_not() -> None:
+    assert "queue-lost" not in verdicts(enqueue(1, 2, 5, "info"), enqueue(1, 2, 6), drain(3, 4, 6))
+    found = result("queue-lost", enqueue(1, 2, 5, "info"), enqueue(1, 2, 6), drain(3, 4, 5, 6))
+    assert (found.verdict, found.numbers) == ("valid", {"recovered_values": 1.0})
+
+
+def test_a_value_that_nobody_enqueued() -> None:
+    (found,) = result("queue-unexpected", enqueue(1, 2, 5), dequeue(3, 4, 6)).findings
+    assert found.sentence == "6 was dequeued from the object, which nobody had enqueued."
+    assert [event["time"] for event in found.events] == [3, 4]
+
+
+def test_a_value_whose_enqueue_failed() -> None:
+    (found,) = result("queue-unexpected", enqueue(1, 2, 5, "fail"), drain(3, 4, 5)).findings
+    assert found.sentence == "5 was dequeued from the object, whose enqueue certainly failed."
+    assert [event["time"] for event in found.events] == [1, 2, 3, 4]
+
+
+def test_a_value_that_is_dequeued_before_it_is_enqueued() -> None:
+    (found,) = result("queue-unexpected", dequeue(1, 2, 5), enqueue(3, 4, 5)).findings
+    assert found.sentence == "5 was dequeued from the object, before its enqueue began."
+
+
+def test_a_value_that_is_dequeued_twice() -> None:
+    calls = (enqueue(1, 2, 5), dequeue(3, 4, 5), dequeue(5, 6, 5))
+    (found,) = result("queue-duplicate", *calls).findings
+    assert found.sentence == "5 was dequeued from the object 2 times, and enqueued 1 times."
+    assert [event["time"] for event in found.events] == [1, 2, 3, 4, 5, 6]
+    assert "queue-duplicate" not in verdicts(*calls, enqueue(2, 3, 5))
+
+
+def test_duplicates_are_allowed_to_a_queue_without_order() -> None:
+    calls = events(enqueue(1, 2, 5), dequeue(3, 4, 5), dequeue(5, 6, 5))
+    found = only(TotalQueue(), calls, "queue-duplicate")
+    assert (found.verdict, found.finding_count) == ("valid", 1)
+
+
+def test_a_value_that_overtakes_another() -> None:
+    calls = (enqueue(1, 2, 5), enqueue(3, 4, 6), dequeue(5, 6, 6), dequeue(7, 8, 5))
+    (found,) = result("queue-order", *calls).findings
+    assert found.sentence == (
+        "6 was dequeued from the object before 5, which had been enqueued before 6."
+    )
+    assert found.steps == (
+        "enqueue 5 was under way from 1 ns to 2 ns.",
+        "enqueue 6 was under way from 3 ns to 4 ns: later.",
+        "6 was dequeued by an operation under way from 5 ns to 6 ns.",
+        "5 was dequeued by one under way from 7 ns to 8 ns: later.",
+        "A queue gives first what came first.",
+    )
+    assert [event["time"] for event in found.events] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert "queue-order" not in judge(TotalQueue(), events(*calls))
+
+
+def test_what_overlaps_overtakes_nobody() -> None:
+    assert verdicts(enqueue(1, 3, 5), enqueue(3, 4, 6), dequeue(5, 6, 6), dequeue(7, 8, 5)) == {}
+    assert verdicts(enqueue(1, 2, 5), enqueue(3, 4, 6), dequeue(5, 7, 6), dequeue(7, 8, 5)) == {}
+
+
+def counted(calls: list[Call]) -> dict[str, int]:
+    """The same by looking at every value, every pair of values."""
+    found = dict.fromkeys(ANOMALIES, 0)
+    keys = {call.key for call in calls}
+    for key in keys:
+        mine = [call for call in calls if call.key == key]
+        taken: dict[int, list[Call]] = {}
+        for call in mine:
+            values = call.values if call.f == "drain" else (call.value,)
+            if call.f != "enqueue" and call.outcome == "ok":
+                for value in values or ():
+                    if value is not None:
+                        taken.setdefault(value, []).append(call)
+        puts = [call for call in mine if call.f == "enqueue"]
+        tried: dict[int | None, list[Call]] = {}
+        for call in puts:
+            tried.setdefault(call.value, []).extend([call] if call.outcome != "fail" else [])
+        doubtful = [call for call in mine if call.outcome in ("info", "none")]
+        excuse = sum(call.f == "dequeue" for call in doubtful)
+        excuse += 1000 * sum(call.f == "drain" for call in doubtful)
+        empties = [
+            call.start
+            for call in mine
+            if call.outcome == "ok"
+            and (call.f == "drain" or (call.f == "dequeue" and call.value is None))
+        ]
+        acknowledged = {call.value for call in puts if call.outcome == "ok"}
+        over = {
+            value: min(one.finish or 0 for one in puts if (one.value, one.outcome) == (value, "ok"))
+            for value in acknowledged
+        }
+        gone = [
+            value
+            for value in acknowledged
+            if value not in taken and any(at > over[value] for at in empties)
+        ]
+        found["queue-lost"] += len(gone) if len(gone) > excuse else 0
+        for value, by in taken.items():
+            starts = [call.start for call in tried.get(value, [])]
+            if not starts or min(one.finish or 0 for one in by) < min(starts):
+                found["queue-unexpected"] += 1
+            if starts and len(by) > len(starts):
+                found["queue-duplicate"] += 1
+        once = [v for v, by in taken.items() if len(by) == 1 and len(tried.get(v, [])) == 1]
+        for late in once:
+            for early in once:
+                put, other = tried[late][0], tried[early][0]
+                put_end = (put.finish or 0) if put.outcome == "ok" else 1000
+                first, second = taken[late][0], taken[early][0]
+                if put_end < other.start and (second.finish or 0) < first.start:
+                    found["queue-order"] += 1
+    return found
+
+
+def random_calls(rng: Random) -> list[Call]:
+    """Few operations: values that are mostly put in once and taken out once, in any order."""
+    calls = []
+    values = rng.sample(range(6), rng.randint(1, 5))
+    for value in values:
+        start, key = rng.randint(0, 12), rng.choice([None, None, 1])
+        outcome = rng.choice(["ok"] * 6 + ["fail", "info", "none"])
+        calls.append(enqueue(start, start + rng.randint(0, 5), value, outcome, key))
+    for value in rng.sample(values, len(values)):
+        start, key = rng.randint(4, 24), rng.choice([None, None, None, 1])
+        outcome = rng.choice(["ok"] * 9 + ["fail", "info", "none"])
+        finish = start + rng.randint(0, 5)
+        how = rng.random()
+        if how < 0.6:
+            calls.append(dequeue(start, finish, value, outcome, key))
+        elif how < 0.7:
+            calls.append(dequeue(start, finish, rng.choice([None, None, 0, 1]), outcome, key))
+        elif how < 0.9:
+            some = [rng.randint(0, 5) for _ in range(rng.randint(0, 2))]
+            calls.append(drain(start, finish, *some, outcome=outcome, key=key))
+    return calls
+
+
+def agree(seeds: Iterable[int]) -> dict[str, int]:
+    """Compare with the slow count; return how often each anomaly was met."""
+    met = dict.fromkeys(ANOMALIES, 0)
+    for seed in seeds:
+        rng = Random(seed)
+        calls = random_calls(rng)
+        results = judge(FifoQueue(), events(*calls), [rng.randint(0, 20)])
+        for name, count in counted(calls).items():
+            assert (results[name].verdict == "invalid") == bool(count), (seed, name, calls)
+            wrong = [one for one in results[name].findings if one.verdict == "invalid"]
+            if name != "queue-order":
+                assert len(wrong) == count, (seed, name, calls)
+            met[name] += bool(count)
+    return met
+
+
+def test_looking_at_every_value_agrees() -> None:
+    assert min(agree(range(400)).values()) > 8
+
+
+@pytest.mark.nightly
+def test_looking_at_every_value_agrees_ten_thousand_times() -> None:
+    assert min(agree(range(10_000, 20_000)).values()) > 100
+
+
+@st.composite
+def true_histories(draw: st.DrawFn) -> list[Call]:
+    """Queues whose operations have their effect at a moment of their own inside them, drained at the end."""
+    held: dict[int, list[int]] = {1: [], 2: []}
+    calls = []
+    for number in range(draw(st.integers(2, 20))):
+        moment = 100 + 10 * number
+        start, finish = moment - draw(st.integers(0, 60)), moment + draw(st.integers(0, 60))
+        key = draw(st.sampled_from([1, 2]))
+        if draw(st.booleans()):
+            outcome = draw(st.sampled_from(["ok", "ok", "info", "fail"]))
+            calls.append(enqueue(start, finish, number, outcome, key))
+            held[key] += [] if outcome == "fail" else [number]
+        else:
+            value = held[key].pop(0) if held[key] else None
+            calls.append(dequeue(start, finish, value, "ok", key))
+    return calls + [drain(1000, 1001, *values, key=key) for key, values in held.items()]
+
+
+@settings(max_examples=60)
+@given(true_histories())
+def test_true_histories_pass(calls: list[Call]) -> None:
+    results = judge(FifoQueue(), events(*calls))
+    assert [found for one in results.values() for found in one.findings] == []
+
+
+@settings(max_examples=60)
+@given(true_histories(), st.sampled_from(ANOMALIES))
+def test_one_anomaly_is_found_and_named(calls: list[Call], anomaly: str) -> None:
+    puts = [enqueue(1050, 1051, 98, key=3), enqueue(1052, 1053, 99, key=3)]
+    takes = {
+        "queue-lost": [dequeue(1100, 1101, 98, key=3), drain(1102, 1103, key=3)],
+        "queue-unexpected": [drain(1100, 1101, 98, 99, 97, key=3)],
+        "queue-duplicate": [drain(1100, 1101, 98, 99, key=3), dequeue(1102, 1103, 98, key=3)],
+        "queue-order": [dequeue(1100, 1101, 99, key=3), dequeue(1102, 1103, 98, key=3)],
+    }[anomaly]
+    results = judge(FifoQueue(), events(*calls, *puts, *takes))
+    wrong = {name: one.finding_count for name, one in results.items() if one.verdict == "invalid"}
+    assert wrong == {anomaly: 1}

@@ -1,0 +1,242 @@
+"""Sets: one tiny history for each anomaly, true histories, and a slow count of the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkers.linearizable import LinearizableSet, SetFull
+from checkers.model import Result
+from tests.checkers.histories import judge, only
+from tests.checkers.linearizable.objects import Call, events
+
+ANOMALIES = SetFull.properties
+
+
+def add(start: int, finish: int, value: int, outcome: str = "ok", key: int | None = None) -> Call:
+    return Call("add", start, finish, outcome, value, key=key)
+
+
+def read(
+    start: int, finish: int, *values: int, outcome: str = "ok", key: int | None = None
+) -> Call:
+    return Call("read", start, finish, outcome, values=values, key=key)
+
+
+def broken(*calls: Call, check: SetFull | None = None) -> set[str]:
+    results = judge(check or SetFull(), events(*calls))
+    return {name for name, result in results.items() if result.verdict == "invalid"}
+
+
+def result(name: str, *calls: Call) -> Result:
+    return only(SetFull(), events(*calls), name)
+
+
+def test_what_is_added_is_read() -> None:
+    calls = (add(1, 2, 5), add(3, 4, 6), read(5, 6, 5, 6))
+    found = result("set-lost", *calls)
+    assert (found.verdict, found.checked, found.unit) == ("valid", 2, "elements")
+    assert result("set-unexpected", *calls).checked == 2
+    assert broken(*calls) == set()
+
+
+def test_an_element_that_was_never_returned_is_lost() -> None:
+    (found,) = result("set-lost", add(1, 2, 5), read(3, 4)).findings
+    assert found.sentence == (
+        "5 is lost from the object: a read that began after the add of 5 succeeded did not return it."
+    )
+    assert found.steps == (
+        "At 2 ns the add of 5 succeeded.",
+        "A read was under way from 3 ns to 4 ns and did not return it.",
+        "Nothing removes an element.",
+    )
+    assert [event["time"] for event in found.events] == [1, 2, 3, 4]
+    assert found.verdict == "invalid"
+
+
+def test_an_element_that_is_no_longer_returned_is_lost() -> None:
+    calls = (add(1, 2, 5, "info", key=3), read(3, 4, 5, key=3), read(5, 6, key=3))
+    (found,) = result("set-lost", *calls).findings
+    assert found.sentence == (
+        "5 is lost from key 3: a read that began after the last read that returned 5 had ended did not return it."
+    )
+    assert [event["time"] for event in found.events] == [3, 4, 5, 6]
+
+
+def test_a_read_that_overlaps_the_add_may_lack_it() -> None:
+    assert broken(add(1, 5, 5), read(5, 6)) == set()
+    assert broken(add(1, 5, 5), read(6, 7)) == {"set-lost"}
+
+
+def test_a_read_that_overlaps_the_last_one_with_it_is_no_loss() -> None:
+    assert broken(add(1, 2, 5), read(3, 9, 5), read(4, 5)) == set()
+
+
+def test_elements_that_nobody_could_have_read_may_be_lost() -> None:
+    (found,) = result("set-lost", add(1, 2, 5), add(3, 4, 6), read(1, 2)).findings
+    assert found.verdict == "unknown"
+    assert found.sentence == (
+        "2 elements were added and may be lost, for no read began afterwards: the first is 5 of the object."
+    )
+
+
+def test_an_add_in_doubt_may_be_there_or_not() -> None:
+    assert broken(add(1, 2, 5, "info"), read(3, 4)) == set()
+    found = result("set-lost", add(1, 2, 5, "info"), read(3, 4, 5))
+    assert (found.verdict, found.numbers) == ("valid", {"recovered_elements": 1.0})
+
+
+def test_an_element_that_nobody_added() -> None:
+    (found,) = result("set-unexpected", add(1, 2, 5), read(3, 4, 5, 6)).findings
+    assert found.sentence == "A read of the object returned 6, which nobody had added."
+    assert [event["time"] for event in found.events] == [3, 4]
+
+
+def test_an_element_whose_add_failed() -> None:
+    (found,) = result("set-unexpected", add(1, 2, 5, "fail"), read(3, 4, 5)).findings
+    assert found.sentence == "A read of the object returned 5, whose add certainly failed."
+    assert [event["time"] for event in found.events] == [1, 2, 3, 4]
+
+
+def test_an_element_that_is_read_before_it_is_added() -> None:
+    (found,) = result("set-unexpected", read(1, 2, 5), add(3, 4, 5)).findings
+    assert found.sentence == "A read of the object returned 5, before its add began."
+
+
+def test_an_element_that_stands_twice_in_one_read() -> None:
+    (found,) = result("set-duplicate", add(1, 2, 5), read(3, 4, 5, 5, 5)).findings
+    assert found.sentence == "A read of the object returned 5 more than once."
+    assert [event["time"] for event in found.events] == [3, 4]
+    assert broken(add(1, 2, 5), read(3, 4, 5), read(5, 6, 5)) == set()
+
+
+def test_a_stale_read_is_allowed_unless_the_set_is_linearizable() -> None:
+    calls = (add(1, 2, 5), read(3, 4), read(5, 6, 5))
+    found = result("set-stale", *calls)
+    assert (found.verdict, found.findings[0].verdict) == ("valid", "valid")
+    assert found.findings[0].sentence == (
+        "A read of the object did not return 5, which was known; another one returned it afterwards."
+    )
+    assert [event["time"] for event in found.findings[0].events] == [1, 2, 3, 4, 5, 6]
+    assert broken(*calls) == set()
+    assert broken(*calls, check=LinearizableSet()) == {"set-stale"}
+
+
+def test_sets_of_different_keys_have_nothing_to_do_with_each_other() -> None:
+    calls = (add(1, 2, 5, key=1), read(3, 4, 5, key=1), read(3, 4, key=2))
+    assert broken(*calls) == set()
+    assert broken(*calls, read(5, 6, 5, key=2)) == {"set-unexpected"}
+
+
+def test_a_history_without_reads_proves_nothing() -> None:
+    results = judge(SetFull(), events(add(1, 2, 5)))
+    assert {one.verdict for one in results.values()} == {"unknown"}
+
+
+def counted(calls: list[Call]) -> dict[str, set[tuple[int | None, int]]]:
+    """The same by looking at every element and every read."""
+    found: dict[str, set[tuple[int | None, int]]] = {name: set() for name in ANOMALIES}
+    reads = [call for call in calls if call.f == "read" and call.outcome == "ok"]
+    elements = {(call.key, call.value) for call in calls if call.value is not None}
+    elements |= {(call.key, value) for call in reads for value in call.values or ()}
+    for key, value in elements:
+        mine = [one for one in reads if one.key == key]
+        adds = [one for one in calls if one.f == "add" and (one.key, one.value) == (key, value)]
+        tried = [one.start for one in adds if one.outcome != "fail"]
+        has = [one for one in mine if value in (one.values or ())]
+        lacks = [one for one in mine if one not in has]
+        acknowledged = [one.finish or 0 for one in adds if one.outcome == "ok"]
+        known = min([*acknowledged, *(one.finish or 0 for one in has)], default=None)
+        if any(not tried or (one.finish or 0) < min(tried) for one in has):
+            found["set-unexpected"].add((key, value))
+        if any((one.values or ()).count(value) > 1 for one in has):
+            found["set-duplicate"].add((key, value))
+        if known is None:
+            continue
+        since = max(one.finish or 0 for one in has) if has else known
+        if any(one.start > since for one in lacks):
+            found["set-lost"].add((key, value))
+        elif any(one.start > known for one in lacks):
+            found["set-stale"].add((key, value))
+    return found
+
+
+def agree(seeds: Iterable[int]) -> dict[str, int]:
+    """Compare with the slow count; return how often each anomaly was met."""
+    met = dict.fromkeys(ANOMALIES, 0)
+    for seed in seeds:
+        rng = Random(seed)
+        calls = []
+        for _ in range(rng.randint(1, 9)):
+            start, key = rng.randint(0, 20), rng.choice([None, 1])
+            finish, outcome = (
+                start + rng.randint(0, 8),
+                rng.choice(["ok", "ok", "ok", "fail", "info"]),
+            )
+            if rng.random() < 0.5:
+                calls.append(add(start, finish, rng.randint(0, 3), outcome, key))
+            else:
+                values = [rng.randint(0, 3) for _ in range(rng.randint(0, 4))]
+                calls.append(read(start, finish, *values, outcome=outcome, key=key))
+        results = judge(LinearizableSet(), events(*calls), [rng.randint(0, 20)])
+        for name, elements in counted(calls).items():
+            wrong = [one for one in results[name].findings if one.verdict == "invalid"]
+            told = {(one.key, one.sentence) for one in wrong}
+            assert (results[name].verdict == "invalid") == bool(elements), (seed, name, calls)
+            assert len(told) >= len(elements), (seed, name, calls)
+            met[name] += bool(elements)
+    return met
+
+
+def test_looking_at_every_element_and_every_read_agrees() -> None:
+    assert min(agree(range(300)).values()) > 8
+
+
+@pytest.mark.nightly
+def test_looking_at_every_element_and_every_read_agrees_ten_thousand_times() -> None:
+    assert min(agree(range(10_000, 20_000)).values()) > 200
+
+
+@st.composite
+def true_histories(draw: st.DrawFn) -> list[Call]:
+    """Sets whose operations have their effect at a moment of their own inside them; the last read sees all."""
+    held: dict[int, list[int]] = {1: [], 2: []}
+    calls = []
+    for number in range(draw(st.integers(2, 20))):
+        moment = 100 + 10 * number
+        start, finish = moment - draw(st.integers(0, 60)), moment + draw(st.integers(0, 60))
+        key, outcome = (
+            draw(st.sampled_from([1, 2])),
+            draw(st.sampled_from(["ok", "ok", "info", "fail"])),
+        )
+        if draw(st.booleans()):
+            calls.append(add(start, finish, number, outcome, key))
+            held[key] += [] if outcome == "fail" else [number]
+        else:
+            calls.append(read(start, finish, *held[key], outcome=outcome, key=key))
+    return calls + [read(1000, 1001, *held[key], key=key) for key in held]
+
+
+@settings(max_examples=60)
+@given(true_histories())
+def test_true_histories_pass(calls: list[Call]) -> None:
+    results = judge(LinearizableSet(), events(*calls))
+    assert [found for one in results.values() for found in one.findings] == []
+
+
+@settings(max_examples=60)
+@given(true_histories(), st.sampled_from(ANOMALIES))
+def test_one_anomaly_is_found_and_named(calls: list[Call], anomaly: str) -> None:
+    spoiled = {
+        "set-lost": [read(1100, 1101, 98, key=3), read(1102, 1103, key=3)],
+        "set-unexpected": [read(1100, 1101, 98, 97, key=3)],
+        "set-duplicate": [read(1100, 1101, 98, 98, key=3)],
+        "set-stale": [read(1100, 1101, key=3), read(1102, 1103, 98, key=3)],
+    }[anomaly]
+    results = judge(LinearizableSet(), events(*calls, add(1050, 1051, 98, key=3), *spoiled))
+    wrong = {name: one.finding_count for name, one in results.items() if one.verdict == "invalid"}
+    assert wrong == {anomaly: 1}
