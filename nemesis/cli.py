@@ -24,6 +24,7 @@ from history.errors import HistoryError, SparkError
 from history.run_directory import RunDirectory
 from nemesis import doctor, foreign, judge, scenario
 from nemesis.commands.explore import explore
+from nemesis.commands.export import export
 from nemesis.commands.mutants import mutants
 from nemesis.commands.options import (
     BrokerPropertyList,
@@ -169,6 +170,7 @@ def report(path: RunPath, as_json: Json = False) -> None:
     _say_outcome(directory, outcome, as_json=as_json)
 
 
+app.command()(export)
 app.command()(replay)
 app.command()(explore)
 app.command()(mutants)

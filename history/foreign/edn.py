@@ -34,6 +34,11 @@ class Keyword(str):
     __slots__ = ()
 
 
+def keyword_or_text(word: str) -> str:
+    """Return a word as a keyword, or as text if it cannot be one."""
+    return Keyword(word) if _KEYWORD.fullmatch(word) else word
+
+
 class Symbol(str):
     """A bare word."""
 
@@ -88,6 +93,7 @@ _TOKEN: Final = re.compile(
     r")",
     re.DOTALL,
 )
+_KEYWORD: Final = re.compile(r"[A-Za-z*+!?_<>=][\w.*+!?<>=/-]*")
 _FLOAT: Final = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?M?")
 _CLOSERS: Final = {"[": "]", "(": ")", "{": "}"}
 _CONSTANTS: Final[dict[str, Any]] = {"nil": None, "true": True, "false": False}

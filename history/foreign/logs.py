@@ -135,7 +135,7 @@ class Logs(Vocabulary):
 
     def operations(self, events: Iterable[Mapping[str, Any]], names: Names) -> Iterable[Operation]:
         line = 0
-        for _, group in groupby(events, lambda one: (one["time"], _base(one["process"]))):
+        for _, group in groupby(events, _whole):
             parts = list(group)
             line += 1
             if is_aside(parts[0]) or "op" not in parts[0]:
@@ -173,6 +173,11 @@ class _Consumer:
         self.anew[topic] += self.is_subscribed
         times = self.anew[topic]
         return f"{process}/{times}" if times else process
+
+
+def _whole(part: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what all parts of one operation share, and no other's."""
+    return part["time"], part["kind"], _base(part["process"])
 
 
 def _base(process: str) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from history.foreign.edn import Keyword, Tagged
+from history.foreign.edn import Keyword, Tagged, keyword_or_text
 
 TYPES: Final = ("invoke", "ok", "fail", "info")
 INVOKE, OK, FAIL, INFO = TYPES
@@ -90,7 +90,7 @@ def form_of(operation: Operation) -> dict[Any, Any]:
     form: dict[Any, Any] = {
         Keyword("type"): Keyword(operation.type),
         Keyword("process"): Keyword(process) if process == NEMESIS else process,
-        Keyword("f"): Keyword(operation.f),
+        Keyword("f"): keyword_or_text(operation.f),
         Keyword("value"): operation.value,
     }
     if operation.time is not None:
@@ -99,7 +99,7 @@ def form_of(operation: Operation) -> dict[Any, Any]:
         form[Keyword("index")] = operation.index
     if operation.error is not None:
         form[Keyword("error")] = operation.error
-    form |= {Keyword(key): value for key, value in (operation.other or {}).items()}
+    form |= {keyword_or_text(key): value for key, value in (operation.other or {}).items()}
     return form
 
 

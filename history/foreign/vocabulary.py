@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from history.foreign.edn import EdnSet, Keyword, Tagged, dumps, loads
+from history.foreign.edn import EdnSet, Keyword, Tagged, dumps, keyword_or_text, loads
 from history.foreign.names import Names, value_of, word_of
 from history.foreign.operations import INFO, INVOKE, NEMESIS, OK, Operation
 from history.foreign.pairs import Pair
@@ -138,8 +138,8 @@ def operation(said: Mapping[str, Any], line: int, f: str, value: Any) -> Operati
 
 def aside(operation: Operation) -> Columns:
     """Return the event of an operation that no check looks at: its value and other entries as they were written."""
-    entries = {Keyword("value"): operation.value}
-    entries |= {Keyword(name): value for name, value in (operation.other or {}).items()}
+    entries: dict[str, Any] = {Keyword("value"): operation.value}
+    entries |= {keyword_or_text(name): value for name, value in (operation.other or {}).items()}
     return event(operation, operation.f, {"detail": dumps(entries)})
 
 

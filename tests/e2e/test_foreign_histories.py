@@ -164,3 +164,24 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
 def test_a_run_of_ours_takes_no_workload(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     assert call(["check", str(place), "--workload", "kafka"]) == EXIT_USAGE
     assert "is a directory" in capsys.readouterr().err
+
+
+def test_an_export_can_be_judged_in_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    _, first = judged(capsys, LOG + DIVERGED, "kafka")
+    assert call(["export", first["run"], "again.edn"]) == VALID
+    assert capsys.readouterr().out == "6 lines of workload kafka: again.edn\n"
+    code, again = judged(capsys, Path("again.edn").read_text(), "kafka")
+    assert code == INVALID
+    assert again["outcome"]["results"] == first["outcome"]["results"]
+
+
+def test_an_export_overwrites_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    _, said = judged(capsys, LOG, "kafka")
+    for file, words in {
+        "history.edn": "history.edn exists already",
+        "no/where.edn": "there is no directory no",
+    }.items():
+        assert call(["export", said["run"], file]) == EXIT_USAGE
+        assert words in capsys.readouterr().err
+    assert call(["export", "nowhere", "out.edn"]) == EXIT_USAGE
+    assert not Path("out.edn").exists()

@@ -1,0 +1,37 @@
+"""``nemesis export``: what the clients of a run did, as a history that Jepsen's checkers read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from history.foreign.exporting import operations_of, write
+from history.run_directory import RunDirectory
+from nemesis.commands.options import Json, RunPath
+from nemesis.commands.speech import out, say_json
+from nemesis.errors import UsageError
+
+
+def export(
+    path: RunPath,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The EDN file to be written.")],
+    as_json: Json = False,
+) -> None:
+    """Write the clients' operations of a run as EDN, so that Jepsen, Elle and Knossos can judge them."""
+    run = RunDirectory.open(path)
+    if file.exists():
+        raise UsageError(f"{file} exists already: choose another name")
+    if not file.parent.is_dir():
+        raise UsageError(f"{file} cannot be written: there is no directory {file.parent}")
+    operations = operations_of(run)
+    try:
+        count = write(operations, file)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
+    workload = run.read_info().foreign.get("workload", "kafka")
+    if as_json:
+        say_json({"file": str(file), "workload": workload, "operations": count})
+    else:
+        out.print(f"{count} lines of workload {workload}: {file}")
