@@ -40,8 +40,8 @@ import pyarrow.parquet as pq
 
 from history import raw_lines
 from history.encoding import PARQUET_OPTIONS, ROW_GROUP_ROWS
-from history.errors import MissingHistoryError
-from history.reader import MANIFEST, FileEntry, History, Manifest, open_history
+from history.errors import HistoryError, MissingHistoryError
+from history.reader import MANIFEST, FileEntry, Manifest, read_manifest
 from history.run_directory import RunDirectory, write_atomically
 from history.schema import SCHEMA, ordered, table
 from history.spark import run_all
@@ -105,8 +105,8 @@ def ingest(run: RunDirectory, spark: SparkSession | None = None) -> IngestReport
     started = time.monotonic()
     sources = sorted(run.raw.glob("*.jsonl"))
     members = tuple(sorted(run.zookeeper.glob("*/version-2")))
-    if not sources and not members:
-        raise MissingHistoryError(f"{run.raw} holds no events: nothing was recorded")
+    if not _has_sources(run):
+        raise MissingHistoryError(_nothing(run))
     pieces = _pieces(sources, members)
     _remove_drafts(run)
     work = run.path / f"{DRAFT}{os.getpid()}"
@@ -141,11 +141,28 @@ def _remove_drafts(run: RunDirectory) -> None:
             shutil.rmtree(draft, ignore_errors=True)
 
 
-def load(run: RunDirectory, spark: SparkSession | None = None) -> History:
-    """Open the run's history, ingesting it first if that has not been done (an interrupted run)."""
-    if not (run.history / MANIFEST).exists():
+def renew(run: RunDirectory, spark: SparkSession | None = None) -> None:
+    """Make ``history/`` from the raw files, or, if they are gone, see that the one that is there can be read.
+
+    So a run is judged years later, by a version that has other columns. Raises HistoryError when neither is possible.
+    """
+    if _has_sources(run):
         ingest(run, spark)
-    return open_history(run.history)
+        return
+    try:
+        read_manifest(run.history)
+    except MissingHistoryError:
+        raise MissingHistoryError(_nothing(run)) from None
+    except HistoryError as error:
+        raise type(error)(f"{error}, and {run.raw} holds no events to make it from again") from None
+
+
+def _has_sources(run: RunDirectory) -> bool:
+    return any(run.raw.glob("*.jsonl")) or any(run.zookeeper.glob("*/version-2"))
+
+
+def _nothing(run: RunDirectory) -> str:
+    return f"{run.raw} holds no events: nothing was recorded"
 
 
 def _pieces(sources: list[Path], members: tuple[Path, ...]) -> list[Piece]:

@@ -1,8 +1,8 @@
 """Reading an ingested history: its manifest, its row groups, single rows.
 
 ``history/`` of a run holds ``_manifest.json`` and files ``events-NNNNN.parquet``, to be read in that
-order. The schema and the order of rows are those of ``history.schema``. Pages carry checksums,
-which are verified.
+order; a manifest may also say that the files lie elsewhere. The schema and the order of rows are
+those of ``history.schema``. Pages carry checksums, which are verified.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from history.errors import DamagedHistoryError, ForeignHistoryError, MissingHistoryError
+from history.errors import (
+    DamagedHistoryError,
+    ForeignHistoryError,
+    HistoryError,
+    MissingHistoryError,
+)
+from history.remote import RemotePath, brief
 from history.schema import FORMAT_VERSION, SCHEMA, WORD
 
 FORMAT: Final = "nemesis-history"
@@ -45,6 +51,8 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     """What was wrong with the sources; each makes verdicts ``unknown``."""
     sources: dict[str, int] = {}
     """Bytes read per source file: a source that has another size now was not ingested as it is."""
+    at: str = ""
+    """The URI of the directory of the files, if they are not beside the manifest."""
 
 
 class RowGroup(Protocol):
@@ -73,7 +81,7 @@ class Uniform(NamedTuple):
 class StoredRowGroup:
     """A row group of a Parquet file."""
 
-    path: Path
+    path: Path | RemotePath
     index: int
     first_row: int
     rows: int
@@ -116,17 +124,29 @@ class _LastFile(threading.local):
 _last = _LastFile()
 
 
-def _open_file(path: Path) -> pq.ParquetFile:
-    """A file as it is on disk now, which is another one if it was written anew. Raises OSError, ArrowException."""
-    status = path.stat()
-    identity = (path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+def _open_file(path: Path | RemotePath) -> pq.ParquetFile:
+    """A file as it is on disk now, which is another one if it was written anew. Raises OSError, ArrowException.
+
+    One that is far away is taken not to change: to ask would be a request for each row group.
+    """
+    identity: tuple[object, ...] = (path,)
+    if isinstance(path, Path):
+        status = path.stat()
+        identity = (path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
     if identity != _last.identity:
         if _last.file is not None:
             _last.file.close()
         _last.identity = ()
-        _last.file = pq.ParquetFile(path, page_checksum_verification=True)
+        _last.file = _parquet(path, page_checksum_verification=True)
         _last.identity = identity
     return _last.file
+
+
+def _parquet(path: Path | RemotePath, **options: Any) -> pq.ParquetFile:
+    if isinstance(path, Path):
+        return pq.ParquetFile(path, **options)
+    # Columns lie far apart, and each request takes long: they are fetched together.
+    return pq.ParquetFile(path.path, filesystem=path.filesystem, pre_buffer=True, **options)
 
 
 class History:
@@ -165,20 +185,22 @@ class History:
         return found
 
 
-def open_history(directory: Path) -> History:
+def open_history(directory: Path | RemotePath) -> History:
     """Open ``history/`` of a run, having checked that every file is there, whole, and ours.
 
     Raises HistoryError with one sentence that names what is missing, foreign or damaged.
     """
-    manifest = _read_manifest(directory / MANIFEST)
+    manifest = read_manifest(directory)
+    if manifest.at:
+        directory = RemotePath(manifest.at)
     groups: list[RowGroup] = []
     first_row = 0
     for entry in manifest.files:
         path = directory / entry.name
-        if not path.exists():
-            raise MissingHistoryError(f"{path} is missing from the history")
         try:
-            with pq.ParquetFile(path) as file:
+            if not path.exists():
+                raise MissingHistoryError(f"{path} is missing from the history")
+            with _parquet(path) as file:
                 metadata, schema = file.metadata, file.schema_arrow
         except (OSError, pa.ArrowException) as error:
             raise _damaged(path, error) from None
@@ -195,11 +217,13 @@ def open_history(directory: Path) -> History:
     return History(manifest, groups)
 
 
-def _read_manifest(path: Path) -> Manifest:
+def read_manifest(directory: Path | RemotePath) -> Manifest:
+    """Return what ``history/`` says it holds; raises HistoryError as ``open_history`` does."""
+    path = directory / MANIFEST
     try:
         marks = msgspec.json.decode(path.read_bytes())
     except FileNotFoundError:
-        raise MissingHistoryError(f"there is no history at {path.parent}") from None
+        raise MissingHistoryError(f"there is no history at {directory}") from None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise _damaged(path, error) from None
     if not isinstance(marks, dict) or marks.get("format") != FORMAT:
@@ -214,6 +238,7 @@ def _read_manifest(path: Path) -> Manifest:
         raise _damaged(path, error) from None
 
 
-def _damaged(path: Path, error: Exception) -> DamagedHistoryError:
-    reason = " ".join(str(error).split())[:200]
-    return DamagedHistoryError(f"{path} is damaged: {reason}")
+def _damaged(path: Path | RemotePath, error: Exception) -> HistoryError:
+    if isinstance(path, RemotePath) and isinstance(error, OSError):
+        return MissingHistoryError(f"{path} cannot be read: {brief(error)}")
+    return DamagedHistoryError(f"{path} is damaged: {brief(error)}")

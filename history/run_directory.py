@@ -66,6 +66,8 @@ class RunInfo(msgspec.Struct, kw_only=True, omit_defaults=False):
     """Of a shrunk run: which run it was, what it keeps broken, and its size before and after."""
     foreign: dict[str, Any] = {}
     """Of a history from elsewhere: its workload, the file with its size and SHA-256, and what is wrong with it."""
+    origin: str = ""
+    """The URI that the run was fetched from, if it was."""
     phases: list[str] = []
     """The phases that the run got through; a run without ``end`` was interrupted."""
     durations_s: dict[str, float] = {}
@@ -183,25 +185,30 @@ class RunDirectory:
         except OSError as error:
             reason = error.strerror
             raise DamagedHistoryError(f"{self.info_file} cannot be read: {reason}") from None
-        try:
-            marks = msgspec.json.decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DamagedHistoryError(f"{self.info_file} is not valid JSON: {error}") from None
-        if not isinstance(marks, dict) or marks.get("format") != FORMAT:
-            raise ForeignHistoryError(f"{self.info_file} was not written by nemesis")
-        if marks.get("version") != VERSION:
-            raise ForeignHistoryError(
-                f"{self.info_file} has format version {marks.get('version')!r}; "
-                f"this nemesis reads version {VERSION}"
-            )
-        try:
-            return msgspec.convert(marks, RunInfo)
-        except msgspec.ValidationError as error:
-            raise DamagedHistoryError(f"{self.info_file} is damaged: {error}") from None
+        return decode_info(text, self.info_file)
 
     def write_info(self, info: RunInfo) -> None:
         """Replace ``run.json``."""
         write_atomically(self.info_file, msgspec.json.format(msgspec.json.encode(info)) + b"\n")
+
+
+def decode_info(text: bytes, file: object) -> RunInfo:
+    """Return what a ``run.json`` says; ``file`` is its name for people. Raises HistoryError."""
+    try:
+        marks = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DamagedHistoryError(f"{file} is not valid JSON: {error}") from None
+    if not isinstance(marks, dict) or marks.get("format") != FORMAT:
+        raise ForeignHistoryError(f"{file} was not written by nemesis")
+    if marks.get("version") != VERSION:
+        raise ForeignHistoryError(
+            f"{file} has format version {marks.get('version')!r}; "
+            f"this nemesis reads version {VERSION}"
+        )
+    try:
+        return msgspec.convert(marks, RunInfo)
+    except msgspec.ValidationError as error:
+        raise DamagedHistoryError(f"{file} is damaged: {error}") from None
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -21,6 +21,7 @@ import reports
 from checkers import CHECKERS, FOREIGN, foreign_properties
 from checkers.model import Outcome
 from history.errors import HistoryError, SparkError
+from history.remote import place as place_of
 from history.run_directory import RunDirectory
 from nemesis import doctor, foreign, judge, scenario
 from nemesis.commands.explore import explore
@@ -35,6 +36,7 @@ from nemesis.commands.options import (
     Master,
     MutantName,
     RunPath,
+    RunPlace,
     ScenarioName,
     Store,
     TimeLimit,
@@ -45,6 +47,7 @@ from nemesis.commands.shrink import shrink_run
 from nemesis.commands.speech import err, note, out, say_error, say_json
 from nemesis.errors import EXIT_CRASH, EXIT_USAGE, HarnessError, NemesisError
 from nemesis.faults import FAULTS
+from nemesis.fetch import fetch
 from nemesis.interrupts import Interrupted
 from nemesis.launch import launch
 from nemesis.mutants import MUTANTS
@@ -136,9 +139,7 @@ def run(
 
 @app.command()
 def check(
-    path: Annotated[
-        Path, typer.Argument(metavar="RUN|FILE", help="The directory of a run, or a history.")
-    ],
+    run_place: RunPlace,
     workload: Annotated[
         str | None,
         typer.Option("--workload", metavar="NAME", help="What a history from elsewhere is of."),
@@ -149,10 +150,14 @@ def check(
     store: Store = Path("store"),
     as_json: Json = False,
 ) -> None:
-    """Judge a run again, an interrupted one too; or a history from elsewhere: Jepsen's EDN, or JSON lines."""
-    known = foreign.workload_of(path, workload)
-    names, chosen = judge.checker_names(checkers, known), engine_of(engine)
+    """Judge a run again, an interrupted one too; or a history from elsewhere: Jepsen's EDN, or JSON lines.
+
+    A run that is named by a URI (s3://, gs://, ...) is read where it lies; its results go to the store.
+    """
+    where, chosen = place_of(run_place), engine_of(engine)
     spark_master = spark_master_of(spark_master, chosen)
+    path = where if isinstance(where, Path) else fetch(where, store).path
+    names = judge.checker_names(checkers, foreign.workload_of(path, workload))
     if workload is None:
         directory = RunDirectory.open(path)
     else:

@@ -21,7 +21,7 @@ from checkers.engine import Engine, check
 from checkers.model import Outcome, Verdict, combine
 from history import spark
 from history.errors import HistoryError
-from history.ingest import ingest
+from history.ingest import renew
 from history.run_directory import RunDirectory
 from nemesis import foreign
 from nemesis.errors import UsageError
@@ -59,13 +59,13 @@ def judge(
 ) -> Outcome:
     """Ingest the run's raw files, check them, write results and report; return what it came to.
 
-    ``checkers`` names the properties (``None``: all). Blocks. Raises ``HistoryError`` when the run cannot be used
-    and OSError when it cannot be written.
+    Where raw files are gone, what was made of them is checked. ``checkers`` names the properties (``None``: all).
+    Blocks. Raises ``HistoryError`` when the run cannot be used and OSError when it cannot be written.
     """
     salvage(run)
     began = time.monotonic()
     session: SparkSession | None = spark.session(spark_master) if engine == "spark" else None
-    ingest(run, session)
+    renew(run, session)
     ingest_s = round(time.monotonic() - began, 3)
     info = run.read_info()
     workload = info.foreign.get("workload")

@@ -48,6 +48,12 @@ ScenarioName = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A name from `nemesis list`, or a .yaml file.")
 ]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")]
+RunPlace = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN|URI|FILE", help="The directory of a run, here or elsewhere, or a history."
+    ),
+]
 Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where runs are kept.")]
 Json = Annotated[bool, typer.Option("--json", help="Write JSON for machines.")]
 Checkers = Annotated[

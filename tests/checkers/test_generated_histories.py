@@ -62,19 +62,19 @@ def spoiled(number: int) -> tuple[str, Spoil, list[Event]]:
     raise AssertionError(f"history {number} has no place for any anomaly")
 
 
-def judged(number: int, events: list[Event]) -> dict[str, Result]:
+def judged(number: int, events: list[Event], names: Sequence[str]) -> dict[str, Result]:
     rng = Random(f"cuts {number}")
-    return judge(select(JUDGED), events, [rng.randrange(10_000) for _ in range(rng.randrange(4))])
+    return judge(select(names), events, [rng.randrange(10_000) for _ in range(rng.randrange(4))])
 
 
 def misjudged(number: int) -> str | None:
     """What is wrong with the verdicts of this history, without and with its anomaly."""
-    for name, result in judged(number, correct(number)).items():
+    for name, result in judged(number, correct(number), JUDGED).items():
         if result.findings or result.verdict is not Verdict.VALID:
             said = [finding.sentence for finding in result.findings]
             return f"{number}: {name} is {result.verdict} of a correct history: {said}"
     name, spoil, events = spoiled(number)
-    result = judged(number, events)[name]
+    result = judged(number, events, [name])[name]
     due = Verdict.VALID if name == "duplicate" else Verdict.INVALID
     if not result.findings or result.verdict is not due:
         return f"{number}: {name} is {result.verdict} of a history in which {spoil.__name__}"

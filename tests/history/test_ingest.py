@@ -17,7 +17,7 @@ from benchmarks.generate import write
 from history import raw_lines
 from history.errors import DamagedHistoryError, ForeignHistoryError, MissingHistoryError
 from history.events import Event
-from history.ingest import ingest, load
+from history.ingest import ingest
 from history.reader import MANIFEST, open_history
 from history.recorder import FileSink
 from history.run_directory import RunDirectory, RunInfo
@@ -192,13 +192,6 @@ def test_nothing_recorded_is_an_error_and_leaves_nothing(tmp_path: Path) -> None
     with pytest.raises(MissingHistoryError, match="nothing was recorded"):
         ingest(run)
     assert not run.history.exists()
-
-
-def test_loading_ingests_what_was_not_ingested(tmp_path: Path) -> None:
-    run, _ = whole_run(tmp_path)
-    assert load(run).events == 4
-    assert load(run).events == 4
-    assert {path.name for path in run.path.iterdir()} == {"run.json", "raw", "logs", "history"}
 
 
 @settings(max_examples=25)
