@@ -427,7 +427,7 @@ class HonestCluster:
             return
         # KIP-903: the members are those whom the leader saw catch up.
         saw = {**broker.remote_epochs, broker.node: broker.epoch}
-        if any(saw.get(node) != self.live.get(node) for node in broker.proposed):
+        if any(node not in saw or saw[node] != self.live.get(node) for node in broker.proposed):
             broker.proposed = None
             return
         self._commit(now.leader, now.leader_epoch, broker.proposed, detail="alter-partition")

@@ -106,6 +106,7 @@ def test_statistics_tell_what_all_rows_say(tmp_path: Path) -> None:
 def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:
     group = stored(tmp_path, [Event(time=1, process="p", kind="ok", node=1)])
     segment = Segment.of(group)
+    assert isinstance(group.path, Path)
     group.path.unlink()
     with pytest.raises(DamagedHistoryError):
         segment.values("process")
