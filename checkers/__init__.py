@@ -42,7 +42,8 @@ from checkers.log import ClientLog
 from checkers.reassignment import Reassignment
 from checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
 from checkers.replication.final_logs import FinalLogs
-from checkers.replication.high_watermark import HwBounded, HwGrows
+from checkers.replication.high_watermark import HwBounded
+from checkers.replication.hw_grows import HwGrows
 from checkers.replication.log_start import LogStartBounded
 from checkers.replication.logs import ReplicaLogs
 from checkers.transitions import LegalTransition

@@ -2,8 +2,9 @@
 
 One pass reads every row group once for all checks together: folds are reduced, scans leave their
 state, grouped checks say which keys they met. If there are scans or grouped checks a second pass
-follows: scans now know what came before each row group, grouped checks get all rows of their keys
-(or, if a key is too large for that, ask for what they need of it, ``rounds``).
+follows: scans now know what came before each row group, and look again at those of which their
+states do not prove that all is well; grouped checks get all rows of their keys (or, if a key is too
+large for that, ask for what they need of it, ``rounds``).
 Both passes are maps over row groups (``history.spark.run_all``); summaries are combined here, in
 history order, so no engine can change a result. A check of the whole history is one task, which
 reads all row groups for it alone.
@@ -194,37 +195,46 @@ def _scan(
     summaries: list[list[Any]],
     spark: SparkSession | None,
 ) -> None:
-    """Chain the scans' states over the row groups, then evaluate each group with what came before
-    it.
+    """Chain the scans' states over the row groups, then evaluate each group with what came before it, as far as the
+    states do not tell what that would come to.
     """
-    numbers = [n for n, checker in enumerate(plan.checks) if isinstance(checker, Scan)]
-    carries: list[list[Any]] = [[None] * len(numbers) for _ in groups]
-    for position, number in enumerate(numbers):
-        checker = plan.checks[number]
-        assert isinstance(checker, Scan)
+    scans = {n: scan for n, scan in enumerate(plan.checks) if isinstance(scan, Scan)}
+    answers: list[dict[int, Any]] = [{} for _ in groups]
+    carries: list[dict[int, Any]] = [{} for _ in groups]
+    for number, scan in scans.items():
         carry: Any = None
         for index, part in enumerate(first):
-            carries[index][position] = carry
             state = part[number]
-            if state is not None:
-                carry = state if carry is None else checker.join(carry, state)
-    scans = _Plan.of(plan.checks[number] for number in numbers)
-    work = list(zip(groups, carries, strict=True))
-    for answers in run_all(spark, partial(_second_pass, scans), work):
-        for number, answer in zip(numbers, answers, strict=True):
-            if answer is not None:
-                summaries[number].append(answer)
+            if state is None:
+                continue
+            answer = scan.told(state, carry)
+            if answer is None:
+                carries[index][number] = carry
+            else:
+                answers[index][number] = answer
+            carry = state if carry is None else scan.join(carry, state)
+    asked = [index for index, wanted in enumerate(carries) if wanted]
+    work = [(groups[index], carries[index]) for index in asked]
+    reading = _Plan.reading(plan.checks, [name for scan in scans.values() for name in scan.columns])
+    for index, found in zip(
+        asked, run_all(spark, partial(_second_pass, reading), work), strict=True
+    ):
+        answers[index] |= found
+    for answer in answers:
+        for number, summary in answer.items():
+            summaries[number].append(summary)
 
 
-def _second_pass(plan: _Plan, work: tuple[RowGroup, list[Any]]) -> list[Any]:
+def _second_pass(plan: _Plan, work: tuple[RowGroup, dict[int, Any]]) -> dict[int, Any]:
+    """What the scans say for which there is a carry."""
     group, carries = work
     whole = plan.read(group)
-    answers: list[Any] = []
-    for checker, carry in zip(plan.checks, carries, strict=True):
-        assert isinstance(checker, Scan)
-        segment = _rows_for(checker, whole)
-        answers.append(checker.reduce(segment, carry) if len(segment) else None)
-    return answers
+    found = {}
+    for number, carry in carries.items():
+        scan = plan.checks[number]
+        assert isinstance(scan, Scan)
+        found[number] = scan.reduce(_rows_for(scan, whole), carry)
+    return found
 
 
 @dataclass(slots=True)

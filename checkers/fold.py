@@ -10,7 +10,8 @@ whose kinds never occur is ``unknown`` without being asked: who saw nothing has 
 * ``Scan``: for state in which the last value wins (a log end offset, an ISR). ``state(segment)``
   says what a segment leaves behind; ``join(a, b)`` chains two of those; then ``reduce(segment,
   carry)`` evaluates the segment, knowing the state before its first row. Two passes, both parallel,
-  even inside one partition.
+  even inside one partition. The second is for those segments only of which ``told(state, carry)``
+  cannot say what ``reduce`` would: a state may hold a proof that all is well.
 * ``Grouped``: ``check(key, segment)`` sees all events of one key together, wherever they stand in
   the history. For what is clearer as one walk over one partition or one process. A key's events
   must fit into memory.
@@ -101,6 +102,12 @@ class Scan(Check, Generic[State, Summary]):
         """Evaluate rows, given the joined state of everything before them (``None``: nothing is
         before them).
         """
+
+    def told(self, state: State, carry: State | None) -> Summary | None:  # noqa: ARG002
+        """What ``reduce`` would say of the rows that leave this state, if that can be told without
+        them; ``None`` if they must be looked at.
+        """
+        return None
 
     @abstractmethod
     def combine(self, a: Summary, b: Summary) -> Summary:

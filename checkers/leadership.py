@@ -136,6 +136,17 @@ def named_leaders(rows: list[Row]) -> dict[TopicKey, NamedLeaders]:
     return named
 
 
+def _first_acts(part: Segment) -> dict[tuple[int, int], int]:
+    """Return (leader epoch, broker) → the first row of each. Mostly one broker acts for a long while."""
+    epochs, nodes = part.numbers("leader_epoch"), part.numbers("node")
+    is_change = np.ones(len(part), dtype=np.bool_)
+    is_change[1:] = (epochs[1:] != epochs[:-1]) | (nodes[1:] != nodes[:-1])
+    first: dict[tuple[int, int], int] = {}
+    for at in np.flatnonzero(is_change).tolist():
+        first.setdefault((int(epochs[at]), int(nodes[at])), int(part.rows[at]))
+    return first
+
+
 class OneLeaderPerEpoch(Fold[tuple[int, Leaders, list[Row]]]):
     """The summary holds (events seen, who acted as leader when, ZooKeeper's rows)."""
 
@@ -151,12 +162,7 @@ class OneLeaderPerEpoch(Fold[tuple[int, Leaders, list[Row]]]):
         )
         leaders: Leaders = {}
         for key, part in leads.by("topic", "topic_id", "partition"):
-            pairs = np.stack([part.numbers("leader_epoch"), part.numbers("node")], axis=1)
-            distinct, first = np.unique(pairs, axis=0, return_index=True)
-            leaders[key] = {
-                (int(epoch), int(node)): int(part.rows[index])
-                for (epoch, node), index in zip(distinct, first, strict=True)
-            }
+            leaders[key] = _first_acts(part)
         return len(leads), leaders, committed
 
     def combine(

@@ -102,7 +102,7 @@ class Segment:
         """For each row, whether the column says one of these words; unset says none."""
         codes, words = self.codes(name)
         hit = np.array([word in wanted for word in words] + [False], dtype=np.bool_)
-        return hit[codes]
+        return hit[codes] if hit.any() else np.zeros(len(self), dtype=np.bool_)
 
     def only(self, kinds: Iterable[str], columns: Iterable[str] | None = None) -> Segment:
         """The rows of these kinds, with these columns beside the usual ones (default: all).

@@ -1,22 +1,20 @@
-"""The high watermark never says more than the replicas hold, and never goes back.
+"""The high watermark never says more than the replicas hold.
 
 * **hw-bounded**: whenever a leader's high watermark moves, it is at most the log end offset of every member of the
   maximal ISR that the leader then counts (committed and proposed members). The log end offsets are those that the
   replicas traced themselves.
   Smallest break: broker 2 reports log end offset 4; leader 1 sets high watermark 5 with maximal ISR [1, 2].
-* **hw-grows**: the high watermark of one leader, in one process life and one leader epoch, never falls.
-  Smallest break: 5, then 4.
 
 The idea: a replica's log end offset is a state in which the last value wins, so hw-bounded is a ``Scan``: each stretch
-of a history passes on the last offset of every replica, and is then evaluated knowing what came before.
+of a history passes on the last offset of every replica, and what its high watermarks claim of what the stretches before
+it left. Claims that hold prove a stretch; only one with others is looked at again, knowing what came before.
 
 Why time order may be trusted here: a replica reads the clock after its append and writes the event before it fetches
 again, and the leader learns of an append only from that fetch. A correct leader's event therefore comes later.
 
-What a correct cluster does and is not convicted for: followers lag behind any high watermark outside the ISR, and
-their own high watermark may fall; a killed broker's last traced offset stands until it reloads its log, which may
-then be longer; a follower cuts records at or above the high watermark; a restarted leader starts from an older
-checkpoint (another process life). A member that comes back from a power cut with less counts again once it follows or
+What a correct cluster does and is not convicted for: followers lag behind any high watermark outside the ISR; a killed
+broker's last traced offset stands until it reloads its log, which may then be longer; a follower cuts records at or
+above the high watermark. A member that comes back from a power cut with less counts again once it follows or
 leads: until then its leader may not have heard of its death, and count what it had.
 
 Limits: a replica that traced nothing at all is ``unknown``; one that traced but never opened this log, while the
@@ -25,17 +23,24 @@ high watermark is above 0, is a violation.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from checkers.findings import finding, tp_name
-from checkers.fold import Fold, Results, Scan, conclude
+from checkers.fold import Results, Scan, conclude
 from checkers.model import Finding, Verdict
 from checkers.power_cuts import PowerCuts, join_power_cuts, power_cuts
-from checkers.replication.rows import TopicKey, high_watermark_rows, members, partitions
-from checkers.segment import Numbers, Segment
+from checkers.replication.rows import (
+    TopicKey,
+    brokers_in,
+    high_watermark_rows,
+    members,
+    partitions,
+)
+from checkers.segment import Mask, Numbers, Segment
 from history.events import Kind
 
 KEPT_PER_PARTITION = 3
@@ -54,6 +59,21 @@ class LogEnd(NamedTuple):
 LogEnds = dict[TopicKey, dict[int, LogEnd]]
 """Per partition and broker."""
 _NOTHING: Final = LogEnd(NEVER, NEVER, NEVER)
+_NONE: Final = np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What one stretch's high watermarks say of logs."""
+
+    checked: int = 0
+    """How many high watermarks there are."""
+    tracing: frozenset[int] = frozenset()
+    """Brokers that traced anything."""
+    are_borne_out: bool = True
+    """Whether all of them that can be compared with what replicas told in this stretch are at most that."""
+    needed: dict[TopicKey, dict[int, int]] = field(default_factory=dict)
+    """The log end offset that each replica must have told of before the stretch, for the others to be true."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +82,8 @@ class Held:
 
     ends: LogEnds = field(default_factory=dict)
     power_cuts: PowerCuts = field(default_factory=PowerCuts)
+    claims: Claims = field(default_factory=Claims)
+    """Of one stretch; nobody asks for those of several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +102,7 @@ class Overrun:
 @dataclass(slots=True)
 class BoundedSummary:
     checked: int = 0
-    tracing: set[int] = field(default_factory=set)
+    tracing: frozenset[int] = frozenset()
     """Brokers that traced anything."""
     overruns: dict[TopicKey, list[Overrun]] = field(default_factory=dict)
     """The first few of each partition."""
@@ -118,24 +140,37 @@ class HwBounded(Scan[Held, BoundedSummary]):
 
     def state(self, segment: Segment) -> Held:
         ends: LogEnds = {}
+        needed: dict[TopicKey, dict[int, int]] = {}
+        checked, are_borne_out = 0, True
         for key, part in partitions(segment):
-            nodes = part.numbers("node")
-            known = _reports(part)
-            brokers, from_end = np.unique(nodes[known][::-1], return_index=True)
-            last = known[::-1][from_end]
-            ends[key] = {
-                int(broker): _log_end(part, int(at))
-                for broker, at in zip(brokers, last, strict=True)
-            }
-        return Held(ends, power_cuts(segment))
+            reports = _reports(part)
+            ends[key] = {broker: _log_end(part, int(at[-1])) for broker, at in reports.items()}
+            marks = _Marks.of(part)
+            checked += len(marks.rows)
+            needed[key] = {}
+            for broker, pairs, told, is_told in marks.by_member(part, reports):
+                claimed = marks.high_watermarks[pairs]
+                are_borne_out &= not (claimed[is_told] > np.maximum(told[is_told], 0)).any()
+                needed[key][broker] = int(claimed[~is_told].max(initial=0))
+        claims = Claims(checked, _tracing(segment), are_borne_out, needed)
+        return Held(ends, power_cuts(segment), claims)
 
     def join(self, a: Held, b: Held) -> Held:
         ends = {key: {**a.ends.get(key, {}), **later} for key, later in b.ends.items()}
         return Held({**a.ends, **ends}, join_power_cuts(a.power_cuts, b.power_cuts))
 
+    def told(self, state: Held, carry: Held | None) -> BoundedSummary | None:
+        claims, ends = state.claims, {} if carry is None else carry.ends
+        for key, needed in claims.needed.items():
+            told = ends.get(key, {})
+            if any(
+                told.get(broker, _NOTHING).offset < end for broker, end in needed.items() if end
+            ):
+                return None
+        return BoundedSummary(claims.checked, claims.tracing) if claims.are_borne_out else None
+
     def reduce(self, segment: Segment, carry: Held | None) -> BoundedSummary:
-        traced = segment.where(~segment.is_kind(Kind.FAULT_APPLIED)).numbers("node")
-        summary = BoundedSummary(tracing=set(np.unique(traced).tolist()))
+        summary = BoundedSummary(tracing=_tracing(segment))
         before = carry or Held()
         losses = join_power_cuts(before.power_cuts, power_cuts(segment))
         for key, part in partitions(segment):
@@ -183,14 +218,21 @@ class HwBounded(Scan[Held, BoundedSummary]):
         return finding(self.name, tp, sentence, overrun.member_row, overrun.row)
 
 
-def _reports(part: Segment) -> Numbers:
-    """The places of the events that tell of the end of a replica's log."""
-    offsets = part.numbers("log_end_offset")
-    return np.flatnonzero(~part.is_kind(Kind.HIGH_WATERMARK) & (offsets >= 0))
+def _tracing(segment: Segment) -> frozenset[int]:
+    traced = segment.where(~segment.is_kind(Kind.FAULT_APPLIED)).numbers("node")
+    return frozenset(brokers_in(traced))
+
+
+def _reports(part: Segment) -> dict[int, Numbers]:
+    """For each broker the places of the events in which it tells of the end of its log."""
+    offsets, nodes = part.numbers("log_end_offset"), part.numbers("node")
+    places = np.flatnonzero(~part.is_kind(Kind.HIGH_WATERMARK) & (offsets >= 0))
+    theirs = nodes[places]
+    return {broker: places[theirs == broker] for broker in brokers_in(theirs)}
 
 
 def _log_end(part: Segment, at: int) -> LogEnd:
-    one = part.take(np.array([at]))
+    one = part.slice(at, at + 1)
     is_load = bool(one.is_kind(Kind.LOG_LOADED)[0])
     loaded_at = int(one.numbers("time")[0]) if is_load else NEVER
     return LogEnd(int(one.numbers("log_end_offset")[0]), int(one.rows[0]), loaded_at)
@@ -203,126 +245,74 @@ def _is_back_from_a_power_cut(end: LogEnd, broker: int, losses: PowerCuts) -> bo
     return bool(cuts) and sum(start > max(cuts) for start in lives) <= 1
 
 
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """The high watermarks of a partition's rows, and whom they count."""
+
+    places: Numbers
+    rows: Numbers
+    high_watermarks: Numbers
+    leaders: Numbers
+    own_ends: Numbers
+    """The leader's event carries its own log end offset, read at the same moment."""
+    at: Numbers
+    """With ``member``: a pair for each high watermark (its position here) and member that it counts."""
+    member: Numbers
+
+    @classmethod
+    def of(cls, part: Segment) -> _Marks:
+        moves = high_watermark_rows(part)
+        at, member = members(moves)
+        return cls(
+            np.searchsorted(part.rows, moves.rows),
+            moves.rows,
+            moves.numbers("high_watermark"),
+            moves.numbers("node"),
+            moves.numbers("log_end_offset"),
+            at,
+            member,
+        )
+
+    def by_member(
+        self, part: Segment, reports: dict[int, Numbers]
+    ) -> Iterator[tuple[int, Numbers, Numbers, Mask]]:
+        """Yield (member, the marks that count it, the last log end offset told of it before each, if one was)."""
+        offsets = part.numbers("log_end_offset")
+        for broker in brokers_in(self.member):
+            pairs = self.at[self.member == broker]
+            mine = reports.get(broker, _NONE)
+            before = np.searchsorted(mine, self.places[pairs])
+            is_told = before > 0
+            told = np.full(len(pairs), NEVER)
+            told[is_told] = offsets[mine[before[is_told] - 1]]
+            itself = (self.leaders[pairs] == broker) & (self.own_ends[pairs] >= 0)
+            yield broker, pairs, np.where(itself, self.own_ends[pairs], told), is_told | itself
+
+
 def _overruns(
     part: Segment, carry: dict[int, LogEnd], losses: PowerCuts
 ) -> tuple[int, list[Overrun]]:
     """Return how many high watermarks of one partition were evaluated, and the overruns in row order."""
-    moves = high_watermark_rows(part)
-    if not len(moves):
-        return 0, []
-    offsets, nodes, reports = part.numbers("log_end_offset"), part.numbers("node"), _reports(part)
-    places = np.searchsorted(part.rows, moves.rows)
-    marks, leaders = moves.numbers("high_watermark"), moves.numbers("node")
-    own = moves.numbers("log_end_offset")
-    at, member = members(moves)
+    marks, reports = _Marks.of(part), _reports(part)
     found: list[Overrun] = []
-    for broker in np.unique(member).tolist():
-        pairs = at[member == broker]
-        mine = reports[nodes[reports] == broker]
-        before = np.searchsorted(mine, places[pairs]) - 1
+    for broker, pairs, told, is_told in marks.by_member(part, reports):
         carried = carry.get(broker, _NOTHING)
-        if len(mine):
-            last = mine[np.maximum(before, 0)]
-            held = np.where(before >= 0, offsets[last], carried.offset)
-        else:
-            held = np.full(len(pairs), carried.offset)
-        # The leader's own event carries its own log end offset, read at the same moment.
-        itself = leaders[pairs] == broker
-        held = np.where(itself & (own[pairs] >= 0), own[pairs], held)
-        for index in np.flatnonzero(marks[pairs] > np.maximum(held, 0)).tolist():
+        held = np.where(is_told, told, carried.offset)
+        for index in np.flatnonzero(marks.high_watermarks[pairs] > np.maximum(held, 0)).tolist():
             pair = int(pairs[index])
-            end = _log_end(part, int(mine[before[index]])) if before[index] >= 0 else carried
+            mine = reports.get(broker, _NONE)
+            before = int(np.searchsorted(mine, marks.places[pair]))
+            end = _log_end(part, int(mine[before - 1])) if before else carried
             if _is_back_from_a_power_cut(end, broker, losses):
                 continue
             found.append(
                 Overrun(
-                    row=int(moves.rows[pair]),
-                    leader=int(leaders[pair]),
-                    high_watermark=int(marks[pair]),
+                    row=int(marks.rows[pair]),
+                    leader=int(marks.leaders[pair]),
+                    high_watermark=int(marks.high_watermarks[pair]),
                     member=broker,
                     log_end_offset=int(held[index]),
                     member_row=None if end is _NOTHING else end.row,
                 )
             )
-    return len(moves), sorted(found, key=lambda overrun: (overrun.row, overrun.member))
-
-
-LeaderKey = tuple[str | None, str | None, int | None, int, int, int]
-"""Topic, topic id, partition, broker, incarnation, leader epoch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """One leader's high watermarks: the first, the highest, and the first fall if there was one."""
-
-    first: tuple[int, int]
-    """(high watermark, row)"""
-    highest: tuple[int, int]
-    fall: tuple[tuple[int, int], tuple[int, int]] | None = None
-    """(the highest before, the value that is below it)"""
-
-
-GrowthSummary = tuple[int, dict[LeaderKey, Growth]]
-
-
-class HwGrows(Fold[GrowthSummary]):
-    name = "hw-grows"
-    kinds = frozenset({Kind.HIGH_WATERMARK})
-    columns = (
-        "topic",
-        "topic_id",
-        "partition",
-        "node",
-        "incarnation",
-        "leader_epoch",
-        "high_watermark",
-    )
-
-    def reduce(self, segment: Segment) -> GrowthSummary:
-        leaders: dict[LeaderKey, Growth] = {}
-        keys = ("topic", "topic_id", "partition", "node", "incarnation", "leader_epoch")
-        for key, part in segment.by(*keys):
-            marks, rows = part.numbers("high_watermark"), part.rows
-            highest = np.maximum.accumulate(marks)
-            fallen = np.flatnonzero(marks < highest)
-            top = int(np.argmax(marks))
-            fall = None
-            if len(fallen):
-                low = int(fallen[0])
-                peak = int(np.argmax(marks[:low]))
-                fall = ((int(marks[peak]), int(rows[peak])), (int(marks[low]), int(rows[low])))
-            leaders[key] = Growth(
-                first=(int(marks[0]), int(rows[0])),
-                highest=(int(marks[top]), int(rows[top])),
-                fall=fall,
-            )
-        return len(segment), leaders
-
-    def combine(self, a: GrowthSummary, b: GrowthSummary) -> GrowthSummary:
-        leaders = dict(a[1])
-        for key, later in b[1].items():
-            leaders[key] = _chain(leaders[key], later) if key in leaders else later
-        return a[0] + b[0], leaders
-
-    def finish(self, summary: GrowthSummary) -> Results:
-        checked, leaders = summary
-        findings = []
-        for (topic, _, partition, node, _, epoch), growth in leaders.items():
-            if growth.fall is not None:
-                (high, high_row), (low, low_row) = growth.fall
-                tp = tp_name(topic, partition)
-                sentence = (
-                    f"The high watermark of {tp} fell from {high} to {low} at leader {node} within leader epoch "
-                    f"{epoch}."
-                )
-                findings.append(finding(self.name, tp, sentence, high_row, low_row))
-        return conclude(self.name, checked=checked, unit="high watermarks", findings=findings)
-
-
-def _chain(a: Growth, b: Growth) -> Growth:
-    """Join two neighbouring stretches of one leader. The first fall of both is the first of the whole."""
-    fall = a.fall
-    if fall is None:
-        fall = (a.highest, b.first) if b.first[0] < a.highest[0] else b.fall
-    highest = b.highest if b.highest[0] > a.highest[0] else a.highest
-    return Growth(first=a.first, highest=highest, fall=fall)
+    return len(marks.rows), sorted(found, key=lambda overrun: (overrun.row, overrun.member))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,9 @@ import pyarrow.compute as pc
 
 from checkers.segment import Mask, Numbers, Segment
 from history.events import Kind
+
+MAX_COUNTED: Final = 2**16
+"""Broker ids below this are told apart by counting, which is faster than sorting."""
 
 TopicKey = tuple[str, str | None, int]
 """A partition of a topic incarnation: topic, topic id, partition."""
@@ -37,11 +41,15 @@ def are_committed(high_watermarks: Segment, at: Numbers, member: Numbers) -> Mas
 
 def _flattened(segment: Segment, *names: str) -> tuple[Numbers, Numbers]:
     """Return (position, item) for each item of the first of these lists that is set in a row."""
-    lists = [segment.columns.arrow(name) for name in names if name in segment.columns.names]
+    lists: list[pa.ChunkedArray] = []
+    for name in names:
+        # Later lists are seldom needed, and cost as much as all other columns together.
+        if name in segment.columns.names and not (lists and lists[-1].null_count == 0):
+            lists.append(segment.columns.arrow(name))
     if not lists:
         nothing = np.zeros(0, dtype=np.int64)
         return nothing, nothing
-    column = pc.coalesce(*lists).combine_chunks()
+    column = (pc.coalesce(*lists) if len(lists) > 1 else lists[0]).combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = column.chunk(0)
     positions = pc.list_parent_indices(column).to_numpy(zero_copy_only=False)
@@ -52,3 +60,12 @@ def _flattened(segment: Segment, *names: str) -> tuple[Numbers, Numbers]:
 
 def high_watermark_rows(segment: Segment) -> Segment:
     return segment.where(segment.is_kind(Kind.HIGH_WATERMARK))
+
+
+def brokers_in(nodes: Numbers) -> list[int]:
+    """The distinct values, in order."""
+    if len(nodes) and nodes.min() >= 0 and nodes.max() < MAX_COUNTED:
+        distinct: Numbers = np.flatnonzero(np.bincount(nodes))
+    else:
+        distinct = np.unique(nodes)
+    return [int(node) for node in distinct]

@@ -8,8 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.model import Verdict
-from checkers.replication.high_watermark import HwBounded, HwGrows
+from checkers.replication.high_watermark import BoundedSummary, Held, HwBounded
+from checkers.replication.hw_grows import HwGrows
+from checkers.segment import Segment
 from history.events import Event, Kind
+from history.schema import table
 from tests.checkers.histories import (
     TP,
     append,
@@ -173,3 +176,61 @@ def test_hw_grows_finds_the_first_fall_however_it_is_cut(marks: list[int], cuts:
     result = judge(HwGrows(), events, cuts)["hw-grows"]
     assert [item.events[-1]["time"] for item in result.findings] == falls[:1]
     assert all(item.events[0]["kind"] == Kind.HIGH_WATERMARK for item in result.findings)
+
+
+class LooksTwice(HwBounded):
+    """Believes no proof: every stretch is evaluated by the pass that explains."""
+
+    def told(self, state: Held, carry: Held | None) -> BoundedSummary | None:
+        return None
+
+
+nodes = st.integers(1, 3)
+offsets = st.integers(0, 4)
+isrs = st.lists(nodes, unique=True, max_size=3)
+told = st.one_of(
+    st.builds(lambda node, end: append(1, node, 0, end), nodes, offsets),
+    st.builds(lambda node, to: truncate(1, node, to), nodes, offsets),
+    st.builds(lambda node, end: loaded(1, node, end), nodes, offsets),
+    st.builds(
+        lambda node, mark, isr, end: high_watermark(1, node, 0, mark, isr, log_end_offset=end),
+        nodes,
+        offsets,
+        isrs,
+        st.none() | offsets,
+    ),
+    st.builds(lambda node: broker(1, node, Kind.BROKER_STARTED), nodes),
+    st.builds(
+        lambda node: Event(
+            time=1,
+            process="nemesis",
+            kind=Kind.FAULT_APPLIED,
+            fault="power-cut",
+            targets=[f"broker-{node}"],
+        ),
+        nodes,
+    ),
+)
+
+
+class TestTheProof:
+    @given(st.lists(told, max_size=30), st.lists(st.integers(0, 30), max_size=6))
+    def test_it_never_lets_pass_what_looking_would_find(
+        self, events: list[Event], cuts: list[int]
+    ) -> None:
+        for time, event in enumerate(events):
+            event.time = event.seq = time
+        assert judge(HwBounded(), events, cuts) == judge(LooksTwice(), events, cuts)
+
+    def test_a_stretch_whose_claims_the_one_before_bears_out_is_told(self) -> None:
+        check, before = HwBounded(), state_of([append(1, 1, 0, 4), append(2, 2, 0, 4)])
+        claims = state_of([high_watermark(3, 1, 0, 4, [1, 2]), high_watermark(4, 1, 0, 4, [1])])
+        told_of = check.told(claims, before)
+        assert told_of is not None
+        assert told_of.checked == 2
+        assert check.told(claims, None) is None
+        assert check.told(claims, state_of([append(1, 1, 0, 4), append(2, 2, 0, 2)])) is None
+
+
+def state_of(events: list[Event]) -> Held:
+    return HwBounded().state(Segment.starting_at(table(events), 0))

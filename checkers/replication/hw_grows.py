@@ -1,0 +1,102 @@
+"""The high watermark of a leader never goes back.
+
+* **hw-grows**: the high watermark of one leader, in one process life and one leader epoch, never falls.
+  Smallest break: 5, then 4.
+
+The idea: of each stretch of a leader's high watermarks the first, the highest and the first fall are enough to tell
+where the whole first fell, so it is a ``Fold``.
+
+What a correct cluster does and is not convicted for: a follower's own high watermark may fall; a restarted leader
+starts from an older checkpoint (another process life).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.findings import finding, tp_name
+from checkers.fold import Fold, Results, conclude
+from checkers.segment import Segment
+from history.events import Kind
+
+LeaderKey = tuple[str | None, str | None, int | None, int, int, int]
+"""Topic, topic id, partition, broker, incarnation, leader epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """One leader's high watermarks: the first, the highest, and the first fall if there was one."""
+
+    first: tuple[int, int]
+    """(high watermark, row)"""
+    highest: tuple[int, int]
+    fall: tuple[tuple[int, int], tuple[int, int]] | None = None
+    """(the highest before, the value that is below it)"""
+
+
+GrowthSummary = tuple[int, dict[LeaderKey, Growth]]
+
+
+class HwGrows(Fold[GrowthSummary]):
+    name = "hw-grows"
+    kinds = frozenset({Kind.HIGH_WATERMARK})
+    columns = (
+        "topic",
+        "topic_id",
+        "partition",
+        "node",
+        "incarnation",
+        "leader_epoch",
+        "high_watermark",
+    )
+
+    def reduce(self, segment: Segment) -> GrowthSummary:
+        leaders: dict[LeaderKey, Growth] = {}
+        keys = ("topic", "topic_id", "partition", "node", "incarnation", "leader_epoch")
+        for key, part in segment.by(*keys):
+            marks, rows = part.numbers("high_watermark"), part.rows
+            highest = np.maximum.accumulate(marks)
+            fallen = np.flatnonzero(marks < highest)
+            top = int(np.argmax(marks))
+            fall = None
+            if len(fallen):
+                low = int(fallen[0])
+                peak = int(np.argmax(marks[:low]))
+                fall = ((int(marks[peak]), int(rows[peak])), (int(marks[low]), int(rows[low])))
+            leaders[key] = Growth(
+                first=(int(marks[0]), int(rows[0])),
+                highest=(int(marks[top]), int(rows[top])),
+                fall=fall,
+            )
+        return len(segment), leaders
+
+    def combine(self, a: GrowthSummary, b: GrowthSummary) -> GrowthSummary:
+        leaders = dict(a[1])
+        for key, later in b[1].items():
+            leaders[key] = _chain(leaders[key], later) if key in leaders else later
+        return a[0] + b[0], leaders
+
+    def finish(self, summary: GrowthSummary) -> Results:
+        checked, leaders = summary
+        findings = []
+        for (topic, _, partition, node, _, epoch), growth in leaders.items():
+            if growth.fall is not None:
+                (high, high_row), (low, low_row) = growth.fall
+                tp = tp_name(topic, partition)
+                sentence = (
+                    f"The high watermark of {tp} fell from {high} to {low} at leader {node} within leader epoch "
+                    f"{epoch}."
+                )
+                findings.append(finding(self.name, tp, sentence, high_row, low_row))
+        return conclude(self.name, checked=checked, unit="high watermarks", findings=findings)
+
+
+def _chain(a: Growth, b: Growth) -> Growth:
+    """Join two neighbouring stretches of one leader. The first fall of both is the first of the whole."""
+    fall = a.fall
+    if fall is None:
+        fall = (a.highest, b.first) if b.first[0] < a.highest[0] else b.fall
+    highest = b.highest if b.highest[0] > a.highest[0] else a.highest
+    return Growth(first=a.first, highest=highest, fall=fall)
