@@ -41,7 +41,14 @@ import pyarrow.parquet as pq
 from history import raw_lines
 from history.encoding import PARQUET_OPTIONS, ROW_GROUP_ROWS
 from history.errors import HistoryError, MissingHistoryError
-from history.reader import MANIFEST, FileEntry, Manifest, read_manifest
+from history.reader import (
+    MANIFEST,
+    FileEntry,
+    History,
+    Manifest,
+    open_history,
+    read_manifest,
+)
 from history.run_directory import RunDirectory, write_atomically
 from history.schema import SCHEMA, ordered, table
 from history.spark import run_all
@@ -139,6 +146,13 @@ def _remove_drafts(run: RunDirectory) -> None:
         is_own = owner == str(os.getpid())
         if is_own or not (owner.isdigit() and psutil.pid_exists(int(owner))):
             shutil.rmtree(draft, ignore_errors=True)
+
+
+def load(run: RunDirectory, spark: SparkSession | None = None) -> History:
+    """Open the run's history, ingesting it first if that has not been done (an interrupted run)."""
+    if not (run.history / MANIFEST).exists():
+        ingest(run, spark)
+    return open_history(run.history)
 
 
 def renew(run: RunDirectory, spark: SparkSession | None = None) -> None:
