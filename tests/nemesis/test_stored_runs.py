@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,28 @@ def each_line(run: RunDirectory, change: Any) -> None:
     for file in run.raw.glob("*.jsonl"):
         lines = [msgspec.json.decode(line) for line in file.read_bytes().splitlines()]
         file.write_bytes(b"".join(msgspec.json.encode(change(line)) + b"\n" for line in lines))
+
+
+def test_a_run_of_the_version_before_is_judged_as_it_was_then(tmp_path: Path) -> None:
+    """``format-2.tar.xz`` is a simulated run of 15 s with a restarted controller, as that version left it."""
+    with tarfile.open(Path(__file__).parent / "stored_runs" / "format-2.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    run = RunDirectory.open(tmp_path)
+    with pytest.raises(ForeignHistoryError, match="format version 2"):
+        open_history(run.history)
+    then = {result.property: result for result in judge.read_outcome(run).results}
+    before = fingerprint(run.raw)
+    now = {result.property: result for result in judge.judge(run, engine="inline").results}
+    assert fingerprint(run.raw) == before
+    assert len(then) > 25
+    assert {name: now[name].verdict for name in then} == {
+        name: result.verdict for name, result in then.items()
+    }
+    assert {name: now[name].checked for name in ("hw-bounded", "log-matching", "unseen")} == {
+        "hw-bounded": 307,
+        "log-matching": 1164,
+        "unseen": 377,
+    }
 
 
 def test_a_history_of_an_older_format_is_made_again_and_raw_files_stay(
