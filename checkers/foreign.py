@@ -5,8 +5,7 @@ things in different workloads: a ``read`` is of a register or of a set. So the u
 its checks are made. They are no part of ``CHECKERS``: in a run of ours they would see nothing, and a check that saw
 nothing is ``unknown``.
 
-Limits: a workload judges one kind of object. Properties that such a history cannot decide are left out
-(``UNDECIDABLE``).
+Limit: a workload judges one kind of object.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from checkers.linearizable import (
     SetFull,
     TotalQueue,
 )
-from checkers.log import ClientLog
+from checkers.log.offset_log import OffsetLog
 
 FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
     {
@@ -38,16 +37,10 @@ FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
         "fifo-queue": (FifoQueue,),
         "list-append": (),
         "rw-register": (),
-        "kafka": (ClientLog,),
+        "kafka": (OffsetLog,),
     }
 )
 """The checks of each workload, in the order of reports."""
-
-UNDECIDABLE: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
-    {"kafka": frozenset({"unseen", "earlier-life-read"})}
-)
-"""By workload, what its checks decide of our own runs alone: no other history says which of its reads ran to the end
-of a log, or that a topic was deleted."""
 
 SELF_EVIDENT: Final = frozenset(
     {"duplicate", "inconsistent-offset", "dirty-read", "nonmonotonic-send"}
@@ -65,9 +58,7 @@ def is_self_evident(workload: str, name: str) -> bool:
 
 def foreign_properties(workload: str) -> tuple[str, ...]:
     """Return the properties that are judged in this workload, in the order of reports; raises KeyError."""
-    names = (name for check in FOREIGN[workload] for name in check.property_names())
-    without = UNDECIDABLE.get(workload, frozenset())
-    return tuple(name for name in names if name not in without)
+    return tuple(name for check in FOREIGN[workload] for name in check.property_names())
 
 
 def select_foreign(workload: str, names: Iterable[str] | None = None) -> list[Check]:

@@ -29,8 +29,8 @@ from history.foreign.importing import WORKLOADS
 from history.foreign.logs import ALL_REPLICAS
 from history.foreign.names import Names
 from history.foreign.operations import FAIL, INFO, INVOKE, OK, Operation, form_of
-from history.ingest import load
-from history.reader import History
+from history.ingest import renew
+from history.reader import MANIFEST, History, open_history
 from history.run_directory import RunDirectory
 
 KINDS: Final = (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO)
@@ -59,7 +59,9 @@ Row = Mapping[str, Any]
 def operations_of(run: RunDirectory) -> Iterable[Operation]:
     """Return the operations of a run's clients in order; raises HistoryError, also when there are none."""
     workload = run.read_info().foreign.get("workload")
-    rows = _rows(load(run))
+    if not (run.history / MANIFEST).exists():
+        renew(run)
+    rows = _rows(open_history(run.history))
     if workload is None:
         rows = [row for row in rows if row["f"] in DATA]
     if not rows:

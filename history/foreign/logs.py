@@ -7,7 +7,7 @@ each key, is an operation of ours on partition 0 of the topic that the key names
 
 A consumer reads on from where it was, unless it is assigned other keys or seeks. The events know no assignments: who
 was assigned a key anew goes on as another consumer, ``3/1`` after ``3``. Under ``subscribe`` keys may come and go at
-any time, so each poll is another consumer's.
+any time, so each poll is another consumer's. So is what follows a poll of which nobody knows how it ended.
 
 A send asks for all replicas, and a value stands in its log once: that is what the workload expects.
 """
@@ -99,6 +99,8 @@ class Logs(Vocabulary):
                 problems.note(Damage.WRONG_VALUE, completion.line, reason)
                 kind = INFO
             told = tuple(Poll() if isinstance(one, Poll) else one for one in asked)
+        if kind == INFO and any(isinstance(one, Poll) for one in asked):
+            self._consumers[invoke.process].lose_place()
         parts = []
         for at, (one, result) in enumerate(zip(asked, told, strict=True)):
             for micro in self._micro_parts(invoke.process, one, result, names):
@@ -167,6 +169,11 @@ class _Consumer:
             kept = set()
         for topic in self.anew:
             self.anew[topic] += topic not in kept
+
+    def lose_place(self) -> None:
+        """Take note that nobody knows how far its last poll came."""
+        for topic in self.anew:
+            self.anew[topic] += 1
 
     def name(self, process: str, topic: str) -> str:
         """Return what it is called when it polls a topic."""

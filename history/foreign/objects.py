@@ -61,7 +61,7 @@ class Objects(Plain):
         pair = keyed(value)
         if pair is None:
             return None, value
-        is_plain = (f in self.exchanges and not is_vector(pair[1])) or (
+        is_plain = (f in self.exchanges and keyed(pair[1]) is None) or (
             f in self.returns_all and pair[1] is not None and not is_collection(pair[1])
         )
         return (None, value) if is_plain else ((pair[0],), pair[1])

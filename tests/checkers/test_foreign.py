@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from checkers import CHECKERS, FOREIGN, foreign_properties, select_foreign
-from checkers.log import ClientLog
+from checkers import CHECKERS, FOREIGN, foreign_properties, select, select_foreign
+from checkers.log.offset_log import OffsetLog
 
 
 def test_a_workload_names_its_properties_and_what_decides_them() -> None:
     (check,) = select_foreign("kafka")
-    assert isinstance(check, ClientLog)
-    assert set(foreign_properties("kafka")) == {*ClientLog.properties} - {
-        "unseen",
-        "earlier-life-read",
-    }
+    assert isinstance(check, OffsetLog)
+    assert foreign_properties("kafka") == OffsetLog.properties
 
 
 def test_a_check_is_made_once_for_several_properties() -> None:
@@ -27,6 +24,6 @@ def test_a_property_of_another_workload_is_refused(name: str) -> None:
         select_foreign("kafka", [name])
 
 
-def test_what_judges_foreign_histories_alone_is_not_asked_of_our_runs() -> None:
-    only_foreign = {name for workload in FOREIGN for name in foreign_properties(workload)}
-    assert not only_foreign - set(ClientLog.properties) & set(CHECKERS)
+def test_no_property_of_a_run_of_ours_is_decided_by_a_foreign_check() -> None:
+    foreign = {check for checks in FOREIGN.values() for check in checks}
+    assert not foreign & {type(check) for check in select(CHECKERS)}

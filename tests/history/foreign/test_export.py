@@ -106,6 +106,10 @@ OPERATIONS: dict[str, st.SearchStrategy[Asked]] = {
 }
 
 
+OPERATIONS["linearizable-set"] = OPERATIONS["set"]
+OPERATIONS["fifo-queue"] = OPERATIONS["queue"]
+
+
 @st.composite
 def histories(draw: st.DrawFn, workload: str) -> str:
     """A history of some processes, as EDN."""

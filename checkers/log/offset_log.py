@@ -1,0 +1,276 @@
+"""A log with offsets, of which nothing is known but what clients sent and polled: anybody's, also with transactions.
+
+What Jepsen's kafka workload asks of a log. Its order is that of its *known* offsets: those where a send was
+acknowledged or a poll returned a record. Between two of them offsets may be missing (markers of transactions take
+some), so a gap alone is no anomaly.
+
+* **lost-write**: a send was acknowledged at an offset, records at larger offsets were read, and nobody ever read its
+  value. Smallest break: ok(7 at 0), a poll returns offset 1 only.
+* **duplicate**: one value at several offsets. Smallest break: ok(7 at 0), a poll returns 7 at 1.
+* **inconsistent-offset**: one offset with several values. Smallest break: ok(7 at 0), a poll returns 8 at 0.
+* **dirty-read** (G1a): a value was read whose send failed.
+* **poll-skip**: from one record to the next that a consumer was given, in one poll or in two, there is a known offset.
+* **nonmonotonic-poll**: the next record that a consumer was given is at the same or a smaller offset.
+* **nonmonotonic-send**: a producer's send was acknowledged at an offset below that of an earlier one of its own.
+
+Premises, which are those of the workload: a value is sent once; consumers begin at the start of a log and read all of
+it, or are other consumers (``history.foreign.logs`` names those that are assigned anew); nothing is deleted by age or
+compaction. How many acknowledged records nobody had read when the history ended is told as a number.
+
+The check is arithmetic on columns, one partition at a time. Limits: a partition's records must fit into memory; a
+value that nobody sent is not looked for. Source: jepsen.tests.kafka.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow.compute as pc
+
+from checkers.findings import finding, tp_name
+from checkers.fold import MAX_FINDINGS, Grouped, Results, conclude
+from checkers.model import Finding
+from checkers.segment import Key, Numbers, Segment
+from history.events import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Places in a log that somebody told of: arrays of equal length, in the order of the rows that tell."""
+
+    offset: Numbers
+    value: Numbers
+    row: Numbers
+
+    def __len__(self) -> int:
+        return len(self.offset)
+
+
+@dataclass(slots=True)
+class LogReport:
+    """What one log came to."""
+
+    findings: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
+    """The first of each property."""
+    counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    checked: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    unseen: int = 0
+
+    def note(self, found: Finding) -> None:
+        self.counts[found.property] += 1
+        if len(self.findings[found.property]) < MAX_FINDINGS:
+            self.findings[found.property].append(found)
+
+
+class OffsetLog(Grouped[LogReport]):
+    name = "offset-log"
+    properties = (
+        "lost-write",
+        "duplicate",
+        "inconsistent-offset",
+        "dirty-read",
+        "poll-skip",
+        "nonmonotonic-poll",
+        "nonmonotonic-send",
+    )
+    keys = ("topic", "partition")
+    kinds = frozenset({Kind.OK, Kind.FAIL})
+    columns = ("f", "op", "value", "offset", "offsets", "values", "topic", "partition")
+    units = {  # noqa: RUF012
+        "lost-write": "acknowledged sends",
+        "duplicate": "known records",
+        "inconsistent-offset": "known records",
+        "dirty-read": "records read",
+        "poll-skip": "records read",
+        "nonmonotonic-poll": "records read",
+        "nonmonotonic-send": "acknowledged sends",
+    }
+
+    def check(self, key: Key, segment: Segment) -> LogReport:
+        report = LogReport()
+        topic, partition = key
+        if topic is not None:
+            _judge(tp_name(topic, partition), segment, report)
+        return report
+
+    def finish(self, summaries: list[tuple[Key, LogReport]]) -> Results:
+        reports = [report for _, report in summaries]
+        unseen = {"acknowledged_and_never_read_records": float(sum(one.unseen for one in reports))}
+        return [
+            conclude(
+                name,
+                checked=sum(one.checked[name] for one in reports),
+                unit=self.units[name],
+                findings=[found for one in reports for found in one.findings[name]],
+                finding_count=sum(one.counts[name] for one in reports),
+                numbers=unseen if name == "lost-write" else None,
+            )
+            for name in self.properties
+        ]
+
+
+def _judge(tp: str, segment: Segment, report: LogReport) -> None:
+    sends = segment.where(segment.is_word("f", {"send"}))
+    failed = sends.where(sends.is_kind(Kind.FAIL))
+    sends = sends.where(sends.is_kind(Kind.OK))
+    placed = sends.where(sends.numbers("offset") >= 0)
+    acknowledged = Records(placed.numbers("offset"), placed.numbers("value"), placed.rows)
+    polls = segment.where(segment.is_word("f", {"poll"}) & segment.is_kind(Kind.OK))
+    read, consumer = _records(polls)
+    known = Records(
+        np.concatenate((acknowledged.offset, read.offset)),
+        np.concatenate((acknowledged.value, read.value)),
+        np.concatenate((acknowledged.row, read.row)),
+    )
+    never_read = ~np.isin(sends.numbers("value"), read.value)
+    report.unseen = int(np.count_nonzero(never_read))
+    for found in (
+        *_lost(tp, acknowledged, read),
+        *_several(tp, known),
+        *_dirty(tp, failed, sends, read),
+        *_polled(tp, read, consumer, polls, np.unique(known.offset)),
+        *_sent(tp, placed),
+    ):
+        report.note(found)
+    report.checked.update(
+        {
+            "lost-write": len(acknowledged) if len(read) else 0,
+            "duplicate": len(known),
+            "inconsistent-offset": len(known),
+            "dirty-read": len(read),
+            "poll-skip": len(read),
+            "nonmonotonic-poll": len(read),
+            "nonmonotonic-send": len(acknowledged),
+        }
+    )
+
+
+def _records(polls: Segment) -> tuple[Records, Numbers]:
+    """What polls returned, and which poll (its place in ``polls``) returned each."""
+    offsets, values = polls.columns.arrow("offsets"), polls.columns.arrow("values")
+    lengths = pc.fill_null(pc.list_value_length(offsets), 0).to_numpy()
+    poll = np.repeat(np.arange(len(polls), dtype=np.int64), lengths)
+    flat = [
+        np.asarray(pc.list_flatten(one).to_numpy(), dtype=np.int64) for one in (offsets, values)
+    ]
+    return Records(flat[0], flat[1], polls.rows[poll]), poll
+
+
+def _lost(tp: str, acknowledged: Records, read: Records) -> Iterator[Finding]:
+    if not len(read):
+        return
+    last = int(np.argmax(read.offset))
+    is_lost = (acknowledged.offset < read.offset[last]) & ~np.isin(acknowledged.value, read.value)
+    witnesses = _next_read(acknowledged.offset[is_lost], read)
+    for offset, value, row, witness in zip(
+        acknowledged.offset[is_lost].tolist(),
+        acknowledged.value[is_lost].tolist(),
+        acknowledged.row[is_lost].tolist(),
+        witnesses.tolist(),
+        strict=True,
+    ):
+        sentence = (
+            f"Value {value}, acknowledged at offset {offset} of {tp}, was never read, though offset "
+            f"{read.offset[witness]} was."
+        )
+        steps = (
+            f"A send of {value} to {tp} was acknowledged at offset {offset}.",
+            f"A poll returned value {read.value[witness]} at offset {read.offset[witness]}, which is behind it.",
+            f"No poll of the history returned {value}, at any offset.",
+        )
+        yield finding("lost-write", tp, sentence, row, int(read.row[witness]), steps=steps)
+
+
+def _next_read(offsets: Numbers, read: Records) -> Numbers:
+    """The record read at the smallest larger offset, for each of these offsets; there is one."""
+    order = np.argsort(read.offset, kind="stable")
+    return order[np.searchsorted(read.offset[order], offsets, side="right")]
+
+
+def _several(tp: str, known: Records) -> Iterator[Finding]:
+    """Offsets with several values, and values at several offsets."""
+    for first, other in _disagreeing(known.offset, known.value):
+        offset, values = known.offset[first], (known.value[first], known.value[other])
+        sentence = f"Offset {offset} of {tp} held value {values[0]} and value {values[1]}."
+        rows = int(known.row[first]), int(known.row[other])
+        yield finding("inconsistent-offset", tp, sentence, *rows)
+    for first, other in _disagreeing(known.value, known.offset):
+        value, offsets = known.value[first], (known.offset[first], known.offset[other])
+        sentence = (
+            f"Value {value} stands at offset {offsets[0]} and at offset {offsets[1]} of {tp}."
+        )
+        rows = int(known.row[first]), int(known.row[other])
+        yield finding("duplicate", tp, sentence, *rows)
+
+
+def _disagreeing(keys: Numbers, told: Numbers) -> Iterator[tuple[int, int]]:
+    """For each key of which different things are told: where it is told first, and where first something else."""
+    if not len(keys):
+        return
+    order = np.lexsort((np.arange(len(keys)), keys))
+    begins = np.concatenate(([True], keys[order][1:] != keys[order][:-1]))
+    first = order[np.flatnonzero(begins)][np.cumsum(begins) - 1]
+    differs = np.flatnonzero(told[order] != told[first])
+    _, once = np.unique(keys[order][differs], return_index=True)
+    for at in np.sort(differs[once]).tolist():
+        yield int(first[at]), int(order[at])
+
+
+def _dirty(tp: str, failed: Segment, sends: Segment, read: Records) -> Iterator[Finding]:
+    values = failed.numbers("value")
+    is_read = np.isin(values, read.value) & ~np.isin(values, sends.numbers("value"))
+    read_values, first = np.unique(read.value, return_index=True)
+    reads = read.row[first[np.searchsorted(read_values, values[is_read])]]
+    rows = failed.rows[is_read]
+    for value, row, seen in zip(
+        values[is_read].tolist(), rows.tolist(), reads.tolist(), strict=True
+    ):
+        sentence = f"Value {value} was read from {tp} though its send had failed."
+        yield finding("dirty-read", tp, sentence, row, seen)
+
+
+def _polled(
+    tp: str, read: Records, poll: Numbers, polls: Segment, known: Numbers
+) -> Iterator[Finding]:
+    """What consumers were given one after the other; ``known``: offsets, ascending, each once."""
+    consumers, names = polls.codes("process")
+    order = np.argsort(consumers[poll], kind="stable")
+    before, after = order[:-1], order[1:]
+    same = consumers[poll][before] == consumers[poll][after]
+    before, after = before[same], after[same]
+    rank = np.searchsorted(known, read.offset)
+    step = rank[after] - rank[before]
+    for at in np.flatnonzero(step != 1).tolist():
+        a, b = int(before[at]), int(after[at])
+        who = names[int(consumers[poll[a]])]
+        one, other = int(read.offset[a]), int(read.offset[b])
+        rows = dict.fromkeys((int(read.row[a]), int(read.row[b])))
+        if step[at] > 1:
+            skipped = int(known[rank[a] + 1])
+            name = "poll-skip"
+            sentence = f"{who} was given offset {one} of {tp}, then {other}, and not {skipped}, where a record stands."
+        else:
+            name = "nonmonotonic-poll"
+            sentence = f"{who} was given offset {one} of {tp}, then {other}."
+        yield finding(name, tp, sentence, *rows)
+
+
+def _sent(tp: str, placed: Segment) -> Iterator[Finding]:
+    """Acknowledged sends of one producer in the order in which it sent."""
+    producers, names = placed.codes("process")
+    order = np.lexsort((placed.numbers("op"), producers))
+    offsets, values = placed.numbers("offset")[order], placed.numbers("value")[order]
+    producer = producers[order]
+    before, after = np.arange(len(order) - 1), np.arange(1, len(order))
+    falls = (producer[before] == producer[after]) & (offsets[after] <= offsets[before])
+    for at in np.flatnonzero(falls).tolist():
+        who = names[int(producer[at])]
+        sentence = (
+            f"{who} sent value {values[at]} to {tp} and then value {values[at + 1]}, which were acknowledged at "
+            f"offsets {offsets[at]} and {offsets[at + 1]}."
+        )
+        rows = int(placed.rows[order[at]]), int(placed.rows[order[at + 1]])
+        yield finding("nonmonotonic-send", tp, sentence, *rows)

@@ -1,0 +1,301 @@
+"""A log of which only sends and polls are known: each anomaly, with its smallest history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.log.offset_log import OffsetLog
+from checkers.model import Finding, Result, Verdict
+from history.events import Event
+from tests.checkers.histories import TP, as_row, judge, only
+
+Records = Sequence[tuple[int, int]]
+
+
+def send(
+    time: int, value: int, offset: int | None = None, kind: str = "ok", process: str = "0"
+) -> Event:
+    return Event(
+        time=time,
+        process=process,
+        kind=kind,
+        op=time,
+        f="send",
+        value=value,
+        offset=offset,
+        **TP,
+    )
+
+
+def poll(time: int, *records: tuple[int, int], process: str = "1") -> Event:
+    return Event(
+        time=time,
+        process=process,
+        kind="ok",
+        op=time,
+        f="poll",
+        offsets=[offset for offset, _ in records],
+        values=[value for _, value in records],
+        **TP,
+    )
+
+
+def result(name: str, *events: Event) -> Result:
+    return only(OffsetLog(), events, name)
+
+
+def broken(events: Iterable[Event]) -> list[str]:
+    return [
+        one.property
+        for one in judge(OffsetLog(), events).values()
+        if one.verdict is Verdict.INVALID
+    ]
+
+
+def found(name: str, sentence: str, *events: Event, steps: tuple[str, ...] = ()) -> Finding:
+    return Finding(
+        property=name,
+        verdict=Verdict.INVALID,
+        key="t-0",
+        sentence=sentence,
+        steps=steps,
+        events=tuple(map(as_row, events)),
+    )
+
+
+ALL_IS_WELL = [
+    send(1, 7, 0),
+    send(2, 8, 1),
+    send(3, 9, 5),
+    send(4, 10, kind="info"),
+    send(5, 11, kind="fail"),
+    poll(6, (0, 7), (1, 8)),
+    poll(7, (5, 9), (6, 10)),
+    poll(8, process="2"),
+    poll(9, (0, 7), (1, 8), (5, 9), process="2"),
+]
+
+
+def test_a_log_in_which_all_is_well() -> None:
+    results = judge(OffsetLog(), ALL_IS_WELL)
+    assert list(results) == list(OffsetLog.properties)
+    assert {one.verdict for one in results.values()} == {Verdict.VALID}
+    assert results["lost-write"].checked == 3
+    assert results["poll-skip"].checked == 7
+    assert results["lost-write"].numbers == {"acknowledged_and_never_read_records": 0.0}
+
+
+def test_who_saw_nothing_has_proved_nothing() -> None:
+    verdicts = {name: one.verdict for name, one in judge(OffsetLog(), [send(1, 7, 0)]).items()}
+    assert verdicts["lost-write"] is verdicts["poll-skip"] is Verdict.UNKNOWN
+    assert verdicts["duplicate"] is verdicts["nonmonotonic-send"] is Verdict.VALID
+
+
+def test_lost_write() -> None:
+    lost, read = send(1, 7, 0), poll(2, (1, 8))
+    assert result("lost-write", lost, read).findings == (
+        found(
+            "lost-write",
+            "Value 7, acknowledged at offset 0 of t-0, was never read, though offset 1 was.",
+            lost,
+            read,
+            steps=(
+                "A send of 7 to t-0 was acknowledged at offset 0.",
+                "A poll returned value 8 at offset 1, which is behind it.",
+                "No poll of the history returned 7, at any offset.",
+            ),
+        ),
+    )
+
+
+def test_what_nobody_has_read_yet_is_not_lost_but_counted() -> None:
+    one = result("lost-write", send(1, 7, 0), send(2, 8, 1), poll(3, (0, 7)))
+    assert one.verdict is Verdict.VALID
+    assert one.numbers == {"acknowledged_and_never_read_records": 1.0}
+
+
+def test_duplicate() -> None:
+    sent, read = send(1, 7, 0), poll(2, (1, 7))
+    assert result("duplicate", sent, read).findings == (
+        found("duplicate", "Value 7 stands at offset 0 and at offset 1 of t-0.", sent, read),
+    )
+
+
+def test_inconsistent_offset() -> None:
+    sent, read = send(1, 7, 0), poll(2, (0, 8))
+    assert result("inconsistent-offset", sent, read).findings == (
+        found("inconsistent-offset", "Offset 0 of t-0 held value 7 and value 8.", sent, read),
+    )
+
+
+def test_dirty_read() -> None:
+    failed, read = send(1, 7, kind="fail"), poll(2, (0, 7))
+    assert result("dirty-read", failed, read).findings == (
+        found("dirty-read", "Value 7 was read from t-0 though its send had failed.", failed, read),
+    )
+
+
+def test_a_value_that_was_sent_again_may_be_read() -> None:
+    events = [send(1, 7, kind="fail"), send(2, 7, 0), poll(3, (0, 7))]
+    assert result("dirty-read", *events).verdict is Verdict.VALID
+
+
+def test_poll_skip() -> None:
+    first, second = poll(2, (0, 7)), poll(3, (2, 9))
+    assert result("poll-skip", send(1, 8, 1), first, second).findings == (
+        found(
+            "poll-skip",
+            "1 was given offset 0 of t-0, then 2, and not 1, where a record stands.",
+            first,
+            second,
+        ),
+    )
+
+
+def test_poll_skip_within_a_poll() -> None:
+    one = poll(2, (0, 7), (2, 9))
+    assert result("poll-skip", send(1, 8, 1), one).findings[0].events == (as_row(one),)
+
+
+def test_a_gap_in_which_nothing_is_known_is_no_skip() -> None:
+    assert result("poll-skip", poll(2, (0, 7)), poll(3, (9, 9))).verdict is Verdict.VALID
+
+
+def test_another_consumer_begins_where_it_likes() -> None:
+    events = [send(1, 8, 1), poll(2, (0, 7)), poll(3, (2, 9), process="2"), poll(4, (1, 8))]
+    assert broken(events) == []
+
+
+def test_nonmonotonic_poll() -> None:
+    first, second = poll(1, (0, 7), (1, 8)), poll(2, (1, 8))
+    assert result("nonmonotonic-poll", first, second).findings == (
+        found("nonmonotonic-poll", "1 was given offset 1 of t-0, then 1.", first, second),
+    )
+
+
+def test_nonmonotonic_send() -> None:
+    first, second = send(1, 7, 5), send(2, 8, 4)
+    assert result("nonmonotonic-send", first, second).findings == (
+        found(
+            "nonmonotonic-send",
+            "0 sent value 7 to t-0 and then value 8, which were acknowledged at offsets 5 and 4.",
+            first,
+            second,
+        ),
+    )
+    assert broken([first, send(2, 8, 4, process="2")]) == []
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[Event]:
+    """What clients of a correct log see: records at growing offsets, each consumer reading on."""
+    gaps = draw(st.lists(st.integers(1, 3), min_size=1, max_size=10))
+    offsets = [sum(gaps[: at + 1]) for at in range(len(gaps))]
+    events = []
+    for value, offset in enumerate(offsets):
+        outcome = draw(st.sampled_from(["ok", "ok", "info"]))
+        place = offset if outcome == "ok" else None
+        events.append(send(value, value, place, outcome, process=draw(st.sampled_from("ab"))))
+    events.append(send(len(offsets), 99, kind="fail"))
+    time = len(events)
+    for consumer in "xy":
+        at = 0
+        for size in draw(st.lists(st.integers(0, 4), max_size=6)):
+            records = [(offsets[i], i) for i in range(at, min(at + size, len(offsets)))]
+            events.append(poll(time, *records, process=consumer))
+            time += 1
+            at += size
+    return events
+
+
+@given(logs(), st.lists(st.integers(0, 99), max_size=4))
+def test_a_correct_log_is_never_convicted(events: list[Event], cuts: list[int]) -> None:
+    results = judge(OffsetLog(), events, cuts)
+    assert [name for name, one in results.items() if one.findings] == []
+
+
+def brute_force(events: Sequence[Event]) -> set[str]:
+    """The anomalies by their definitions, one pair at a time."""
+    sends = [one for one in events if one.f == "send" and one.kind == "ok"]
+    polls = [one for one in events if one.f == "poll"]
+    read = [record for one in polls for record in records_of(one)]
+    values_read = {value for _, value in read}
+    acknowledged = [(one.offset, one.value) for one in sends if one.offset is not None]
+    known = [*acknowledged, *read]
+    tells = {
+        "lost-write": any(
+            value not in values_read and any(other > offset for other, _ in read)
+            for offset, value in acknowledged
+        ),
+        "inconsistent-offset": any(a[0] == b[0] and a[1] != b[1] for a in known for b in known),
+        "duplicate": any(a[0] != b[0] and a[1] == b[1] for a in known for b in known),
+        "dirty-read": any(
+            one.kind == "fail" and one.value in values_read - {send.value for send in sends}
+            for one in events
+        ),
+        "nonmonotonic-poll": any(
+            after <= before for before, after in successive(polls, records_of)
+        ),
+        "poll-skip": any(
+            before < offset < after
+            for before, after in successive(polls, records_of)
+            for offset, _ in known
+        ),
+        "nonmonotonic-send": any(after <= before for before, after in successive(sends, place_of)),
+    }
+    return {name for name, is_broken in tells.items() if is_broken}
+
+
+def records_of(one: Event) -> Records:
+    return list(zip(one.offsets or [], one.values or [], strict=True))
+
+
+def place_of(one: Event) -> Records:
+    return [] if one.offset is None else [(one.offset, 0)]
+
+
+def successive(
+    events: Sequence[Event], places: Callable[[Event], Records]
+) -> Iterator[tuple[int, int]]:
+    """The offsets that each process was told of, one and the next."""
+    for process in {one.process for one in events}:
+        own = [offset for one in events if one.process == process for offset, _ in places(one)]
+        yield from pairwise(own)
+
+
+SMALL = st.integers(0, 3)
+STEPS = st.one_of(
+    st.tuples(
+        st.just("send"), SMALL, st.one_of(st.none(), SMALL), st.sampled_from(["ok", "fail", "info"])
+    ),
+    st.tuples(st.just("poll"), st.lists(st.tuples(SMALL, SMALL), max_size=3)),
+)
+
+
+def history(steps: Sequence[tuple[object, ...]], processes: Sequence[str]) -> list[Event]:
+    events = []
+    for time, (step, process) in enumerate(zip(steps, processes, strict=False)):
+        if step[0] == "send":
+            _, value, offset, kind = step
+            place = offset if kind == "ok" else None
+            events.append(send(time, value, place, kind, process))  # type: ignore[arg-type]
+        else:
+            events.append(poll(time, *step[1], process=process))  # type: ignore[misc]
+    return events
+
+
+@given(
+    st.lists(STEPS, max_size=6),
+    st.lists(st.sampled_from("ab"), min_size=6, max_size=6),
+    st.lists(st.integers(0, 9), max_size=3),
+)
+def test_it_agrees_with_the_definitions(
+    steps: list[tuple[object, ...]], processes: list[str], cuts: list[int]
+) -> None:
+    events = history(steps, processes)
+    results = judge(OffsetLog(), events, cuts)
+    assert {name for name, one in results.items() if one.findings} == brute_force(events)
