@@ -17,6 +17,7 @@
 * ``convergence``, ``faults``         did the cluster come back; did the faults strike at all
 * ``unclean``, ``read_after``          whether an unclean election was permitted when its controller read the settings
 * ``rare``, ``znodes``, ``findings``  what the checks above share
+* ``explain``                         findings step by step: their events in words, and why they cannot all be
 * ``foreign``                         which checks judge a history from elsewhere, by its workload
 
 ``CHECKERS`` names every property and the check that decides it; ``select`` turns names into checks. Imports of ours:

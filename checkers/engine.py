@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from checkers.explain import explain
 from checkers.faults_in_force import FaultsInForce
 from checkers.fold import Check, Divided, Fold, Grouped, Results, Scan, Whole, conclude
 from checkers.model import Finding, Outcome, Result, Verdict, combine
@@ -325,7 +326,7 @@ def _finish(checker: Check, parts: list[Any]) -> list[Result]:
 
 
 def _explain(history: History, results: list[Result]) -> list[Result]:
-    """Put whole events in the place of row numbers, and the faults in force beside them."""
+    """Put whole events in the place of row numbers, beside them the faults in force and the steps of the proof."""
     rows = {
         event[PROOF_ROW]
         for result in results
@@ -341,7 +342,8 @@ def _explain(history: History, results: list[Result]) -> list[Result]:
     def explained(finding: Finding) -> Finding:
         proof = tuple(events.get(event.get(PROOF_ROW, -1), event) for event in finding.events)
         in_force = finding.faults or faults.during(proof)
-        return msgspec.structs.replace(finding, events=proof, faults=in_force)
+        whole = msgspec.structs.replace(finding, events=proof, faults=in_force)
+        return msgspec.structs.replace(whole, steps=explain(whole))
 
     return [
         msgspec.structs.replace(result, findings=tuple(map(explained, result.findings)))

@@ -159,7 +159,7 @@ def _replay(steps: list[Step], node: int) -> ReplicaHistory:
     history = ReplicaHistory(ReplicaLog())
     for step in steps:
         if step.did is Did.APPENDED:
-            history.log.append(step.start, step.end, step.epoch)
+            history.log.append(step.start, step.end, step.epoch, step.row)
             continue
         if step.start != NOT_TOLD:
             # A crash may take the start back, but brings nothing back that was right.
@@ -199,35 +199,39 @@ def _incomplete(
                 source = first_lead.get(epoch)
                 committed = (end, row, None if source is None else _reign(source, end))
         end, row, log = committed
-        sentence = _what_is_missing(tp, lead, end, log)
+        sentence, instead = _what_is_missing(tp, lead, end, log)
         if sentence is not None:
             allowed = lead.epoch in unclean
             verdict = Verdict.VALID if allowed else Verdict.INVALID
             if allowed:
                 sentence += " The topic allows unclean elections."
             # A demoted leader may acknowledge late: in a partition the order of rows is that of time.
-            first, second = sorted((row, lead.row))
-            yield finding(COMPLETENESS, tp, sentence, first, second, verdict=verdict)
+            proof = sorted({row, lead.row} if instead is None else {row, lead.row, instead})
+            yield finding(COMPLETENESS, tp, sentence, *proof, verdict=verdict)
         if lead.epoch in unclean:
             committed, forgiven = (0, -1, None), lead.epoch
 
 
-def _what_is_missing(tp: str, lead: Leadership, end: int, log: ReplicaLog | None) -> str | None:
+def _what_is_missing(
+    tp: str, lead: Leadership, end: int, log: ReplicaLog | None
+) -> tuple[str | None, int | None]:
+    """Return what the leader lacks of what was committed below ``end``, in words, and the event that put another record
+    in its place."""
     who = f"Broker {lead.node} became leader of {tp} in leader epoch {lead.epoch}"
     if lead.log.end < end:
-        return (
+        sentence = (
             f"{who} with records only below {lead.log.end}, though all below {end} were committed in an earlier "
             "leader epoch."
         )
-    if log is None:
-        return None
-    offset = lead.log.first_difference(log, lead.log.start, end)
-    if offset is None:
-        return None
-    return (
+        return sentence, None
+    offset = None if log is None else lead.log.first_difference(log, lead.log.start, end)
+    if log is None or offset is None:
+        return None, None
+    sentence = (
         f"{who} with another record at offset {offset} (of leader epoch {lead.log.epoch_at(offset)}) than the one "
         f"committed there (of leader epoch {log.epoch_at(offset)})."
     )
+    return sentence, lead.log.row_at(offset)
 
 
 def _clashes(tp: str, logs: PartitionLogs) -> Iterator[Finding]:
@@ -260,4 +264,7 @@ def _diverged(
                 f"{tp}, below a high watermark that counted it as in sync, where leader {newest.node} of epoch "
                 f"{newest.epoch} has one of leader epoch {reference.epoch_at(offset)}."
             )
-            yield finding(MATCHING, tp, sentence, newest.row)
+            theirs = histories[newest.node].log
+            apart = (history.log.row_at(offset), reference.row_at(offset) or theirs.row_at(offset))
+            proof = {newest.row, *(row for row in apart if row is not None)}
+            yield finding(MATCHING, tp, sentence, *sorted(proof))

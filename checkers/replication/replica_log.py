@@ -23,38 +23,49 @@ class ReplicaLog:
     starts: list[int] = field(default_factory=list)
     epochs: list[int] = field(default_factory=list)
     """``epochs[i]`` wrote the offsets from ``starts[i]`` up to the next start."""
+    rows: list[int | None] = field(default_factory=list)
+    """The event that tells of the beginning of the span."""
     end: int = 0
     start: int = 0
     """What is below is not read any more, and may be anything."""
 
     def copy(self) -> ReplicaLog:
-        return ReplicaLog(self.starts.copy(), self.epochs.copy(), self.end, self.start)
+        return ReplicaLog(
+            self.starts.copy(), self.epochs.copy(), self.rows.copy(), self.end, self.start
+        )
 
-    def append(self, start: int, end: int, leader_epoch: int) -> None:
+    def append(self, start: int, end: int, leader_epoch: int, row: int | None = None) -> None:
         """Records from ``start`` up to ``end`` were appended; whatever was there is replaced, a gap is unknown."""
         self.resize(start)
         if end > start:
-            self._extend(end, leader_epoch)
+            self._extend(end, leader_epoch, row)
 
     def resize(self, end: int) -> None:
         """The log now ends here: cut, or grown by records that nobody told of."""
         if end > self.end:
-            self._extend(end, UNKNOWN)
+            self._extend(end, UNKNOWN, None)
         while self.starts and self.starts[-1] >= end:
             self.starts.pop()
             self.epochs.pop()
+            self.rows.pop()
         self.end = end
 
-    def _extend(self, end: int, leader_epoch: int) -> None:
+    def _extend(self, end: int, leader_epoch: int, row: int | None) -> None:
         if not self.epochs or self.epochs[-1] != leader_epoch:
             self.starts.append(self.end)
             self.epochs.append(leader_epoch)
+            self.rows.append(row)
         self.end = end
 
     def epoch_at(self, offset: int) -> int:
         """The leader epoch that wrote this offset; ``UNKNOWN`` also outside the log."""
         index = bisect_right(self.starts, offset) - 1
         return self.epochs[index] if index >= 0 and offset < self.end else UNKNOWN
+
+    def row_at(self, offset: int) -> int | None:
+        """The event that tells of the beginning of the span in which this offset lies."""
+        index = bisect_right(self.starts, offset) - 1
+        return self.rows[index] if index >= 0 and offset < self.end else None
 
     def first_difference(self, other: ReplicaLog, start: int, end: int) -> int | None:
         """The lowest offset in ``start`` up to ``end`` that both know and that different epochs wrote."""

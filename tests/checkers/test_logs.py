@@ -63,19 +63,18 @@ class TestLogMatching:
     def test_a_replica_that_differs_below_the_high_watermark_at_the_end(self) -> None:
         # Broker 2 kept offset 1 of epoch 0, where the leader of epoch 1 wrote its own and committed it.
         events = [append(1, 1, 0, 0), append(2, 2, 0, 0), append(3, 2, 0, 1)]
-        lead = become_leader(4, 1, 1, 1)
-        events += [
-            lead,
-            append(5, 1, 1, 1, crc=5, role="leader"),
-            high_watermark(6, 1, 1, 2, [1, 2]),
-        ]
+        lead, other = become_leader(4, 1, 1, 1), append(5, 1, 1, 1, crc=5, role="leader")
+        events += [lead, other, high_watermark(6, 1, 1, 2, [1, 2])]
         assert only(ReplicaLogs(), events, MATCHING).findings == (
             finding(
                 MATCHING,
                 "t-0",
                 "Broker 2 holds a record of leader epoch 0 at offset 1 of t-0, below a high watermark that counted it "
                 "as in sync, where leader 1 of epoch 1 has one of leader epoch 1.",
+                # The first of the appends that wrote offset 1 there, and the one that wrote it here.
+                events[1],
                 lead,
+                other,
             ),
         )
 
@@ -160,6 +159,7 @@ class TestLeaderCompleteness:
                 "t-0",
                 "Broker 2 became leader of t-0 in leader epoch 2 with another record at offset 0 (of leader epoch 0) "
                 "than the one committed there (of leader epoch 1).",
+                events[0],
                 mark,
                 lead,
             ),

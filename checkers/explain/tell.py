@@ -1,0 +1,352 @@
+"""What an event says, as a clause in plain words: who did what, with the values that properties speak about.
+
+One small function for each kind of event that can prove something. A kind without one is told by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from checkers.convergence import HARNESS
+from checkers.explain.words import brokers, counted, duration, listed, offsets, tp, zxid
+from checkers.rare import succeeded
+from history.events import Event, Kind
+
+_MAX_READ: Final = 8
+"""More offsets than this are told by the first and the last."""
+
+
+def tell(event: Event) -> str:
+    """Return the clause, in the past tense, without a capital letter or a full stop."""
+    return _TOLD.get(event.kind, _by_name)(event)
+
+
+def since(earlier: Event, later: Event) -> str:
+    """Return how long after the other one an event came; nothing if nobody can know, or the clause says when."""
+    if later.kind == Kind.END_STATE:
+        return ""
+    if min(earlier.time, later.time) >= 0:
+        apart = later.time - earlier.time
+        if apart == 0:
+            return "at the same moment"
+        return f"{duration(abs(apart))} {'later' if apart > 0 else 'earlier'}"
+    if later.zxid and earlier.zxid and later.time < 0 and earlier.time < 0:
+        return "after that in ZooKeeper's order" if later.zxid > earlier.zxid else ""
+    return ""
+
+
+def _by_name(event: Event) -> str:
+    return f"{event.process} told {event.kind.replace('-', ' ')}"
+
+
+def _of(event: Event) -> str:
+    return tp(event.topic, event.partition)
+
+
+def _who(event: Event) -> str:
+    return f"broker {event.node}" if event.node is not None else event.process
+
+
+# -- ZooKeeper
+
+
+def _znode(event: Event) -> str:
+    who, at = f"session {event.session or 0:#x}", f"({zxid(event.zxid)})"
+    if event.zk_op == "delete":
+        return f"{who} deleted {event.path} {at}"
+    did = "created" if event.zk_op == "create" else "set"
+    if event.controller_epoch is not None and event.path == "/controller_epoch":
+        return f"{who} {did} /controller_epoch to {event.controller_epoch} {at}"
+    if event.leader_epoch is not None:
+        return f"{who} wrote the state of {_of(event)}: {_state(event)} {at}"
+    if event.path == "/controller_epoch":
+        return f"{who} {did} /controller_epoch to {event.data!r} {at}"
+    return f"{who} {did} {event.path} {at}"
+
+
+def _state(event: Event) -> str:
+    leader = "no leader" if event.leader in (None, -1) else f"leader {event.leader}"
+    epoch = f", leader epoch {event.leader_epoch}" if event.leader_epoch is not None else ""
+    return f"{leader}{epoch}{f', ISR {event.isr}' if event.isr is not None else ''}"
+
+
+# -- controllers
+
+
+def _controller_elected(event: Event) -> str:
+    return f"{_who(event)} won controller epoch {event.controller_epoch}"
+
+
+def _controller_failover(event: Event) -> str:
+    return f"{_who(event)} finished its failover as controller of epoch {event.controller_epoch}"
+
+
+def _sent(event: Event) -> str:
+    what = f"{_who(event)} sent {event.api or 'a control request'} to broker {event.peer}"
+    epoch = event.controller_epoch
+    as_whom = f" as controller of epoch {epoch}" if epoch is not None else ""
+    return f"{what}{as_whom}{_for_epoch(event)}"
+
+
+def _handled(event: Event) -> str:
+    did = "accepted" if succeeded(event) else f"refused ({event.error})"
+    of = f" of controller epoch {event.controller_epoch}" if event.controller_epoch else ""
+    return f"{_who(event)} {did} {event.api or 'a control request'}{of}{_for_epoch(event)}"
+
+
+def _for_epoch(event: Event) -> str:
+    return f", meant for its broker epoch {event.broker_epoch}" if event.broker_epoch else ""
+
+
+def _registered(event: Event) -> str:
+    return f"{_who(event)} registered with broker epoch {event.broker_epoch}"
+
+
+def _leader_elected(event: Event) -> str:
+    how = f" ({event.detail})" if event.detail else ""
+    live = f", while it saw {brokers(event.live)} alive" if event.live is not None else ""
+    return f"controller {event.node} elected for {_of(event)}{how}: {_state(event)}{live}"
+
+
+def _alter_partition(event: Event) -> str:
+    epochs = f" with the broker epochs {event.isr_epochs}" if event.isr_epochs else ""
+    by = f" by broker {event.peer} of broker epoch {event.broker_epoch}"
+    return f"controller {event.node} committed ISR {event.isr or []}{epochs} of {_of(event)}, proposed{by}"
+
+
+def _transition(event: Event) -> str:
+    machine, _, change = (event.detail or "").partition(" ")
+    before, arrow, after = change.partition("->")
+    if not arrow:
+        return f"controller {event.node} traced of {_of(event)} the transition {event.detail!r}"
+    what = _of(event)
+    if machine == "replica":
+        what = f"the replica of {what} on broker {event.peer}"
+    return f"controller {event.node} of epoch {event.controller_epoch} took {what} from {before} to {after}"
+
+
+# -- replicas
+
+
+def _become_leader(event: Event) -> str:
+    log = f", with a log up to {event.log_end_offset}" if event.log_end_offset is not None else ""
+    return f"{_who(event)} became leader of {_of(event)} in leader epoch {event.leader_epoch}{log}"
+
+
+def _become_follower(event: Event) -> str:
+    whom = f" of broker {event.leader}" if event.leader is not None else ""
+    epoch = f" in leader epoch {event.leader_epoch}" if event.leader_epoch is not None else ""
+    log = f", with a log up to {event.log_end_offset}" if event.log_end_offset is not None else ""
+    return f"{_who(event)} became a follower{whom} for {_of(event)}{epoch}{log}"
+
+
+def _append(event: Event) -> str:
+    what = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
+    by = "as leader " if event.role == "leader" else ""
+    crc = f", CRC {event.crc}" if event.crc is not None else ""
+    return f"{_who(event)} appended {what} {by}(leader epoch {event.leader_epoch}{crc})"
+
+
+def _acknowledged(event: Event) -> str:
+    what = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
+    asked = "acks=all" if event.acks == -1 else f"acks={event.acks}"
+    return (
+        f"{_who(event)} acknowledged {what} under {asked} as leader of epoch {event.leader_epoch}, its high watermark "
+        f"being {event.high_watermark}"
+    )
+
+
+def _high_watermark(event: Event) -> str:
+    counted = event.isr if event.maximal_isr is None else event.maximal_isr
+    return (
+        f"leader {event.node} (leader epoch {event.leader_epoch}) set the high watermark of {_of(event)} to "
+        f"{event.high_watermark} and counted {brokers(counted)} as in sync"
+    )
+
+
+def _truncate(event: Event) -> str:
+    own = f", its own high watermark being {event.high_watermark}" if event.high_watermark else ""
+    return f"{_who(event)} cut its log of {_of(event)} down to {event.log_end_offset}{own}"
+
+
+def _log_loaded(event: Event) -> str:
+    return f"{_who(event)} opened its log of {_of(event)}, which {_extent(event)}"
+
+
+def _log_dir_changed(event: Event) -> str:
+    return f"{_who(event)} went on with {_of(event)} in another log directory, where the log {_extent(event)}"
+
+
+def _extent(event: Event) -> str:
+    starts = f"started at {event.log_start_offset} and " if event.log_start_offset else ""
+    return f"{starts}ended at {event.log_end_offset}"
+
+
+def _log_start(event: Event) -> str:
+    why = f" ({event.detail})" if event.detail else ""
+    return f"{_who(event)} raised the start of its log of {_of(event)} to {event.log_start_offset}{why}"
+
+
+def _log_cleaned(event: Event) -> str:
+    what = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
+    return f"{_who(event)} compacted {what}, its high watermark being {event.high_watermark}"
+
+
+def _stored_log(event: Event) -> str:
+    if event.topic is None:
+        return f"the files of broker {event.node} could not be read ({event.error})"
+    damage = "" if succeeded(event) else f", and are damaged there: {event.error}"
+    mark = f" and its checkpointed high watermark was {event.high_watermark}"
+    return f"the files of broker {event.node} had {_of(event)} up to {event.log_end_offset}{mark}{damage}"
+
+
+def _stored_batch(event: Event) -> str:
+    what = f"{offsets(event.offset, event.last_offset)} of {_of(event)}"
+    return (
+        f"the files of broker {event.node} held {what} as a batch of leader epoch {event.leader_epoch}, CRC "
+        f"{event.crc}"
+    )
+
+
+# -- clients
+
+
+def _invoked(event: Event) -> str:
+    if event.f == "send":
+        return f"{event.process} sent value {event.value} to {_of(event)}"
+    return f"{event.process} asked for {_operation(event)}"
+
+
+def _ok(event: Event) -> str:
+    if event.f == "send":
+        return f"{event.process} was told that value {event.value} stands at offset {event.offset} of {_of(event)}"
+    if event.f == "poll":
+        return (
+            f"{event.process} polled {_of(event)} from {event.offset} and was given {_read(event)}"
+        )
+    if event.f == "log-start":
+        return f"{event.process} was told that {_of(event)} starts at {event.offset}"
+    if event.f == "describe":
+        return f"{event.process} was told that {_of(event)} lies on {brokers(event.replicas)}"
+    return f"{event.process} was told that {_operation(event)} had succeeded"
+
+
+def _read(event: Event) -> str:
+    found = event.offsets or []
+    if not found:
+        return "nothing"
+    if len(found) > _MAX_READ:
+        return f"{len(found)} records, offsets {found[0]} to {found[-1]}"
+    word = "offset" if len(found) == 1 else "offsets"
+    return f"{word} {listed(found)} (value{'s' * (len(found) > 1)} {listed(event.values or [])})"
+
+
+def _failed(event: Event) -> str:
+    if event.f == "send":
+        return f"the send of value {event.value} to {_of(event)} by {event.process} certainly failed ({event.error})"
+    return f"{_operation(event)} by {event.process} failed ({event.error})"
+
+
+def _unknown(event: Event) -> str:
+    if event.f == "send":
+        return (
+            f"what came of the send of value {event.value} to {_of(event)} by {event.process} is unknown "
+            f"({event.error})"
+        )
+    return f"what came of {_operation(event)} by {event.process} is unknown ({event.error})"
+
+
+def _operation(event: Event) -> str:
+    count = f" ({counted(event.value, 'partition')})" if event.value is not None else ""
+    target = f" to {brokers(event.replicas)}" if event.replicas is not None else ""
+    return f"{event.f} of {_of(event)}{count}{target}"
+
+
+def _final_read(event: Event) -> str:
+    how = "" if succeeded(event) else f" and ended with {event.error}"
+    return (
+        f"the final reader {event.process} came to {event.offset} of {_of(event)}, high watermark "
+        f"{event.high_watermark}{how}"
+    )
+
+
+# -- harness
+
+
+def _end_state(event: Event) -> str:
+    whose = "ZooKeeper" if event.node is None else f"the {event.detail} of broker {event.node}"
+    if not succeeded(event):
+        return f"at the end {whose} could not be looked at ({event.error})"
+    if event.topic is None:
+        return f"at the end {whose} told of {event.offset} partitions"
+    replicas = f" on {brokers(event.replicas)}" if event.replicas else ""
+    return f"at the end {whose} had {_of(event)}{replicas}"
+
+
+def _convergence(event: Event) -> str:
+    what = f"the check {event.detail!r}"
+    if event.topic is not None or event.node is not None:
+        what += f" of {_of(event) if event.topic is not None else f'broker {event.node}'}"
+    when = f"{event.offset:,} ms " if event.offset is not None else ""
+    if succeeded(event):
+        return f"{what} came true {when}after the heal"
+    error = event.error or ""
+    if error.startswith(HARNESS):
+        return f"{what} could not be made: {error.removeprefix(HARNESS)}"
+    return f"{what} had not come true {when}after the heal: {error}"
+
+
+def _harness_lag(event: Event) -> str:
+    return f"the harness itself ran {event.offset} ms late"
+
+
+def _fault(event: Event) -> str:
+    on = f" on {', '.join(event.targets)}" if event.targets else ""
+    did = {
+        Kind.FAULT_INVOKE: "was begun",
+        Kind.FAULT_APPLIED: f"was applied, effect {event.effect}",
+        Kind.FAULT_SKIPPED: f"was skipped: {event.error}",
+        Kind.FAULT_HEALED: f"was healed, effect {event.effect}",
+    }[Kind(event.kind)]
+    return f"{event.fault}{on} {did}"
+
+
+_TOLD: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
+    {
+        Kind.ZNODE: _znode,
+        Kind.CONTROLLER_ELECTED: _controller_elected,
+        Kind.CONTROLLER_FAILOVER: _controller_failover,
+        Kind.CONTROL_REQUEST_SENT: _sent,
+        Kind.CONTROL_REQUEST_HANDLED: _handled,
+        Kind.BROKER_REGISTERED: _registered,
+        Kind.LEADER_ELECTED: _leader_elected,
+        Kind.ALTER_PARTITION_HANDLED: _alter_partition,
+        Kind.TRANSITION: _transition,
+        Kind.BECOME_LEADER: _become_leader,
+        Kind.BECOME_FOLLOWER: _become_follower,
+        Kind.APPEND: _append,
+        Kind.PRODUCE_ACKNOWLEDGED: _acknowledged,
+        Kind.HIGH_WATERMARK: _high_watermark,
+        Kind.TRUNCATE: _truncate,
+        Kind.LOG_LOADED: _log_loaded,
+        Kind.LOG_DIR_CHANGED: _log_dir_changed,
+        Kind.LOG_START_OFFSET: _log_start,
+        Kind.LOG_CLEANED: _log_cleaned,
+        Kind.STORED_LOG: _stored_log,
+        Kind.STORED_BATCH: _stored_batch,
+        Kind.INVOKE: _invoked,
+        Kind.OK: _ok,
+        Kind.FAIL: _failed,
+        Kind.INFO: _unknown,
+        Kind.FINAL_READ: _final_read,
+        Kind.END_STATE: _end_state,
+        Kind.CONVERGENCE: _convergence,
+        Kind.HARNESS_LAG: _harness_lag,
+        Kind.FAULT_INVOKE: _fault,
+        Kind.FAULT_APPLIED: _fault,
+        Kind.FAULT_SKIPPED: _fault,
+        Kind.FAULT_HEALED: _fault,
+    }
+)
