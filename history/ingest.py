@@ -39,7 +39,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from history import raw_lines
-from history.encoding import PARQUET_OPTIONS, ROW_GROUP_ROWS
+from history.encoding import PARQUET_OPTIONS, ROW_GROUP_ROWS, row_groups
 from history.errors import HistoryError, MissingHistoryError
 from history.reader import (
     MANIFEST,
@@ -282,13 +282,12 @@ def _merge(directory: Path, bucket: Bucket) -> None:
             for field in SCHEMA
         ]
         tables.append(pa.Table.from_arrays(columns, schema=SCHEMA))
-    with _whole(directory / bucket.name) as draft:
-        pq.write_table(
-            ordered(pa.concat_tables(tables)),
-            draft,
-            row_group_size=ROW_GROUP_ROWS,
-            **PARQUET_OPTIONS,
-        )
+    with (
+        _whole(directory / bucket.name) as draft,
+        pq.ParquetWriter(draft, SCHEMA, **PARQUET_OPTIONS) as file,
+    ):
+        for group in row_groups(ordered(pa.concat_tables(tables))):
+            file.write_table(group, row_group_size=ROW_GROUP_ROWS)
 
 
 @contextmanager

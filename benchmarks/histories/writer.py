@@ -1,8 +1,8 @@
 """Tables → a history directory: row groups and files as ``history.ingest`` makes them, and the manifest.
 
 Give it tables of the history's schema in the history's order (``history.schema``), of any length; it cuts them into row
-groups of equal size and starts a new file at the end of a partition that filled one, or, inside a hot partition, after
-``FILE_ROWS`` rows. It holds no more than a row group and what it was given last.
+groups as large as they may be and starts a new file at the end of a partition that filled one, or, inside a hot
+partition, after ``FILE_ROWS`` rows. It holds no more than a row group and what it was given last.
 
     with HistoryWriter(directory) as writer:
         for table in tables:
@@ -20,7 +20,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from history.encoding import PARQUET_OPTIONS, ROW_GROUP_ROWS
+from history.encoding import (
+    PARQUET_OPTIONS,
+    ROW_GROUP_RECORDS,
+    ROW_GROUP_ROWS,
+    records_in,
+    row_groups,
+)
 from history.ingest import BUCKET_ROWS
 from history.reader import MANIFEST, FileEntry, Manifest
 from history.schema import SCHEMA
@@ -37,7 +43,7 @@ class HistoryWriter:
         self.rows = 0
         """How many rows it was given: the row number of the next one."""
         self._waiting: list[pa.Table] = []
-        self._waiting_rows = 0
+        self._waiting_rows = self._waiting_records = 0
         self._files: list[FileEntry] = []
         self._file: pq.ParquetWriter | None = None
         self._file_rows = 0
@@ -47,14 +53,13 @@ class HistoryWriter:
         self.rows += table.num_rows
         self._waiting.append(table)
         self._waiting_rows += table.num_rows
-        if self._waiting_rows < ROW_GROUP_ROWS:
+        self._waiting_records += records_in(table)
+        if self._waiting_rows < ROW_GROUP_ROWS and self._waiting_records < ROW_GROUP_RECORDS:
             return
-        whole = pa.concat_tables(self._waiting)
-        cut = self._waiting_rows - self._waiting_rows % ROW_GROUP_ROWS
-        for start in range(0, cut, ROW_GROUP_ROWS):
-            self._write_group(whole.slice(start, ROW_GROUP_ROWS))
-        self._waiting = [whole.slice(cut)]
-        self._waiting_rows -= cut
+        *full, last = row_groups(pa.concat_tables(self._waiting))
+        for group in full:
+            self._write_group(group)
+        self._wait_with([last])
 
     def end_partition(self) -> None:
         """Say that another partition follows, or none."""
@@ -69,6 +74,11 @@ class HistoryWriter:
         (self.directory / MANIFEST).write_bytes(text)
         return manifest
 
+    def _wait_with(self, tables: list[pa.Table]) -> None:
+        self._waiting = tables
+        self._waiting_rows = sum(table.num_rows for table in tables)
+        self._waiting_records = sum(map(records_in, tables))
+
     def _write_group(self, table: pa.Table) -> None:
         if self._file is None:
             name = f"events-{len(self._files):05d}.parquet"
@@ -82,7 +92,7 @@ class HistoryWriter:
     def _end_file(self) -> None:
         if self._waiting_rows:
             self._write_group(pa.concat_tables(self._waiting))
-            self._waiting, self._waiting_rows = [], 0
+            self._wait_with([])
         self._close_file()
 
     def _close_file(self) -> None:
