@@ -8,6 +8,7 @@ directly, a stretch of records at a time, so that memory stays bounded. Seeded: 
 * ``writer``     tables → row groups, files and manifest
 * ``control``    ZooKeeper, controllers, elections: the few events, as events
 * ``brokers``    appends, high watermarks, acknowledgements: the many, as arrays
+* ``clients``    sends, polls and final reads, as arrays
 * ``anomalies``  what may be put wrong, and the property that must name it
 * ``generate``   puts it all together: into a directory, or into memory
 """

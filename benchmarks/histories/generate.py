@@ -24,21 +24,25 @@ from history.schema import ordered, table
 RowsOfStretch = Callable[[Stretch], pa.Table]
 
 
-def _no_ending(_shape: Shape, _partition: Partition) -> pa.Table | None:
-    return None
+def _no_ending(_shape: Shape, _partition: Partition) -> Iterator[pa.Table]:
+    yield from ()
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """What one kind of process leaves in a history."""
 
+    is_told_of: bool
+    """Whether what ZooKeeper and controllers say of partitions goes with it."""
     rows: RowsOfStretch
     """The rows that a stretch of records makes, sorted by time, all within the stretch's own time."""
-    ending: Callable[[Shape, Partition], pa.Table | None] = _no_ending
-    """The rows that stand at the end of a partition (final reads), if there are any."""
+    ending: Callable[[Shape, Partition], Iterator[pa.Table]] = _no_ending
+    """The rows that stand at the end of a partition (final reads), sorted by time, a table at a time. One part at most
+    has any.
+    """
 
 
-BROKERS: Final = Part(brokers.rows)
+BROKERS: Final = Part(True, brokers.rows)
 
 
 def write(
@@ -86,11 +90,14 @@ def _tables(shape: Shape, parts: Sequence[Part], injector: Injector) -> Iterator
 def _partition(
     shape: Shape, parts: Sequence[Part], partition: Partition
 ) -> Iterator[tuple[Place, pa.Table]]:
-    yield Place.STATES, ordered(table(control.states(shape, partition)))
+    is_told_of = any(part.is_told_of for part in parts)
+    if is_told_of:
+        yield Place.STATES, ordered(table(control.states(shape, partition)))
     for term in range(shape.terms):
-        yield Place.ELECTIONS, ordered(table(control.elections(shape, partition, term)))
+        if is_told_of:
+            yield Place.ELECTIONS, ordered(table(control.elections(shape, partition, term)))
         for stretch in stretches(shape, partition, term):
             yield Place.RECORDS, columns.by_time([part.rows(stretch) for part in parts])
-    endings = [part.ending(shape, partition) for part in parts]
-    if told := [rows for rows in endings if rows is not None]:
-        yield Place.ENDING, columns.by_time(told)
+    for part in parts:
+        for rows in part.ending(shape, partition):
+            yield Place.ENDING, rows
