@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from checkers.fold import Rounds, Summary, Task
+from checkers.fold import Grouped, Rounds, Summary, Task
+from checkers.segment import Key, Segment
+from history.reader import RowGroup
 from history.spark import run_all
 
 if TYPE_CHECKING:
@@ -31,6 +33,18 @@ def run_rounds(spark: SparkSession | None, running: Sequence[Rounds[Summary]]) -
         done = iter(run_all(spark, _call, tasks))
         answers = {number: [next(done) for _ in tasks] for number, tasks in asked.items()}
     return [summaries[number] for number in range(len(running))]
+
+
+def at_once(checker: Grouped[Summary], key: Key, groups: Sequence[RowGroup]) -> Summary:
+    """A task for a key that cannot be divided after all: what ``check`` says of all of its rows."""
+    wanted = (*checker.keys, *checker.columns)
+    parts = [
+        rows
+        for group in groups
+        for found, rows in Segment.of(group).only(checker.kinds, wanted).by(*checker.keys)
+        if found == key
+    ]
+    return checker.check(key, Segment.joined(parts))
 
 
 def _call(task: Task) -> Any:

@@ -36,53 +36,33 @@ memory. Source: the kafka workload of jepsen.tests, whose names these are.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
 from checkers import unclean
 from checkers.findings import tp_name
-from checkers.fold import Grouped, Results, conclude
+from checkers.fold import Divided, Results, Rounds, conclude
 from checkers.log import operations as ops
-from checkers.log import polls, writes
+from checkers.log.certificate import certify
 from checkers.log.lives import COLUMNS, KINDS, earlier_life_reads, lives
+from checkers.log.report import PartitionReport, count, disorder, judge
+from checkers.log.rows import Source
 from checkers.model import Finding, Verdict
+from checkers.rounds import at_once
 from checkers.segment import Key, Segment
-from checkers.unclean import Election, Permissions, permissions
+from checkers.unclean import Permissions
 from history.events import Kind
+from history.reader import RowGroup
 
-LOSSES = frozenset(
-    {
-        "lost-write",
-        "unseen",
-        "stale-read-above-hw",
-        "inconsistent-offset",
-        "nonmonotonic-send",
-        "duplicate",
-    }
-)
-"""What an unclean election may cause. Until the configuration is known they are kept apart."""
+LARGE = 100_000
+"""Rows of a partition that are walked in a second or two."""
 
 
-@dataclass(slots=True)
-class PartitionReport:
-    """What one key came to."""
-
-    findings: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
-    tail: list[Finding] = field(default_factory=list)
-    """Findings of ``unseen`` and ``stale-read-above-hw`` that hold only if the cluster had converged."""
-    unclean: dict[str, list[Finding]] = field(default_factory=lambda: defaultdict(list))
-    """As ``findings``, of topics with an unclean election: the losses that it may have caused."""
-    unclean_tail: list[Finding] = field(default_factory=list)
-    elections: list[Election] = field(default_factory=list)
-    """The unclean ones."""
-    permissions: Permissions = field(default_factory=Permissions)
-    checked: dict[str, int] = field(default_factory=lambda: defaultdict(int))
-    failed_convergence: bool = False
-
-
-class ClientLog(Grouped[PartitionReport]):
+class ClientLog(Divided[PartitionReport]):
     name = "client-log"
+    large = LARGE
     properties = (
         "lost-write",
         "unseen",
@@ -125,18 +105,26 @@ class ClientLog(Grouped[PartitionReport]):
     }
 
     def check(self, key: Key, segment: Segment) -> PartitionReport:
-        report = PartitionReport()
-        checks = segment.where(segment.is_kind(Kind.CONVERGENCE))
-        report.failed_convergence = any(ops.failed(event) for _, event in checks.events("error"))
-        report.permissions = permissions(segment)
+        report = PartitionReport.of(segment)
         topic, partition = key
         if topic is not None and partition is not None:
             tp = tp_name(topic, partition)
             parts = lives(segment)
             for life in parts:
-                _judge(ops.gather(tp, life.rows), report, was_deleted=life.was_deleted)
+                found = ops.gather(tp, life.rows)
+                judge(found, disorder(found), count(found), report, was_deleted=life.was_deleted)
             if len(parts) > 1:
                 report.findings["earlier-life-read"] += earlier_life_reads(tp, segment)
+        return report
+
+    def divide(self, key: Key, groups: Sequence[RowGroup]) -> Rounds[PartitionReport]:
+        topic, partition = key
+        report = None
+        if topic is not None and partition is not None:
+            sources = [Source(group, topic, partition, self.kinds) for group in groups]
+            report = yield from certify(tp_name(topic, partition), sources, self.columns)
+        if report is None:
+            (report,) = yield [partial(at_once, self, key, groups)]
         return report
 
     def finish(self, summaries: list[tuple[Key, PartitionReport]]) -> Results:
@@ -160,42 +148,6 @@ class ClientLog(Grouped[PartitionReport]):
             conclude(name, checked=checked[name], unit=self.units[name], findings=findings[name])
             for name in self.properties
         ]
-
-
-def _judge(operations: ops.Operations, report: PartitionReport, *, was_deleted: bool) -> None:
-    found: dict[str, list[Finding]] = defaultdict(list)
-    found["lost-write"] += writes.lost_writes(operations)
-    missing = writes.Unseen([], [], []) if was_deleted else writes.unseen(operations)
-    found["unseen"] += missing.certain + missing.doubtful
-    found["stale-read-above-hw"] += polls.reads_above_hw(operations)
-    found["stale-read-above-hw"] += polls.reads_above_all_hws(operations)
-    found["duplicate"] += writes.duplicates(operations)
-    found["inconsistent-offset"] += polls.inconsistent_offsets(operations)
-    found["dirty-read"] += writes.dirty_reads(operations)
-    found["nonmonotonic-send"] += writes.nonmonotonic_sends(operations)
-    for item in polls.order_of_polls(operations):
-        found[item.property].append(item)
-    for name, items in found.items():
-        kept = report.unclean if operations.unclean and name in LOSSES else report.findings
-        kept[name] += items
-    report.elections += operations.unclean
-    tail = report.unclean_tail if operations.unclean else report.tail
-    tail += missing.tail
-    tail += [] if was_deleted else writes.vanished(operations)
-    _count(operations, report.checked, was_deleted=was_deleted)
-
-
-def _count(operations: ops.Operations, checked: dict[str, int], *, was_deleted: bool) -> None:
-    read = {value for poll in operations.polls for value in poll.values}
-    acknowledged = {send.value for send in operations.acknowledged}
-    for name in ("lost-write", "duplicate", "inconsistent-offset"):
-        checked[name] += len(read | acknowledged)
-    checked["nonmonotonic-send"] += len(operations.acknowledged)
-    checked["unseen"] += 0 if was_deleted else len(operations.acknowledged)
-    for name in ("dirty-read", "earlier-life-read", "stale-read-above-hw"):
-        checked[name] += len(read)
-    for name in ("nonmonotonic-poll", "poll-skip"):
-        checked[name] += len(operations.polls)
 
 
 def _allowed(item: Finding) -> Finding:

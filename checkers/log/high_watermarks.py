@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,17 @@ from checkers.segment import Segment
 from history.events import Kind
 
 STATED = frozenset({Kind.HIGH_WATERMARK, Kind.BECOME_LEADER, Kind.LOG_LOADED})
+
+
+BEFORE = np.iinfo(np.int64).min
+"""A time before all others."""
+
+
+class Mark(NamedTuple):
+    """A high watermark that some leader had traced."""
+
+    value: int
+    row: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +52,27 @@ def high_watermarks(segment: Segment) -> HighWatermarks | None:
     stated = segment.where(segment.is_kind(*STATED))
     if not len(stated) or _silent_leaders(segment, stated):
         return None
-    highest = np.maximum.accumulate(stated.numbers("high_watermark"))
+    return rising(stated)
+
+
+def rising(stated: Segment, before: Mark | None = None) -> HighWatermarks:
+    """The highest so far of these rows, and of one that was stated before them."""
+    times, rows, marks = stated.numbers("time"), stated.rows, stated.numbers("high_watermark")
+    if before is not None:
+        times, rows, marks = (
+            np.concatenate(([first], others))
+            for first, others in ((BEFORE, times), (before.row, rows), (before.value, marks))
+        )
+    highest = np.maximum.accumulate(marks)
     first = np.searchsorted(highest, highest)
-    return HighWatermarks(
-        stated.numbers("time").tolist(), highest.tolist(), stated.rows[first].tolist()
-    )
+    return HighWatermarks(times.tolist(), highest.tolist(), rows[first].tolist())
 
 
 def _silent_leaders(segment: Segment, stated: Segment) -> set[int]:
+    return leaders_told(segment) - set(np.unique(stated.numbers("node")).tolist())
+
+
+def leaders_told(segment: Segment) -> set[int]:
+    """The nodes that followers were told to follow."""
     followers = segment.where(segment.is_kind(Kind.BECOME_FOLLOWER))
-    told = set(np.unique(followers.numbers("leader")).tolist()) - {-1}
-    return told - set(np.unique(stated.numbers("node")).tolist())
+    return set(np.unique(followers.numbers("leader")).tolist()) - {-1}

@@ -14,7 +14,7 @@ Limits: a value that nobody read before its topic was deleted is taken to have b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,18 +47,30 @@ def lives(segment: Segment) -> list[Life]:
     ids = segment.values("topic_id")
     operations = segment.is_kind(*OPERATIONS).tolist()
     known = sorted({one for one, is_one in zip(ids, operations, strict=True) if is_one and one})
-    deletions = segment.is_kind(Kind.ZNODE) & segment.is_word("zk_op", {"delete"})
-    deleted = set(segment.where(deletions).values("topic_id")) if deletions.any() else set()
-    if len(known) <= 1 and deleted.isdisjoint(known):
+    if is_one_life(segment, known):
         return [Life(segment, was_deleted=False)]
+    deleted = _deleted(segment)
     owners = _owners(segment, ids, deleted)
     return [
         Life(
-            segment.take(np.array([i for i, owner in enumerate(owners) if owner == topic_id])),
+            segment.take(
+                np.array([i for i, owner in enumerate(owners) if owner == topic_id], dtype=np.int64)
+            ),
             was_deleted=topic_id in deleted,
         )
         for topic_id in known
     ]
+
+
+def is_one_life(segment: Segment, known: Collection[str]) -> bool:
+    """Whether operations that name these topic ids are of one life, which was not deleted."""
+    return len(known) <= 1 and _deleted(segment).isdisjoint(known)
+
+
+def _deleted(segment: Segment) -> set[str | None]:
+    """The topic ids whose deletion these rows tell of."""
+    deletions = segment.is_kind(Kind.ZNODE) & segment.is_word("zk_op", {"delete"})
+    return set(segment.where(deletions).values("topic_id")) if deletions.any() else set()
 
 
 def _owners(segment: Segment, ids: list[str | None], deleted: set[str | None]) -> list[str | None]:

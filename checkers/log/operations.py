@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
 
@@ -52,6 +53,7 @@ class Send:
     invoke_time: int
     is_idempotent: bool = False
     """Whether it may be in the log once only, however often its producer sent it."""
+    op: int | None = None
     outcome: str = "info"
     """``ok``, ``fail`` (certainly not done) or ``info`` (unknown, also when no completion was recorded)."""
     row: int = -1
@@ -83,6 +85,15 @@ class Poll:
     node: int | None
     high_watermark: int | None = None
     """As the answer says."""
+    read_to: int | None = None
+    """Behind the last record that it returned, if not all of its records are here."""
+
+    @property
+    def end(self) -> int | None:
+        """Behind the last record that it returned; None if it returned none."""
+        if self.read_to is not None:
+            return self.read_to
+        return max(self.offsets) + 1 if self.offsets else None
 
     @property
     def is_final(self) -> bool:
@@ -242,8 +253,19 @@ _READ = (
 """The columns in the order in which ``gather`` unpacks them."""
 
 
-def gather(tp: str, segment: Segment) -> Operations:
-    """Return the operations of one partition of one topic incarnation."""
+def gather(
+    tp: str,
+    segment: Segment,
+    *,
+    opened: Iterable[Send] = (),
+    ends: Mapping[int, int] | None = None,
+) -> Operations:
+    """Return the operations of one partition of one topic incarnation, or of some of its rows.
+
+    ``opened`` are sends that were invoked before these rows; ``ends`` has, by row, the ``read_to`` of polls that are
+    here without all of their records.
+    """
+    read_to = ends or {}
     operations = Operations(
         tp,
         unclean=[election for _, election in elections(segment)],
@@ -253,6 +275,9 @@ def gather(tp: str, segment: Segment) -> Operations:
     )
     segment = segment.where(~segment.is_kind(Kind.HIGH_WATERMARK))
     pending: dict[tuple[str, int | None], Send] = {}
+    for send in map(replace, opened):
+        operations.sends.append(send)
+        pending[send.process, send.op] = send
     positions: dict[tuple[str, int | None], int] = {}
     columns = (segment.values(name) for name in _READ)
     # Plain columns, not ``Segment.events``: clients' operations are the many, and an Event each is half the time.
@@ -277,7 +302,7 @@ def gather(tp: str, segment: Segment) -> Operations:
         start,
     ) in zip(segment.rows.tolist(), *columns, strict=True):
         if kind == Kind.INVOKE and f == "send" and value is not None:
-            send = Send(process, value, acks, row, time, role == IDEMPOTENT, row=row)
+            send = Send(process, value, acks, row, time, role == IDEMPOTENT, op=op, row=row)
             operations.sends.append(send)
             pending[process, op] = send
         elif kind == Kind.INVOKE and f == "poll" and offset is not None:
@@ -289,7 +314,8 @@ def gather(tp: str, segment: Segment) -> Operations:
             position = positions.pop((process, op), offset)
             if position is None:
                 position = offsets[0] if offsets else 0
-            poll = Poll(process, row, time, position, offsets or [], values or [], node, mark)
+            records = offsets or [], values or []
+            poll = Poll(process, row, time, position, *records, node, mark, read_to.get(row))
             operations.polls.append(poll)
         elif kind == Kind.FINAL_READ:
             read = FinalRead(row, time, _number(offset), _number(mark), error, start or 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from checkers.findings import finding
 from checkers.log.operations import Operations, Poll
@@ -13,9 +13,14 @@ SKIP = "poll-skip"
 BACKWARDS = "nonmonotonic-poll"
 
 
-def order_of_polls(operations: Operations) -> Iterator[Finding]:
-    """Yield poll-skip and nonmonotonic-poll: records skipped, repeated or backwards."""
-    reached: dict[str, tuple[int, int]] = {}
+def order_of_polls(
+    operations: Operations, before_them: Mapping[str, tuple[int, int]] | None = None
+) -> Iterator[Finding]:
+    """Yield poll-skip and nonmonotonic-poll: records skipped, repeated or backwards.
+
+    ``before_them`` has of each consumer where its last poll before the operations ended, and that poll's row.
+    """
+    reached = dict(before_them or {})
     told: dict[tuple[str, int], list[int]] = defaultdict(list)
     for start in operations.starts:
         told[start.process, start.offset].append(start.row)

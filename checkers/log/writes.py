@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from checkers.findings import finding
@@ -19,7 +19,7 @@ class Coverage:
         self._starts: list[int] = []
         self._ends: list[int] = []
         for start, end in sorted(
-            (poll.position, max(poll.offsets) + 1) for poll in polls if poll.offsets
+            (poll.position, poll.end) for poll in polls if poll.end is not None
         ):
             if self._ends and start <= self._ends[-1]:
                 self._ends[-1] = max(self._ends[-1], end)
@@ -44,7 +44,7 @@ def lost_writes(operations: Operations) -> Iterator[Finding]:
         witness = next(
             poll
             for poll in last_polls
-            if poll.offsets and poll.position <= offset <= max(poll.offsets)
+            if poll.end is not None and poll.position <= offset < poll.end
         )
         if operations.compaction.may_be_gone(offset, value, witness.time):
             continue
@@ -108,7 +108,7 @@ def vanished(operations: Operations) -> Iterator[Finding]:
     for poll in operations.polls:
         if poll.is_final or poll.time > last.time:
             continue
-        for offset, value in zip(poll.offsets, poll.values, strict=True):
+        for offset, value in zip(poll.offsets, poll.values, strict=False):
             if offset < last.position or value in seen or value in reported:
                 continue
             reported.add(value)
@@ -155,9 +155,14 @@ def dirty_reads(operations: Operations) -> Iterator[Finding]:
             yield finding("dirty-read", operations.tp, sentence, send.row, row)
 
 
-def nonmonotonic_sends(operations: Operations) -> Iterator[Finding]:
-    """Yield acknowledged sends of one producer, one after the other, at falling offsets."""
-    highest: dict[str, Send] = {}
+def nonmonotonic_sends(
+    operations: Operations, before_them: Mapping[str, Send] | None = None
+) -> Iterator[Finding]:
+    """Yield acknowledged sends of one producer, one after the other, at falling offsets.
+
+    ``before_them`` has of each producer the one at the highest offset of those before the operations.
+    """
+    highest = dict(before_them or {})
     for send in operations.acknowledged:
         before = highest.get(send.process)
         if before is not None and before.time < send.invoke_time and send.offset <= before.offset:

@@ -1,0 +1,180 @@
+"""Which value stands at which offset: looked at cell by cell, in arrays as long as a cell.
+
+The idea: offsets are dense, so what is known of four million of them is an array of values and one of marks
+(acknowledged, read, read at the end), however the records came: each acknowledged send and each record read is put in
+its place, in any order. It is a suspect if another value stands there already, or if the final reads should have
+returned it and did not. Otherwise each offset has one value, and it is left to be seen that no value stands at two:
+inside a cell by sorting, between cells by the ranges of their values (``zones``).
+
+Suspects are offsets and values, none or a few if all is well; what is wrong with them is told by the walk, which is
+given all that is known of them (``suspects``). A value that is no suspect stands at one offset, is read there at the
+end if it must be, and its send has not failed; an offset that is none has one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from checkers.log.operations import FINAL_READER
+from checkers.log.rows import Lists, Source, acknowledged, is_operation
+from checkers.log.trimmed import is_in
+from checkers.segment import Mask, Numbers, Segment
+from history.events import Kind
+
+ACKNOWLEDGED, READ, FINAL = 1, 2, 4
+
+
+class Extent(NamedTuple):
+    """The smallest and the largest value of a zone."""
+
+    low: int
+    high: int
+
+
+@dataclass(slots=True)
+class CellReport:
+    committed: int = 0
+    """Offsets that were acknowledged or read."""
+    read: int = 0
+    """Offsets that were read."""
+    suspects: Numbers = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    """(offset, value)."""
+    zones: dict[int, Extent] = field(default_factory=dict)
+    """The values, by zone."""
+    read_values: list[Extent | None] = field(default_factory=list)
+    """The values that were read, of each row group that was looked at."""
+    irregular: bool = False
+    """Whether some poll has not as many values as offsets."""
+
+
+class Cell:
+    """The offsets from ``low`` to ``high``, both included."""
+
+    def __init__(self, low: int, high: int) -> None:
+        self._low, self._high = low, high
+        self._values = np.zeros(high - low + 1, dtype=np.int64)
+        self._marks = np.zeros(high - low + 1, dtype=np.uint8)
+        self._suspects: list[Numbers] = []
+
+    def put(self, offsets: Numbers, values: Numbers, mark: int) -> None:
+        """Put values in their places; offsets outside of the cell are left out."""
+        places = offsets - self._low
+        is_inside = (places >= 0) & (places <= self._high - self._low)
+        if not is_inside.all():
+            places, values = places[is_inside], values[is_inside]
+        is_new = self._marks[places] == 0
+        if is_new.all():
+            self._values[places] = values
+        else:
+            self._values[places[is_new]] = values[is_new]
+        self._marks[places] |= np.uint8(mark)
+        others = self._values[places] != values
+        if others.any():
+            self.suspect(places[others])
+            pairs = np.column_stack((places[others] + self._low, values[others]))
+            self._suspects.append(pairs)
+
+    def suspect(self, places: Numbers) -> None:
+        """What stands in these places."""
+        self._suspects.append(np.column_stack((places + self._low, self._values[places])))
+
+    def report(self, failed: Numbers, floor: int, zone_bits: int) -> CellReport:
+        """What there is to tell once all is in place."""
+        there = self._marks != 0
+        unread = there & (self._marks & FINAL == 0)
+        unread[: max(0, floor - self._low)] = False
+        self.suspect(np.flatnonzero(unread))
+        values = np.sort(self._values if there.all() else self._values[there])
+        doubtful = np.concatenate(
+            (values[1:][values[1:] == values[:-1]], failed[is_in(failed, values)])
+        )
+        if len(doubtful):
+            self.suspect(np.flatnonzero(there & is_in(self._values, np.unique(doubtful))))
+        return CellReport(
+            committed=int(np.count_nonzero(there)),
+            read=int(np.count_nonzero(self._marks & READ)),
+            suspects=np.unique(
+                np.concatenate([np.zeros((0, 2), np.int64), *self._suspects]), axis=0
+            ),
+            zones=zones_of(values, zone_bits),
+        )
+
+
+class Piece(NamedTuple):
+    """A row group that tells of a cell."""
+
+    source: Source
+    runs_on: bool
+    """Whether each poll in it returned all offsets from its position to its end, so that they need not be read."""
+    lengths: bytes
+    """The fingerprint of how many they were."""
+
+
+def look(
+    pieces: Sequence[Piece],
+    low: int,
+    high: int,
+    *,
+    failed: Numbers,
+    floor: int,
+    zone_bits: int,
+) -> CellReport:
+    """Look at the offsets from ``low`` to ``high``, of which these row groups tell.
+
+    ``failed``: values whose sends certainly failed. From ``floor`` on the final reads must have all that was known.
+    """
+    cell = Cell(low, high)
+    extents: list[Extent | None] = []
+    for piece in pieces:
+        segment, offsets, values = records(piece)
+        if not values.is_whole or values.fingerprint != piece.lengths:
+            return CellReport(irregular=True)
+        done = acknowledged(segment)
+        cell.put(segment.numbers("offset")[done], segment.numbers("value")[done], ACKNOWLEDGED)
+        for polls, mark in _polls(segment):
+            chosen = np.repeat(polls, offsets.lengths)
+            if chosen.all():
+                cell.put(offsets.flat, values.flat, mark)
+            elif chosen.any():
+                cell.put(offsets.flat[chosen], values.flat[chosen], mark)
+        read = values.flat
+        extents.append(Extent(int(read.min()), int(read.max())) if len(read) else None)
+    report = cell.report(failed, floor, zone_bits)
+    report.read_values = extents
+    return report
+
+
+def records(piece: Piece) -> tuple[Segment, Lists, Lists]:
+    """The rows of a row group, and the offsets and the values of the records that were polled."""
+    segment = piece.source.read()
+    offsets = Lists.of_polls(segment) if piece.runs_on else Lists.of(segment, "offsets")
+    return segment, offsets, Lists.of(segment, "values")
+
+
+def _polls(segment: Segment) -> list[tuple[Mask, int]]:
+    codes, words = segment.codes("process")
+    final = np.array([word.startswith(FINAL_READER) for word in words] + [False])[codes]
+    polls = is_operation(segment, "poll") & segment.is_kind(Kind.OK)
+    return [(polls & ~final, READ), (polls & final, READ | FINAL)]
+
+
+def zones_of(values: Numbers, bits: int) -> dict[int, Extent]:
+    """The zones of sorted values, each as wide as these bits say."""
+    if not len(values):
+        return {}
+    numbers = values >> bits
+    starts = np.concatenate(([0], np.flatnonzero(np.diff(numbers)) + 1))
+    ends = np.append(starts[1:], len(values))
+    return {
+        number: Extent(low, high)
+        for number, low, high in zip(
+            numbers[starts].tolist(),
+            values[starts].tolist(),
+            values[ends - 1].tolist(),
+            strict=True,
+        )
+    }

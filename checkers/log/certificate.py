@@ -1,0 +1,245 @@
+"""A partition of any size: a certificate that all is well, and the walk only where it is not.
+
+The idea: nearly all of a large partition is in order, and to see that takes a few operations on columns, in stretches
+that know nothing of each other; to tell what is wrong takes a walk, but over little. In rounds of tasks:
+
+1. ``survey`` of each row group: order in time, and where its offsets and values lie. ``chain`` joins them.
+2. of each four million offsets, ``cells``: which value stands where, acknowledged, read, read at the end. And the walk
+   of each row group that is out of order, given the state before it.
+3. ``zones``: values that may stand in several cells.
+4. ``suspects``: the operations that touch an offset or a value with which something is wrong, if there is one.
+
+They are walked here, as a small partition is, so findings, their order, and what was checked are the same. Memory: one
+row group and one cell in a task; of the partition, its suspects.
+
+What it does not speak of, and is walked as a whole: several lives of a topic, compacted logs, histories without final
+reads, asynchronous producers with falling offsets, offsets that lie far apart, and operations that complete otherwise
+than they were invoked or have no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from checkers.fold import Task
+from checkers.log.cells import CellReport, Piece, look
+from checkers.log.chain import Ordered, chain, walked
+from checkers.log.high_watermarks import leaders_told
+from checkers.log.lives import is_one_life
+from checkers.log.operations import Operations, gather
+from checkers.log.report import Counts, Disorder, PartitionReport, judge
+from checkers.log.rows import Source
+from checkers.log.survey import CELL_BITS, Survey, survey
+from checkers.log.suspects import touching
+from checkers.log.trimmed import Trimmed, joined
+from checkers.log.zones import overlaps, repeated
+from checkers.segment import Numbers, Segment
+
+SPARE_CELLS = 64
+"""Cells that a partition may have beyond four times those that its sends would fill."""
+
+
+def certify(
+    tp: str, sources: Sequence[Source], columns: Sequence[str]
+) -> Generator[list[Task], list[Any], PartitionReport | None]:
+    """Judge a partition in rounds of tasks; None if it must be walked as a whole."""
+    surveys: list[Survey] = yield [partial(survey, source, tuple(columns)) for source in sources]
+    rare = [one.rare for one in surveys if one.rare is not None]
+    finals = [one.final_position for one in surveys if one.final_position is not None]
+    if not rare or not finals or _far_apart(surveys):
+        return None
+    known, _ = joined(rare)
+    marks_known = _marks_known(surveys, known)
+    order = chain(surveys, marks_known=marks_known)
+    ids = {one for survey in surveys for one in survey.topic_ids}
+    if order.irregular is not None or not is_one_life(known, ids):
+        return None
+    operations = gather(tp, known)
+    walks: list[Task] = [
+        partial(
+            walked,
+            tp,
+            sources[number],
+            sources[number + 1] if number + 1 < len(sources) else None,
+            before,
+            operations.starts,
+            marks_known=marks_known,
+        )
+        for number, before in order.suspects.items()
+    ]
+    layout = Layout.of(sources, surveys)
+    answers = yield [*walks, *layout.cells(surveys, _floor(operations, finals))]
+    out_of_order: list[Ordered] = answers[: len(walks)]
+    reports: list[CellReport] = answers[len(walks) :]
+    if any(report.irregular for report in reports):
+        return None
+    values = layout.values(surveys, reports)
+    pairs = yield [
+        partial(repeated, [layout.pieces[at] for at in _meeting(values, *overlap)], overlap)
+        for overlap in overlaps(reports)
+    ]
+    suspects = np.concatenate([*(one.suspects for one in reports), *pairs])
+    touched = yield from _touching(sources, surveys, values, suspects, columns)
+    rows, ends = joined([*rare, *touched])
+    operations = gather(tp, rows, ends=ends)
+    report = PartitionReport.of(known)
+    counts = _counts(surveys, reports, operations)
+    judge(operations, _disorder(out_of_order), counts, report, was_deleted=False)
+    return report
+
+
+def _far_apart(surveys: Sequence[Survey]) -> bool:
+    cells_met = {cell for survey in surveys for cell in survey.cells}
+    sends = sum(survey.acknowledged for survey in surveys)
+    return len(cells_met) > SPARE_CELLS + 4 * (sends >> CELL_BITS)
+
+
+def _marks_known(surveys: Sequence[Survey], known: Segment) -> bool:
+    """Whether leaders have traced their high watermarks, and none of them is silent."""
+    told = {node for survey in surveys for node in survey.stated_by}
+    return any(survey.highest is not None for survey in surveys) and leaders_told(known) <= told
+
+
+def _floor(operations: Operations, finals: list[int]) -> int:
+    """From here on, what the final reads did not return is a suspect."""
+    ends = [read.position for read in operations.final_reads[-1:]]
+    return min(operations.log_start, *finals, *ends)
+
+
+Ranges = list[tuple[int, int] | None]
+"""The smallest and the largest value in each row group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which row groups tell of which cells."""
+
+    pieces: list[Piece]
+    """One for each row group."""
+    extents: dict[int, tuple[int, int]]
+    """Of each cell, the smallest offset and the largest."""
+    places: dict[int, list[int]]
+    """Of each cell, the numbers of the row groups."""
+
+    @classmethod
+    def of(cls, sources: Sequence[Source], surveys: Sequence[Survey]) -> Layout:
+        extents: dict[int, tuple[int, int]] = {}
+        places: dict[int, list[int]] = {}
+        for number, seen in enumerate(surveys):
+            for cell, extent in seen.cells.items():
+                extents[cell] = _wider(extents.get(cell), extent)
+                places.setdefault(cell, []).append(number)
+        pieces = [
+            Piece(source, seen.runs_on, seen.lengths)
+            for source, seen in zip(sources, surveys, strict=True)
+        ]
+        return cls(pieces, dict(sorted(extents.items())), places)
+
+    def cells(self, surveys: Sequence[Survey], floor: int) -> list[Task]:
+        """The tasks that look at the cells."""
+        failed = np.unique(np.concatenate([seen.failed for seen in surveys]))
+        zone_bits = _zone_bits(surveys, len(self.extents))
+        return [
+            partial(
+                look,
+                [self.pieces[number] for number in self.places[cell]],
+                *extent,
+                failed=failed,
+                floor=floor,
+                zone_bits=zone_bits,
+            )
+            for cell, extent in self.extents.items()
+        ]
+
+    def values(self, surveys: Sequence[Survey], reports: Sequence[CellReport]) -> Ranges:
+        """The values in each row group, once the cells have been looked at."""
+        found: Ranges = [seen.values for seen in surveys]
+        for cell, report in zip(self.extents, reports, strict=True):
+            for number, read in zip(self.places[cell], report.read_values, strict=True):
+                if read is not None:
+                    found[number] = _wider(found[number], read)
+        return found
+
+
+def _wider(one: tuple[int, int] | None, other: tuple[int, int]) -> tuple[int, int]:
+    return other if one is None else (min(one[0], other[0]), max(one[1], other[1]))
+
+
+def _meeting(ranges: Ranges, low: int, high: int) -> list[int]:
+    """The numbers of the row groups whose values meet these."""
+    return [
+        number
+        for number, one in enumerate(ranges)
+        if one is not None and one[0] <= high and one[1] >= low
+    ]
+
+
+def _zone_bits(surveys: Sequence[Survey], cell_count: int) -> int:
+    """How wide zones of values are, so that there are about as many as cells."""
+    known = [survey.values for survey in surveys if survey.values is not None]
+    if not known:
+        return CELL_BITS
+    span = max(high for _, high in known) - min(low for low, _ in known)
+    return min(62, max(CELL_BITS, span.bit_length() - cell_count.bit_length()))
+
+
+def _touching(
+    sources: Sequence[Source],
+    surveys: Sequence[Survey],
+    ranges: Ranges,
+    suspects: Numbers,
+    columns: Sequence[str],
+) -> Generator[list[Task], list[Trimmed], list[Trimmed]]:
+    if not len(suspects):
+        return []
+    offsets, values = np.unique(suspects[:, 0]), np.unique(suspects[:, 1])
+    tasks: list[Task] = [
+        partial(touching, source, offsets, values, columns)
+        for source, seen, values_here in zip(sources, surveys, ranges, strict=True)
+        if _has(values, values_here) or _has(offsets, seen.read)
+    ]
+    return (yield tasks)
+
+
+def _has(numbers: Numbers, extent: tuple[int, int] | None) -> bool:
+    """Whether one of the numbers (sorted) lies there."""
+    if extent is None:
+        return False
+    low, high = np.searchsorted(numbers, extent[0]), np.searchsorted(numbers, extent[1], "right")
+    return bool(low < high)
+
+
+def _disorder(found: Sequence[Ordered]) -> Disorder:
+    """All of it, as one walk would have come by it."""
+    sends = sorted((one for part in found for one in part.sends), key=lambda one: one[0])
+    return Disorder(
+        [one for part in found for one in part.polls],
+        [one for part in found for one in part.above]
+        + [one for part in found for one in part.above_all],
+        [one for _, one in sends],
+    )
+
+
+def _counts(
+    surveys: Sequence[Survey], reports: Sequence[CellReport], operations: Operations
+) -> Counts:
+    """Offsets that are no suspects have a value each, which no other has; the suspects' are counted apart."""
+    committed = sum(report.committed for report in reports)
+    read = sum(report.read for report in reports)
+    held = [(offset, value) for offset, value, _ in operations.positions]
+    seen = [one for poll in operations.polls for one in zip(poll.offsets, poll.values, strict=True)]
+    return Counts(
+        committed=committed + _values_beyond_offsets(held),
+        read=read + _values_beyond_offsets(seen),
+        acknowledged=sum(survey.acknowledged for survey in surveys),
+        polls=sum(survey.polls for survey in surveys),
+    )
+
+
+def _values_beyond_offsets(pairs: list[tuple[int, int]]) -> int:
+    return len({value for _, value in pairs}) - len({offset for offset, _ in pairs})

@@ -1,0 +1,141 @@
+"""Joining what row groups say of a partition, in their order: the state before each, and where the order breaks.
+
+A row group whose survey is clean and begins where the ones before it ended is in order. The others are ``suspects``,
+each with the state before it; ``walked`` then tells what is wrong there, by the same walk that judges small partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from checkers.log import polls, writes
+from checkers.log.high_watermarks import STATED, Mark, rising
+from checkers.log.operations import Send, Start, gather
+from checkers.log.rows import Source
+from checkers.log.survey import Operation, Survey
+from checkers.model import Finding
+from checkers.segment import PROOF_ROW, Segment
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is known of a partition before a row group."""
+
+    opened: list[Send] = field(default_factory=list)
+    reached: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Of each consumer, where its last poll ended and its row."""
+    highest: dict[str, Send] = field(default_factory=dict)
+    """Of each producer, its acknowledged send at the highest offset."""
+    mark: Mark | None = None
+
+
+@dataclass(slots=True)
+class Chain:
+    irregular: str | None = None
+    suspects: dict[int, State] = field(default_factory=dict)
+    """By the number of the row group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """What is wrong with the order in one row group."""
+
+    polls: list[Finding]
+    above: list[Finding]
+    above_all: list[Finding]
+    sends: list[tuple[int, Finding]]
+    """Each with the row of its invocation."""
+
+
+def chain(surveys: Sequence[Survey], *, marks_known: bool) -> Chain:
+    """Join the surveys; ``marks_known``: whether every leader has traced its high watermark."""
+    found = Chain()
+    opened: dict[Operation, tuple[tuple[int, int], Send | None]] = {}
+    reached: dict[str, tuple[int, int]] = {}
+    highest: dict[str, Send] = {}
+    mark: Mark | None = None
+    overlapping = sends_fall = False
+    for number, survey in enumerate(surveys):
+        falls = survey.sends_fall or any(
+            process in highest and one.first_offset <= highest[process].offset
+            for process, one in survey.producers.items()
+        )
+        jumps = any(
+            process in reached and one.first_position != reached[process][0]
+            for process, one in survey.consumers.items()
+        )
+        overlapping |= survey.overlapping or any(
+            send is not None
+            and send.process in survey.senders
+            and operation not in survey.closed_operations
+            for operation, (_, send) in opened.items()
+        )
+        is_above = marks_known and survey.unproved >= (0 if mark is None else max(mark.value, 0))
+        sends_fall |= falls
+        if falls or jumps or is_above or not survey.is_clean:
+            sends = sorted(
+                (send for _, send in opened.values() if send is not None), key=lambda one: one.row
+            )
+            found.suspects[number] = State(sends, dict(reached), dict(highest), mark)
+        found.irregular = survey.irregular or _match(survey, opened)
+        if found.irregular is not None:
+            return found
+        reached |= {name: (one.end, one.last_row) for name, one in survey.consumers.items()}
+        for name, one in survey.producers.items():
+            if name not in highest or one.highest.offset > highest[name].offset:
+                highest[name] = one.highest
+        if survey.highest is not None and (mark is None or survey.highest.value > mark.value):
+            mark = survey.highest
+    if sends_fall and overlapping:
+        found.irregular = "a producer that does not wait for answers has them at falling offsets"
+    return found
+
+
+def _match(
+    survey: Survey, opened: dict[Operation, tuple[tuple[int, int], Send | None]]
+) -> str | None:
+    """Take out what completes and put in what is invoked; the reason if they do not fit."""
+    for closed in survey.closed:
+        invoked, _ = opened.pop(closed.operation, (None, None))
+        if invoked is None and closed.operation[0] == "poll":
+            continue
+        if invoked != closed.says:
+            return "an operation completes as another one than was invoked"
+    if not opened.keys().isdisjoint(survey.opened):
+        return "an operation is invoked more than once"
+    opened |= survey.opened
+    return None
+
+
+def walked(
+    tp: str,
+    source: Source,
+    after: Source | None,
+    before: State,
+    starts: list[Start],
+    *,
+    marks_known: bool,
+) -> Ordered:
+    """Walk a partition's rows in one row group, given the state before them.
+
+    Of the row group ``after`` it, high watermarks of the same nanosecond count: they go last. ``starts`` are what
+    readers were told, anywhere.
+    """
+    segment = source.read()
+    operations = gather(tp, segment, opened=before.opened)
+    operations.starts = starts
+    stated = segment.where(segment.is_kind(*STATED))
+    if after is not None and len(segment):
+        later = after.read()
+        is_now = later.numbers("time") == segment.numbers("time")[-1]
+        stated = Segment.joined([stated, later.where(is_now & later.is_kind(*STATED))])
+    operations.high_watermarks = rising(stated, before.mark) if marks_known else None
+    falls = writes.nonmonotonic_sends(operations, before.highest)
+    invoked = {send.row: send.invoke_row for send in operations.sends}
+    return Ordered(
+        list(polls.order_of_polls(operations, before.reached)),
+        list(polls.reads_above_hw(operations)),
+        list(polls.reads_above_all_hws(operations)),
+        [(invoked[one.events[-1][PROOF_ROW]], one) for one in falls],
+    )

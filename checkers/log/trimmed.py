@@ -1,0 +1,85 @@
+"""Some rows of a partition, their polls without most of their records: small enough to travel, and to be walked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.log.rows import Lists
+from checkers.segment import ALWAYS, Mask, Numbers, Segment
+from history.schema import SCHEMA
+
+_LISTS = ("offsets", "values")
+
+
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    table: pa.Table
+    rows: Numbers
+    """Their row numbers in the history."""
+    ends: dict[int, int] = field(default_factory=dict)
+    """By row, behind the last record that a poll returned."""
+
+
+def trimmed(segment: Segment, kept: Mask, columns: Sequence[str], values: Numbers) -> Trimmed:
+    """The rows to be kept, of their records those with these values (sorted)."""
+    places = np.flatnonzero(kept)
+    few = segment.take(places)
+    offsets = Lists.of(few, "offsets")
+    lists = {
+        name: _lists(np.zeros(0, np.int64), np.zeros(len(places), np.int64)) for name in _LISTS
+    }
+    if len(values):
+        found = Lists.of(few, "values")
+        wanted = is_in(found.flat, values)
+        lengths = np.bincount(found.owners[wanted], minlength=len(places))
+        held = offsets.flat[wanted], found.flat[wanted]
+        lists = {name: _lists(flat, lengths) for name, flat in zip(_LISTS, held, strict=True)}
+    names = [name for name in SCHEMA.names if name in {*ALWAYS, *columns}]
+    arrays = [lists[name] if name in lists else _column(few, name) for name in names]
+    full = np.flatnonzero(offsets.lengths)
+    ends = np.maximum.reduceat(offsets.flat, offsets.starts[full]) + 1 if len(full) else full
+    return Trimmed(
+        pa.table(arrays, names=names),
+        few.rows,
+        dict(zip(few.rows[full].tolist(), ends.tolist(), strict=True)),
+    )
+
+
+def joined(parts: Sequence[Trimmed]) -> tuple[Segment, dict[int, int]]:
+    """The rows of all of them in history order, each once, and their ends. A row that is in several of them has the
+    records that the last one has.
+    """
+    table = pa.concat_tables([part.table for part in parts]).unify_dictionaries()
+    rows = np.concatenate([part.rows for part in parts])
+    ends = {row: end for part in parts for row, end in part.ends.items()}
+    backwards = rows[::-1]
+    _, last = np.unique(backwards, return_index=True)
+    order = len(rows) - 1 - last
+    whole = Segment(Segment.starting_at(table, 0).columns, rows)
+    return whole.take(order), ends
+
+
+def is_in(numbers: Numbers, values: Numbers) -> Mask:
+    """Which of the numbers are among the values (sorted)."""
+    if not len(values):
+        return np.zeros(len(numbers), dtype=np.bool_)
+    at = np.searchsorted(values, numbers)
+    at[at == len(values)] = 0
+    found: Mask = values[at] == numbers
+    return found
+
+
+def _column(segment: Segment, name: str) -> pa.ChunkedArray:
+    told = segment.columns.uniform(name)
+    if told is None:
+        return segment.columns.arrow(name)
+    return pa.chunked_array([pa.array([told.value] * len(segment), SCHEMA.field(name).type)])
+
+
+def _lists(flat: Numbers, lengths: Numbers) -> pa.ListArray:
+    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat))

@@ -1,0 +1,139 @@
+"""A partition that is judged in rounds of tasks comes to what one walk over it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from checkers import rounds
+from checkers.log import ClientLog, certificate, client_log, survey
+from checkers.model import Result
+from history.events import Event
+from tests.checkers.anomalies import ANOMALIES, Spoil
+from tests.checkers.histories import judge
+from tests.checkers.test_honest_cluster import cuts, run, steps
+
+WALKED, DIVIDED = 10**9, 0
+
+
+def results(events: Iterable[Event], cut: Sequence[int], large: int) -> dict[str, Result]:
+    check = ClientLog()
+    check.large = large  # type: ignore[misc]
+    return judge(check, events, cut)
+
+
+@contextmanager
+def small_cells(bits: int) -> Iterator[list[object]]:
+    """Cells of a few offsets; yields what was walked as a whole after all."""
+    whole: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+
+        def at_once(*arguments: Any) -> Any:
+            whole.append(arguments[1])
+            return original(*arguments)
+
+        original = rounds.at_once
+        patch.setattr(survey, "CELL_BITS", bits)
+        patch.setattr(certificate, "CELL_BITS", bits)
+        patch.setattr(client_log, "at_once", at_once)
+        yield whole
+
+
+def agree(events: list[Event], cut: Sequence[int]) -> None:
+    assert results(events, cut, DIVIDED) == results(events, cut, WALKED)
+
+
+@settings(max_examples=25)
+@given(steps, cuts, st.integers(1, 4))
+def test_of_an_honest_cluster(taken: list[tuple[int, int]], cut: list[int], bits: int) -> None:
+    with small_cells(bits) as whole:
+        agree(run(taken), cut)
+        assert ("t", 0) not in whole
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(spoil, id=f"{name}/{spoil.__name__}")
+        for name in ClientLog.properties
+        for spoil in ANOMALIES[name]
+    ],
+)
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
+@given(steps, cuts, st.integers(1, 4), st.data())
+def test_of_one_anomaly(
+    spoil: Spoil, taken: list[tuple[int, int]], cut: list[int], bits: int, data: st.DataObject
+) -> None:
+    def choose(places: Sequence[int]) -> int:
+        assume(len(places) > 0)
+        return data.draw(st.sampled_from(places))
+
+    spoiled = spoil(run(taken), choose)
+    assume(spoiled is not None)
+    assert spoiled is not None
+    with small_cells(bits):
+        agree(spoiled, cut)
+
+
+numbers = st.integers(-1, 12)
+lists = st.lists(st.integers(0, 12), max_size=4)
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(steps, cuts, st.integers(1, 4), st.data())
+def test_of_a_history_that_is_spoiled_at_random(
+    taken: list[tuple[int, int]], cut: list[int], bits: int, data: st.DataObject
+) -> None:
+    events = run(taken)
+    places = [at for at, one in enumerate(events) if one.f in ("send", "poll")]
+    assume(places)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.sampled_from(places))
+        events[at] = data.draw(spoiled(events[at]))
+    with small_cells(bits):
+        agree(events, cut)
+
+
+@st.composite
+def spoiled(draw: st.DrawFn, event: Event) -> Event:
+    change: dict[str, Any] = draw(
+        st.sampled_from(
+            [
+                {"value": draw(numbers)},
+                {"offset": draw(numbers)},
+                {"acks": draw(st.sampled_from([None, -1, 0, 1]))},
+                {"kind": draw(st.sampled_from(["invoke", "ok", "fail", "info"]))},
+                {"process": draw(st.sampled_from(["producer-0", "consumer-0", "final-0"]))},
+                {"op": draw(st.sampled_from([None, 1, 2, 3]))},
+                {"time": draw(st.integers(0, 300))},
+                {"high_watermark": draw(numbers)},
+                {"offsets": draw(lists)},
+                {"values": draw(lists)},
+                {"role": "idempotent"},
+                {"topic_id": draw(st.sampled_from([None, "later"]))},
+                {"key": draw(st.integers(0, 2))},
+            ]
+        )
+    )
+    if event.offsets and draw(st.booleans()):
+        change = draw(of_records(event.offsets, event.values or []))
+    return msgspec.structs.replace(event, **change)
+
+
+@st.composite
+def of_records(draw: st.DrawFn, offsets: list[int], values: list[int]) -> dict[str, Any]:
+    """Another record in the place of one, before it, or none."""
+    at = draw(st.integers(0, len(offsets) - 1))
+    instead = draw(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=2))
+    kept = draw(st.booleans())
+    after = at if kept else at + 1
+    return {
+        "offsets": [*offsets[:at], *(offset for offset, _ in instead), *offsets[after:]],
+        "values": [*values[:at], *(value for _, value in instead), *values[after:]],
+    }
