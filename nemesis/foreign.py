@@ -104,12 +104,20 @@ def _require_workload(file: ForeignFile, path: Path, workload: str) -> None:
 
 
 def settle(outcome: Outcome, run: RunDirectory) -> Outcome:
-    """Return what an outcome comes to for this history; raises HistoryError."""
+    """Return what an outcome comes to for the history of a run; raises HistoryError."""
     about = run.read_info().foreign
-    names = Names.read(run.path)
+    return settled(
+        outcome,
+        Names.read(run.path),
+        about["workload"],
+        is_doubtful=about["may_lack_operations"],
+    )
+
+
+def settled(outcome: Outcome, names: Names, workload: str, *, is_doubtful: bool) -> Outcome:
+    """Return an outcome in the names of its history; ``is_doubtful``: operations may be missing from that."""
     results = tuple(
-        _settled(result, names, about["workload"], is_doubtful=about["may_lack_operations"])
-        for result in outcome.results
+        _settled(result, names, workload, is_doubtful=is_doubtful) for result in outcome.results
     )
     verdicts = [result.verdict for result in results]
     verdicts += [Verdict.UNKNOWN] * bool(outcome.problems)
