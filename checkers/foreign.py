@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from checkers.cycles import ListAppend, RwRegister
 from checkers.fold import Check
 from checkers.linearizable import (
     FifoQueue,
@@ -35,8 +36,8 @@ FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
         "linearizable-set": (LinearizableSet,),
         "queue": (TotalQueue,),
         "fifo-queue": (FifoQueue,),
-        "list-append": (),
-        "rw-register": (),
+        "list-append": (ListAppend,),
+        "rw-register": (RwRegister,),
         "kafka": (OffsetLog,),
     }
 )

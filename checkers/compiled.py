@@ -1,0 +1,22 @@
+"""Kernels compiled by numba: for walks over millions of rows that numpy cannot express.
+
+Modules with kernels are imported where a check needs them, not with the package: numba takes half a second to import,
+and a small history of our own runs needs none. Compiled code is kept on disk beside the module.
+
+Limits: numba notices that a kernel's own file has changed, not that a kernel which it calls in another file has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar, cast
+
+from numba import njit
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function compiled for the types that it is called with, at the first call with them."""
+    return cast("Callable[P, R]", njit(cache=True)(function))

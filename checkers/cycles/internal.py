@@ -1,0 +1,60 @@
+"""Contradictions inside one transaction: a read that does not agree with what the transaction itself did before it.
+
+A list that was read is, when it is read again, that list and the transaction's own appends since; without an earlier
+read it ends with its own appends. A register has the value that the transaction wrote or read last.
+
+Source: the axiom INT of Cerone, Bernardi and Gotsman, "A Framework for Transactional Consistency Models" (2015).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from checkers.columns import Numbers
+from checkers.compiled import compiled
+from checkers.cycles.transactions import READ, UNKNOWN, Bytes, MicroOperations
+
+
+def contradicting_lists(micro: MicroOperations) -> Numbers:
+    """Return the reads of lists that contradict their own transaction."""
+    return _lists(micro.code, micro.at, micro.count, micro.flat, micro.previous)
+
+
+def contradicting_registers(micro: MicroOperations) -> Numbers:
+    """Return the reads of registers that contradict their own transaction."""
+    again = (micro.code == READ) & (micro.count > UNKNOWN) & (micro.previous >= 0)
+    again &= micro.count[micro.previous] > UNKNOWN
+    reads = np.flatnonzero(again)
+    before = micro.previous[reads]
+    none = micro.count[reads] == 0
+    value = np.where(none, 0, micro.flat[np.where(none, 0, micro.at[reads])])
+    none_before = micro.count[before] == 0
+    value_before = np.where(none_before, 0, micro.flat[np.where(none_before, 0, micro.at[before])])
+    found: Numbers = reads[(none != none_before) | (value != value_before)]
+    return found
+
+
+@compiled
+def _lists(code: Bytes, at: Numbers, count: Numbers, flat: Numbers, previous: Numbers) -> Numbers:
+    found = np.zeros(len(code), np.bool_)
+    for read in range(len(code)):
+        if code[read] != READ or count[read] <= UNKNOWN:
+            continue
+        i = previous[read]
+        rest = count[read]
+        while i >= 0 and code[i] != READ:
+            rest -= 1
+            if rest < 0 or flat[at[read] + rest] != flat[at[i]]:
+                found[read] = True
+                break
+            i = previous[i]
+        if found[read] or i < 0 or count[i] <= UNKNOWN:
+            continue
+        if rest != count[i]:
+            found[read] = True
+            continue
+        for n in range(rest):
+            if flat[at[read] + n] != flat[at[i] + n]:
+                found[read] = True
+                break
+    return np.flatnonzero(found)

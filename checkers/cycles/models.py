@@ -1,0 +1,143 @@
+"""Anomalies, and which consistency model forbids which: two numbers each.
+
+A cycle is as bad as the edges that it needs. By the dependencies it is on one of four **levels**:
+
+| level | anomaly | the cycle has |
+|---|---|---|
+| 0 | G0 | ww only |
+| 1 | G1c | ww and wr, at least one wr |
+| 2 | G-single, G-nonadjacent | exactly one rw; several rw, no two of them one after the other |
+| 3 | G2-item | several rw, two of them one after the other |
+
+By what else it needs it is of one of three **orders**: none, the order of each process (``-process``), or real time
+(``-realtime``). A consistency model is a level and an order, too, and forbids what is not above it in either:
+snapshot isolation is (2, none), strict serializability (3, real time). So models and anomalies form one lattice.
+
+What is no cycle has a level all the same: a value read that nobody wrote is impossible under any model (0), G1a, G1b
+and dirty updates need read committed (1), lost updates and contradictions inside a transaction snapshot isolation (2).
+
+Sources: Adya, "Weak Consistency" (1999); Elle (VLDB 2020), whose names these are. Reads are of items, never of
+predicates, so G2 is G2-item. Limits: models between those of the lattice (cursor stability, update serializability,
+repeatable read, which for reads of items is serializability) are not named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final
+
+
+class Level(IntEnum):
+    """Which dependencies a cycle needs, or a model orders."""
+
+    G0 = 0
+    G1 = 1
+    SNAPSHOT = 2
+    SERIAL = 3
+
+
+class Order(IntEnum):
+    """Which order beside the dependencies a cycle needs, or a model keeps."""
+
+    NONE = 0
+    PROCESS = 1
+    REALTIME = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """What is wrong with a history, by name; forbidden from this level and order on."""
+
+    name: str
+    level: Level
+    order: Order = Order.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A consistency model: it forbids the anomalies up to this level and order."""
+
+    name: str
+    level: Level
+    order: Order = Order.NONE
+
+    def forbids(self, anomaly: Anomaly) -> bool:
+        return anomaly.level <= self.level and anomaly.order <= self.order
+
+
+_LEVELS: Final = MappingProxyType(
+    {
+        "read-uncommitted": Level.G0,
+        "read-committed": Level.G1,
+        "snapshot-isolation": Level.SNAPSHOT,
+        "serializable": Level.SERIAL,
+    }
+)
+_PREFIXES: Final = MappingProxyType(
+    {"": Order.NONE, "strong-session-": Order.PROCESS, "strong-": Order.REALTIME}
+)
+SUFFIXES: Final = ("", "-process", "-realtime")
+"""Of the names of cycles, by order."""
+_CYCLES: Final = (
+    ("G0", Level.G0),
+    ("G1c", Level.G1),
+    ("G-single", Level.SNAPSHOT),
+    ("G-nonadjacent", Level.SNAPSHOT),
+    ("G2-item", Level.SERIAL),
+)
+
+MODELS: Final[Mapping[str, Model]] = MappingProxyType(
+    {
+        name: Model(name, level, order)
+        for name, level, order in [
+            *(
+                (prefix + name, level, order)
+                for prefix, order in _PREFIXES.items()
+                for name, level in _LEVELS.items()
+            ),
+            ("strict-serializable", Level.SERIAL, Order.REALTIME),
+        ]
+    }
+)
+"""Every model by name. Strict serializability has two."""
+
+SERIALIZABLE: Final = MODELS["serializable"]
+
+ANOMALIES: Final[Mapping[str, Anomaly]] = MappingProxyType(
+    {
+        anomaly.name: anomaly
+        for anomaly in [
+            Anomaly("garbage-read", Level.G0),
+            Anomaly("duplicate-elements", Level.G0),
+            Anomaly("incompatible-order", Level.G0),
+            Anomaly("G1a", Level.G1),
+            Anomaly("G1b", Level.G1),
+            Anomaly("dirty-update", Level.G1),
+            Anomaly("internal", Level.SNAPSHOT),
+            Anomaly("lost-update", Level.SNAPSHOT),
+            *(
+                Anomaly(name + suffix, level, Order(order))
+                for order, suffix in enumerate(SUFFIXES)
+                for name, level in _CYCLES
+            ),
+        ]
+    }
+)
+"""Every anomaly by name, in the order of reports."""
+
+CYCLES: Final = tuple(name + suffix for suffix in SUFFIXES for name, _ in _CYCLES)
+"""The names of those that are cycles."""
+
+
+def cycle_name(rw: int, *, wr: bool, adjacent: bool, order: Order) -> str:
+    """Return what a cycle with so many anti-dependencies, with or without a read of another's write, is called."""
+    if rw == 0:
+        name = "G1c" if wr else "G0"
+    elif rw == 1:
+        name = "G-single"
+    else:
+        name = "G2-item" if adjacent else "G-nonadjacent"
+    return name + SUFFIXES[order]

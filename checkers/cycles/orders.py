@@ -1,0 +1,129 @@
+"""Version orders of lists: the longest list that anybody read of a key, of which all others have to be prefixes.
+
+A list is its own history: who reads [3, 1, 4] knows that 3 was appended before 1, and 1 before 4. So the longest read
+of a key is the order of its versions, except for what was appended later and read by nobody.
+
+Two lists of which neither begins with the other, or an element that stands in a list twice, leave no order
+(``ordered``): then what was read from whom is still known, and nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.columns import Numbers
+from checkers.compiled import compiled
+from checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations
+from checkers.cycles.writes import GARBAGE, Writes, find
+
+
+@dataclass(frozen=True, slots=True)
+class ListOrders:
+    """The elements of all keys' longest lists, one key after the other. Ambiguous keys have none."""
+
+    longest: Numbers
+    """For each key the longest read, −1 if there is none."""
+    first: Numbers
+    """For each key where its elements begin; one more than there are keys."""
+    write: Numbers
+    """For each element its write, or ``GARBAGE``."""
+    position: Numbers
+    """For each write where it stands, −1 if no longest list has it."""
+    is_prefix: Mask
+    """For each micro-operation, whether it is a read of the beginning of its key's longest list."""
+    repeats: Numbers
+    """Reads that have an element twice."""
+    ordered: Mask
+    """For each key, whether all reads agree on one order, in which nothing stands twice."""
+
+    @classmethod
+    def of(cls, micro: MicroOperations, writes: Writes) -> ListOrders:
+        is_read = (micro.code == READ) & (micro.count > UNKNOWN) & ~writes.ambiguous[micro.key]
+        longest = _longest(is_read, micro.key, micro.count, len(micro.keys))
+        length = np.where(longest >= 0, micro.count[longest], 0)
+        first = np.concatenate(([0], np.cumsum(length)))
+        write, position, has_repeat = _placed(
+            longest,
+            first,
+            micro.at,
+            micro.flat,
+            writes.value,
+            writes.first_slot,
+            writes.slots,
+            len(writes),
+        )
+        is_prefix = _agreeing(is_read, longest, micro.key, micro.at, micro.count, micro.flat)
+        others = np.flatnonzero(is_read & ~is_prefix)
+        repeats = [read for read in others.tolist() if _has_repeat(micro.elements(read))]
+        repeats += longest[has_repeat].tolist()
+        ordered = ~writes.ambiguous & ~has_repeat
+        ordered[micro.key[others]] = False
+        return cls(
+            longest=longest,
+            first=first,
+            write=write,
+            position=position,
+            is_prefix=is_prefix,
+            repeats=np.array(sorted(repeats), dtype=np.int64),
+            ordered=ordered,
+        )
+
+
+def _has_repeat(elements: list[int]) -> bool:
+    return len(set(elements)) < len(elements)
+
+
+@compiled
+def _longest(is_read: Mask, key: Numbers, count: Numbers, keys: int) -> Numbers:
+    longest = np.full(keys, -1, np.int64)
+    for read in range(len(is_read)):
+        if is_read[read]:
+            best = longest[key[read]]
+            if best < 0 or count[read] > count[best]:
+                longest[key[read]] = read
+    return longest
+
+
+@compiled
+def _placed(
+    longest: Numbers,
+    first: Numbers,
+    at: Numbers,
+    flat: Numbers,
+    values: Numbers,
+    first_slot: Numbers,
+    slots: Numbers,
+    writes: int,
+) -> tuple[Numbers, Numbers, Mask]:
+    """For each element its write, for each write its place, and which keys have an element twice."""
+    write = np.full(first[-1], GARBAGE, np.int64)
+    position = np.full(writes, -1, np.int64)
+    has_repeat = np.zeros(len(longest), np.bool_)
+    for key in range(len(longest)):
+        for place in range(first[key], first[key + 1]):
+            element = flat[at[longest[key]] + place - first[key]]
+            found = find(key, element, values, first_slot, slots)
+            write[place] = found
+            if found >= 0:
+                if position[found] >= 0:
+                    has_repeat[key] = True
+                else:
+                    position[found] = place
+    return write, position, has_repeat
+
+
+@compiled
+def _agreeing(
+    is_read: Mask, longest: Numbers, key: Numbers, at: Numbers, count: Numbers, flat: Numbers
+) -> Mask:
+    is_prefix = is_read.copy()
+    for read in range(len(is_read)):
+        if is_read[read]:
+            start, begin = at[read], at[longest[key[read]]]
+            for i in range(count[read]):
+                if flat[start + i] != flat[begin + i]:
+                    is_prefix[read] = False
+                    break
+    return is_prefix

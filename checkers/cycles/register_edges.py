@@ -1,0 +1,108 @@
+"""The dependencies of registers: what was read from whom, and as much of the orders of versions as is certain.
+
+A register shows its last version only, so the order of its versions is known in part:
+
+* every version comes after nil, the initial one;
+* what a transaction writes comes after what it read of the same key before (*writes follow reads*). Were it otherwise,
+  the transaction would have read what was overwritten by itself, which is G1c: so under read committed or more, a cycle
+  of these dependencies is a violation either way. Under less it is an assumption, and not made.
+
+Limits: two writes of which no reader writes again are not ordered, so cycles through them are not seen. That a write
+came after a nil which others read is kept for all pairs of a key up to a bound (``edges.later_writes``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from checkers.columns import Numbers
+from checkers.cycles.edges import RW, WR, WW, Edges, later_writes
+from checkers.cycles.seen import Seen
+from checkers.cycles.transactions import MicroOperations, Transactions
+from checkers.cycles.updates import Updates
+from checkers.cycles.writes import NOTHING, Writes
+
+
+def register_edges(
+    txns: Transactions,
+    micro: MicroOperations,
+    writes: Writes,
+    last_read: Numbers,
+    updates: Updates,
+    version: Numbers,
+    seen: Seen,
+    *,
+    writes_follow_reads: bool,
+) -> Edges:
+    """Return the wr edges between committed transactions, and the ww and rw edges that are certain."""
+    is_live = seen.committed[writes.txn]
+    reads = np.flatnonzero(last_read >= 0)
+    reads = reads[is_live[last_read[reads]]]
+    wr = Edges.of(WR, writes.txn[last_read[reads]], micro.txn[reads], reads)
+    nil = _after_nil(txns, micro, writes, last_read, updates, seen)
+    if not writes_follow_reads:
+        return Edges.joined([wr, nil])
+    before = last_read[updates.read]
+    kept = before >= 0
+    kept[kept] = is_live[before[kept]]
+    after = updates.write[kept]
+    ww = Edges.of(WW, writes.txn[before[kept]], writes.txn[after], writes.micro[after])
+    reads = np.flatnonzero(version >= 0)
+    reads = reads[~writes.own(micro, last_read)[reads]]
+    successor = updates.successor[version[reads]]
+    replaced = successor >= 0
+    rw = Edges.of(RW, micro.txn[reads[replaced]], writes.txn[successor[replaced]], reads[replaced])
+    return Edges.joined(
+        [ww, wr, rw, nil, _after_the_same(txns, micro, writes, updates, version, reads)]
+    )
+
+
+def _after_the_same(
+    txns: Transactions,
+    micro: MicroOperations,
+    writes: Writes,
+    updates: Updates,
+    version: Numbers,
+    reads: Numbers,
+) -> Edges:
+    """The anti-dependencies on further updates of a version that has been updated once, which are lost updates."""
+    again = updates.first != updates.write
+    written, of_version = updates.write[again], version[updates.read[again]]
+    wanted = np.zeros(len(updates.successor), dtype=np.bool_)
+    wanted[of_version] = True
+    reads = reads[wanted[version[reads]]]
+    read, write = later_writes(
+        len(updates.successor),
+        version[reads],
+        micro.txn[reads],
+        of_version,
+        writes.txn[written],
+        began=txns.began,
+        ended=txns.ended,
+    )
+    return Edges.of(RW, micro.txn[reads[read]], writes.txn[written[write]], reads[read])
+
+
+def _after_nil(
+    txns: Transactions,
+    micro: MicroOperations,
+    writes: Writes,
+    last_read: Numbers,
+    updates: Updates,
+    seen: Seen,
+) -> Edges:
+    """The anti-dependencies of those who read nil on those of whom nobody knows what they wrote after."""
+    blind = writes.is_last & seen.committed[writes.txn] & ~writes.ambiguous[writes.key]
+    blind[updates.write] = False
+    written = np.flatnonzero(blind)
+    reads = np.flatnonzero(last_read == NOTHING)
+    read, write = later_writes(
+        len(micro.keys),
+        micro.key[reads],
+        micro.txn[reads],
+        writes.key[written],
+        writes.txn[written],
+        began=txns.began,
+        ended=txns.ended,
+    )
+    return Edges.of(RW, micro.txn[reads[read]], writes.txn[written[write]], reads[read])

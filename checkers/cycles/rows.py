@@ -1,0 +1,90 @@
+"""What is kept of each row of a transaction: a few numbers, and the flat list of its micro-operations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.columns import UNSET, Numbers
+from checkers.segment import Segment
+from history.events import Kind
+
+TXN: Final = "txn"
+INVOKE, OK, FAIL, INFO = range(4)
+KINDS: Final = (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO)
+COLUMNS: Final = ("op", "f", "values")
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of transactions, in history order."""
+
+    kind: Numbers
+    """``INVOKE``, ``OK``, ``FAIL`` or ``INFO``."""
+    op: Numbers
+    """``UNSET`` where there is none."""
+    process: Numbers
+    """A position in ``processes``."""
+    processes: list[str]
+    time: Numbers
+    row: Numbers
+    """The row's number in the history."""
+    size: Numbers
+    """How many numbers its list has; 0 without a list."""
+    flat: Numbers
+    """The lists, one after the other."""
+
+    @classmethod
+    def of(cls, segment: Segment) -> Rows:
+        rows = segment.where(segment.is_word("f", {TXN}))
+        kinds, words = rows.codes("kind")
+        known = {kind.value: number for number, kind in enumerate(KINDS)}
+        numbers = np.array([known.get(word, INFO) for word in words] or [0], dtype=np.int64)
+        process, processes = rows.codes("process")
+        size, flat = _lists(rows.columns.arrow("values"))
+        return cls(
+            kind=numbers[kinds],
+            op=rows.numbers("op", UNSET),
+            process=process,
+            processes=list(processes),
+            time=rows.numbers("time"),
+            row=rows.rows,
+            size=size,
+            flat=flat,
+        )
+
+    @classmethod
+    def joined(cls, parts: list[Rows]) -> Rows:
+        """All rows, one part after the other. Empties the list, so that its memory can be used again."""
+        names: dict[str, int] = {}
+        process = [
+            np.array([names.setdefault(word, len(names)) for word in part.processes] or [0])[
+                part.process
+            ]
+            for part in parts
+        ]
+        flat = np.concatenate([part.flat for part in parts])
+        joined = cls(
+            kind=np.concatenate([part.kind for part in parts]),
+            op=np.concatenate([part.op for part in parts]),
+            process=np.concatenate(process).astype(np.int64),
+            processes=list(names),
+            time=np.concatenate([part.time for part in parts]),
+            row=np.concatenate([part.row for part in parts]),
+            size=np.concatenate([part.size for part in parts]),
+            flat=flat,
+        )
+        parts.clear()
+        return joined
+
+
+def _lists(column: pa.ChunkedArray) -> tuple[Numbers, Numbers]:
+    """The length of each list and all elements. Copies what it keeps, so that the column can be forgotten."""
+    sizes = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+    flat = [np.asarray(chunk.flatten(), dtype=np.int64) for chunk in column.chunks]
+    empty = np.zeros(0, dtype=np.int64)
+    return np.asarray(sizes, dtype=np.int64), np.concatenate([empty, *flat])

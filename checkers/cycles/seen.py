@@ -1,0 +1,84 @@
+"""Which writes were read, by whom first, and which reads hold what nobody wrote.
+
+A list that begins as the ones before it is looked at only where it is longer, so all reads together cost as much as the
+longest list of each key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from checkers.columns import Numbers
+from checkers.compiled import compiled
+from checkers.cycles.rows import INFO, OK
+from checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations, Transactions
+from checkers.cycles.writes import Writes, find
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the reads of transactions that ended ``ok`` show."""
+
+    reader: Numbers
+    """For each write the first read that holds it, −1 if none does."""
+    garbage: Numbers
+    """Reads that are the first to hold something that nobody wrote."""
+    committed: Mask
+    """For each transaction, whether it certainly took effect: it ended ``ok``, or nobody knows and a write of it was
+    read."""
+
+    @classmethod
+    def of(
+        cls, txns: Transactions, micro: MicroOperations, writes: Writes, is_prefix: Mask
+    ) -> Seen:
+        is_read = (micro.code == READ) & (micro.count > UNKNOWN) & ~writes.ambiguous[micro.key]
+        reader, has_garbage = _first_readers(
+            is_read,
+            is_prefix,
+            micro.key,
+            micro.at,
+            micro.count,
+            micro.flat,
+            writes.value,
+            writes.first_slot,
+            writes.slots,
+            len(writes),
+        )
+        committed = txns.outcome == OK
+        read = np.zeros(len(txns), dtype=np.bool_)
+        read[writes.txn[reader >= 0]] = True
+        committed |= (txns.outcome == INFO) & read
+        return cls(reader, np.flatnonzero(has_garbage), committed)
+
+
+@compiled
+def _first_readers(
+    is_read: Mask,
+    is_prefix: Mask,
+    key: Numbers,
+    at: Numbers,
+    count: Numbers,
+    flat: Numbers,
+    values: Numbers,
+    first_slot: Numbers,
+    slots: Numbers,
+    writes: int,
+) -> tuple[Numbers, Mask]:
+    reader = np.full(writes, -1, np.int64)
+    has_garbage = np.zeros(len(is_read), np.bool_)
+    covered = np.zeros(len(first_slot), np.int64)
+    for read in range(len(is_read)):
+        if not is_read[read]:
+            continue
+        begin = covered[key[read]] if is_prefix[read] else 0
+        for i in range(begin, count[read]):
+            write = find(key[read], flat[at[read] + i], values, first_slot, slots)
+            if write < 0:
+                has_garbage[read] = True
+            elif reader[write] < 0:
+                reader[write] = read
+        if is_prefix[read]:
+            covered[key[read]] = max(begin, count[read])
+    return reader, has_garbage

@@ -1,0 +1,445 @@
+"""The smallest history of each anomaly, and what is said of it. All transactions at once, unless time matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from checkers.cycles import MODELS, ListAppend, RwRegister
+from checkers.cycles.check import Transactional
+from checkers.cycles.models import ANOMALIES, CYCLES
+from checkers.model import Finding, Verdict
+from history.events import Event
+from tests.checkers.cycles.writing import Micro, append, history, r, together, txn, w
+from tests.checkers.histories import as_row, finding, judge
+
+LISTS, REGISTERS = ListAppend(), RwRegister()
+STRICT = MODELS["strict-serializable"]
+BEFORE = "have no order: each comes before the next, and the last before the first, "
+
+
+def found(check: Transactional, events: list[Event]) -> list[Finding]:
+    """All findings, having seen that cutting the history anywhere changes nothing."""
+    results = judge(check, events)
+    for cut in range(1, len(events)):
+        assert judge(check, events, [cut]) == results
+    assert judge(check, events, range(len(events))) == results
+    return [one for result in results.values() for one in result.findings]
+
+
+def completions(events: Sequence[Event], *ops: int) -> list[Event]:
+    """The last event of each of these transactions."""
+    return [[event for event in events if event.op == op][-1] for op in ops]
+
+
+def cycle(
+    events: list[Event], name: str, key: str, because: str, *steps: str, ops: Sequence[int] = (1, 2)
+) -> Finding:
+    names = [f"T{op}" for op in ops]
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    last = f"So {names[0]} would have come before itself."
+    return Finding(
+        property=name,
+        verdict=Verdict.INVALID,
+        key=key,
+        sentence=f"{listed} {BEFORE}{because}.",
+        steps=(*steps, last),
+        events=tuple(map(as_row, completions(events, *ops))),
+    )
+
+
+# Cycles of dependencies.
+
+
+def test_g0_two_lists_have_the_appends_in_opposite_order() -> None:
+    events = together(
+        [append(5, 1), append(6, 1)], [append(5, 2), append(6, 2)], [r(5, 1, 2), r(6, 2, 1)]
+    )
+    assert found(LISTS, events) == [
+        cycle(
+            events,
+            "G0",
+            "key 5, key 6",
+            "by the order of their writes",
+            "T1 comes before T2: T1 appended 1 to key 5, and T2 2 after it: T3 read [1, 2].",
+            "T2 comes before T1: T2 appended 2 to key 6, and T1 1 after it: T3 read [2, 1].",
+        )
+    ]
+
+
+def test_g0_registers_that_each_overwrote_what_it_read_of_the_other() -> None:
+    events = together(
+        [w(5, 1), r(6, 2), w(6, 3)],
+        [w(6, 2), r(5, 1), w(5, 4)],
+    )
+    assert found(REGISTERS, events) == [
+        cycle(
+            events,
+            "G0",
+            "key 5, key 6",
+            "by the order of their writes",
+            "T1 comes before T2: T2 read 1 of key 5, which T1 wrote, and then wrote 4.",
+            "T2 comes before T1: T1 read 2 of key 6, which T2 wrote, and then wrote 3.",
+        )
+    ]
+
+
+def test_g1c_two_that_read_from_each_other() -> None:
+    because = "by their writes and who read them"
+    lists = together([append(5, 1), r(6, 1)], [append(6, 1), r(5, 1)])
+    assert found(LISTS, lists) == [
+        cycle(
+            lists,
+            "G1c",
+            "key 5, key 6",
+            because,
+            "T1 comes before T2: T2 read [1] of key 5, whose last element T1 appended.",
+            "T2 comes before T1: T1 read [1] of key 6, whose last element T2 appended.",
+        )
+    ]
+    registers = together([w(5, 1), r(6, 1)], [w(6, 1), r(5, 1)])
+    assert found(REGISTERS, registers) == [
+        cycle(
+            registers,
+            "G1c",
+            "key 5, key 6",
+            because,
+            "T1 comes before T2: T2 read 1 of key 5, which T1 wrote.",
+            "T2 comes before T1: T1 read 1 of key 6, which T2 wrote.",
+        )
+    ]
+
+
+def test_g_single_one_write_of_a_transaction_is_seen_and_not_the_other() -> None:
+    because = "by their writes, who read them, and one read that missed a write"
+    lists = together([append(5, 1), append(6, 1)], [r(5), r(6, 1)])
+    assert found(LISTS, lists) == [
+        cycle(
+            lists,
+            "G-single",
+            "key 6, key 5",
+            because,
+            "T1 comes before T2: T2 read [1] of key 6, whose last element T1 appended.",
+            "T2 comes before T1: T2 read [] of key 5, without 1, which T1 appended.",
+        )
+    ]
+    registers = together([w(5, 1), w(6, 1)], [r(5), r(6, 1)])
+    assert found(REGISTERS, registers) == [
+        cycle(
+            registers,
+            "G-single",
+            "key 6, key 5",
+            because,
+            "T1 comes before T2: T2 read 1 of key 6, which T1 wrote.",
+            "T2 comes before T1: T2 read nil of key 5, and T1 replaced it by 1.",
+        )
+    ]
+
+
+def test_g_nonadjacent_two_readers_see_two_writes_in_opposite_order() -> None:
+    events = together([append(5, 1)], [r(5, 1), r(6)], [append(6, 1)], [r(6, 1), r(5)])
+    assert found(LISTS, events) == [
+        cycle(
+            events,
+            "G-nonadjacent",
+            "key 5, key 6",
+            "by their writes, who read them, and reads that missed writes",
+            "T1 comes before T2: T2 read [1] of key 5, whose last element T1 appended.",
+            "T2 comes before T3: T2 read [] of key 6, without 1, which T3 appended.",
+            "T3 comes before T4: T4 read [1] of key 6, whose last element T3 appended.",
+            "T4 comes before T1: T4 read [] of key 5, without 1, which T1 appended.",
+            ops=(1, 2, 3, 4),
+        )
+    ]
+
+
+def test_g2_item_write_skew() -> None:
+    because = "by reads that missed each other's writes"
+    lists = together([r(5), append(6, 1)], [r(6), append(5, 1)])
+    assert found(LISTS, lists) == [
+        cycle(
+            lists,
+            "G2-item",
+            "key 5, key 6",
+            because,
+            "T1 comes before T2: T1 read [] of key 5, without 1, which T2 appended.",
+            "T2 comes before T1: T2 read [] of key 6, without 1, which T1 appended.",
+        )
+    ]
+    registers = together([r(5), w(6, 1)], [r(6), w(5, 1)])
+    assert found(REGISTERS, registers) == [
+        cycle(
+            registers,
+            "G2-item",
+            "key 5, key 6",
+            because,
+            "T1 comes before T2: T1 read nil of key 5, and T2 replaced it by 1.",
+            "T2 comes before T1: T2 read nil of key 6, and T1 replaced it by 1.",
+        )
+    ]
+
+
+# With the order of processes, and real time.
+
+ORDERED = {
+    "process": "process p had ended T1 when it began T2",
+    "realtime": "T1 had ended before T2 began",
+}
+OF_ORDER = {"process": ", and by the order of a process", "realtime": ", and by real time"}
+
+
+@pytest.mark.parametrize("order", ["process", "realtime"])
+def test_a_list_that_misses_what_was_appended_before(order: str) -> None:
+    processes = ["p", "p"] if order == "process" else ["p", "q"]
+    events = history(txn(1, append(5, 1), process=processes[0]), txn(2, r(5), process=processes[1]))
+    assert found(ListAppend(STRICT), events) == [
+        cycle(
+            events,
+            f"G-single-{order}",
+            "key 5",
+            "by their writes, who read them, and one read that missed a write" + OF_ORDER[order],
+            f"T1 comes before T2: {ORDERED[order]}.",
+            "T2 comes before T1: T2 read [] of key 5, without 1, which T1 appended.",
+        )
+    ]
+
+
+EACH: dict[str, list[list[Micro]]] = {
+    "G0": [[append(5, 1)], [append(5, 2)], [r(5, 2, 1)]],
+    "G1c": [[r(5, 1)], [append(5, 1)]],
+    "G-single": [[append(5, 1)], [r(5)]],
+    "G-nonadjacent": [[append(7, 1)], [r(5)], [append(5, 1), append(6, 1)], [r(6, 1), r(7)]],
+    "G2-item": [[append(5, 1), r(7)], [r(6)], [r(5), append(6, 1)]],
+}
+"""By anomaly its transactions: the first ends before the second begins, the others are concurrent with both."""
+
+
+@pytest.mark.parametrize("order", ["process", "realtime"])
+@pytest.mark.parametrize("name", EACH)
+def test_each_cycle_with_an_order(order: str, name: str) -> None:
+    first, second, *others = EACH[name]
+    events = history(
+        txn(1, *first, at=(10, 20), process="p"),
+        txn(2, *second, at=(30, 40), process="p" if order == "process" else "q"),
+        *(txn(op, *micro, at=(1, 100)) for op, micro in enumerate(others, start=3)),
+    )
+    assert [one.property for one in found(ListAppend(STRICT), events)] == [f"{name}-{order}"]
+    assert [one.verdict for one in found(LISTS, events)] == [Verdict.VALID]
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_without_the_order_there_is_no_anomaly(name: str) -> None:
+    assert found(ListAppend(STRICT), together(*EACH[name])) == []
+
+
+def test_a_walk_of_several_dependencies_that_ends_before_it_begins() -> None:
+    events = history(
+        txn(1, r(5, 1), append(6, 1), at=(10, 20)),
+        txn(2, append(5, 1), r(7, 1), at=(5, 90)),
+        txn(3, append(7, 1), at=(30, 80)),
+    )
+    assert found(ListAppend(STRICT), events) == [
+        cycle(
+            events,
+            "G1c-realtime",
+            "key 7, key 5",
+            "by their writes and who read them, and by real time",
+            "T1 comes before T3: T1 had ended before T3 began.",
+            "T3 comes before T2: T2 read [1] of key 7, whose last element T3 appended.",
+            "T2 comes before T1: T1 read [1] of key 5, whose last element T2 appended.",
+            ops=(1, 3, 2),
+        )
+    ]
+
+
+# What is no cycle.
+
+
+def test_g1a_a_failed_append_was_read() -> None:
+    events = history(txn(1, append(5, 1), kind="fail"), txn(2, r(5, 1)))
+    sentence = "T2 read [1] of key 5, and 1 is from T1, which failed."
+    assert found(LISTS, events) == [finding("G1a", "key 5", sentence, *completions(events, 1, 2))]
+    sentence = "T2 read 1 of key 5, and 1 is from T1, which failed."
+    assert found(REGISTERS, events) == [
+        finding("G1a", "key 5", sentence, *completions(events, 1, 2))
+    ]
+
+
+def test_g1b_what_was_read_was_overwritten_by_its_own_transaction() -> None:
+    events = together([append(5, 1), append(5, 2)], [r(5, 1)])
+    said = "T2 read {} of key 5, though T1, which {} 1, went on to write to it."
+    rows = completions(events, 1, 2)
+    assert found(LISTS, events) == [finding("G1b", "key 5", said.format("[1]", "appended"), *rows)]
+    assert found(REGISTERS, events) == [finding("G1b", "key 5", said.format("1", "wrote"), *rows)]
+
+
+def test_dirty_update_an_append_onto_a_failed_one() -> None:
+    events = history(txn(1, append(5, 1), kind="fail"), txn(2, append(5, 2)), txn(3, r(5, 1, 2)))
+    assert [one.property for one in found(LISTS, events)] == ["G1a", "dirty-update"]
+    assert found(LISTS, events)[1] == finding(
+        "dirty-update",
+        "key 5",
+        "T2 appended 2 to key 5 after 1, which is from T1, which failed.",
+        *completions(events, 1, 2, 3),
+    )
+
+
+def test_garbage_read_of_what_nobody_wrote() -> None:
+    events = together([append(5, 1)], [r(5, 1, 9)])
+    assert found(LISTS, events) == [
+        finding(
+            "garbage-read",
+            "key 5",
+            "T2 read 9 of key 5, which nobody appended.",
+            *completions(events, 2),
+        )
+    ]
+    events = together([w(5, 1)], [r(5, 9)])
+    assert found(REGISTERS, events) == [
+        finding(
+            "garbage-read",
+            "key 5",
+            "T2 read 9 of key 5, which nobody wrote.",
+            *completions(events, 2),
+        )
+    ]
+
+
+def test_duplicate_elements_in_one_list() -> None:
+    events = together([append(5, 1)], [append(5, 2)], [r(5, 1, 2, 1)])
+    assert found(LISTS, events) == [
+        finding(
+            "duplicate-elements",
+            "key 5",
+            "T3 read [1, 2, 1] of key 5, in which 1 stands more than once.",
+            *completions(events, 3),
+        )
+    ]
+
+
+def test_incompatible_order_of_two_lists() -> None:
+    events = together([append(5, 1)], [append(5, 2)], [append(5, 3)], [r(5, 1, 3)], [r(5, 1, 2, 3)])
+    assert found(LISTS, events) == [
+        Finding(
+            property="incompatible-order",
+            verdict=Verdict.INVALID,
+            key="key 5",
+            sentence="T4 read [1, 3] of key 5, and T5 read [1, 2, 3]: neither is how the other one begins.",
+            steps=(
+                "Elements are only ever appended to key 5: of two lists read of it, one begins with the other.",
+                "In place 1 T4 read 3, T5 2.",
+            ),
+            events=tuple(map(as_row, completions(events, 4, 5))),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("micro", "said"),
+    [
+        ([append(5, 1), r(5)], "T1 read [] of key 5, though just before it had appended 1."),
+        ([append(5, 1), r(5, 1), r(5)], "T1 read [] of key 5, though just before it had read [1]."),
+        ([r(5, 1), append(5, 1)], "T1 read [1] of key 5, which it appended only later."),
+    ],
+)
+def test_internal_contradiction_of_lists(micro: list[Micro], said: str) -> None:
+    events = together(micro)
+    assert found(LISTS, events) == [finding("internal", "key 5", said, *completions(events, 1))]
+
+
+@pytest.mark.parametrize(
+    ("micro", "said"),
+    [
+        ([w(5, 1), r(5)], "T1 read nil of key 5, though just before it had written 1."),
+        ([w(5, 1), w(5, 2), r(5, 1)], "T1 read 1 of key 5, though just before it had written 2."),
+        ([r(5, 1), w(5, 1)], "T1 read 1 of key 5, which it wrote only later."),
+    ],
+)
+def test_internal_contradiction_of_registers(micro: list[Micro], said: str) -> None:
+    events = together(micro)
+    assert found(REGISTERS, events) == [finding("internal", "key 5", said, *completions(events, 1))]
+
+
+def test_lost_update_of_a_register() -> None:
+    events = together([w(5, 1)], [r(5, 1), w(5, 2)], [r(5, 1), w(5, 3)])
+    results = judge(REGISTERS, events)
+    assert [one for one in results if results[one].findings] == ["lost-update", "G2-item"]
+    assert results["lost-update"].findings == (
+        Finding(
+            property="lost-update",
+            verdict=Verdict.INVALID,
+            key="key 5",
+            sentence="T2 and T3 both read 1 of key 5 and then wrote to it: one of the updates is lost.",
+            steps=(
+                "T2 read 1 of key 5, and then wrote 2.",
+                "T3 read 1 of key 5, too, and then wrote 3.",
+                "Had one of them come after the other, it would have read what that one left.",
+            ),
+            events=tuple(map(as_row, completions(events, 2, 3))),
+        ),
+    )
+
+
+def test_lost_update_of_a_list_that_nobody_read_again() -> None:
+    events = together([r(5), append(5, 1)], [r(5), append(5, 2)])
+    assert {one.property for one in found(LISTS, events)} == {"lost-update", "G2-item"}
+
+
+# What cannot be judged.
+
+
+def test_a_value_that_was_written_twice_is_told_and_its_key_left_out() -> None:
+    events = together([append(5, 1)], [append(5, 1)], [r(5), append(6, 1)], [r(6), r(5, 1)])
+    sentence = (
+        "1 was written to key 5 by T1 and by T2, so what was read of it cannot be told apart."
+    )
+    rows = completions(events, 1, 2)
+    told = finding("well-formed", "key 5", sentence, *rows, verdict=Verdict.UNKNOWN)
+    assert found(LISTS, events) == [told]
+
+
+def test_what_cannot_be_read_is_told() -> None:
+    events = [
+        Event(time=1, process="p", kind="invoke", op=1, f="txn", values=[1, 5]),
+        Event(time=2, process="q", kind="ok", op=2, f="txn", values=[1, 5, 1, 7]),
+        Event(time=3, process="r", kind="invoke", f="txn", values=[1, 5, 1, 8]),
+        *txn(3, r(5, 7)),
+        *txn(3, r(5, 7), at=(50, 55)),
+    ]
+    said = [one.sentence for one in found(LISTS, events)]
+    assert said == [
+        "1 events of transactions have no op.",
+        "2 events are a second invocation or completion of their op.",
+        "1 transactions have a completion without an invocation.",
+        "1 transactions have no readable list of micro-operations.",
+    ]
+    assert judge(LISTS, events)["G1c"].verdict is Verdict.VALID
+
+
+def test_nothing_observed_is_unknown() -> None:
+    events = together([append(5, 1)], [append(5, 2)])
+    results = judge(LISTS, events)
+    assert {result.verdict for name, result in results.items() if name in ANOMALIES} == {
+        Verdict.UNKNOWN
+    }
+    elsewhere = [Event(time=1, process="p", kind="ok", op=1, f="read", key=1)]
+    assert {result.verdict for result in judge(LISTS, elsewhere).values()} == {Verdict.UNKNOWN}
+
+
+def test_a_model_forbids_what_is_not_above_it() -> None:
+    forbidden = {
+        name: {anomaly for anomaly in ANOMALIES if model.forbids(ANOMALIES[anomaly])}
+        for name, model in MODELS.items()
+    }
+    assert forbidden["strict-serializable"] == set(ANOMALIES)
+    assert set(ANOMALIES) - forbidden["serializable"] == {
+        name for name in CYCLES if name.endswith(("-process", "-realtime"))
+    }
+    assert forbidden["serializable"] - forbidden["snapshot-isolation"] == {"G2-item"}
+    assert forbidden["read-uncommitted"] == {
+        "garbage-read",
+        "duplicate-elements",
+        "incompatible-order",
+        "G0",
+    }
