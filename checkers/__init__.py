@@ -9,6 +9,8 @@
 * ``transitions``                     the state machines of partitions and replicas
 * ``replication``                     high watermarks and the agreement of logs
 * ``linearizable``                    registers, mutexes, sets, queues of anybody's histories
+* ``cycles``                          transactions of anybody's histories: dependency cycles
+* ``compiled``                        kernels that numba compiles
 * ``log``                             what clients see: lost, unseen, duplicate, reordered
 * ``deletion``, ``reassignment``      what administrators asked for has come about, and nothing else
 * ``possible``, ``administered``      their models: which states are possible after what is known
