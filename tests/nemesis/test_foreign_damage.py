@@ -189,6 +189,12 @@ def torn(at: int, length: int) -> Damage:
     ]
 
 
+def blotted(at: int, length: int) -> Damage:
+    """A stretch of lines is gone, and something else stands there."""
+    begin, stop = at % 24, at % 24 + length % 8 + 1
+    return lambda text: [*text[:begin], "\ufffd\ufffd\n", *text[stop:]]
+
+
 def twice(at: int, _: int) -> Damage:
     return lambda text: [
         line for n, one in enumerate(text) for line in [one] * (1 + (n == at % len(text)))
@@ -211,7 +217,7 @@ def cut(at: int, length: int) -> Damage:
 
 DAMAGES = st.builds(
     lambda kind, a, b: kind(a, b),
-    st.sampled_from([torn, twice, moved, cut]),
+    st.sampled_from([torn, blotted, twice, moved, cut]),
     st.integers(0, 99),
     st.integers(0, 40),
 )
