@@ -13,7 +13,7 @@ Plan = list[tuple[int, int | None]]
 
 def tiny(rng: Random, *, lists: bool, most: int = 5) -> list[Txn]:
     """A few transactions that read what might have been there: serial histories, with reads that are off at times."""
-    count, keys = rng.randint(2, most), rng.randint(1, 2)
+    count, keys = rng.randint(3, most), rng.randint(1, 2)
     kinds = [rng.choice(["ok"] * 6 + ["info", "fail"]) for _ in range(count)]
     values = iter(range(1, 100))
     plans: list[Plan] = [
@@ -23,7 +23,7 @@ def tiny(rng: Random, *, lists: bool, most: int = 5) -> list[Txn]:
         ]
         for _ in range(count)
     ]
-    sloppiness = rng.choice([0.0, 0.3, 0.8])
+    sloppiness = rng.choice([0.0, 0.5, 1.0])
     states: list[dict[int, tuple[int, ...]]] = [{}]
     txns: list[Txn] = []
     clock = 0

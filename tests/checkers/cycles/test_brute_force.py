@@ -48,8 +48,8 @@ def _forbidden(names: set[str], model: str) -> bool:
 @pytest.mark.parametrize("lists", [True, False], ids=["lists", "registers"])
 def test_some_hundred_histories(*, lists: bool) -> None:
     found = [agree(tiny(Random(seed), lists=lists), lists=lists) for seed in range(120)]
-    assert sum(bool(names) for names in found) > 20
-    assert sum(not names for names in found) > 20
+    assert sum(bool(names) for names in found) > 15
+    assert sum(not names for names in found) > 15
 
 
 @pytest.mark.nightly
