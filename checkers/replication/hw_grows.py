@@ -94,9 +94,14 @@ class HwGrows(Fold[GrowthSummary]):
 
 
 def _chain(a: Growth, b: Growth) -> Growth:
-    """Join two neighbouring stretches of one leader. The first fall of both is the first of the whole."""
+    """Join two neighbouring stretches of one leader. The first fall of both is the first of the whole, and it is from
+    the row that was the first so high.
+    """
     fall = a.fall
-    if fall is None:
-        fall = (a.highest, b.first) if b.first[0] < a.highest[0] else b.fall
+    if fall is None and b.first[0] < a.highest[0]:
+        fall = (a.highest, b.first)
+    elif fall is None and b.fall is not None:
+        peak, low = b.fall
+        fall = (a.highest if a.highest[0] == peak[0] else peak, low)
     highest = b.highest if b.highest[0] > a.highest[0] else a.highest
     return Growth(first=a.first, highest=highest, fall=fall)

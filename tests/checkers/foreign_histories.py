@@ -1,0 +1,161 @@
+"""Histories of every foreign workload, right and wrong as chance has it: to see that nothing but the history counts.
+
+They are no test of what is found; each check has its own. A workload without a history here fails a test, so a new
+check is split and given to Spark from its first day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from history.events import Event
+from tests.checkers.histories import TP
+
+OPERATIONS = 80
+PROCESSES = 4
+KEYS = 2
+READ, WRITE = 0, 1
+UNKNOWN = -1
+
+Columns = dict[str, Any]
+Step = Callable[["Objects", Random, int], tuple[Columns, Columns]]
+"""What an operation asks of a key, and what its ``ok`` adds to that."""
+
+
+@dataclass
+class Objects:
+    """What has been done to each key so far, in the order of invocation."""
+
+    written: dict[int, list[int]] = field(default_factory=lambda: {key: [] for key in range(KEYS)})
+    number: int = 0
+
+    def fresh(self, key: int) -> int:
+        self.number += 1
+        self.written[key].append(self.number)
+        return self.number
+
+    def some(self, rng: Random, key: int) -> int | None:
+        """Mostly the last that was written."""
+        written = self.written[key]
+        if not written or rng.random() < 0.1:
+            return None
+        return written[-1] if rng.random() < 0.7 else rng.choice(written)
+
+    def most(self, rng: Random, key: int) -> list[int]:
+        return [value for value in self.written[key] if rng.random() < 0.95]
+
+    def first(self, rng: Random, key: int) -> list[int]:
+        written = self.written[key]
+        return written[: len(written) - (rng.random() < 0.3)]
+
+
+def _register(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    if rng.random() < 0.4:
+        return {"f": "write", "value": objects.fresh(key)}, {}
+    return {"f": "read"}, {"value": objects.some(rng, key)}
+
+
+def _cas_register(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    if rng.random() < 0.3:
+        old = objects.some(rng, key)
+        new = objects.fresh(key)
+        return {"f": "cas", "values": [new if old is None else old, new]}, {}
+    return _register(objects, rng, key)
+
+
+def _mutex(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    return {"f": rng.choice(["acquire", "release"])}, {}
+
+
+def _set(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    if rng.random() < 0.7:
+        return {"f": "add", "value": objects.fresh(key)}, {}
+    return {"f": "read"}, {"values": objects.most(rng, key)}
+
+
+def _queue(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    draw = rng.random()
+    if draw < 0.5:
+        return {"f": "enqueue", "value": objects.fresh(key)}, {}
+    if draw < 0.9:
+        return {"f": "dequeue"}, {"value": objects.some(rng, key)}
+    return {"f": "drain"}, {"values": objects.most(rng, key)}
+
+
+def _kafka(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    here = {**TP, "partition": 0, "topic": f"topic-{key}", "topic_id": None}
+    if rng.random() < 0.6:
+        value = objects.fresh(key)
+        offset = len(objects.written[key]) - 1 - (rng.random() < 0.05)
+        return {"f": "send", "value": value, "acks": -1, **here}, {"offset": offset}
+    read = objects.first(rng, key)
+    start = rng.randrange(len(read) + 1)
+    offsets = [offset for offset in range(start, len(read)) if rng.random() < 0.95]
+    said = {"offsets": offsets, "values": [read[offset] for offset in offsets]}
+    return {"f": "poll", "offset": start, **here}, said
+
+
+def _transaction(objects: Objects, rng: Random, *, is_list: bool) -> tuple[Columns, Columns]:
+    asked: list[int] = []
+    told: list[int] = []
+    for _ in range(rng.randint(1, 3)):
+        key = rng.randrange(KEYS)
+        if rng.random() < 0.5:
+            write = [WRITE, key, 1, objects.fresh(key)]
+            asked += write
+            told += write
+            continue
+        one = objects.some(rng, key)
+        read = objects.first(rng, key) if is_list else [0 if one is None else one]
+        asked += [READ, key, UNKNOWN]
+        told += [READ, key, len(read), *read]
+    return {"f": "txn", "values": asked}, {"values": told}
+
+
+def _list_append(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    return _transaction(objects, rng, is_list=True)
+
+
+def _rw_register(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
+    return _transaction(objects, rng, is_list=False)
+
+
+STEPS: Mapping[str, Step] = {
+    "register": _register,
+    "cas-register": _cas_register,
+    "mutex": _mutex,
+    "set": _set,
+    "linearizable-set": _set,
+    "queue": _queue,
+    "fifo-queue": _queue,
+    "list-append": _list_append,
+    "rw-register": _rw_register,
+    "kafka": _kafka,
+}
+
+
+def foreign_events(workload: str, seed: int, operations: int = OPERATIONS) -> Iterator[Event]:
+    """Yield a history of this workload: a few processes at once, most operations ``ok``."""
+    rng = Random(f"{workload} {seed}")
+    objects = Objects()
+    now = 0
+    pending: dict[int, tuple[Columns, Columns]] = {}
+    has_key = workload not in ("list-append", "rw-register", "kafka")
+    for op in range(operations * 2):
+        now += rng.randint(1, 3)
+        process = rng.randrange(PROCESSES)
+        about: Columns = {"process": f"client-{process}", "seq": op, "time": now}
+        if process in pending:
+            asked, told = pending.pop(process)
+            kind = rng.choices(["ok", "fail", "info"], [18, 1, 1])[0]
+            answer = told if kind == "ok" else {}
+            yield Event(kind=kind, **{**about, **asked, **answer})
+            continue
+        key = rng.randrange(KEYS)
+        asked, told = STEPS[workload](objects, rng, key)
+        asked = {"op": op, **({"key": key} if has_key else {}), **asked}
+        pending[process] = asked, told
+        yield Event(kind="invoke", **about, **asked)
