@@ -45,8 +45,40 @@ PROMISES: Final[Mapping[str, str]] = MappingProxyType(
         "convergence": "After the faults are healed the cluster is whole again in time.",
         "liveness": "Measured, not judged: how long the cluster was without what its users need.",
         "fault-effect": "Every fault struck measurably and was seen to be undone.",
+        "linearizable-register": "Each operation takes effect at one moment between its call and its end.",
+        "linearizable-cas-register": "Each operation takes effect at one moment between its call and its end.",
+        "linearizable-mutex": "At any moment one process at most holds the lock.",
+        "set-lost": "What was added is read from then on.",
+        "set-unexpected": "Nothing is read that nobody added.",
+        "set-duplicate": "No read returns an element twice.",
+        "set-stale": "No later read misses what is known to be there.",
+        "queue-lost": "What was enqueued is dequeued before the queue is empty.",
+        "queue-unexpected": "Nothing is dequeued that nobody enqueued.",
+        "queue-duplicate": "Nothing is dequeued more often than it was enqueued.",
+        "queue-order": "What was enqueued first is dequeued first.",
+        "well-formed": "The transactions can be told apart and read.",
+        "garbage-read": "Nothing is read that nobody wrote.",
+        "duplicate-elements": "No list has an element twice.",
+        "incompatible-order": "All reads of a list agree on the order of its elements.",
+        "G1a": "Nothing is read that an aborted transaction wrote.",
+        "G1b": "Of a transaction's writes to a key only the last one is read by others.",
+        "dirty-update": "No committed write builds on one of an aborted transaction.",
+        "internal": "A transaction's reads agree with what it read and wrote itself.",
+        "lost-update": "No two transactions write a key on the ground of the same version of it.",
+        "G0": "No cycle of writes that follow one another.",
+        "G1c": "No cycle of writes and of reads that saw them.",
+        "G-single": "No cycle with one read that missed a write.",
+        "G-nonadjacent": "No cycle with several reads that missed writes, none next to another.",
+        "G2-item": "No cycle with reads that missed writes.",
     }
 )
+_ORDERS: Final = MappingProxyType(
+    {
+        "-process": "counting the order in which each process worked",
+        "-realtime": "counting what was over before another transaction began",
+    }
+)
+"""What a cycle may consist of beside dependencies, by the end of the property's name."""
 
 _SHOWN_ELSEWHERE = frozenset({"time", "process", "kind", "seq", "row"})
 _MIN_RANGE = 5
@@ -57,6 +89,9 @@ _MAX_TEXT = 600
 
 def promise(name: str) -> str:
     """Return what a property promises, in one sentence; for one unknown here, its name as words."""
+    for ending, order in _ORDERS.items():
+        if name.removesuffix(ending) in PROMISES and name.endswith(ending):
+            return f"{PROMISES[name.removesuffix(ending)].rstrip('.')}, {order}."
     return PROMISES.get(name, f"{name.replace('-', ' ').capitalize()}.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 from plotly import graph_objects
 
 import reports
+from checkers import CHECKERS
+from checkers.foreign import FOREIGN, foreign_properties
 from checkers.model import Finding, Outcome, Result, Verdict
 from history.errors import MissingHistoryError
 from history.ingest import ingest
@@ -328,3 +331,13 @@ def test_marks_when_a_property_was_first_proved_broken(
             one["x0"] for one in figure["layout"]["shapes"] if one["line"].get("dash") == "solid"
         ]
         assert red == [(first_s - story.START) / 1e9]
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*CHECKERS, *chain.from_iterable(map(foreign_properties, FOREIGN))})
+)
+def test_every_property_has_a_promise(name: str) -> None:
+    """Else a reader is told no more than its name."""
+    said = wording.promise(name)
+    assert said.endswith(".")
+    assert said != f"{name.replace('-', ' ').capitalize()}."
