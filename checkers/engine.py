@@ -26,7 +26,7 @@ import msgspec
 
 from checkers.explain import explain
 from checkers.faults_in_force import FaultsInForce
-from checkers.fold import Check, Divided, Fold, Grouped, Results, Scan, Whole, conclude
+from checkers.fold import WORST_FIRST, Check, Divided, Fold, Grouped, Results, Scan, Whole, conclude
 from checkers.model import Finding, Outcome, Result, Verdict, combine
 from checkers.rounds import run_rounds
 from checkers.segment import ALWAYS, PROOF_ROW, Key, Segment
@@ -346,6 +346,18 @@ def _explain(history: History, results: list[Result]) -> list[Result]:
         return msgspec.structs.replace(whole, steps=explain(whole))
 
     return [
-        msgspec.structs.replace(result, findings=tuple(map(explained, result.findings)))
+        msgspec.structs.replace(result, findings=_by_time(map(explained, result.findings)))
         for result in results
     ]
+
+
+def _by_time(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Of each verdict the finding that was proved first comes first; one that only ZooKeeper proves has no time, and
+    leads.
+    """
+
+    def proved(finding: Finding) -> tuple[int, int]:
+        rank = WORST_FIRST.index(finding.verdict)
+        return rank, max((event.get("time", -1) for event in finding.events), default=-1)
+
+    return tuple(sorted(findings, key=proved))

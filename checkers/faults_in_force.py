@@ -1,6 +1,7 @@
 """Which faults were in force when something happened.
 
-A fault is in force from ``fault-applied`` to its ``fault-healed``, or to the end of the history.
+A fault that was applied is in force from its ``fault-invoke`` (it is applied when its effect has been measured, a
+rolling restart only when it is over) to its ``fault-healed``, or to the end of the history.
 Events of ZooKeeper's log have no time; theirs is bracketed by the events of brokers that traced a
 zxid: not after the first that traced this zxid or a later one, not before the last that traced an
 earlier one.
@@ -18,6 +19,7 @@ from history.events import Kind
 from history.reader import History
 
 FOREVER_NS = 2**63 - 1
+_FAULTS = (Kind.FAULT_INVOKE, Kind.FAULT_APPLIED, Kind.FAULT_HEALED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class FaultsInForce:
     @classmethod
     def of(cls, history: History) -> FaultsInForce:
         columns = ["time", "process", "kind", "seq", "fault", "fault_id", "targets", "zxid"]
+        begun: dict[int, int] = {}
         open_faults: dict[int, Interval] = {}
         intervals: list[Interval] = []
         zxid_times: list[tuple[int, int]] = []
@@ -46,19 +49,22 @@ class FaultsInForce:
             time, zxid = segment.numbers("time"), segment.numbers("zxid")
             traced = (time >= 0) & (zxid > 0)
             zxid_times += zip(zxid[traced].tolist(), time[traced].tolist(), strict=True)
-            for _, event in segment.only([Kind.FAULT_APPLIED, Kind.FAULT_HEALED]).events():
+            for _, event in segment.only(_FAULTS).events():
                 if event.fault_id is None:
                     continue
-                if event.kind == Kind.FAULT_APPLIED:
+                if event.kind == Kind.FAULT_INVOKE:
+                    begun[event.fault_id] = event.time
+                elif event.kind == Kind.FAULT_APPLIED:
                     name = f"{event.fault} on {', '.join(event.targets or ['?'])}"
-                    open_faults[event.fault_id] = Interval(name, event.time, FOREVER_NS)
+                    start = begun.get(event.fault_id, event.time)
+                    open_faults[event.fault_id] = Interval(name, start, FOREVER_NS)
                 elif event.fault_id in open_faults:
-                    begun = open_faults.pop(event.fault_id)
-                    intervals.append(Interval(begun.name, begun.start_ns, event.time))
+                    over = open_faults.pop(event.fault_id)
+                    intervals.append(Interval(over.name, over.start_ns, event.time))
         return cls([*intervals, *open_faults.values()], zxid_times)
 
     def during(self, events: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-        """The names and targets of faults in force at any of these events, by time of application."""
+        """The names and targets of faults in force at any of these events, in the order in which they began."""
         spans = [self._span(event) for event in events]
         names = [
             interval.name

@@ -48,7 +48,7 @@ Results = Result | Sequence[Result]
 MAX_FINDINGS = 20
 """Findings kept per property; the others are only counted."""
 
-_WORST_FIRST = (Verdict.INVALID, Verdict.UNKNOWN, Verdict.VALID)
+WORST_FIRST = (Verdict.INVALID, Verdict.UNKNOWN, Verdict.VALID)
 
 
 class Check(ABC):
@@ -172,7 +172,7 @@ def conclude(
     Nothing checked and nothing found is ``unknown``. Keeps the first ``MAX_FINDINGS`` of the worst
     kind first; ``finding_count`` is for checks that counted more findings than they kept.
     """
-    found = sorted(findings, key=lambda finding: _WORST_FIRST.index(finding.verdict))
+    found = sorted(findings, key=lambda finding: WORST_FIRST.index(finding.verdict))
     count = len(found) if finding_count is None else finding_count
     assert count >= len(found), f"{name} counted {count} findings and tells {len(found)}"
     verdicts = [finding.verdict for finding in found]

@@ -47,9 +47,16 @@ class Marks:
 
     @property
     def bands(self) -> list[tuple[Fault, float, float]]:
-        """Each applied fault with its start and end in seconds; one never healed lasts to the end."""
+        """Each applied fault with its start and end in seconds; one never healed lasts to the end.
+
+        It starts when it was begun: it is applied once its effect has been measured, a rolling restart when it is over.
+        """
         return [
-            (fault, fault.start_s, self.duration_s if fault.stop_s is None else fault.stop_s)
+            (
+                fault,
+                fault.start_s if fault.invoked_s is None else fault.invoked_s,
+                self.duration_s if fault.stop_s is None else fault.stop_s,
+            )
             for fault in self.faults
             if fault.start_s is not None
         ]

@@ -263,6 +263,17 @@ def test_keys_that_are_divided_come_to_the_same(
         assert same(check(directory, CHECKS)) == same(whole)
 
 
+def test_what_was_proved_first_comes_first_whatever_partition_it_is_of(tmp_path: Path) -> None:
+    events = [
+        Event(
+            time=time, process="broker-1", kind="append", topic="t", partition=partition, offset=1
+        )
+        for partition, time in enumerate((90, 50, 70))
+    ]
+    (result,) = check(history_of(tmp_path, events, []), [AppendsAreEven()]).results
+    assert [one.events[0]["time"] for one in result.findings] == [50, 70, 90]
+
+
 def test_findings_carry_whole_events_and_the_faults_in_force(tmp_path: Path) -> None:
     def fault(time: int, kind: Kind, number: int) -> Event:
         return Event(
@@ -285,10 +296,15 @@ def test_findings_carry_whole_events_and_the_faults_in_force(tmp_path: Path) -> 
         fault(60, Kind.FAULT_HEALED, 2),
         fault(45, Kind.FAULT_APPLIED, 3),
         fault(51, Kind.FAULT_APPLIED, 4),
+        # It was begun before, but its effect was measured only then.
+        fault(49, Kind.FAULT_INVOKE, 5),
+        fault(52, Kind.FAULT_APPLIED, 5),
+        fault(20, Kind.FAULT_INVOKE, 6),
+        fault(21, Kind.FAULT_SKIPPED, 6),
     ]
     (result,) = check(history_of(tmp_path, events, []), [AppendsAreEven()]).results
     (found,) = result.findings
-    assert found.faults == ("pause on broker-2", "pause on broker-3")
+    assert found.faults == ("pause on broker-2", "pause on broker-3", "pause on broker-5")
     assert found.events == (
         {
             "time": 50,

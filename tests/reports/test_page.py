@@ -170,7 +170,8 @@ def test_shows_what_was_measured_and_what_was_run(page: Page) -> None:
 def test_names_every_fault(page: Page) -> None:
     rows = [row.words for row in page.all("tr")]
     for number, (name, start, stop, targets) in enumerate(story.FAULTS):
-        said = f"{number} {name} {', '.join(targets)} {start:.3f} {stop:.3f} {stop - start:.3f}"
+        times = f"{start - 0.1:.3f} {start:.3f} {stop:.3f} {stop - start + 0.1:.3f}"
+        said = f"{number} {name} {', '.join(targets)} {times}"
         assert any(row.startswith(said) for row in rows), said
     assert any("skipped no such follower" in row for row in rows)
 
@@ -227,7 +228,7 @@ def test_faults_shade_every_plot_over_time(data: dict[str, Any]) -> None:
     plots = {name: one["layout"] for name, one in data["figures"].items() if name != "timeline"}
     for layout in (*plots.values(), data["partition_layout"]):
         bands = [(one["x0"], one["x1"]) for one in layout["shapes"] if one["type"] == "rect"]
-        assert bands == [(start, stop) for _, start, stop, _ in story.FAULTS]
+        assert bands == [(pytest.approx(start - 0.1), stop) for _, start, stop, _ in story.FAULTS]
         labels = {note["text"] for note in layout["annotations"]}
         assert {f"{name} {targets[0]}" for name, _, _, targets in story.FAULTS} == labels
 
