@@ -9,6 +9,7 @@ The room holds the vocabulary that all other packages share, and the files it is
 * ``zookeeper_log``    ZooKeeper's transaction log, read from its files
 * ``ingest``           raw JSON lines and the transaction log to Parquet, on Spark or in process
 * ``memory``           a history made of events at hand, without files, ordered as ingest orders them
+* ``foreign``          histories from elsewhere: Jepsen's EDN and JSON lines in, EDN out
 * ``run_directory``    where a run keeps what
 
 It imports nothing of ours.

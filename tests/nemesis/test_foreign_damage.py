@@ -185,7 +185,7 @@ Damage = Callable[[list[str]], list[str]]
 
 def torn(at: int, length: int) -> Damage:
     return lambda text: [
-        line[:length] + "\n" if n == at % len(text) else line for n, line in enumerate(text)
+        line[: length + 1] + "\n" if n == at % len(text) else line for n, line in enumerate(text)
     ]
 
 
