@@ -42,6 +42,9 @@ def _by_name(event: Event) -> str:
 
 
 def _of(event: Event) -> str:
+    """The partition or topic that it is about; of a history from elsewhere, the object."""
+    if event.topic is None:
+        return "everything" if event.key is None else f"object {event.key}"
     return tp(event.topic, event.partition)
 
 
@@ -259,9 +262,15 @@ def _unknown(event: Event) -> str:
 
 
 def _operation(event: Event) -> str:
-    count = f" ({counted(event.value, 'partition')})" if event.value is not None else ""
+    told = ""
+    if event.f in ("create-topic", "create-partitions") and event.value is not None:
+        told = f" ({counted(event.value, 'partition')})"
+    elif event.value is not None:
+        told = f" (value {event.value})"
+    elif event.values is not None and len(event.values) <= _MAX_READ:
+        told = f" (values {listed(event.values)})"
     target = f" to {brokers(event.replicas)}" if event.replicas is not None else ""
-    return f"{event.f} of {_of(event)}{count}{target}"
+    return f"{event.f} of {_of(event)}{told}{target}"
 
 
 def _final_read(event: Event) -> str:

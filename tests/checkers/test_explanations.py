@@ -52,3 +52,24 @@ def test_a_property_without_a_reason_has_its_events_told() -> None:
         events=(event,),
     )
     assert explain(given) == ("broker-1 told metadata updated.",)
+
+
+def test_operations_from_elsewhere_are_told_too() -> None:
+    about = {"process": "client-1", "op": 4, "key": 3}
+    events = (
+        {"time": 1, "kind": "invoke", "f": "write", "value": 7, **about},
+        {"time": 2_000_001, "kind": "info", "f": "write", "value": 7, "error": "timeout", **about},
+        {"time": 3_000_001, "kind": "ok", "f": "read", "values": [7, 8], **about},
+    )
+    given = Finding(
+        property="of-somebody-else",
+        verdict=Verdict.UNKNOWN,
+        key="object 3",
+        sentence="It is so.",
+        events=events,
+    )
+    assert explain(given) == (
+        "client-1 asked for write of object 3 (value 7).",
+        "2 ms later, what came of write of object 3 (value 7) by client-1 is unknown (timeout).",
+        "1 ms later, client-1 was told that read of object 3 (values 7 and 8) had succeeded.",
+    )

@@ -57,6 +57,34 @@ def test_the_reference_keeps_its_promises_and_much_was_seen() -> None:
     assert len(run.issued) > 500
 
 
+def test_what_was_missing_is_measured_and_lies_where_the_traces_say() -> None:
+    run = simulated(1)
+    (liveness,) = [one for one in run.outcome.results if one.property == "liveness"]
+    done = sorted(one.time for one in run.events if one.kind == Kind.CONTROLLER_FAILOVER)
+    missing = [one for one in liveness.stretches if one.what == "without-controller"]
+    # Whoever finishes a failover takes the place of one who was missing, but for the first.
+    assert [one.stop_ns for one in missing if one.is_over] == done[1:]
+    assert len(done) > 1
+    kills = [
+        one
+        for one in run.events
+        if one.kind == Kind.FAULT_APPLIED and one.fault == "kill-controller"
+    ]
+    begins = {one.start_ns: one.fault for one in missing}
+    assert all(begins.get(kill.time) == "kill-controller" for kill in kills)
+    taken_over = {one.time for one in run.events if one.kind == Kind.BECOME_LEADER}
+    for one in liveness.stretches:
+        if one.what == "without-leader" and one.is_over:
+            assert one.stop_ns in taken_over
+    assert {one.what for one in liveness.distributions} == {
+        "without-controller",
+        "without-leader",
+        "unwritable",
+        "below-min-isr",
+        "isr-not-full",
+    }
+
+
 def test_time_grows_from_event_to_event() -> None:
     times = [
         event.time for event in simulated(1).events if event.kind != Kind.ZNODE and event.time >= 0
