@@ -17,7 +17,7 @@ acknowledged there or read there by anybody. The order of versions is given: off
 * **poll-skip**, **nonmonotonic-poll**: within one poll, or between successive polls of one consumer, records are
   skipped (poll-skip), repeated or backwards (nonmonotonic-poll). A history has no seeks and no rebalances.
 * **earlier-life-read**: what was read of a topic that was deleted is read of the next one of its name; see ``lives``.
-* **nonmonotonic-send**: two sends of one producer, both acknowledged, one after the other, at falling offsets.
+* **nonmonotonic-send**: two sends of one producer, both acknowledged, one after the other, at offsets that do not rise.
 
 What a correct cluster does and is not convicted for: a send whose outcome is unknown (``info``, or no completion)
 may be there or not; acks 0 and 1 promise nothing; a final read that did not reach the high watermark, or asked a

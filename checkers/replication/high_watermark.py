@@ -105,9 +105,13 @@ class BoundedSummary:
     tracing: frozenset[int] = frozenset()
     """Brokers that traced anything."""
     overruns: dict[TopicKey, list[Overrun]] = field(default_factory=dict)
-    """The first few of each partition."""
+    """The first few of each partition and member: whether a member has left a trace is known at the end only."""
     counts: dict[TopicKey, int] = field(default_factory=dict)
     """All of them: one high watermark may overrun several members."""
+
+    def is_certain(self, overrun: Overrun) -> bool:
+        """Whether it is known what the member held: all, if it left any trace."""
+        return overrun.log_end_offset != NEVER or overrun.member in self.tracing
 
 
 class HwBounded(Scan[Held, BoundedSummary]):
@@ -177,7 +181,7 @@ class HwBounded(Scan[Held, BoundedSummary]):
             checked, overruns = _overruns(part, before.ends.get(key, {}), losses)
             summary.checked += checked
             if overruns:
-                summary.overruns[key] = overruns[:KEPT_PER_PARTITION]
+                summary.overruns[key] = _first_of_each_member(overruns)
                 summary.counts[key] = len(overruns)
         return summary
 
@@ -185,15 +189,17 @@ class HwBounded(Scan[Held, BoundedSummary]):
         overruns = dict(a.overruns)
         counts = dict(a.counts)
         for key, found in b.overruns.items():
-            overruns[key] = (overruns.get(key, []) + found)[:KEPT_PER_PARTITION]
+            overruns[key] = _first_of_each_member(overruns.get(key, []) + found)
             counts[key] = counts.get(key, 0) + b.counts[key]
         return BoundedSummary(a.checked + b.checked, a.tracing | b.tracing, overruns, counts)
 
     def finish(self, summary: BoundedSummary) -> Results:
         findings: list[Finding] = []
         for key, overruns in summary.overruns.items():
+            certain = [overrun for overrun in overruns if summary.is_certain(overrun)]
             findings += [
-                self._finding(tp_name(key[0], key[2]), overrun, summary) for overrun in overruns
+                self._finding(tp_name(key[0], key[2]), overrun, summary)
+                for overrun in (certain or overruns)[:KEPT_PER_PARTITION]
             ]
         return conclude(
             self.name,
@@ -210,12 +216,22 @@ class HwBounded(Scan[Held, BoundedSummary]):
         )
         if overrun.log_end_offset != NEVER:
             sentence = f"{claim} held records only below {overrun.log_end_offset}."
-        elif overrun.member in summary.tracing:
+        elif summary.is_certain(overrun):
             sentence = f"{claim} had not even opened the log."
         else:
             sentence = f"{claim} left no trace that says what it held."
             return finding(self.name, tp, sentence, overrun.row, verdict=Verdict.UNKNOWN)
         return finding(self.name, tp, sentence, overrun.member_row, overrun.row)
+
+
+def _first_of_each_member(overruns: list[Overrun]) -> list[Overrun]:
+    seen: dict[int, int] = {}
+    kept = []
+    for overrun in overruns:
+        seen[overrun.member] = seen.get(overrun.member, 0) + 1
+        if seen[overrun.member] <= KEPT_PER_PARTITION:
+            kept.append(overrun)
+    return kept
 
 
 def _tracing(segment: Segment) -> frozenset[int]:

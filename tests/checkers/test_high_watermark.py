@@ -94,6 +94,15 @@ class TestHwBounded:
     def test_a_member_without_any_trace_is_unknown(self) -> None:
         assert only(HwBounded(), [high_watermark(3, 1, 0, 1, [1, 2])]).verdict == Verdict.UNKNOWN
 
+    def test_what_is_certain_is_not_hidden_by_what_is_unknown(self) -> None:
+        silent = [high_watermark(time, 1, 0, 1, [3]) for time in range(1, 6)]
+        known = [append(6, 2, 0, 0), high_watermark(7, 1, 0, 2, [2])]
+        result = only(HwBounded(), [*silent, *known])
+        assert (result.verdict, result.finding_count) == (Verdict.INVALID, 6)
+        assert [item.sentence for item in result.findings] == [
+            "Leader 1 of t-0 set its high watermark to 2 while broker 2, in its ISR, held records only below 1."
+        ]
+
     def test_partitions_and_topic_incarnations_are_apart(self) -> None:
         events = [append(1, 2, 0, 9, partition=1), append(2, 2, 0, 9, topic_id="old")]
         events += [append(3, 2, 0, 0), high_watermark(4, 1, 0, 9, [1, 2])]
