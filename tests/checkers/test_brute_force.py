@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -93,7 +93,10 @@ def _client_events(rng: Random) -> Iterator[Event]:
         time += 2
         if rng.random() < 0.5:
             outcome = rng.choices(["ok", "info", "fail"], [6, 1, 1])[0]
-            about = {"process": f"producer-{rng.randrange(2)}", "acks": rng.choice((-1, -1, -1, 1))}
+            about: dict[str, Any] = {
+                "process": f"producer-{rng.randrange(2)}",
+                "acks": rng.choice((-1, -1, -1, 1)),
+            }
             if outcome != "fail" or rng.random() < 0.2:
                 offset = rng.randrange(end + 1) if rng.random() < 0.2 else end
                 log[offset], end = value, max(end, offset + 1)
