@@ -78,6 +78,16 @@ class Columns:
                 self._arrow[name] = self._source.read([name]).column(0)
         return self._arrow[name]
 
+    def fetch(self, names: Sequence[str]) -> None:
+        """Read these columns of a row group now, in one go, which takes half the time of one after the other."""
+        if isinstance(self._source, Columns):
+            self._source.fetch(names)
+            return
+        missing = [name for name in names if name not in self._arrow and self.uniform(name) is None]
+        if missing:
+            table = self._source.read(missing)
+            self._arrow.update((name, table.column(name)) for name in missing)
+
     def picked(self, name: str, at: Place) -> tuple[pa.ChunkedArray, Place]:
         """A column that is at hand, and which of its rows are those at these places."""
         if name in self._arrow or not isinstance(self._source, Columns):

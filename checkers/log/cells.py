@@ -19,11 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.log.operations import FINAL_READER
-from checkers.log.rows import Lists, Source, acknowledged, is_operation
+from checkers.log import kernels
+from checkers.log.rows import UNSET, Lists, Source, are_plain
 from checkers.log.trimmed import is_in
 from checkers.segment import Mask, Numbers, Segment
-from history.events import Kind
 
 ACKNOWLEDGED, READ, FINAL = 1, 2, 4
 
@@ -62,21 +61,28 @@ class Cell:
 
     def put(self, offsets: Numbers, values: Numbers, mark: int) -> None:
         """Put values in their places; offsets outside of the cell are left out."""
-        places = offsets - self._low
-        is_inside = (places >= 0) & (places <= self._high - self._low)
-        if not is_inside.all():
-            places, values = places[is_inside], values[is_inside]
-        is_new = self._marks[places] == 0
-        if is_new.all():
-            self._values[places] = values
-        else:
-            self._values[places[is_new]] = values[is_new]
-        self._marks[places] |= np.uint8(mark)
-        others = self._values[places] != values
-        if others.any():
-            self.suspect(places[others])
-            pairs = np.column_stack((places[others] + self._low, values[others]))
-            self._suspects.append(pairs)
+        others = np.empty(len(offsets), dtype=np.int64)
+        count = kernels.put(offsets, values, mark, self._low, self._values, self._marks, others)
+        self._differ(offsets[others[:count]], values[others[:count]])
+
+    def put_polls(
+        self, positions: Numbers, lengths: Numbers, marks: Numbers, values: Numbers
+    ) -> None:
+        """Put what polls returned, each all offsets from its position on."""
+        others = np.empty(len(values), dtype=np.int64)
+        count = kernels.put_lists(
+            positions, lengths, marks, values, self._low, self._values, self._marks, others
+        )
+        if count:
+            offsets = np.repeat(positions - (np.cumsum(lengths) - lengths), lengths)
+            offsets += np.arange(len(values))
+            self._differ(offsets[others[:count]], values[others[:count]])
+
+    def _differ(self, offsets: Numbers, values: Numbers) -> None:
+        """Other values than these stand at these offsets."""
+        if len(offsets):
+            self.suspect(offsets - self._low)
+            self._suspects.append(np.column_stack((offsets, values)))
 
     def suspect(self, places: Numbers) -> None:
         """What stands in these places."""
@@ -112,6 +118,17 @@ class Piece(NamedTuple):
     """Whether each poll in it returned all offsets from its position to its end, so that they need not be read."""
     lengths: bytes
     """The fingerprint of how many they were."""
+    plain: bool | None
+    """As ``Survey.plain``: three columns are all that need be read."""
+
+    def read(self) -> tuple[Segment, Mask, Mask]:
+        """The partition's rows, which of them acknowledge a send, and which are final readers'."""
+        if self.plain is None:
+            rows = self.source.read("process", "value", "acks", "offset", "values")
+            return rows.segment, rows.are_acknowledged, rows.are_final
+        segment = Segment.of(self.source.group)
+        segment.columns.fetch(("value", "offset", "values"))
+        return segment, are_plain(segment), np.full(len(segment), self.plain)
 
 
 def look(
@@ -130,17 +147,13 @@ def look(
     cell = Cell(low, high)
     extents: list[Extent | None] = []
     for piece in pieces:
-        segment, offsets, values = records(piece)
+        segment, done, final = piece.read()
+        values = Lists.of(segment, "values")
         if not values.is_whole or values.fingerprint != piece.lengths:
             return CellReport(irregular=True)
-        done = acknowledged(segment)
-        cell.put(segment.numbers("offset")[done], segment.numbers("value")[done], ACKNOWLEDGED)
-        for polls, mark in _polls(segment):
-            chosen = np.repeat(polls, offsets.lengths)
-            if chosen.all():
-                cell.put(offsets.flat, values.flat, mark)
-            elif chosen.any():
-                cell.put(offsets.flat[chosen], values.flat[chosen], mark)
+        sent, value = (segment.numbers(name, UNSET) for name in ("offset", "value"))
+        cell.put(sent[done], value[done], ACKNOWLEDGED)
+        _put_records(cell, piece, segment, final, values)
         read = values.flat
         extents.append(Extent(int(read.min()), int(read.max())) if len(read) else None)
     report = cell.report(failed, floor, zone_bits)
@@ -148,18 +161,17 @@ def look(
     return report
 
 
-def records(piece: Piece) -> tuple[Segment, Lists, Lists]:
-    """The rows of a row group, and the offsets and the values of the records that were polled."""
-    segment = piece.source.read()
-    offsets = Lists.of_polls(segment) if piece.runs_on else Lists.of(segment, "offsets")
-    return segment, offsets, Lists.of(segment, "values")
-
-
-def _polls(segment: Segment) -> list[tuple[Mask, int]]:
-    codes, words = segment.codes("process")
-    final = np.array([word.startswith(FINAL_READER) for word in words] + [False])[codes]
-    polls = is_operation(segment, "poll") & segment.is_kind(Kind.OK)
-    return [(polls & ~final, READ), (polls & final, READ | FINAL)]
+def _put_records(cell: Cell, piece: Piece, segment: Segment, final: Mask, values: Lists) -> None:
+    polls = np.flatnonzero(values.lengths)
+    lengths, marks = values.lengths[polls], np.where(final[polls], READ | FINAL, READ)
+    if piece.runs_on:
+        positions = segment.numbers("offset", UNSET)[polls]
+        cell.put_polls(positions, lengths, marks, values.flat)
+        return
+    offsets, marks = Lists.of(segment, "offsets"), np.repeat(marks, lengths)
+    for mark in (READ, READ | FINAL):
+        chosen = marks == mark
+        cell.put(offsets.flat[chosen], values.flat[chosen], mark)
 
 
 def zones_of(values: Numbers, bits: int) -> dict[int, Extent]:

@@ -135,7 +135,7 @@ class Layout:
                 extents[cell] = _wider(extents.get(cell), extent)
                 places.setdefault(cell, []).append(number)
         pieces = [
-            Piece(source, seen.runs_on, seen.lengths)
+            Piece(source, seen.runs_on, seen.lengths, seen.plain)
             for source, seen in zip(sources, surveys, strict=True)
         ]
         return cls(pieces, dict(sorted(extents.items())), places)

@@ -13,7 +13,7 @@ from checkers.log import polls, writes
 from checkers.log.high_watermarks import STATED, Mark, rising
 from checkers.log.operations import Send, Start, gather
 from checkers.log.rows import Source
-from checkers.log.survey import Operation, Survey
+from checkers.log.survey import Begun, Survey
 from checkers.model import Finding
 from checkers.segment import PROOF_ROW, Segment
 
@@ -51,13 +51,12 @@ class Ordered:
 def chain(surveys: Sequence[Survey], *, marks_known: bool) -> Chain:
     """Join the surveys; ``marks_known``: whether every leader has traced its high watermark."""
     found = Chain()
-    opened: dict[Operation, tuple[tuple[int, int], Send | None]] = {}
+    opened: dict[str, tuple[Begun, Send | None]] = {}
     reached: dict[str, tuple[int, int]] = {}
     highest: dict[str, Send] = {}
     mark: Mark | None = None
-    overlapping = sends_fall = False
     for number, survey in enumerate(surveys):
-        falls = survey.sends_fall or any(
+        falls = any(
             process in highest and one.first_offset <= highest[process].offset
             for process, one in survey.producers.items()
         )
@@ -65,14 +64,7 @@ def chain(surveys: Sequence[Survey], *, marks_known: bool) -> Chain:
             process in reached and one.first_position != reached[process][0]
             for process, one in survey.consumers.items()
         )
-        overlapping |= survey.overlapping or any(
-            send is not None
-            and send.process in survey.senders
-            and operation not in survey.closed_operations
-            for operation, (_, send) in opened.items()
-        )
         is_above = marks_known and survey.unproved >= (0 if mark is None else max(mark.value, 0))
-        sends_fall |= falls
         if falls or jumps or is_above or not survey.is_clean:
             sends = sorted(
                 (send for _, send in opened.values() if send is not None), key=lambda one: one.row
@@ -87,23 +79,16 @@ def chain(surveys: Sequence[Survey], *, marks_known: bool) -> Chain:
                 highest[name] = one.highest
         if survey.highest is not None and (mark is None or survey.highest.value > mark.value):
             mark = survey.highest
-    if sends_fall and overlapping:
-        found.irregular = "a producer that does not wait for answers has them at falling offsets"
     return found
 
 
-def _match(
-    survey: Survey, opened: dict[Operation, tuple[tuple[int, int], Send | None]]
-) -> str | None:
+def _match(survey: Survey, opened: dict[str, tuple[Begun, Send | None]]) -> str | None:
     """Take out what completes and put in what is invoked; the reason if they do not fit."""
-    for closed in survey.closed:
-        invoked, _ = opened.pop(closed.operation, (None, None))
-        if invoked is None and closed.operation[0] == "poll":
-            continue
-        if invoked != closed.says:
-            return "an operation completes as another one than was invoked"
-    if not opened.keys().isdisjoint(survey.opened):
-        return "an operation is invoked more than once"
+    for process in sorted(survey.busy):
+        invoked, _ = opened.pop(process, (None, None))
+        closed = survey.closed.get(process)
+        if invoked != closed and (invoked is not None or (closed and closed.f == "send")):
+            return f"{process} completes another operation than it invoked"
     opened |= survey.opened
     return None
 
@@ -122,12 +107,12 @@ def walked(
     Of the row group ``after`` it, high watermarks of the same nanosecond count: they go last. ``starts`` are what
     readers were told, anywhere.
     """
-    segment = source.read()
+    segment = source.read().segment
     operations = gather(tp, segment, opened=before.opened)
     operations.starts = starts
     stated = segment.where(segment.is_kind(*STATED))
     if after is not None and len(segment):
-        later = after.read()
+        later = after.read().segment
         is_now = later.numbers("time") == segment.numbers("time")[-1]
         stated = Segment.joined([stated, later.where(is_now & later.is_kind(*STATED))])
     operations.high_watermarks = rising(stated, before.mark) if marks_known else None

@@ -7,19 +7,21 @@ looked at as one flat column of all the lists of the stretch, with the length of
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.log.operations import ALL_REPLICAS
+from checkers.log.operations import ALL_REPLICAS, FINAL_READER
 from checkers.segment import Mask, Numbers, Segment
 from history.events import Kind
 from history.reader import RowGroup
 
 UNSET = np.iinfo(np.int64).min
-OPERATION_KINDS = (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO)
+Roles = np.ndarray[Any, np.dtype[np.int8]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +34,106 @@ class Source:
     kinds: frozenset[str]
     """The kinds that count."""
 
-    def read(self) -> Segment:
-        """The partition's rows; columns are read when they are asked for. Raises HistoryError."""
+    def read(self, *columns: str) -> Rows:
+        """The partition's rows. These columns are read at once, others when they are asked for. Raises HistoryError."""
         whole = Segment.of(self.group)
-        is_here = whole.is_word("topic", {self.topic})
-        is_here &= whole.numbers("partition") == self.partition
-        is_here &= whole.is_kind(*self.kinds)
-        return whole.where(is_here)
+        whole.columns.fetch(("kind", "f", *columns))
+        roles = _roles(whole, self.kinds)
+        is_here: Mask = roles != Role.NONE
+        if not self._has_all(whole):
+            is_here &= whole.numbers("partition") == self.partition
+            is_here &= whole.is_word("topic", {self.topic})
+        if is_here.all():
+            return Rows(whole, roles, are_all=True)
+        return Rows(whole.take(np.flatnonzero(is_here)), roles[is_here], are_all=False)
+
+    def _has_all(self, whole: Segment) -> bool:
+        """Whether all rows are known to be of this partition."""
+        told = (whole.columns.uniform(name) for name in ("topic", "partition"))
+        return [one and one.value for one in told] == [self.topic, self.partition]
+
+
+class Role(IntEnum):
+    """What a row is to a partition's log."""
+
+    NONE = 0
+    """Of a kind that does not count."""
+    OTHER = 1
+    HIGH_WATERMARK = 2
+    SEND = 4
+    """Invoked; the completions follow, in the order of ``OUTCOMES``."""
+    SEND_OK = 5
+    SEND_FAIL = 6
+    SEND_INFO = 7
+    POLL = 8
+    POLL_OK = 9
+    POLL_FAIL = 10
+    POLL_INFO = 11
+
+
+OUTCOMES = (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO)
+_FIRST = {"send": Role.SEND, "poll": Role.POLL}
+
+
+def _roles(segment: Segment, kinds: frozenset[str]) -> Roles:
+    kind_codes, kind_words = segment.codes("kind")
+    f_codes, f_words = segment.codes("f")
+    table = np.zeros((len(kind_words), len(f_words) + 1), dtype=np.int8)
+    for i, kind in enumerate(kind_words):
+        if kind in kinds:
+            table[i] = Role.HIGH_WATERMARK if kind == Kind.HIGH_WATERMARK else Role.OTHER
+        for j, f in enumerate(f_words):
+            if f in _FIRST and kind in OUTCOMES:
+                table[i, 1 + j] = _FIRST[f] + OUTCOMES.index(Kind(kind))
+    found: Roles = table.ravel()[kind_codes * table.shape[1] + f_codes + 1]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A partition's rows in one row group."""
+
+    segment: Segment
+    roles: Roles
+    are_all: bool
+    """Whether the row group has no others."""
+
+    def are(self, *roles: Role) -> Mask:
+        found: Mask = self.roles == roles[0]
+        for role in roles[1:]:
+            found |= self.roles == role
+        return found
+
+    @property
+    def are_sends(self) -> Mask:
+        """Whatever became of them."""
+        return self._are_between(Role.SEND, Role.SEND_INFO)
+
+    @property
+    def are_polls(self) -> Mask:
+        return self._are_between(Role.POLL, Role.POLL_INFO)
+
+    def _are_between(self, first: Role, last: Role) -> Mask:
+        found: Mask = self.roles >= first
+        found &= self.roles <= last
+        return found
+
+    @property
+    def are_acknowledged(self) -> Mask:
+        """The completions of sends that the system promised to keep, as they say themselves."""
+        found = self.are(Role.SEND_OK)
+        found &= self.segment.numbers("acks", UNSET) == ALL_REPLICAS
+        found &= self.segment.numbers("offset", UNSET) >= 0
+        return found
+
+    @property
+    def are_final(self) -> Mask:
+        """The rows of final readers."""
+        codes, words = self.segment.codes("process")
+        readers = [word.startswith(FINAL_READER) for word in words]
+        if not any(readers):
+            return np.zeros(len(self.segment), dtype=np.bool_)
+        return np.array([*readers, False], dtype=np.bool_)[codes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +158,7 @@ class Lists:
         """The offsets of polls each of which returned all from its position on; needs ``offset`` and ``values``."""
         column = segment.columns.arrow("values")
         lengths = _numbers(pc.fill_null(pc.list_value_length(column), 0))
-        first = segment.numbers("offset") - (np.cumsum(lengths) - lengths)
+        first = segment.numbers("offset", UNSET) - (np.cumsum(lengths) - lengths)
         flat = np.repeat(first, lengths) + np.arange(int(lengths.sum()))
         return cls(lengths, flat, is_whole=True)
 
@@ -88,16 +183,16 @@ def _numbers(column: pa.ChunkedArray) -> Numbers:
     return np.asarray(column.to_numpy(), dtype=np.int64)
 
 
-def acknowledged(segment: Segment) -> Mask:
-    """The completions of sends that the system promised to keep, as they say themselves; needs ``f``, ``acks``,
-    ``offset``.
+def by_process(codes: Numbers) -> Numbers:
+    """Positions process by process, in the order of each. Small numbers are sorted in time that does not grow faster
+    than they do.
     """
-    found: Mask = segment.is_kind(Kind.OK) & segment.is_word("f", {"send"})
-    found &= segment.numbers("acks", UNSET) == ALL_REPLICAS
-    found &= segment.numbers("offset") >= 0
+    is_small = not len(codes) or int(codes.max()) < 1 << 15
+    return np.argsort(codes.astype(np.int16) if is_small else codes, kind="stable")
+
+
+def are_plain(segment: Segment) -> Mask:
+    """Rows that have an offset and a value."""
+    found: Mask = segment.numbers("offset", UNSET) >= 0
+    found &= segment.numbers("value", UNSET) != UNSET
     return found
-
-
-def is_operation(segment: Segment, f: str) -> Mask:
-    """The invocations and completions of sends, or of polls."""
-    return segment.is_kind(*OPERATION_KINDS) & segment.is_word("f", {f})

@@ -10,18 +10,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from checkers.log.rows import Lists, Source, is_operation
+from checkers.log.rows import Lists, Role, Source
 from checkers.log.trimmed import Trimmed, is_in, trimmed
 from checkers.segment import Numbers
-from history.events import Kind
 
 
 def touching(source: Source, offsets: Numbers, values: Numbers, columns: Sequence[str]) -> Trimmed:
     """The sends of these values, and the polls that returned one of them or went over one of these offsets; both are
     sorted.
     """
-    segment = source.read()
-    polls = is_operation(segment, "poll") & segment.is_kind(Kind.OK)
+    rows = source.read()
+    segment, polls = rows.segment, rows.are(Role.POLL_OK)
     read, held = Lists.of(segment, "offsets"), Lists.of(segment, "values")
     positions, ends = segment.numbers("offset"), segment.numbers("offset").copy()
     full = np.flatnonzero(read.lengths)
@@ -29,5 +28,5 @@ def touching(source: Source, offsets: Numbers, values: Numbers, columns: Sequenc
         ends[full] = np.maximum.reduceat(read.flat, read.starts[full]) + 1
     went_over = np.searchsorted(offsets, ends) > np.searchsorted(offsets, positions)
     returned = np.bincount(held.owners[is_in(held.flat, values)], minlength=len(segment)) > 0
-    sends = is_operation(segment, "send") & is_in(segment.numbers("value"), values)
+    sends = rows.are_sends & is_in(segment.numbers("value"), values)
     return trimmed(segment, sends | (polls & (went_over | returned)), columns, values)

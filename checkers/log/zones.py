@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.log.cells import CellReport, Extent, Piece, records
-from checkers.log.rows import acknowledged
+from checkers.log.cells import CellReport, Extent, Piece
+from checkers.log.rows import Lists
 from checkers.segment import Numbers
 
 
@@ -57,8 +57,9 @@ def repeated(pieces: Sequence[Piece], overlap: Overlap) -> Numbers:
     """Return (offset, value) of the values of an overlap that stand at several offsets."""
     pairs = [np.zeros((0, 2), dtype=np.int64)]
     for piece in pieces:
-        segment, offsets, values = records(piece)
-        done = acknowledged(segment)
+        segment, done, _ = piece.read()
+        values = Lists.of(segment, "values")
+        offsets = Lists.of_polls(segment) if piece.runs_on else Lists.of(segment, "offsets")
         known_here = (
             (segment.numbers("offset")[done], segment.numbers("value")[done]),
             (offsets.flat, values.flat),
