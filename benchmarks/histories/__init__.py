@@ -10,5 +10,6 @@ directly, a stretch of records at a time, so that memory stays bounded. Seeded: 
 * ``brokers``    appends, high watermarks, acknowledgements: the many, as arrays
 * ``clients``    sends, polls and final reads, as arrays
 * ``anomalies``  what may be put wrong, and the property that must name it
+* ``client_anomalies``  the same, of what clients record
 * ``generate``   puts it all together: into a directory, or into memory
 """

@@ -14,7 +14,8 @@ from typing import Final
 import pyarrow as pa
 
 from benchmarks.histories import brokers, columns, control
-from benchmarks.histories.anomalies import Anomaly, Injected, Injector, Place
+from benchmarks.histories.anomalies import ANOMALIES, Anomaly, Injected, Injector, Place
+from benchmarks.histories.client_anomalies import CLIENT_ANOMALIES
 from benchmarks.histories.shape import Partition, Shape, Stretch, stretches
 from benchmarks.histories.writer import HistoryWriter
 from history.memory import MemoryRowGroup
@@ -43,6 +44,7 @@ class Part:
 
 
 BROKERS: Final = Part(True, brokers.rows)
+KNOWN: Final = {**ANOMALIES, **CLIENT_ANOMALIES}
 
 
 def write(
@@ -52,7 +54,7 @@ def write(
     parts: Sequence[Part] = (BROKERS,),
 ) -> list[Injected]:
     """Write the history into a directory that does not exist yet; return where the anomalies are."""
-    injector = Injector(anomalies)
+    injector = Injector(anomalies, KNOWN)
     with HistoryWriter(directory) as writer:
         for rows in _tables(shape, parts, injector):
             if rows is None:
@@ -68,7 +70,7 @@ def in_memory(
     parts: Sequence[Part] = (BROKERS,),
 ) -> tuple[History, list[Injected]]:
     """Return the history as one row group in memory, and where the anomalies are. For small ones."""
-    injector = Injector(anomalies)
+    injector = Injector(anomalies, KNOWN)
     rows = pa.concat_tables([rows for rows in _tables(shape, parts, injector) if rows is not None])
     whole = rows.unify_dictionaries().combine_chunks()
     manifest = Manifest(events=whole.num_rows, files=[])

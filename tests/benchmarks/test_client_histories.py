@@ -1,0 +1,55 @@
+"""What clients record in generated histories: what was put wrong is found, and nothing else, however it is judged."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.histories.anomalies import Anomaly
+from benchmarks.histories.client_anomalies import CLIENT_ANOMALIES
+from benchmarks.histories.clients import CLIENTS
+from benchmarks.histories.generate import BROKERS, Part, in_memory
+from benchmarks.histories.shape import Shape
+from checkers.engine import check, run_checks
+from checkers.log import ClientLog
+from checkers.model import Result, Verdict
+from history.memory import MemoryRowGroup
+from history.reader import History
+
+RECORDS = 3_000
+SMALL = Shape(RECORDS, topics=1, partitions=2, hot_share=0.7)
+
+
+class Divided(ClientLog):
+    large = 0
+
+
+class Walked(ClientLog):
+    large = 10**9
+
+
+def judged(history: History, check_: ClientLog, rows: int) -> list[Result]:
+    """Judge the history in row groups of so many rows."""
+    whole = history.table()
+    groups = [
+        MemoryRowGroup(whole.slice(start, rows), start) for start in range(0, whole.num_rows, rows)
+    ]
+    return run_checks(groups, [check_])
+
+
+@pytest.mark.parametrize("parts", [[CLIENTS], [BROKERS, CLIENTS]], ids=["clients", "traced"])
+def test_nothing_is_found_in_a_history_that_is_right(parts: list[Part]) -> None:
+    history, _ = in_memory(SMALL, parts=parts)
+    for one in Divided(), Walked():
+        results = {result.property: result for result in check(history, [one]).results}
+        assert {result.verdict for result in results.values()} == {Verdict.VALID}
+        assert results["lost-write"].checked == RECORDS
+    assert judged(history, Divided(), 700) == judged(history, Walked(), 700)
+
+
+@pytest.mark.parametrize("name", CLIENT_ANOMALIES)
+def test_each_anomaly_is_named(name: str) -> None:
+    history, [injected] = in_memory(SMALL, [Anomaly(name, 0, 1_234)], [CLIENTS])
+    divided = judged(history, Divided(), 700)
+    assert divided == judged(history, Walked(), 700)
+    (result,) = [one for one in divided if one.property == injected.property]
+    assert injected.row in {event["row"] for one in result.findings for event in one.events}
