@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from pathlib import Path
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 Engine = Literal["inline", "spark"]
 MAX_KEYS_PER_TASK = 64
+READERS = 2
+"""Threads that read for a check of the whole history, which is one task: decoding and numpy let go of Python's lock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +132,13 @@ def _judge_whole(groups: Sequence[RowGroup], checker: Check) -> list[Results]:
     """What a check of the whole history says of it; nothing if it has no rows."""
     assert isinstance(checker, Whole)
     plan = _Plan.of([checker])
-    segments = (_rows_for(checker, plan.read(group)) for group in groups)
-    parts = [checker.part(segment) for segment in segments if len(segment)]
+
+    def part(group: RowGroup) -> Any:
+        segment = _rows_for(checker, plan.read(group))
+        return checker.part(segment) if len(segment) else None
+
+    with ThreadPoolExecutor(READERS) as readers:
+        parts = [one for one in readers.map(part, groups) if one is not None]
     return [checker.judge(parts)] if parts else []
 
 
