@@ -24,11 +24,15 @@ from collections import deque
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from functools import reduce
 from operator import and_
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 State = TypeVar("State", bound=Hashable)
 Effect = TypeVar("Effect", bound=Hashable)
 Operation = Hashable
+Useful = Callable[[Collection[Effect], Collection[Effect]], Collection[Effect]]
+
+FREE: Final = 100
+"""So many configurations may be tried for each operation: the search of a long history takes longer."""
 
 
 class TooManyConfigurations(Exception):
@@ -44,14 +48,17 @@ class Possible(Generic[State, Effect]):
         apply: Callable[[State, Effect], Collection[State]],
         *,
         loose: Iterable[Effect] = (),
+        useful: Useful[Effect] | None = None,
         limit: int | None = None,
     ) -> None:
         """``loose`` effects may come about at any time without anybody's operation. ``limit`` bounds how many
-        configurations are tried between two moments at which there is only one; past it ``succeeded`` and ``states``
-        raise TooManyConfigurations.
+        configurations are tried beyond ``FREE`` for each operation that succeeds; past it ``succeeded`` and ``states``
+        raise TooManyConfigurations. ``useful`` tells which of some effects in doubt (first) can help others that are
+        under way (second) to come about, directly or by helping one another; without it all are tried.
         """
         self._apply = apply
         self._loose = dict.fromkeys(loose)
+        self._useful = useful
         self._limit = limit
         self._tried = 0
         self._bits: dict[Operation, int] = {}
@@ -97,11 +104,10 @@ class Possible(Generic[State, Effect]):
         bit = self._bits[operation]
         kept = {(state, done): None for state, done in self._reached if done & bit}
         others = {one: None for one in self._reached if one not in kept}
-        kept.update(self._explored(others, bit)[1])
+        kept.update(self._explored(others, bit, self._helpful())[1])
         reached = self._undominated(kept) if kept else list(self._reached)
         self._forget(operation, self._without_used_up(reached))
-        if len(self._reached) == 1:
-            self._tried = 0
+        self._tried = max(0, self._tried - FREE)
         return bool(kept)
 
     def failed(self, operation: Operation) -> None:
@@ -117,7 +123,7 @@ class Possible(Generic[State, Effect]):
 
     def states(self) -> frozenset[State]:
         """The states that are possible now. What is still pending may have happened or not."""
-        return frozenset(state for state, _ in self._explored(self._reached, 0)[0])
+        return frozenset(state for state, _ in self._explored(self._reached, 0, self._optional)[0])
 
     def _new_bit(self) -> int:
         if self._free:
@@ -146,8 +152,14 @@ class Possible(Generic[State, Effect]):
         self._optional_bits &= ~used_up
         return [(state, done & ~used_up) for state, done in reached]
 
+    def _helpful(self) -> Collection[Effect]:
+        """The effects in doubt that are worth trying."""
+        if self._useful is None or not self._optional:
+            return self._optional
+        return self._useful(self._optional, self._required.values())
+
     def _explored(
-        self, start: Iterable[tuple[State, int]], until: int
+        self, start: Iterable[tuple[State, int]], until: int, in_doubt: Collection[Effect]
     ) -> tuple[dict[tuple[State, int], None], dict[tuple[State, int], None]]:
         """What can be reached by effects that are under way, in doubt or loose: (without ``until``, just after it)."""
         found = dict.fromkeys(start)
@@ -156,7 +168,7 @@ class Possible(Generic[State, Effect]):
         todo = deque(found)
         while todo:
             state, done = todo.popleft()
-            for bit, effect in self._choices(done):
+            for bit, effect in self._choices(done, in_doubt):
                 for after in self._apply(state, effect):
                     one = self._settled(after, done | bit)
                     if one[1] & until:
@@ -167,13 +179,13 @@ class Possible(Generic[State, Effect]):
                         todo.append(one)
         return found, ended
 
-    def _choices(self, done: int) -> Iterator[tuple[int, Effect]]:
+    def _choices(self, done: int, in_doubt: Collection[Effect]) -> Iterator[tuple[int, Effect]]:
         """The effects that may come about next, each with its bit."""
         for bit, effect in self._required.items():
             if not done & bit:
                 yield bit, effect
-        for effect, bits in self._optional.items():
-            unused = next((bit for bit in bits if not done & bit), None)
+        for effect in in_doubt:
+            unused = next((bit for bit in self._optional[effect] if not done & bit), None)
             if unused is not None:
                 yield unused, effect
         for effect in self._loose:

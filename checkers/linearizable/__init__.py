@@ -3,7 +3,7 @@
 * ``registers``, ``mutex``, ``sets``, ``queues``   the checks, with the prose of their properties (start here)
 * ``object_check``, ``operations``, ``elements``   events → columns of operations; elements of lists
 * ``zones``, ``zone_findings``                     registers whose values are written once, in the time of a sort
-* ``search``, ``models``                           all else, with ``checkers.possible``; may give up
+* ``search``                                       all else, with ``checkers.possible``; may give up
 * ``set_states``, ``queue_states``                 what became of each element
 * ``told``                                         findings in words
 

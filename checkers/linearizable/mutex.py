@@ -10,28 +10,33 @@ Decided by ``search``, key by key; it may give up at its bound: ``unknown``.
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from checkers.fold import Results, conclude
-from checkers.linearizable import models, told
+from checkers.linearizable import told
 from checkers.linearizable.elements import Listed
 from checkers.linearizable.object_check import ObjectCheck
 from checkers.linearizable.operations import (
     OK,
-    UNSET,
     Operations,
     by_key,
 )
 from checkers.linearizable.search import LIMIT, Effect, GaveUp, search
 from checkers.model import Finding
 
+FREE: Final = 0
+HELD: Final = 1
+EFFECTS: Final = (Effect("acquire", FREE, HELD), Effect("release", HELD, FREE))
+
 
 class LinearizableMutex(ObjectCheck):
     name = "linearizable-mutex"
-    fs = (models.ACQUIRE, models.RELEASE)
+    fs = tuple(effect.f for effect in EFFECTS)
 
     def __init__(self, limit: int = LIMIT) -> None:
-        """``limit``: configurations that a search may try between two moments at which the state is certain."""
+        """``limit``: configurations that a search may try beyond ``possible.FREE`` for each operation."""
         self.limit = limit
 
     def decide(self, operations: Operations, lists: Listed) -> Results:  # noqa: ARG002
@@ -44,8 +49,8 @@ class LinearizableMutex(ObjectCheck):
         )
 
     def _key(self, of_key: Operations) -> Finding | None:
-        effects = [Effect(self.fs[f], UNSET, UNSET) for f in of_key.f.tolist()]
-        found = search(of_key, effects, models.MUTEX, self.limit)
+        effects = [EFFECTS[f] for f in of_key.f.tolist()]
+        found = search(of_key, effects, FREE, self.limit)
         if found is None:
             return None
         if isinstance(found, GaveUp):
@@ -54,4 +59,4 @@ class LinearizableMutex(ObjectCheck):
 
 
 def _state_name(state: int) -> str:
-    return "free" if state == models.FREE else "held"
+    return "free" if state == FREE else "held"

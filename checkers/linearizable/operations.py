@@ -172,34 +172,45 @@ def _places(segment: Segment, column: str, words: Sequence[str]) -> Codes:
 
 
 def _joined(rows: Rows) -> Pairs:
-    is_begin = rows.outcome == _INVOKE
     ids, count = sequence_numbers(rows.op)
-    begins, ends = np.flatnonzero(is_begin), np.flatnonzero(~is_begin)
-    begin_of, end_of = last_of(ids, begins, count), last_of(ids, ends, count)
-    doubled = np.concatenate(
-        [begins[begin_of[ids[begins]] != begins], ends[end_of[ids[ends]] != ends]]
-    )
-    end = ends[begin_of[ids[ends]] >= 0]
-    begin = begin_of[ids[end]]
-    is_alone = (begin_of < 0) != (end_of < 0)
-    first, last = rows.at(begin), rows.at(end)
+    is_begin = rows.outcome == _INVOKE
+    begins, end = np.flatnonzero(is_begin), np.flatnonzero(~is_begin)
+    end_ids = ids[end]
+    begin_of, end_of = last_of(ids[begins], begins, count), last_of(end_ids, end, count)
+    doubled = np.concatenate([_overwritten(begins, ids, begin_of), _overwritten(end, ids, end_of)])
+    alone = np.maximum(begin_of, end_of)[(begin_of < 0) != (end_of < 0)]
+    begin = begin_of[end_ids]
+    if len(alone):
+        end, begin = end[begin >= 0], begin[begin >= 0]
+    outcome, value, finish = rows.outcome[end], rows.value[end], rows.time[end]
+    is_unset = np.flatnonzero(value == UNSET)
+    value[is_unset] = rows.value[begin[is_unset]]
+    finish[outcome == INFO] = NEVER
     whole = Operations(
-        f=first.f,
-        outcome=last.outcome,
-        key=first.key,
-        value=np.where(last.value == UNSET, first.value, last.value),
-        start=first.time,
-        finish=np.where(last.outcome == INFO, NEVER, last.time),
-        invoked=first.row,
-        completed=last.row,
+        f=rows.f[begin],
+        outcome=outcome,
+        key=rows.key[begin],
+        value=value,
+        start=rows.time[begin],
+        finish=finish,
+        invoked=rows.row[begin],
+        completed=rows.row[end],
     )
-    return Pairs(whole, rows.at(is_alone[ids]), rows.row[doubled])
+    return Pairs(whole, rows.at(np.sort(alone)), rows.row[doubled])
+
+
+def _overwritten(positions: Numbers, ids: Numbers, last: Numbers) -> Numbers:
+    """Those of the positions that are not the last of their id."""
+    if np.count_nonzero(last >= 0) == len(positions):
+        return positions[:0]
+    found: Numbers = positions[last[ids[positions]] != positions]
+    return found
 
 
 def last_of(ids: Numbers, positions: Numbers, count: int) -> Numbers:
-    """For each id the last of these positions that is of it, −1 if none is."""
+    """For each id the last of the positions beside it, −1 if there is none."""
     found = np.full(count, NO_ROW, dtype=np.int64)
-    found[ids[positions]] = positions
+    found[ids] = positions
     return found
 
 

@@ -28,10 +28,11 @@ import numpy as np
 
 from checkers.findings import finding
 from checkers.fold import Results, conclude
-from checkers.linearizable import models, told, zone_findings
+from checkers.linearizable import told, zone_findings
 from checkers.linearizable.elements import Listed
 from checkers.linearizable.object_check import ObjectCheck
 from checkers.linearizable.operations import (
+    FAIL,
     INFO,
     OK,
     UNSET,
@@ -43,17 +44,18 @@ from checkers.linearizable.zones import Values, written_again
 from checkers.model import Finding, Verdict
 from checkers.segment import Mask
 
-READ, WRITE, CAS = range(3)
+FS: Final = ("read", "write", "cas")
+READ, WRITE, CAS = range(len(FS))
 MAX_SEARCHED: Final = 2_000_000
 
 
 class LinearizableRegister(ObjectCheck):
     name = "linearizable-register"
-    fs = (models.READ, models.WRITE, models.CAS)
-    lists = models.CAS
+    fs = FS
+    lists = FS[CAS]
 
     def __init__(self, limit: int = LIMIT) -> None:
-        """``limit``: configurations that a search may try between two moments at which the state is certain."""
+        """``limit``: configurations that a search may try beyond ``possible.FREE`` for each operation."""
         self.limit = limit
 
     def decide(self, operations: Operations, lists: Listed) -> Results:
@@ -101,7 +103,7 @@ class LinearizableRegister(ObjectCheck):
         kept = _matters(of_key, stated := [one for one in effects if one is not None])
         of_key = of_key.at(kept)
         stated = [one for one, is_kept in zip(stated, kept.tolist(), strict=True) if is_kept]
-        found = search(of_key, stated, models.REGISTER, self.limit)
+        found = search(of_key, stated, UNSET, self.limit)
         if found is None:
             return None
         if isinstance(found, GaveUp):
@@ -134,10 +136,10 @@ class _Arguments:
         columns = (operations.f, operations.value, operations.invoked, operations.completed)
         for f, value, invoked, completed in zip(*(one.tolist() for one in columns), strict=True):
             if f != CAS:
-                yield Effect(LinearizableRegister.fs[f], value, UNSET)
+                yield Effect(FS[f], value if f == READ else None, value)
                 continue
             stated = self.by_row.get(invoked) or self.by_row.get(completed)
-            yield None if stated is None else Effect(models.CAS, *stated)
+            yield None if stated is None else Effect(FS[CAS], *stated)
 
 
 def _needs_search(operations: Operations, values: Values) -> Mask:
@@ -150,13 +152,8 @@ def _needs_search(operations: Operations, values: Values) -> Mask:
 
 def _matters(operations: Operations, effects: list[Effect]) -> Mask:
     """Leaves out the writes of unknown outcome whose value no operation found."""
-    is_ok = (operations.outcome == OK).tolist()
-    found = {
-        effect.value
-        for effect, ok in zip(effects, is_ok, strict=True)
-        if (effect.f == models.READ and ok) or effect.f == models.CAS
-    }
-    written = [effect.new if effect.f == models.CAS else effect.value for effect in effects]
-    is_found = np.array([value in found for value in written], dtype=np.bool_)
+    is_done = (operations.outcome != FAIL) & ((operations.f != READ) | (operations.outcome == OK))
+    found = {effect.needs for effect, done in zip(effects, is_done.tolist(), strict=True) if done}
+    is_found = np.array([effect.gives in found for effect in effects], dtype=np.bool_)
     kept: Mask = (operations.outcome != INFO) | (operations.f == READ) | is_found
     return kept

@@ -1,17 +1,17 @@
 """Whether operations on one object can be put into an order, by searching for it.
 
 For what zones cannot decide: a compare-and-set, a mutex, a register to which one value is written twice. The operations
-are told to ``possible.Possible`` in the order of their beginnings and ends; it keeps what may be true after each. When
-nothing is under way and the state is certain, one configuration is left, and the search begins anew from there: so its
-cost depends on how many operations overlap and how many are in doubt, not on the length of the history. Still it is
-exponential in those (the problem is NP-complete), hence the bound.
+are told to ``possible.Possible`` in the order of their beginnings and ends; it keeps what may be true after each. Where
+nothing is under way and the state is certain, that is one configuration, and the search begins anew from there: so its
+cost depends on how many operations overlap and how many are in doubt, and grows with the length of the history only in
+proportion. Still it is exponential in those (the problem is NP-complete), hence the bound.
 
 Source: Lowe, "Testing for linearizability" (2017); Knossos and Porcupine search the same space.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -21,27 +21,24 @@ from checkers.linearizable.operations import FAIL, INFO, NEVER, OK, Operations
 from checkers.possible import Possible, TooManyConfigurations
 from checkers.segment import Mask
 
-LIMIT: Final = 1_000_000
-"""Configurations that are tried between two moments at which the state is certain, before the search gives up."""
+LIMIT: Final = 200_000
+"""Configurations that are tried beyond ``possible.FREE`` for each operation, before the search gives up."""
 
 State = int
 
 
 class Effect(NamedTuple):
-    """What an operation does. What the numbers mean is the model's."""
+    """What an operation does to the state of an object."""
 
     f: str
-    value: int
-    new: int
+    needs: State | None
+    """The state that it finds; None: any."""
+    gives: State
+    """The state that it leaves. Of an operation that only looks it is what it needs."""
 
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """An object: what its operations do, and which of them only look."""
-
-    initial: State
-    apply: Callable[[State, Effect], Collection[State]]
-    looks: frozenset[str]
+    @property
+    def looks(self) -> bool:
+        return self.needs == self.gives
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +65,14 @@ class GaveUp:
 
 
 def search(
-    operations: Operations, effects: list[Effect], model: Model, limit: int
+    operations: Operations, effects: list[Effect], initial: State, limit: int
 ) -> Misfit | GaveUp | None:
     """Return where the operations of one object cannot go on, or None if they can be put into an order.
 
     ``effects`` has one for each operation. Operations that failed, and looks without an answer, count for nothing.
     """
-    possible = Possible([model.initial], model.apply, limit=limit)
-    looks = [effect.f in model.looks for effect in effects]
+    possible = Possible([initial], _apply, useful=_useful, limit=limit)
+    looks = [effect.looks for effect in effects]
     is_in_doubt = (operations.outcome != OK).tolist()
     under_way: dict[int, None] = {}
     placed, last_placed = 0, None
@@ -98,6 +95,20 @@ def search(
         placed += 1
         last_placed = last_placed if looks[position] else position
     return None
+
+
+def _apply(state: State, effect: Effect) -> Collection[State]:
+    return (effect.gives,) if effect.needs is None or effect.needs == state else ()
+
+
+def _useful(in_doubt: Collection[Effect], under_way: Collection[Effect]) -> Collection[Effect]:
+    """Those that leave a state that another one needs: one that is under way, or one that is itself of use."""
+    found: dict[Effect, None] = {}
+    wanted = {effect.needs for effect in under_way}
+    while new := [one for one in in_doubt if one.gives in wanted and one not in found]:
+        found.update(dict.fromkeys(new))
+        wanted |= {effect.needs for effect in new}
+    return found
 
 
 def _states(possible: Possible[State, Effect]) -> tuple[State, ...]:

@@ -19,7 +19,7 @@ def key_name(key: int) -> str:
     return "the object" if key == UNSET else f"key {key}"
 
 
-def value_name(value: int) -> str:
+def value_name(value: int | None) -> str:
     return "nil" if value == UNSET else str(value)
 
 
@@ -96,7 +96,7 @@ def gave_up(name: str, operations: Operations, found: GaveUp, limit: int) -> Fin
 def effect_name(effect: Effect) -> str:
     """How an operation is written: ``write 3``, ``cas 3 → 4``, ``acquire``."""
     if effect.f == "cas":
-        return f"cas {value_name(effect.value)} → {value_name(effect.new)}"
+        return f"cas {value_name(effect.needs)} → {value_name(effect.gives)}"
     if effect.f in ("read", "write"):
-        return f"{effect.f} {value_name(effect.value)}"
+        return f"{effect.f} {value_name(effect.gives)}"
     return effect.f

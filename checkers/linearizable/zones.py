@@ -60,24 +60,24 @@ class Values:
 
     @classmethod
     def of(cls, operations: Operations) -> Values:
-        keys, _ = sequence_numbers(operations.key)
-        is_set = operations.value != UNSET
-        values = np.zeros(len(operations), dtype=np.int64)
-        values[is_set], most = sequence_numbers(operations.value[is_set])
-        values[is_set] += 1
-        ids, count = sequence_numbers(keys * (most + 1) + values)
-        is_write = operations.f == WRITE
+        keys, key_count = sequence_numbers(operations.key)
+        is_nil = operations.value == UNSET
+        values = operations.value
+        if is_nil.any():
+            below = int(values[~is_nil].min(initial=1)) - 1
+            values = np.where(is_nil, below, values)
+        values, most = sequence_numbers(values)
+        ids, count = sequence_numbers(keys * most + values) if key_count > 1 else (values, most)
+        is_write, is_fail = operations.f == WRITE, operations.outcome == FAIL
         of_id = np.full(count, -1, dtype=np.int64)
         of_id[ids] = keys
         is_initial = np.zeros(count, dtype=np.bool_)
-        is_initial[ids[~is_set & ~is_write]] = True
-        return cls(
-            ids,
-            last_of(ids, np.flatnonzero(is_write & (operations.outcome != FAIL)), count),
-            last_of(ids, _latest_first(operations, is_write & (operations.outcome == FAIL)), count),
-            is_initial,
-            of_id,
-        )
+        is_initial[ids[is_nil & ~is_write]] = True
+        writes = np.flatnonzero(is_write & ~is_fail)
+        failed = _latest_first(operations, np.flatnonzero(is_write & is_fail))
+        written_by = last_of(ids[writes], writes, count)
+        failed_by = last_of(ids[failed], failed, count)
+        return cls(ids, written_by, failed_by, is_initial, of_id)
 
 
 def written_again(operations: Operations, values: Values) -> Numbers:
@@ -180,8 +180,7 @@ def key_after_key(times: Numbers, keys: Numbers) -> Numbers:
     return found
 
 
-def _latest_first(operations: Operations, mask: Mask) -> Numbers:
-    """The positions of these operations, whatever their order is, from the last one that was invoked to the first."""
-    positions = np.flatnonzero(mask)
+def _latest_first(operations: Operations, positions: Numbers) -> Numbers:
+    """These positions, whatever their order is, from the operation that was invoked last to the first."""
     found: Numbers = positions[np.argsort(-operations.invoked[positions], kind="stable")]
     return found
