@@ -11,5 +11,6 @@ directly, a stretch of records at a time, so that memory stays bounded. Seeded: 
 * ``clients``    sends, polls and final reads, as arrays
 * ``anomalies``  what may be put wrong, and the property that must name it
 * ``client_anomalies``  the same, of what clients record
+* ``registers``  histories of registers, which have nothing to do with brokers
 * ``generate``   puts it all together: into a directory, or into memory
 """
