@@ -39,7 +39,13 @@ def start_and_wait_for_a_partition(tmp_path: Path) -> subprocess.Popen[str]:
         assert harness.poll() is None, harness.communicate()
         return any(e["kind"] == "fault-applied" for e in events(latest(tmp_path), "nemesis"))
 
-    wait_until(is_broken, "a partition")
+    try:
+        wait_until(is_broken, "a partition")
+    except BaseException:
+        # It would outlive its test, and the next one would be blamed for it.
+        harness.send_signal(signal.SIGINT)
+        harness.communicate()
+        raise
     return harness
 
 
