@@ -55,6 +55,7 @@ from nemesis.paths import short
 from nemesis.preflight import RunOptions, engine_of, make_ready, place, prepare, spark_master_of
 from nemesis.runtimes.base import FaultUnsupported, RuntimeFailure
 from nemesis.targets import TARGETS
+from reports.liveness import measured
 from workloads import WORKLOADS
 
 EXIT_OF_TYPER_AFTER_CTRL_C = 130
@@ -312,6 +313,8 @@ def _say_outcome(run_directory: RunDirectory, outcome: Outcome, *, as_json: bool
             out.print(f"         {finding.key}: {finding.sentence}")
             for number, step in enumerate(finding.steps if nth == 0 else (), start=1):
                 out.print(f"           {number}. {step}")
+        for line in measured(result):
+            out.print(f"         {line}")
     out.print(f"{outcome.verdict.value}; report: {report_file}; replay: {replay}")
     raise typer.Exit(outcome.verdict.exit_code)
 

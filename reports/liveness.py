@@ -12,7 +12,8 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Final
 
-from checkers.model import Distribution, Outcome, Stretch
+from checkers.liveness.faults import ALL, NO_FAULT
+from checkers.model import Distribution, Outcome, Result, Stretch
 from reports.marks import Marks, with_marks
 
 NS: Final = 1e9
@@ -71,6 +72,22 @@ def liveness(outcome: Outcome, origin_ns: int, marks: Marks) -> Liveness | None:
     return Liveness(table, _figure(stretches, origin_ns, marks), count - len(stretches))
 
 
+def measured(result: Result) -> list[str]:
+    """Return a line for each kind of stretch: ``no leader: 39 times, median 0.62 ms, longest 2.04 s``."""
+    return [
+        f"{SAID.get(one.what, one.what)}: {_in_short(one)}"
+        for one in result.distributions
+        if one.fault == ALL
+    ]
+
+
+def _in_short(one: Distribution) -> str:
+    if not one.count:
+        return "never"
+    times = f"{one.count:,} time{'' if one.count == 1 else 's'}"
+    return f"{times}, median {lasted(one.median_ms)}, longest {lasted(one.max_ms)}"
+
+
 def lasted(milliseconds: float) -> str:
     """Return a length of time for reading: ``0.52 ms``, ``41 ms``, ``2.04 s``."""
     if milliseconds < 1_000:
@@ -106,7 +123,7 @@ def _traces(stretches: Sequence[Stretch], origin_ns: int) -> Iterator[dict[str, 
             x += [(at - origin_ns) / NS for at in (one.start_ns, one.stop_ns)] + [None]
             y += [max(length_s, _SHORTEST_S)] * 2 + [None]
             end = "" if one.is_over else ", to the end"
-            fault = "" if one.fault == "none" else f"<br>during {html.escape(one.fault)}"
+            fault = "" if one.fault == NO_FAULT else f"<br>during {html.escape(one.fault)}"
             said = f"{html.escape(one.key)}: {lasted(length_s * 1_000)}{end}{fault}"
             text += [said, said, ""]
         if x:

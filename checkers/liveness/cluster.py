@@ -7,13 +7,14 @@ The definitions are at the head of ``check``.
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from checkers import znodes
 from checkers.liveness.spans import NONE, Spans, complement, spans
@@ -282,8 +283,8 @@ def _state(time: int, event: Event, replicas: frozenset[int], least: int) -> Sta
 
 def _object(text: str | None) -> dict[str, Any]:
     try:
-        found = json.loads(text or "null")
-    except ValueError:
+        found: Any = msgspec.json.decode(text or "null")
+    except msgspec.DecodeError:
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -305,11 +306,15 @@ def _expected(data: str | None) -> dict[int, frozenset[int]]:
     """Return partition → the replicas that should be in sync, from a topic's znode."""
     topic = _object(data)
     listed, adding = topic.get("partitions"), topic.get("adding_replicas")
-    if not isinstance(listed, dict):
-        return {}
     joining = adding if isinstance(adding, dict) else {}
     return {
-        int(partition): frozenset(brokers) - frozenset(joining.get(partition) or ())
-        for partition, brokers in listed.items()
-        if partition.isdecimal() and isinstance(brokers, list)
+        int(partition): _brokers(replicas) - _brokers(joining.get(partition))
+        for partition, replicas in (listed if isinstance(listed, dict) else {}).items()
+        if partition.isdecimal()
     }
+
+
+def _brokers(listed: Any) -> frozenset[int]:
+    return frozenset(
+        one for one in (listed if isinstance(listed, list) else ()) if type(one) is int
+    )

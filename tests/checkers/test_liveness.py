@@ -268,6 +268,28 @@ def test_the_isr_is_full_when_every_replica_is_in_it_but_for_those_that_are_bein
 
 
 @pytest.mark.parametrize(
+    "data",
+    [
+        "no JSON",
+        "[1]",
+        '{"partitions": 3}',
+        '{"partitions": {"x": [1], "0": [[1]]}}',
+        '{"partitions": {"0": 1}}',
+    ],
+)
+def test_a_topic_that_cannot_be_read_lacks_nothing_in_its_isr(data: str) -> None:
+    result = measure(
+        znode(9, 1, "/brokers/topics/t", topic="t", data=data),
+        znode(9, 1, "/config/topics/t", seq=1, data=data),
+        broker(1, 1, "broker-started", detail=data),
+        state(10, 1, leader=1, leader_epoch=0, isr=[1]),
+        knows(100, 1, 10),
+        end(1000),
+    )
+    assert (gaps(result, "isr-not-full"), gaps(result, "below-min-isr")) == ([], [])
+
+
+@pytest.mark.parametrize(
     ("own", "expected"), [(None, [(200, 300)]), ("1", []), ("3", [(100, 1000)])]
 )
 def test_the_least_isr_is_the_topics_own_or_else_the_brokers(

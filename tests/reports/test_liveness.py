@@ -12,7 +12,7 @@ from checkers.model import Distribution, Outcome, Result, Stretch, Verdict
 from history.reader import open_history
 from history.run_directory import RunDirectory
 from reports import series
-from reports.liveness import lasted, liveness
+from reports.liveness import lasted, liveness, measured
 from reports.marks import Marks
 from tests.reports import story
 from tests.reports.conftest import Reported
@@ -125,6 +125,15 @@ def test_nothing_missing_is_said_and_nothing_measured_leaves_the_section_out(
     assert "Nothing was ever missing." in table_card(page)
     page = page_of(reported, tmp_path / "b", outcome((), ()))
     assert "liveness" not in [one.attributes.get("id") for one in page.elements]
+
+
+def test_each_kind_is_one_line_on_the_command_line() -> None:
+    (result,) = outcome().results
+    assert measured(result) == [
+        "no controller: 1 time, median 2.20 s, longest 2.20 s",
+        "no leader: 3 times, median 2.90 s, longest 7.00 s",
+        "ISR below min.insync.replicas: never",
+    ]
 
 
 def test_lengths_are_said_in_the_unit_that_fits() -> None:
