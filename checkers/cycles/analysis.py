@@ -155,9 +155,10 @@ def _search(found: Analysis, seen: Seen, edges: Edges) -> None:
     )
     if not suspected.any():
         return
+    among = [part.where(suspected[part.source] & suspected[part.target]) for part in (edges, order)]
     whole = Graph(
         number=np.arange(len(txns)),
-        edges=Edges.joined([edges, order]),
+        edges=Edges.joined(among),
         began=txns.began,
         ended=txns.ended,
         process=txns.process,

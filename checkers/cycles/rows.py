@@ -59,7 +59,9 @@ class Rows:
 
     @classmethod
     def joined(cls, parts: list[Rows]) -> Rows:
-        """All rows, one part after the other. Empties the list, so that its memory can be used again."""
+        """All rows, one part after the other. Empties ``parts``, so that their lists and all of them together need not
+        be in memory at the same time.
+        """
         names: dict[str, int] = {}
         process = [
             np.array([names.setdefault(word, len(names)) for word in part.processes] or [0])[
@@ -67,7 +69,6 @@ class Rows:
             ]
             for part in parts
         ]
-        flat = np.concatenate([part.flat for part in parts])
         joined = cls(
             kind=np.concatenate([part.kind for part in parts]),
             op=np.concatenate([part.op for part in parts]),
@@ -76,15 +77,19 @@ class Rows:
             time=np.concatenate([part.time for part in parts]),
             row=np.concatenate([part.row for part in parts]),
             size=np.concatenate([part.size for part in parts]),
-            flat=flat,
+            flat=np.empty(sum(len(part.flat) for part in parts), dtype=np.int64),
         )
-        parts.clear()
+        place = 0
+        while parts:
+            flat = parts.pop(0).flat
+            joined.flat[place : place + len(flat)] = flat
+            place += len(flat)
         return joined
 
 
 def _lists(column: pa.ChunkedArray) -> tuple[Numbers, Numbers]:
-    """The length of each list and all elements. Copies what it keeps, so that the column can be forgotten."""
+    """The length of each list and all elements."""
     sizes = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
     flat = [np.asarray(chunk.flatten(), dtype=np.int64) for chunk in column.chunks]
-    empty = np.zeros(0, dtype=np.int64)
-    return np.asarray(sizes, dtype=np.int64), np.concatenate([empty, *flat])
+    whole = flat[0] if len(flat) == 1 else np.concatenate([np.zeros(0, dtype=np.int64), *flat])
+    return np.asarray(sizes, dtype=np.int64), whole
