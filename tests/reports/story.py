@@ -196,5 +196,6 @@ def write(store: Path, *, about: RunInfo | None = None, **size: int) -> RunDirec
 
 
 def judged(run: RunDirectory) -> Outcome:
-    """What the checkers make of the story's high watermarks."""
-    return check(run.history, select(["hw-bounded", "hw-grows", "convergence", "fault-effect"]))
+    """What the checkers make of the story's high watermarks, and of what was missing in it."""
+    names = ["hw-bounded", "hw-grows", "convergence", "liveness", "fault-effect"]
+    return check(run.history, select(names))

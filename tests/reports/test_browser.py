@@ -14,7 +14,10 @@ from tests.reports.pages import Page
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 )
-PLOTS = ("timeline", "controllers", "leader-epochs", "operations-0", "operations-1", "partition")
+PLOTS = (
+    *("timeline", "liveness", "controllers", "leader-epochs"),
+    *("operations-0", "operations-1", "partition"),
+)
 
 pytestmark = [
     pytest.mark.e2e,

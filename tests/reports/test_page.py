@@ -136,7 +136,7 @@ def test_spells_the_contradiction_out_as_a_numbered_list(
 
 def test_leads_from_the_verdict_to_what_is_broken_first(page: Page) -> None:
     verdict = page.by_id("verdict")
-    assert verdict.words.startswith("invalid 1 of 4 properties broken over")
+    assert verdict.words.startswith("invalid 1 of 5 properties broken over")
     assert [link.attributes["href"] for link in page.all("a") if "verdict" in link.path] == [
         "#finding-1"
     ]
@@ -215,7 +215,7 @@ def test_the_replicas_plot_opens_where_the_first_finding_is_else_at_the_busiest(
 
 
 def test_every_figure_is_one_that_plotly_knows(data: dict[str, Any]) -> None:
-    names = {"timeline", "controllers", "leader-epochs", "operations-0", "operations-1"}
+    names = {"timeline", "liveness", "controllers", "leader-epochs", "operations-0", "operations-1"}
     assert set(data["figures"]) == names
     for figure in data["figures"].values():
         graph_objects.Figure(figure)
