@@ -2,9 +2,9 @@
 
 The idea: a row group is cut into parts, by kind for each check and by partition inside a check, some hundred of them.
 A part copies nothing until a column is asked for; its numbers and words are then picked out of the arrays of the rows
-that it was cut out of. Only the rows of a file itself are read and decoded, a column when somebody first asks for it:
-most checks find no rows of theirs in most row groups, and many columns say the same in all rows of one, which the file
-tells without being read.
+of the file, at once, however many parts lie between. Only those rows are read and decoded, a column when somebody
+first asks for it: most checks find no rows of theirs in most row groups, and many columns say the same in all rows of
+one, which the file tells without being read.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from history.reader import Uniform
 from history.schema import SCHEMA
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Place = Numbers | slice
-"""Positions of rows, or a stretch of them."""
+"""Positions of rows, or a stretch of them, whose ends are given."""
 
 UNSET: Final = np.iinfo(np.int64).min
 UNSET_LAST: Final = np.iinfo(np.int64).max
@@ -33,6 +32,9 @@ _TYPES: Final = {field.name: field.type for field in SCHEMA}
 
 class Rows(Protocol):
     """Where columns come from: ``history.reader.RowGroup`` is such."""
+
+    @property
+    def first_row(self) -> int: ...
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table: ...
 
@@ -50,6 +52,8 @@ class Columns:
         self._source = source
         """What these were cut out of, and ``at``, where."""
         self._at = at
+        self._root: tuple[Columns, Place] | None = None
+        self._rows: Numbers | None = None
         self._arrow: dict[str, pa.ChunkedArray] = {}
         self._uniform: dict[str, Uniform | None] = {}
         self._numbers: dict[tuple[str, int], Numbers] = {}
@@ -57,13 +61,28 @@ class Columns:
         self._dense: dict[str, Numbers] = {}
 
     @classmethod
-    def of(cls, rows: Rows, length: int, names: Sequence[str]) -> Columns:
-        """All rows, of which these columns may be asked for."""
-        return cls(length, tuple(names), rows, slice(None))
+    def of(
+        cls, source: Rows, length: int, names: Sequence[str], rows: Numbers | None = None
+    ) -> Columns:
+        """All rows, of which these columns may be asked for. ``rows``: their numbers, if they are not consecutive."""
+        columns = cls(length, tuple(names), source, slice(0, length))
+        columns._rows = rows
+        return columns
 
     def part(self, length: int, at: Place, names: tuple[str, ...] | None = None) -> Columns:
         """The rows at these places, with all columns or these."""
         return Columns(length, self.names if names is None else names, self, at)
+
+    def rows(self) -> Numbers:
+        """The row number of each row, in the whole history."""
+        if self._rows is None:
+            if isinstance(self._source, Columns):
+                root, at = self._root_place()
+                self._rows = root.rows()[at]
+            else:
+                first = self._source.first_row
+                self._rows = np.arange(first, first + self.length, dtype=np.int64)
+        return self._rows
 
     def arrow(self, name: str) -> pa.ChunkedArray:
         """A column as Arrow has it. Raises KeyError for a column that it has not."""
@@ -71,7 +90,8 @@ class Columns:
             raise KeyError(name)
         if name not in self._arrow:
             if isinstance(self._source, Columns):
-                column, at = self._source.picked(name, self._at)
+                root, at = self._root_place()
+                column = root.arrow(name)
                 is_stretch = isinstance(at, slice)
                 self._arrow[name] = column[at] if is_stretch else column.take(pa.array(at))
             else:
@@ -83,16 +103,14 @@ class Columns:
         if isinstance(self._source, Columns):
             self._source.fetch(names)
             return
-        missing = [name for name in names if name not in self._arrow and self.uniform(name) is None]
+        missing = [
+            name
+            for name in names
+            if name in self.names and name not in self._arrow and self.uniform(name) is None
+        ]
         if missing:
             table = self._source.read(missing)
             self._arrow.update((name, table.column(name)) for name in missing)
-
-    def picked(self, name: str, at: Place) -> tuple[pa.ChunkedArray, Place]:
-        """A column that is at hand, and which of its rows are those at these places."""
-        if name in self._arrow or not isinstance(self._source, Columns):
-            return self.arrow(name), at
-        return self._source.picked(name, _composed(self._at, at, self.length))
 
     def uniform(self, name: str) -> Uniform | None:
         """What all rows say, if that is known without looking at them."""
@@ -101,8 +119,8 @@ class Columns:
         return self._uniform[name]
 
     def type(self, name: str) -> pa.DataType:
-        """The Arrow type of a column that it has."""
-        return self._source.type(name) if isinstance(self._source, Columns) else _TYPES[name]
+        """The Arrow type of a column."""
+        return _TYPES[name]
 
     def numbers(self, name: str, missing: int) -> Numbers:
         """An integer column, with ``missing`` where it is unset."""
@@ -112,11 +130,10 @@ class Columns:
                 value = missing if told.value is None else told.value
                 array = np.full(self.length, value, dtype=np.int64)
             elif isinstance(self._source, Columns):
-                array = self._source.numbers(name, missing)[self._at]
+                root, at = self._root_place()
+                array = root.numbers(name, missing)[at]
             else:
-                column = self.arrow(name)
-                column = pc.fill_null(column, missing) if column.null_count else column
-                array = np.asarray(column.to_numpy(), dtype=np.int64)
+                array = _filled(self.arrow(name), missing)
             self._numbers[name, missing] = array
         return self._numbers[name, missing]
 
@@ -129,8 +146,9 @@ class Columns:
                 codes = np.full(self.length, 0 if is_set else -1, dtype=np.int64)
                 self._codes[name] = (codes, [told.value] if is_set else [])
             elif isinstance(self._source, Columns):
-                codes, words = self._source.codes(name)
-                self._codes[name] = (codes[self._at], words)
+                root, at = self._root_place()
+                codes, words = root.codes(name)
+                self._codes[name] = (codes[at], words)
             else:
                 self._codes[name] = _encoded(self.arrow(name))
         return self._codes[name]
@@ -140,8 +158,6 @@ class Columns:
         if name not in self._dense:
             if self.uniform(name) is not None:
                 self._dense[name] = np.zeros(self.length, dtype=np.int64)
-            elif isinstance(self._source, Columns):
-                self._dense[name] = self._source.dense_codes(name)[self._at]
             elif pa.types.is_integer(self.type(name)):
                 self._dense[name] = _small(self.numbers(name, UNSET))
             else:
@@ -158,16 +174,39 @@ class Columns:
             return [lookup[code] for code in codes.tolist()]
         return self.arrow(name).to_pylist()  # type: ignore[no-any-return]
 
+    def _root_place(self) -> tuple[Columns, Place]:
+        """The rows of the file, and which of them these are."""
+        if self._root is None:
+            if isinstance(self._source, Columns):
+                root, outer = self._source._root_place()  # noqa: SLF001
+                self._root = root, _composed(outer, self._at)
+            else:
+                self._root = self, self._at
+        return self._root
 
-def _composed(outer: Place, inner: Place, length: int) -> Place:
-    """Which rows of a source the places ``inner`` of the ``length`` rows at ``outer`` are."""
+
+def _composed(outer: Place, inner: Place) -> Place:
+    """Which rows of a source the places ``inner`` of the rows at ``outer`` are."""
     if not isinstance(outer, slice):
         return outer[inner]
-    start = outer.start or 0
-    if not isinstance(inner, slice):
-        return inner + start
-    first, last, _ = inner.indices(length)
-    return slice(start + first, start + last)
+    if isinstance(inner, slice):
+        return slice(outer.start + inner.start, outer.start + inner.stop)
+    return inner + outer.start if outer.start else inner
+
+
+def _filled(column: pa.ChunkedArray, missing: int) -> Numbers:
+    """The integers of a column. Arrow's own ``fill_null`` takes longer than decoding them."""
+    if not column.null_count:
+        return np.asarray(column.to_numpy(), dtype=np.int64)
+    array = column.combine_chunks()
+    if isinstance(array, pa.ChunkedArray):
+        array = pa.concat_arrays(array.chunks)
+    validity, data = array.buffers()
+    end = array.offset + len(array)
+    is_set = np.unpackbits(np.frombuffer(validity, np.uint8), count=end, bitorder="little")
+    values = np.frombuffer(data, array.type.to_pandas_dtype(), count=end)[array.offset :]
+    filled = np.where(is_set[array.offset :].view(np.bool_), values, missing)
+    return filled.astype(np.int64, copy=False)
 
 
 def _small(values: Numbers) -> Numbers:
@@ -187,6 +226,4 @@ def _encoded(column: pa.ChunkedArray) -> tuple[Numbers, list[str]]:
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([])
     if not pa.types.is_dictionary(array.type):
         array = array.cast(pa.string()).dictionary_encode()
-    indices = pc.fill_null(array.indices, -1) if array.null_count else array.indices
-    codes = indices.to_numpy(zero_copy_only=False)
-    return codes.astype(np.int64), array.dictionary.to_pylist()
+    return _filled(pa.chunked_array([array.indices]), -1), array.dictionary.to_pylist()

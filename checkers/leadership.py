@@ -156,9 +156,10 @@ class OneLeaderPerEpoch(Fold[tuple[int, Leaders, list[Row]]]):
 
     def reduce(self, segment: Segment) -> tuple[int, Leaders, list[Row]]:
         committed = list(segment.only({Kind.ZNODE}).events(*self.columns))
+        segment.columns.fetch(("role", "node", "leader_epoch"))
         leads = segment.where(
             segment.is_kind(Kind.BECOME_LEADER, Kind.PRODUCE_ACKNOWLEDGED)
-            | (segment.is_kind(Kind.APPEND) & segment.is_word("role", {"leader"}))
+            | segment.is_word("role", {"leader"})
         )
         leaders: Leaders = {}
         for key, part in leads.by("topic", "topic_id", "partition"):

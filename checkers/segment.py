@@ -46,17 +46,14 @@ def proof(row: int) -> dict[str, Any]:
 class Segment:
     """Rows of a history, in history order. Its arrays must not be written to."""
 
-    def __init__(self, columns: Columns, rows: Numbers) -> None:
+    def __init__(self, columns: Columns) -> None:
         self.columns = columns
-        self.rows = rows
-        """The row number of each row, in the whole history."""
         self._only: dict[tuple[frozenset[str], frozenset[str]], Segment] = {}
 
     @classmethod
     def of(cls, group: RowGroup, columns: Iterable[str] = SCHEMA.names) -> Segment:
         """All rows of a row group; of these columns only those are read that are asked for."""
-        rows = np.arange(group.first_row, group.first_row + group.rows, dtype=np.int64)
-        return cls(Columns.of(group, group.rows, tuple(columns)), rows)
+        return cls(Columns.of(group, group.rows, tuple(columns)))
 
     @classmethod
     def starting_at(cls, table: pa.Table, first_row: int) -> Segment:
@@ -69,11 +66,22 @@ class Segment:
         if len(segments) == 1:
             return segments[0]
         table = pa.concat_tables([segment.table for segment in segments])
-        whole = cls.starting_at(table, 0)
-        return cls(whole.columns, np.concatenate([segment.rows for segment in segments]))
+        numbers = np.concatenate([segment.rows for segment in segments])
+        return cls.of_rows(table, numbers)
+
+    @classmethod
+    def of_rows(cls, table: pa.Table, numbers: Numbers) -> Segment:
+        """The rows of a table, which have these row numbers."""
+        group = MemoryRowGroup(table)
+        return cls(Columns.of(group, table.num_rows, table.column_names, numbers))
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return self.columns.length
+
+    @property
+    def rows(self) -> Numbers:
+        """The row number of each row, in the whole history."""
+        return self.columns.rows()
 
     @property
     def table(self) -> pa.Table:
@@ -114,9 +122,9 @@ class Segment:
         if (chosen, wanted) not in self._only:
             names = tuple(name for name in self.columns.names if name in wanted)
             mask = self.is_word("kind", chosen)
-            at = slice(None) if mask.all() else np.flatnonzero(mask)
-            rows = self.rows[at]
-            self._only[chosen, wanted] = Segment(self.columns.part(len(rows), at, names), rows)
+            at = slice(0, len(self)) if mask.all() else np.flatnonzero(mask)
+            count = int(np.count_nonzero(mask))
+            self._only[chosen, wanted] = Segment(self.columns.part(count, at, names))
         return self._only[chosen, wanted]
 
     def where(self, mask: Mask) -> Segment:
@@ -127,18 +135,19 @@ class Segment:
 
     def take(self, positions: Numbers) -> Segment:
         """The rows at these positions of this segment (not row numbers), in the order given."""
-        rows = self.rows[positions]
-        return Segment(self.columns.part(len(rows), positions), rows)
+        return Segment(self.columns.part(len(positions), positions))
 
     def slice(self, start: int, stop: int) -> Segment:
         """The rows at positions ``start`` up to, not including, ``stop``; copies nothing."""
-        rows = self.rows[start:stop]
-        return Segment(self.columns.part(len(rows), slice(start, stop)), rows)
+        first, last, _ = slice(start, stop).indices(len(self))
+        return Segment(self.columns.part(max(0, last - first), slice(first, last)))
 
     def events(self, *columns: str) -> Iterator[tuple[int, Event]]:
         """Yield (row number, event) of every row, with the given columns set, or all that were
         read.
         """
+        if not len(self):
+            return
         names = dict.fromkeys((*ALWAYS, *(columns or self.columns.names)))
         present = [name for name in names if name in self.columns.names]
         for row, values in zip(
@@ -157,6 +166,9 @@ class Segment:
         a selection.
         """
         if not len(self):
+            return
+        if all(self.columns.uniform(name) is not None for name in columns):
+            yield next(zip(*(self.slice(0, 1).values(name) for name in columns), strict=True)), self
             return
         group = self._group_numbers(columns)
         changes = np.flatnonzero(np.diff(group)) + 1

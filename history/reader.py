@@ -28,10 +28,12 @@ from history.remote import RemotePath, brief
 from history.schema import FORMAT_VERSION, SCHEMA, WORD
 
 FORMAT: Final = "nemesis-history"
-_TOLD_BY_STATISTICS: Final = frozenset(
+_LISTS: Final = frozenset(field.name for field in SCHEMA if pa.types.is_list(field.type))
+"""Their statistics are of their items: a list without any may be empty or unset."""
+_SHORT: Final = frozenset(
     field.name for field in SCHEMA if pa.types.is_integer(field.type) or field.type == WORD
 )
-"""Statistics of lists are of their items, those of long texts may be cut short."""
+"""Columns of which statistics tell the least and the greatest value whole."""
 MANIFEST: Final = "_manifest.json"
 
 
@@ -98,7 +100,7 @@ class StoredRowGroup:
 
     def uniform(self, column: str) -> Uniform | None:
         """Return what all rows say in a column if the file's statistics tell. Raises DamagedHistoryError."""
-        if column not in _TOLD_BY_STATISTICS:
+        if column in _LISTS:
             return None
         try:
             metadata = _open_file(self.path).metadata
@@ -110,8 +112,9 @@ class StoredRowGroup:
             return None
         if told.null_count == self.rows:
             return Uniform(None)
-        is_one = told.null_count == 0 and told.has_min_max and told.min == told.max
-        return Uniform(told.min) if is_one else None
+        if column not in _SHORT or told.null_count or not told.has_min_max:
+            return None
+        return Uniform(told.min) if told.min == told.max else None
 
 
 class _LastFile(threading.local):

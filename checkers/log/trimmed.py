@@ -59,7 +59,7 @@ def joined(parts: Sequence[Trimmed]) -> tuple[Segment, dict[int, int]]:
     backwards = rows[::-1]
     _, last = np.unique(backwards, return_index=True)
     order = len(rows) - 1 - last
-    whole = Segment(Segment.starting_at(table, 0).columns, rows)
+    whole = Segment.of_rows(table, rows)
     return whole.take(order), ends
 
 

@@ -23,7 +23,6 @@ high watermark is above 0, is a violation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -36,11 +35,10 @@ from checkers.power_cuts import PowerCuts, join_power_cuts, power_cuts
 from checkers.replication.rows import (
     TopicKey,
     brokers_in,
-    high_watermark_rows,
     members,
     partitions,
 )
-from checkers.segment import Mask, Numbers, Segment
+from checkers.segment import Numbers, Segment
 from history.events import Kind
 
 KEPT_PER_PARTITION = 3
@@ -64,16 +62,16 @@ _NONE: Final = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What one stretch's high watermarks say of logs."""
+    """What one stretch's high watermarks say of logs of which the stretch itself tells nothing before them; those of
+    which it does are borne out by that.
+    """
 
-    checked: int = 0
+    checked: int
     """How many high watermarks there are."""
-    tracing: frozenset[int] = frozenset()
+    tracing: frozenset[int]
     """Brokers that traced anything."""
-    are_borne_out: bool = True
-    """Whether all of them that can be compared with what replicas told in this stretch are at most that."""
-    needed: dict[TopicKey, dict[int, int]] = field(default_factory=dict)
-    """The log end offset that each replica must have told of before the stretch, for the others to be true."""
+    needed: dict[TopicKey, dict[int, int]]
+    """The log end offset that each replica must have told of before the stretch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +80,8 @@ class Held:
 
     ends: LogEnds = field(default_factory=dict)
     power_cuts: PowerCuts = field(default_factory=PowerCuts)
-    claims: Claims = field(default_factory=Claims)
-    """Of one stretch; nobody asks for those of several."""
+    claims: Claims | None = None
+    """Of one stretch; ``None`` for several, and where a high watermark is above a log or in doubt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +114,8 @@ class BoundedSummary:
 
 class HwBounded(Scan[Held, BoundedSummary]):
     name = "hw-bounded"
+    worth_proving = 16_384
+    """Rows. What is smaller is evaluated at once, without compiled code."""
     kinds = frozenset(
         {
             Kind.HIGH_WATERMARK,
@@ -143,35 +143,39 @@ class HwBounded(Scan[Held, BoundedSummary]):
     )
 
     def state(self, segment: Segment) -> Held:
-        ends: LogEnds = {}
-        needed: dict[TopicKey, dict[int, int]] = {}
-        checked, are_borne_out = 0, True
-        for key, part in partitions(segment):
-            reports = _reports(part)
-            ends[key] = {broker: _log_end(part, int(at[-1])) for broker, at in reports.items()}
-            marks = _Marks.of(part)
-            checked += len(marks.rows)
-            needed[key] = {}
-            for broker, pairs, told, is_told in marks.by_member(part, reports):
-                claimed = marks.high_watermarks[pairs]
-                are_borne_out &= not (claimed[is_told] > np.maximum(told[is_told], 0)).any()
-                needed[key][broker] = int(claimed[~is_told].max(initial=0))
-        claims = Claims(checked, _tracing(segment), are_borne_out, needed)
-        return Held(ends, power_cuts(segment), claims)
+        if len(segment) < self.worth_proving:
+            ends = {
+                key: {broker: _log_end(part, int(at[-1])) for broker, at in _reports(part).items()}
+                for key, part in partitions(segment)
+            }
+            return Held(ends, power_cuts(segment))
+        from checkers.replication.claims import claims
+
+        found = {key: (part, claims(part)) for key, part in partitions(segment)}
+        ends = {
+            key: {broker: _log_end(part, at) for broker, at in one.last.items()}
+            for key, (part, one) in found.items()
+        }
+        claimed = Claims(
+            checked=sum(one.marks for _, one in found.values()),
+            tracing=_tracing(segment),
+            needed={key: one.needed for key, (_, one) in found.items()},
+        )
+        are_borne_out = all(one.are_borne_out for _, one in found.values())
+        return Held(ends, power_cuts(segment), claimed if are_borne_out else None)
 
     def join(self, a: Held, b: Held) -> Held:
         ends = {key: {**a.ends.get(key, {}), **later} for key, later in b.ends.items()}
         return Held({**a.ends, **ends}, join_power_cuts(a.power_cuts, b.power_cuts))
 
     def told(self, state: Held, carry: Held | None) -> BoundedSummary | None:
-        claims, ends = state.claims, {} if carry is None else carry.ends
-        for key, needed in claims.needed.items():
-            told = ends.get(key, {})
-            if any(
-                told.get(broker, _NOTHING).offset < end for broker, end in needed.items() if end
-            ):
+        if state.claims is None:
+            return None
+        for key, needed in state.claims.needed.items():
+            ends = {} if carry is None else carry.ends.get(key, {})
+            if any(ends.get(broker, _NOTHING).offset < end for broker, end in needed.items()):
                 return None
-        return BoundedSummary(claims.checked, claims.tracing) if claims.are_borne_out else None
+        return BoundedSummary(state.claims.checked, state.claims.tracing)
 
     def reduce(self, segment: Segment, carry: Held | None) -> BoundedSummary:
         summary = BoundedSummary(tracing=_tracing(segment))
@@ -261,74 +265,40 @@ def _is_back_from_a_power_cut(end: LogEnd, broker: int, losses: PowerCuts) -> bo
     return bool(cuts) and sum(start > max(cuts) for start in lives) <= 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Marks:
-    """The high watermarks of a partition's rows, and whom they count."""
-
-    places: Numbers
-    rows: Numbers
-    high_watermarks: Numbers
-    leaders: Numbers
-    own_ends: Numbers
-    """The leader's event carries its own log end offset, read at the same moment."""
-    at: Numbers
-    """With ``member``: a pair for each high watermark (its position here) and member that it counts."""
-    member: Numbers
-
-    @classmethod
-    def of(cls, part: Segment) -> _Marks:
-        moves = high_watermark_rows(part)
-        at, member = members(moves)
-        return cls(
-            np.searchsorted(part.rows, moves.rows),
-            moves.rows,
-            moves.numbers("high_watermark"),
-            moves.numbers("node"),
-            moves.numbers("log_end_offset"),
-            at,
-            member,
-        )
-
-    def by_member(
-        self, part: Segment, reports: dict[int, Numbers]
-    ) -> Iterator[tuple[int, Numbers, Numbers, Mask]]:
-        """Yield (member, the marks that count it, the last log end offset told of it before each, if one was)."""
-        offsets = part.numbers("log_end_offset")
-        for broker in brokers_in(self.member):
-            pairs = self.at[self.member == broker]
-            mine = reports.get(broker, _NONE)
-            before = np.searchsorted(mine, self.places[pairs])
-            is_told = before > 0
-            told = np.full(len(pairs), NEVER)
-            told[is_told] = offsets[mine[before[is_told] - 1]]
-            itself = (self.leaders[pairs] == broker) & (self.own_ends[pairs] >= 0)
-            yield broker, pairs, np.where(itself, self.own_ends[pairs], told), is_told | itself
-
-
 def _overruns(
     part: Segment, carry: dict[int, LogEnd], losses: PowerCuts
 ) -> tuple[int, list[Overrun]]:
     """Return how many high watermarks of one partition were evaluated, and the overruns in row order."""
-    marks, reports = _Marks.of(part), _reports(part)
+    places = np.flatnonzero(part.is_kind(Kind.HIGH_WATERMARK))
+    moves, reports = part.take(places), _reports(part)
+    offsets = part.numbers("log_end_offset")
+    marks, leaders = moves.numbers("high_watermark"), moves.numbers("node")
+    own = moves.numbers("log_end_offset")
+    at, member = members(moves)
     found: list[Overrun] = []
-    for broker, pairs, told, is_told in marks.by_member(part, reports):
+    for broker in brokers_in(member):
+        pairs = at[member == broker]
+        mine = reports.get(broker, _NONE)
+        before = np.searchsorted(mine, places[pairs])
         carried = carry.get(broker, _NOTHING)
-        held = np.where(is_told, told, carried.offset)
-        for index in np.flatnonzero(marks.high_watermarks[pairs] > np.maximum(held, 0)).tolist():
-            pair = int(pairs[index])
-            mine = reports.get(broker, _NONE)
-            before = int(np.searchsorted(mine, marks.places[pair]))
-            end = _log_end(part, int(mine[before - 1])) if before else carried
+        held = np.full(len(pairs), carried.offset)
+        held[before > 0] = offsets[mine[before[before > 0] - 1]]
+        # The leader's own event carries its own log end offset, read at the same moment.
+        itself = leaders[pairs] == broker
+        held = np.where(itself & (own[pairs] >= 0), own[pairs], held)
+        for index in np.flatnonzero(marks[pairs] > np.maximum(held, 0)).tolist():
+            pair, last = int(pairs[index]), int(before[index])
+            end = _log_end(part, int(mine[last - 1])) if last else carried
             if _is_back_from_a_power_cut(end, broker, losses):
                 continue
             found.append(
                 Overrun(
-                    row=int(marks.rows[pair]),
-                    leader=int(marks.leaders[pair]),
-                    high_watermark=int(marks.high_watermarks[pair]),
+                    row=int(moves.rows[pair]),
+                    leader=int(leaders[pair]),
+                    high_watermark=int(marks[pair]),
                     member=broker,
                     log_end_offset=int(held[index]),
                     member_row=None if end is _NOTHING else end.row,
                 )
             )
-    return len(marks.rows), sorted(found, key=lambda overrun: (overrun.row, overrun.member))
+    return len(moves), sorted(found, key=lambda overrun: (overrun.row, overrun.member))

@@ -97,7 +97,7 @@ def test_statistics_tell_what_all_rows_say(tmp_path: Path) -> None:
         None,
         None,
         None,
-        None,
+        Uniform(None),
         None,
         None,
     ]

@@ -194,6 +194,12 @@ class LooksTwice(HwBounded):
         return None
 
 
+class Proves(HwBounded):
+    """Proves what it can of the smallest stretch."""
+
+    worth_proving = 0
+
+
 nodes = st.integers(1, 3)
 offsets = st.integers(0, 4)
 isrs = st.lists(nodes, unique=True, max_size=3)
@@ -229,10 +235,10 @@ class TestTheProof:
     ) -> None:
         for time, event in enumerate(events):
             event.time = event.seq = time
-        assert judge(HwBounded(), events, cuts) == judge(LooksTwice(), events, cuts)
+        assert judge(Proves(), events, cuts) == judge(LooksTwice(), events, cuts)
 
     def test_a_stretch_whose_claims_the_one_before_bears_out_is_told(self) -> None:
-        check, before = HwBounded(), state_of([append(1, 1, 0, 4), append(2, 2, 0, 4)])
+        check, before = Proves(), state_of([append(1, 1, 0, 4), append(2, 2, 0, 4)])
         claims = state_of([high_watermark(3, 1, 0, 4, [1, 2]), high_watermark(4, 1, 0, 4, [1])])
         told_of = check.told(claims, before)
         assert told_of is not None
@@ -242,4 +248,4 @@ class TestTheProof:
 
 
 def state_of(events: list[Event]) -> Held:
-    return HwBounded().state(Segment.starting_at(table(events), 0))
+    return Proves().state(Segment.starting_at(table(events), 0))
