@@ -182,6 +182,17 @@ def test_of_two_compare_and_sets_from_one_value_one_fails() -> None:
     assert verdict(check, write(1, 2, 5), cas(3, 9, 5, 6), cas(4, 8, 5, 7)) == "invalid"
 
 
+@pytest.mark.parametrize("write_first", [True, False])
+def test_which_of_two_in_doubt_has_happened_stays_open(*, write_first: bool) -> None:
+    """Either may have led to the first read of 1; only the write can have led to the second, and nothing to a third."""
+    doubtful = [write(3, 4, 1, "info"), cas(3, 4, 0, 1, "info")]
+    told = [write(1, 2, 0), *(doubtful if write_first else reversed(doubtful)), read(5, 6, 1)]
+    told += [write(7, 8, 5), read(9, 10, 1)]
+    assert verdict(LinearizableCasRegister(), *told) == "valid"
+    told += [write(11, 12, 5), read(13, 14, 1)]
+    assert verdict(LinearizableCasRegister(), *told) == "invalid"
+
+
 def test_a_compare_and_set_without_values_decides_nothing() -> None:
     (found,) = only(LinearizableCasRegister(), events(Call("cas", 1, 2), read(3, 4, None))).findings
     assert found.sentence == "A compare-and-set of the object does not state two values."
