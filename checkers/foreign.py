@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from checkers.cycles import ListAppend, RwRegister
+from checkers.cycles import MODELS, SERIALIZABLE, ListAppend, RwRegister, Transactional
 from checkers.fold import Check
 from checkers.linearizable import (
     FifoQueue,
@@ -66,14 +66,22 @@ def foreign_properties(workload: str) -> tuple[str, ...]:
     return tuple(name for check in FOREIGN[workload] for name in check.property_names())
 
 
-def select_foreign(workload: str, names: Iterable[str] | None = None) -> list[Check]:
+def select_foreign(
+    workload: str, names: Iterable[str] | None = None, consistency_model: str | None = None
+) -> list[Check]:
     """Return the checks that decide these properties (``None``: all) of this workload, each once.
 
-    A check that decides several properties returns results for all of them. Raises KeyError for an unknown name.
+    A check that decides several properties returns results for all of them. Transactions are held against the
+    consistency model of this name (``None``: serializable). Raises KeyError for an unknown name.
     """
     allowed = foreign_properties(workload)
     wanted = set(allowed if names is None else names)
     for name in wanted:
         if name not in allowed:
             raise KeyError(name)
-    return [check() for check in FOREIGN[workload] if wanted & set(check.property_names())]
+    model = SERIALIZABLE if consistency_model is None else MODELS[consistency_model]
+    return [
+        check(model) if issubclass(check, Transactional) else check()
+        for check in FOREIGN[workload]
+        if wanted & set(check.property_names())
+    ]

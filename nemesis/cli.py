@@ -146,6 +146,14 @@ def check(
         typer.Option("--workload", metavar="NAME", help="What a history from elsewhere is of."),
     ] = None,
     checkers: Checkers = None,
+    consistency_model: Annotated[
+        str | None,
+        typer.Option(
+            "--consistency-model",
+            metavar="NAME",
+            help="What transactions have to keep (serializable).",
+        ),
+    ] = None,
     engine: EngineName = "spark",
     spark_master: Master = None,
     store: Store = Path("store"),
@@ -158,12 +166,20 @@ def check(
     where, chosen = place_of(run_place), engine_of(engine)
     spark_master = spark_master_of(spark_master, chosen)
     path = where if isinstance(where, Path) else fetch(where, store).path
-    names = judge.checker_names(checkers, foreign.workload_of(path, workload))
+    known_workload = foreign.workload_of(path, workload)
+    names = judge.checker_names(checkers, known_workload)
+    judge.require_model(consistency_model, known_workload)
     if workload is None:
         directory = RunDirectory.open(path)
     else:
         directory = foreign.bring_in(path, workload, store, ["nemesis", *sys.argv[1:]])
-    outcome = judge.judge(directory, checkers=names, engine=chosen, spark_master=spark_master)
+    outcome = judge.judge(
+        directory,
+        checkers=names,
+        consistency_model=consistency_model,
+        engine=chosen,
+        spark_master=spark_master,
+    )
     _say_outcome(directory, outcome, as_json=as_json)
 
 

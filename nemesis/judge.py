@@ -17,7 +17,9 @@ import msgspec
 
 import reports
 from checkers import CHECKERS, foreign_properties, select, select_foreign
+from checkers.cycles import MODELS
 from checkers.engine import Engine, check
+from checkers.foreign import TRANSACTIONS
 from checkers.model import Outcome, Verdict, combine
 from history import spark
 from history.errors import HistoryError
@@ -50,16 +52,30 @@ def checker_names(text: str | None, workload: str | None = None) -> list[str] | 
     return names
 
 
+def require_model(name: str | None, workload: str | None) -> None:
+    """Raise ``UsageError`` when there is no such consistency model, or nothing that it could be asked of."""
+    if name is None:
+        return
+    if workload not in TRANSACTIONS:
+        about = "a run of ours" if workload is None else f"workload {workload}"
+        raise UsageError(
+            f"--consistency-model {name} is for {' and '.join(sorted(TRANSACTIONS))}, and this is {about}"
+        )
+    one_of("consistency model", name, MODELS)
+
+
 def judge(
     run: RunDirectory,
     *,
     checkers: Sequence[str] | None = None,
+    consistency_model: str | None = None,
     engine: Engine = "spark",
     spark_master: str | None = None,
 ) -> Outcome:
     """Ingest the run's raw files, check them, write results and report; return what it came to.
 
-    Where raw files are gone, what was made of them is checked. ``checkers`` names the properties (``None``: all).
+    Where raw files are gone, what was made of them is checked. ``checkers`` names the properties (``None``: all),
+    ``consistency_model`` what transactions have to keep (``None``: what they had to when they were last checked).
     Blocks. Raises ``HistoryError`` when the run cannot be used and OSError when it cannot be written.
     """
     salvage(run)
@@ -69,7 +85,12 @@ def judge(
     ingest_s = round(time.monotonic() - began, 3)
     info = run.read_info()
     workload = info.foreign.get("workload")
-    chosen = select(checkers) if workload is None else select_foreign(workload, checkers)
+    if consistency_model is not None:
+        info.foreign = {**info.foreign, "consistency_model": consistency_model}
+    if workload is None:
+        chosen = select(checkers)
+    else:
+        chosen = select_foreign(workload, checkers, info.foreign.get("consistency_model"))
     outcome = check(run.history, chosen, engine=engine, spark_master=spark_master)
     if workload is not None:
         outcome = foreign.settle(only(outcome, checkers or foreign_properties(workload)), run)

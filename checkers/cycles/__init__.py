@@ -1,6 +1,21 @@
-"""Transactions: do their reads and writes admit an order that the consistency model asks for?"""
+"""Transactions: do their reads and writes admit an order that the consistency model asks for?
 
-from checkers.cycles.check import ListAppend, RwRegister
-from checkers.cycles.models import MODELS, Model
+* ``models``         anomalies and consistency models, as one lattice (start here)
+* ``check``          the two checks: lists and registers
+* ``analysis``       from rows to anomalies: the order of the steps
+* ``rows``, ``transactions``, ``writes``  what the history says: rows, micro-operations, who wrote what
+* ``orders``, ``seen``, ``updates``       versions: their order in lists, who saw them, who replaced them
+* ``internal``       contradictions inside one transaction
+* ``edges``, ``list_edges``, ``register_edges``, ``process_order``  dependencies
+* ``suspects``       where cycles can be at all
+* ``states``, ``search``, ``paths``       which cycles there are, the shortest ones
+* ``words``, ``reasons``, ``explain``     findings, step by step
 
-__all__ = ["MODELS", "ListAppend", "Model", "RwRegister"]
+Source: Adya, "Weak Consistency" (1999); Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental
+Observations" (VLDB 2020), for what lists and registers tell of versions.
+"""
+
+from checkers.cycles.check import ListAppend, RwRegister, Transactional
+from checkers.cycles.models import MODELS, SERIALIZABLE, Model
+
+__all__ = ["MODELS", "SERIALIZABLE", "ListAppend", "Model", "RwRegister", "Transactional"]

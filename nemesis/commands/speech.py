@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-out: Final = Console(soft_wrap=True, highlight=False, markup=False)
+out: Final = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
 err: Final = Console(stderr=True)
 
 

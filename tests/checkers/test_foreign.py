@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from checkers import CHECKERS, FOREIGN, foreign_properties, select, select_foreign
+from checkers.cycles import Transactional
 from checkers.log.offset_log import OffsetLog
 
 
@@ -27,3 +28,13 @@ def test_a_property_of_another_workload_is_refused(name: str) -> None:
 def test_no_property_of_a_run_of_ours_is_decided_by_a_foreign_check() -> None:
     foreign = {check for checks in FOREIGN.values() for check in checks}
     assert not foreign & {type(check) for check in select(CHECKERS)}
+
+
+def test_transactions_are_held_against_the_model_that_is_named() -> None:
+    (default,) = select_foreign("list-append")
+    (strict,) = select_foreign("rw-register", ["G0"], "strict-serializable")
+    assert isinstance(default, Transactional)
+    assert isinstance(strict, Transactional)
+    assert (default.model.name, strict.model.name) == ("serializable", "strict-serializable")
+    with pytest.raises(KeyError, match="eventual"):
+        select_foreign("list-append", None, "eventual")
