@@ -150,6 +150,7 @@ class Segment:
             return
         names = dict.fromkeys((*ALWAYS, *(columns or self.columns.names)))
         present = [name for name in names if name in self.columns.names]
+        self.columns.fetch(present)
         for row, values in zip(
             self.rows.tolist(),
             zip(*(self.values(name) for name in present), strict=True),
