@@ -1,9 +1,14 @@
 """What clients see of a partition's log: the queue anomalies.
 
-Judged from send and poll operations, so they also hold for a system that emits no traces. ``lives`` tells the lives of
-a topic apart, ``operations`` gathers one partition's operations, ``writes`` and ``polls`` hold one pure function per
-anomaly, ``client_log`` is the check.
-The definitions are at the head of ``client_log``.
+Judged from send and poll operations, so they also hold for a system that emits no traces. The definitions are at the
+head of ``client_log``, the check; start there.
+
+* the walk over a partition: ``lives`` tells the lives of a topic apart, ``operations`` gathers what clients did,
+  ``writes`` and ``polls`` hold one pure function per anomaly, ``compaction`` and ``high_watermarks`` what they ask,
+  ``report`` puts it together
+* partitions of any size: ``certificate`` says how; ``survey`` (one row group), ``chain`` (their order), ``cells`` (what
+  stands at which offset), ``zones`` (values at several), ``suspects`` (what is walked); ``rows``, ``trimmed`` and
+  ``kernels`` are their columns, their excerpts, and their loops
 """
 
 from checkers.log.client_log import ClientLog

@@ -29,8 +29,11 @@ deleted by age, by size or on request, and need not be seen; a reader that wante
 start was raised rightly is the property ``log-start-bounded``). In a compacted log a record may be gone that another
 one of its key supersedes (``compaction``): not the last one, none that no cleaner has come by, none too early.
 
-Limits: offsets are taken to be dense but for that (no transaction markers); all of one partition's operations fit into
-memory. Source: the kafka workload of jepsen.tests, whose names these are.
+A small partition is walked, one operation after the other. A large one is judged in pieces (``certificate``), with the
+same result.
+
+Limits: offsets are taken to be dense but for that (no transaction markers).
+Source: the kafka workload of jepsen.tests, whose names these are.
 """
 
 from __future__ import annotations
@@ -56,8 +59,8 @@ from checkers.unclean import Permissions
 from history.events import Kind
 from history.reader import RowGroup
 
-LARGE = 100_000
-"""Rows of a partition that are walked in a second or two."""
+LARGE = 30_000
+"""Rows of a partition that are walked in less time than it takes to load the compiled loops."""
 
 
 class ClientLog(Divided[PartitionReport]):
