@@ -23,8 +23,8 @@ MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 def zookeeper_server(directory: Path) -> Iterator[str]:
     """Yield ``host:port`` of a running standalone server that keeps its log in ``directory/version-2``."""
     [port] = _free_ports(1)
-    with _process(directory, port, {}):
-        _wait_until_serving([port])
+    with _process(directory, port, {}) as server:
+        _wait_until_serving(server, port, directory)
         yield f"127.0.0.1:{port}"
 
 
@@ -36,13 +36,15 @@ def zookeeper_ensemble(directory: Path) -> Iterator[list[str]]:
     settings = {"initLimit": "10", "syncLimit": "4"}
     for n in range(MEMBERS):
         settings[f"server.{n + 1}"] = f"127.0.0.1:{quorum[n]}:{election[n]}"
-    with ExitStack() as members:
+    with ExitStack() as stack:
+        members = []
         for number, port in enumerate(clients, start=1):
-            member = directory / str(number)
-            member.mkdir(parents=True)
-            (member / "myid").write_text(str(number))
-            members.enter_context(_process(member, port, settings))
-        _wait_until_serving(clients)
+            place = directory / str(number)
+            place.mkdir(parents=True)
+            (place / "myid").write_text(str(number))
+            members.append((stack.enter_context(_process(place, port, settings)), port, place))
+        for member in members:
+            _wait_until_serving(*member)
         yield [f"127.0.0.1:{port}" for port in clients]
 
 
@@ -56,7 +58,9 @@ def four_letter_word(address: str, word: str) -> str:
 
 
 @contextmanager
-def _process(directory: Path, port: int, settings: Mapping[str, str]) -> Iterator[None]:
+def _process(
+    directory: Path, port: int, settings: Mapping[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
     directory.mkdir(parents=True, exist_ok=True)
     config = directory / "zoo.cfg"
     config.write_text(
@@ -69,7 +73,7 @@ def _process(directory: Path, port: int, settings: Mapping[str, str]) -> Iterato
     with (directory / "server.log").open("wb") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        yield
+        yield server
     finally:
         server.kill()
         server.wait()
@@ -83,9 +87,10 @@ def _free_ports(count: int) -> list[int]:
         return [probe.getsockname()[1] for probe in sockets]
 
 
-def _wait_until_serving(ports: list[int]) -> None:
+def _wait_until_serving(server: subprocess.Popen[bytes], port: int, directory: Path) -> None:
     deadline = time.monotonic() + START_TIMEOUT_S
-    while not all(map(_is_serving, ports)):
+    while not _is_serving(port):
+        assert server.poll() is None, (directory / "server.log").read_text()
         assert time.monotonic() < deadline, f"ZooKeeper did not start in {START_TIMEOUT_S} s"
         time.sleep(0.05)
 
