@@ -31,7 +31,7 @@ SLOTS: Final = 10
 WRITES_PER_KEY: Final = 32
 PROCESSES: Final = 20
 SLOT_NS: Final = 10_000
-OWN_KEYS: Final = 10**12
+OWN_KEYS: Final = 10**9
 """Keys from here on are those of write skews."""
 FAILED_VALUES: Final = 10**6
 """Values from here on are those of failed writes."""

@@ -25,6 +25,7 @@ from checkers.cycles.suspects import suspects
 from checkers.cycles.transactions import (
     READ,
     UNKNOWN,
+    Mask,
     MicroOperations,
     Transactions,
     transactions,
@@ -52,6 +53,8 @@ class Analysis:
     micro: MicroOperations
     writes: Writes
     last_read: Numbers
+    own: Mask
+    """For each micro-operation, whether what it read last is its own transaction's."""
     orders: ListOrders | None = None
     """Of lists; registers have none."""
     places: dict[str, Places] = field(default_factory=dict)
@@ -75,12 +78,13 @@ def analyse_lists(rows: Rows, model: Model) -> Analysis:  # noqa: ARG001 (lists 
     divided &= ~writes.ambiguous[micro.key]
     found.places["incompatible-order"] = Places(reads=np.flatnonzero(divided))
     found.places["duplicate-elements"] = Places(reads=orders.repeats)
-    found.places["dirty-update"] = _dirty_updates(txns, writes, orders, seen)
+    if len(found.places["G1a"]):
+        found.places["dirty-update"] = _dirty_updates(txns, writes, orders, seen)
     internal = contradicting_lists(micro)
     found.places["internal"] = Places(reads=np.union1d(internal, _future_reads(found)))
     version, versions = list_versions(micro, orders.first, orders.is_prefix)
-    found.lost = Updates.of(micro, writes, last_read, version, versions).lost()
-    _search(found, seen, list_edges(txns, micro, writes, last_read, orders, seen))
+    found.lost = Updates.of(micro, writes, found.own, version, versions).lost()
+    _search(found, seen, list_edges(txns, micro, writes, last_read, found.own, orders, seen))
     return found
 
 
@@ -93,11 +97,19 @@ def analyse_registers(rows: Rows, model: Model) -> Analysis:
     internal = contradicting_registers(micro)
     found.places["internal"] = Places(reads=np.union1d(internal, _future_reads(found)))
     version, versions = register_versions(micro, writes, last_read)
-    updates = Updates.of(micro, writes, last_read, version, versions)
+    updates = Updates.of(micro, writes, found.own, version, versions)
     found.lost = updates.lost()
     follow = model.level > Level.G0
     edges = register_edges(
-        txns, micro, writes, last_read, updates, version, seen, writes_follow_reads=follow
+        txns,
+        micro,
+        writes,
+        last_read,
+        found.own,
+        updates,
+        version,
+        seen,
+        writes_follow_reads=follow,
     )
     _search(found, seen, edges)
     return found
@@ -106,7 +118,8 @@ def analyse_registers(rows: Rows, model: Model) -> Analysis:
 def _gathered(rows: Rows) -> Analysis:
     txns, micro = transactions(rows)
     writes = Writes.of(micro)
-    return Analysis(txns, micro, writes, writes.last_read(micro))
+    last_read = writes.last_read(micro)
+    return Analysis(txns, micro, writes, last_read, writes.own(micro, last_read))
 
 
 def _common(found: Analysis, seen: Seen) -> None:
@@ -124,7 +137,7 @@ def _common(found: Analysis, seen: Seen) -> None:
 
 def _future_reads(found: Analysis) -> Numbers:
     """Reads of what the transaction itself wrote only later."""
-    reads = np.flatnonzero(found.writes.own(found.micro, found.last_read))
+    reads = np.flatnonzero(found.own)
     future: Numbers = reads[found.writes.micro[found.last_read[reads]] > reads]
     return future
 

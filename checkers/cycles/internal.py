@@ -12,6 +12,7 @@ import numpy as np
 
 from checkers.columns import Numbers
 from checkers.compiled import compiled
+from checkers.cycles.rows import Elements
 from checkers.cycles.transactions import READ, UNKNOWN, Bytes, MicroOperations
 
 
@@ -35,7 +36,7 @@ def contradicting_registers(micro: MicroOperations) -> Numbers:
 
 
 @compiled
-def _lists(code: Bytes, at: Numbers, count: Numbers, flat: Numbers, previous: Numbers) -> Numbers:
+def _lists(code: Bytes, at: Numbers, count: Numbers, flat: Elements, previous: Numbers) -> Numbers:
     found = np.zeros(len(code), np.bool_)
     for read in range(len(code)):
         if code[read] != READ or count[read] <= UNKNOWN:

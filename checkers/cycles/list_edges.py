@@ -29,6 +29,7 @@ def list_edges(
     micro: MicroOperations,
     writes: Writes,
     last_read: Numbers,
+    own: Mask,
     orders: ListOrders,
     seen: Seen,
 ) -> Edges:
@@ -45,7 +46,7 @@ def list_edges(
     reads = reads[is_live[last_read[reads]]]
     parts.append(Edges.of(WR, writes.txn[last_read[reads]], micro.txn[reads], reads))
     reads = np.flatnonzero(orders.is_prefix & orders.ordered[micro.key] & (last_read >= NOTHING))
-    reads = reads[~writes.own(micro, last_read)[reads]]
+    reads = reads[~own[reads]]
     following = _following(
         reads, micro.key, micro.count, last_read, writes.txn, orders.first, next_live
     )

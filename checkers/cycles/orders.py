@@ -15,6 +15,7 @@ import numpy as np
 
 from checkers.columns import Numbers
 from checkers.compiled import compiled
+from checkers.cycles.rows import Elements
 from checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations
 from checkers.cycles.writes import GARBAGE, Writes, find
 
@@ -91,7 +92,7 @@ def _placed(
     longest: Numbers,
     first: Numbers,
     at: Numbers,
-    flat: Numbers,
+    flat: Elements,
     values: Numbers,
     first_slot: Numbers,
     slots: Numbers,
@@ -116,7 +117,7 @@ def _placed(
 
 @compiled
 def _agreeing(
-    is_read: Mask, longest: Numbers, key: Numbers, at: Numbers, count: Numbers, flat: Numbers
+    is_read: Mask, longest: Numbers, key: Numbers, at: Numbers, count: Numbers, flat: Elements
 ) -> Mask:
     is_prefix = is_read.copy()
     for read in range(len(is_read)):

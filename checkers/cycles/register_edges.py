@@ -18,7 +18,7 @@ import numpy as np
 from checkers.columns import Numbers
 from checkers.cycles.edges import RW, WR, WW, Edges, later_writes
 from checkers.cycles.seen import Seen
-from checkers.cycles.transactions import MicroOperations, Transactions
+from checkers.cycles.transactions import Mask, MicroOperations, Transactions
 from checkers.cycles.updates import Updates
 from checkers.cycles.writes import NOTHING, Writes
 
@@ -28,6 +28,7 @@ def register_edges(
     micro: MicroOperations,
     writes: Writes,
     last_read: Numbers,
+    own: Mask,
     updates: Updates,
     version: Numbers,
     seen: Seen,
@@ -48,7 +49,7 @@ def register_edges(
     after = updates.write[kept]
     ww = Edges.of(WW, writes.txn[before[kept]], writes.txn[after], writes.micro[after])
     reads = np.flatnonzero(version >= 0)
-    reads = reads[~writes.own(micro, last_read)[reads]]
+    reads = reads[~own[reads]]
     successor = updates.successor[version[reads]]
     replaced = successor >= 0
     rw = Edges.of(RW, micro.txn[reads[replaced]], writes.txn[successor[replaced]], reads[replaced])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,10 @@ TXN: Final = "txn"
 INVOKE, OK, FAIL, INFO = range(4)
 KINDS: Final = (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO)
 COLUMNS: Final = ("op", "f", "values")
+
+
+Elements = np.ndarray[Any, np.dtype[np.int32]] | Numbers
+"""Keys, values and what is between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class Rows:
     """The row's number in the history."""
     size: Numbers
     """How many numbers its list has; 0 without a list."""
-    flat: Numbers
+    flat: Elements
     """The lists, one after the other."""
 
     @classmethod
@@ -77,7 +81,7 @@ class Rows:
             time=np.concatenate([part.time for part in parts]),
             row=np.concatenate([part.row for part in parts]),
             size=np.concatenate([part.size for part in parts]),
-            flat=np.empty(sum(len(part.flat) for part in parts), dtype=np.int64),
+            flat=_room_for([part.flat for part in parts]),
         )
         place = 0
         while parts:
@@ -85,6 +89,16 @@ class Rows:
             joined.flat[place : place + len(flat)] = flat
             place += len(flat)
         return joined
+
+
+def _room_for(lists: list[Elements]) -> Elements:
+    """Room for all elements, four bytes each if they fit: nothing else takes so much memory."""
+    total = sum(map(len, lists))
+    ends = [int(end) for flat in lists if len(flat) for end in (flat.min(), flat.max())]
+    bounds = np.iinfo(np.int32)
+    if all(bounds.min <= end <= bounds.max for end in ends):
+        return np.empty(total, dtype=np.int32)
+    return np.empty(total, dtype=np.int64)
 
 
 def _lists(column: pa.ChunkedArray) -> tuple[Numbers, Numbers]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from checkers.columns import Numbers
 from checkers.compiled import compiled
-from checkers.cycles.rows import INFO, OK
+from checkers.cycles.rows import INFO, OK, Elements
 from checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations, Transactions
 from checkers.cycles.writes import Writes, find
 
@@ -60,7 +60,7 @@ def _first_readers(
     key: Numbers,
     at: Numbers,
     count: Numbers,
-    flat: Numbers,
+    flat: Elements,
     values: Numbers,
     first_slot: Numbers,
     slots: Numbers,

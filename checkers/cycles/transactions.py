@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from checkers.columns import UNSET, Numbers
 from checkers.compiled import compiled
-from checkers.cycles.rows import INFO, INVOKE, OK, Rows
+from checkers.cycles.rows import INFO, INVOKE, OK, Elements, Rows
 
 READ, WRITE = 0, 1
 UNKNOWN: Final = -1
@@ -74,7 +74,7 @@ class MicroOperations:
     """Where in ``flat`` its elements begin."""
     count: Numbers
     """How many elements; ``UNKNOWN`` of a read whose result nobody knows."""
-    flat: Numbers
+    flat: Elements
     previous: Numbers
     """The micro-operation of the same transaction before it on the same key, −1 if it is the first."""
     is_last_write: Mask
@@ -185,7 +185,7 @@ def _paired(op: Numbers, kind: Numbers, placed: Mask, count: int) -> tuple[Numbe
 
 
 @compiled
-def _counted(flat: Numbers, start: Numbers, stop: Numbers) -> Numbers:
+def _counted(flat: Elements, start: Numbers, stop: Numbers) -> Numbers:
     """How many micro-operations each list has, −1 if it is none of micro-operations."""
     counts = np.zeros(len(start), np.int64)
     for txn in range(len(start)):
@@ -204,7 +204,7 @@ def _counted(flat: Numbers, start: Numbers, stop: Numbers) -> Numbers:
 
 @compiled
 def _parsed(
-    flat: Numbers, start: Numbers, counts: Numbers, is_ok: Mask
+    flat: Elements, start: Numbers, counts: Numbers, is_ok: Mask
 ) -> tuple[Numbers, Bytes, Numbers, Numbers, Numbers]:
     """For each micro-operation: transaction, code, key, where its elements begin, and how many are known."""
     total = counts.sum()

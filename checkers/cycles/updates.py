@@ -35,15 +35,17 @@ class Updates:
         cls,
         micro: MicroOperations,
         writes: Writes,
-        last_read: Numbers,
+        own: Mask,
         version: Numbers,
         versions: int,
     ) -> Updates:
-        """``version``: for each micro-operation which version it read, small numbers below ``versions``; −1 unknown."""
+        """For each micro-operation, ``own``: whether what it read last is its own transaction's; ``version``: which
+        version it read, a number below ``versions``, −1 if that is not known.
+        """
         base = _bases(writes.micro, micro.code, micro.previous)
         chosen = np.flatnonzero((base >= 0) & writes.is_last)
         chosen = chosen[version[base[chosen]] >= 0]
-        chosen = chosen[~writes.own(micro, last_read)[base[chosen]]]
+        chosen = chosen[~own[base[chosen]]]
         read = base[chosen]
         successor = np.full(versions, -1, dtype=np.int64)
         successor[version[read][::-1]] = chosen[::-1]

@@ -16,6 +16,7 @@ import numpy as np
 
 from checkers.columns import Numbers
 from checkers.compiled import compiled
+from checkers.cycles.rows import Elements
 from checkers.cycles.transactions import UNKNOWN, WRITE, Mask, MicroOperations
 
 NOTHING: Final = -1
@@ -55,7 +56,8 @@ class Writes:
     @classmethod
     def of(cls, micro: MicroOperations) -> Writes:
         chosen = np.flatnonzero(micro.code == WRITE)
-        key, value = micro.key[chosen], micro.flat[micro.at[chosen]]
+        key = micro.key[chosen]
+        value = micro.flat[micro.at[chosen]].astype(np.int64)
         sizes = np.bincount(key, minlength=len(micro.keys))
         first_slot = np.concatenate(([0], np.cumsum(_powers_of_two(2 * sizes))))
         slots, is_repeated = _indexed(key, value, first_slot)
@@ -152,7 +154,7 @@ def _found_last(
     key: Numbers,
     at: Numbers,
     count: Numbers,
-    flat: Numbers,
+    flat: Elements,
     values: Numbers,
     first_slot: Numbers,
     slots: Numbers,

@@ -443,3 +443,13 @@ def test_a_model_forbids_what_is_not_above_it() -> None:
         "incompatible-order",
         "G0",
     }
+
+
+@pytest.mark.parametrize("far", [2**31, 2**62 + 5, -(2**40)])
+def test_keys_and_values_of_any_size(far: int) -> None:
+    """Small numbers are kept in four bytes, others in eight."""
+    lists = together([append(far, far), r(6, 1)], [append(6, 1), r(far, far)])
+    assert [one.property for one in found(LISTS, lists)] == ["G1c"]
+    assert f"T2 read [{far}] of key {far}" in found(LISTS, lists)[0].steps[0]
+    registers = together([w(far, far), r(6)], [w(6, 1), r(far)])
+    assert [one.property for one in found(REGISTERS, registers)] == ["G2-item"]
