@@ -26,10 +26,13 @@ from checkers.segment import Segment
 from history import spark, spark_cluster
 from history.errors import SparkError
 from history.events import Kind
+from history.reader import open_history
+from history.remote import RemotePath
 from tests.checkers.test_engine import history_of, same
 from tests.e2e.command import nemesis, wait_until
 from tests.e2e.spark_cluster import SparkCluster
 from tests.e2e.spark_cluster import spark_cluster as running_cluster
+from tests.nemesis.s3_server import CREDENTIALS, filesystem, s3_server
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -100,6 +103,26 @@ def test_check_says_the_same_on_a_cluster_as_inline(cluster: SparkCluster, tmp_p
     assert on_cluster["results"] == inline["results"]
     assert on_cluster["problems"] == inline["problems"]
     assert {"hw-bounded", "lost-write"} <= {result["property"] for result in inline["results"]}
+
+
+def test_a_history_in_an_object_store_is_read_by_the_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in CREDENTIALS.items():
+        monkeypatch.setenv(name, value)
+    directory = history_of(tmp_path, list(generated(2000)), list(range(200, 2000, 200)))
+    here = check(directory, select(), engine="inline")
+    with s3_server() as server, running_cluster(tmp_path / "spark", "worker-1") as cluster:
+        store = filesystem(server)
+        store.create_dir("bucket")
+        for file in directory.glob("*.*"):
+            with store.open_output_stream(f"bucket/{file.name}") as target:
+                target.write(file.read_bytes())
+        uri = f"s3://bucket/?scheme=http&region=us-east-1&endpoint_override={server}"
+        spark.session(cluster.master)
+        there = check(open_history(RemotePath(uri)), select(), engine="spark")
+    assert same(there) == same(here)
+    assert there.events > 1900
 
 
 def test_a_worker_that_dies_in_the_middle_changes_no_verdict(
