@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import importlib.util
 import re
 import shutil
 import socket
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 SHIPPED_PACKAGES: Final = ("history", "checkers")
 WHAT_TASKS_IMPORT: Final = (*SHIPPED_PACKAGES, "history.ingest")
+WHAT_SOME_TASKS_IMPORT: Final = ("numba", "scipy")
+"""Only looked for: they take long to import."""
 STANDALONE: Final = "spark://"
 DEFAULT_PORT: Final = 7077
 ANSWER_WITHIN_S: Final = 10.0
@@ -164,4 +167,5 @@ def _try_imports(_: int) -> str | None:
             importlib.import_module(name)
     except ImportError as error:
         return f"{error} on {socket.gethostname()}"
-    return None
+    missing = [name for name in WHAT_SOME_TASKS_IMPORT if importlib.util.find_spec(name) is None]
+    return f"No module named '{missing[0]}' on {socket.gethostname()}" if missing else None
