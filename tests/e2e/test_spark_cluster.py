@@ -112,14 +112,13 @@ def test_a_history_in_an_object_store_is_read_by_the_workers(
         monkeypatch.setenv(name, value)
     directory = history_of(tmp_path, list(generated(2000)), list(range(200, 2000, 200)))
     here = check(directory, select(), engine="inline")
-    with s3_server() as server, running_cluster(tmp_path / "spark", "worker-1") as cluster:
+    with s3_server() as server:
         store = filesystem(server)
         store.create_dir("bucket")
         for file in directory.glob("*.*"):
             with store.open_output_stream(f"bucket/{file.name}") as target:
                 target.write(file.read_bytes())
         uri = f"s3://bucket/?scheme=http&region=us-east-1&endpoint_override={server}"
-        spark.session(cluster.master)
         there = check(open_history(RemotePath(uri)), select(), engine="spark")
     assert same(there) == same(here)
     assert there.events > 1900
