@@ -16,6 +16,8 @@ from nemesis.runtimes.local.java import find_java
 MEMBERS = 3
 PORTS_OF_A_MEMBER = 3
 START_TIMEOUT_S = 30
+JVM_OPTIONS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Less to do at the start: three of them share a core."""
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 
@@ -69,7 +71,7 @@ def _process(
         + "".join(f"{key}={value}\n" for key, value in settings.items())
     )
     jars = Path(pyspark.__file__).parent / "jars" / "*"
-    command = [str(find_java()), "-Xmx128m", "-cp", str(jars), MAIN_CLASS, str(config)]
+    command = [str(find_java()), *JVM_OPTIONS, "-cp", str(jars), MAIN_CLASS, str(config)]
     with (directory / "server.log").open("wb") as log:
         server = subprocess.Popen(command, stdout=log, stderr=log)
     try:
