@@ -45,22 +45,19 @@ class Registers:
     @property
     def memory(self) -> int:
         """So many operations before a stale read its value was current: enough for writes in between."""
-        return 16 * self.clients * self.keys
+        return self.keys * (24 + 4 * self.clients // self.keys)
 
     def places(self, count: int) -> tuple[int, ...]:
-        """Operations far from each other that may be ``stale``, one in a block at most."""
-        blocks = self.operations // self.block
-        if count > blocks:
-            raise ValueError(f"{self.operations} operations have places for {blocks}, not {count}")
-        return tuple(
-            (number * blocks // count) * self.block + 2 * self.memory for number in range(count)
-        )
+        """Operations far from each other that may be ``stale``. Raises ValueError if there are too few operations."""
+        if self.operations < 4 * self.memory * count:
+            raise ValueError(f"{self.operations} operations are too few for {count} stale reads")
+        middles = [(2 * number + 1) * self.operations // (2 * count) for number in range(count)]
+        return tuple(one + max(0, self.memory - one % self.block) for one in middles)
 
     @property
     def block(self) -> int:
-        """Operations in a block: a multiple of the keys, and of what stale reads need."""
-        least = 4 * self.memory
-        return max(BLOCK // self.keys * self.keys, least)
+        """Operations in a block: a multiple of the keys, and more than stale reads look back."""
+        return max(BLOCK // self.keys * self.keys, 4 * self.memory)
 
 
 def write(directory: Path, shape: Registers) -> Manifest:
