@@ -36,6 +36,9 @@ class Rows(Protocol):
     @property
     def first_row(self) -> int: ...
 
+    @property
+    def is_far(self) -> bool: ...
+
     def read(self, columns: Sequence[str] | None = None) -> pa.Table: ...
 
     def uniform(self, column: str) -> Uniform | None: ...
@@ -95,11 +98,15 @@ class Columns:
                 is_stretch = isinstance(at, slice)
                 self._arrow[name] = column[at] if is_stretch else column.take(pa.array(at))
             else:
-                self._arrow[name] = self._source.read([name]).column(0)
+                self.fetch(self.names if self._source.is_far else (name,))
+                if name not in self._arrow:
+                    self._arrow[name] = self._source.read([name]).column(0)
         return self._arrow[name]
 
     def fetch(self, names: Sequence[str]) -> None:
-        """Read these columns of a row group now, in one go, which takes half the time of one after the other."""
+        """Read these columns of a row group now, in one go, which takes half the time of one after the other. Not those
+        of which it is known what all rows say.
+        """
         if isinstance(self._source, Columns):
             self._source.fetch(names)
             return

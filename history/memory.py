@@ -32,6 +32,10 @@ class MemoryRowGroup:
     def rows(self) -> int:
         return int(self.table.num_rows)
 
+    @property
+    def is_far(self) -> bool:
+        return False
+
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows, all columns or some; copies nothing."""
         return self.table if columns is None else self.table.select(list(columns))

@@ -72,6 +72,10 @@ class RowGroup(Protocol):
     def uniform(self, column: str) -> Uniform | None:
         """Return what all rows say in a column, if that is known without reading it."""
 
+    @property
+    def is_far(self) -> bool:
+        """Whether to read takes long to begin, so that columns had better be read together."""
+
 
 class Uniform(NamedTuple):
     """What all rows of a row group say in a column; ``None``: it is unset in all of them."""
@@ -87,6 +91,11 @@ class StoredRowGroup:
     index: int
     first_row: int
     rows: int
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the file is not on this machine."""
+        return not isinstance(self.path, Path)
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows, all columns or some. Raises DamagedHistoryError naming the file."""

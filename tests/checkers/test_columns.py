@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -15,6 +17,7 @@ from checkers.segment import Segment
 from history.encoding import PARQUET_OPTIONS
 from history.errors import DamagedHistoryError
 from history.events import Event
+from history.memory import MemoryRowGroup
 from history.reader import StoredRowGroup, Uniform
 from history.schema import table
 
@@ -110,3 +113,23 @@ def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:
     group.path.unlink()
     with pytest.raises(DamagedHistoryError):
         segment.values("process")
+
+
+class FarRowGroup(MemoryRowGroup):
+    """Counts how often it is read."""
+
+    reads: ClassVar[list[list[str]]] = []
+    is_far = True
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        self.reads.append(list(columns or ()))
+        return super().read(columns)
+
+
+def test_what_is_far_away_is_read_at_once() -> None:
+    rows = table([Event(time=1, process="p", kind="ok", node=1, offset=2)])
+    segment = Segment.of(FarRowGroup(rows), ("kind", "node", "offset", "zxid"))
+    assert segment.values("kind") == ["ok"]
+    assert segment.numbers("node").tolist() == [1]
+    assert segment.numbers("zxid").tolist() == [-1]
+    assert FarRowGroup.reads == [["kind", "node", "offset"]]
