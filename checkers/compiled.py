@@ -3,7 +3,9 @@
 Modules with kernels are imported where a check needs them, not with the package: numba takes half a second to import,
 and a small history of our own runs needs none. Compiled code is kept on disk beside the module.
 
-Limits: numba notices that a kernel's own file has changed, not that a kernel which it calls in another file has.
+Limits: numba compiles anew what is in a file that has changed, and does not look at the files of what is called from
+there. So a kernel calls only kernels of its own file (a test says so); constants of other files that it uses never
+change.
 """
 
 from __future__ import annotations

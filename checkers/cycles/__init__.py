@@ -3,7 +3,8 @@
 * ``models``         anomalies and consistency models, as one lattice (start here)
 * ``check``          the two checks: lists and registers
 * ``analysis``       from rows to anomalies: the order of the steps
-* ``rows``, ``transactions``, ``writes``  what the history says: rows, micro-operations, who wrote what
+* ``rows``, ``transactions``             what the history says: rows, micro-operations
+* ``writes``, ``lookup``                 who wrote what
 * ``orders``, ``seen``, ``updates``       versions: their order in lists, who saw them, who replaced them
 * ``internal``       contradictions inside one transaction
 * ``edges``, ``list_edges``, ``register_edges``, ``process_order``  dependencies

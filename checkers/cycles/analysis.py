@@ -14,6 +14,7 @@ from checkers.columns import Numbers
 from checkers.cycles.edges import Edges
 from checkers.cycles.internal import contradicting_lists, contradicting_registers
 from checkers.cycles.list_edges import list_edges
+from checkers.cycles.lookup import NOTHING
 from checkers.cycles.models import Level, Model
 from checkers.cycles.orders import ListOrders
 from checkers.cycles.process_order import process_edges
@@ -31,7 +32,7 @@ from checkers.cycles.transactions import (
     transactions,
 )
 from checkers.cycles.updates import Updates, list_versions, register_versions
-from checkers.cycles.writes import NOTHING, Writes
+from checkers.cycles.writes import Writes
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,11 @@ import numpy as np
 from checkers.columns import Numbers
 from checkers.compiled import compiled
 from checkers.cycles.edges import RW, WR, WW, Edges, later_writes
+from checkers.cycles.lookup import NOTHING
 from checkers.cycles.orders import ListOrders
 from checkers.cycles.seen import Seen
 from checkers.cycles.transactions import Mask, MicroOperations, Transactions
-from checkers.cycles.writes import NOTHING, Writes
+from checkers.cycles.writes import Writes
 
 
 def list_edges(

@@ -15,9 +15,10 @@ import numpy as np
 
 from checkers.columns import Numbers
 from checkers.compiled import compiled
+from checkers.cycles.lookup import placed
 from checkers.cycles.rows import Elements
 from checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations
-from checkers.cycles.writes import GARBAGE, Writes, find
+from checkers.cycles.writes import Writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class ListOrders:
         longest = _longest(is_read, micro.key, micro.count, len(micro.keys))
         length = np.where(longest >= 0, micro.count[longest], 0)
         first = np.concatenate(([0], np.cumsum(length)))
-        write, position, has_repeat = _placed(
+        write, position, has_repeat = placed(
             longest,
             first,
             micro.at,
@@ -85,34 +86,6 @@ def _longest(is_read: Mask, key: Numbers, count: Numbers, keys: int) -> Numbers:
             if best < 0 or count[read] > count[best]:
                 longest[key[read]] = read
     return longest
-
-
-@compiled
-def _placed(
-    longest: Numbers,
-    first: Numbers,
-    at: Numbers,
-    flat: Elements,
-    values: Numbers,
-    first_slot: Numbers,
-    slots: Numbers,
-    writes: int,
-) -> tuple[Numbers, Numbers, Mask]:
-    """For each element its write, for each write its place, and which keys have an element twice."""
-    write = np.full(first[-1], GARBAGE, np.int64)
-    position = np.full(writes, -1, np.int64)
-    has_repeat = np.zeros(len(longest), np.bool_)
-    for key in range(len(longest)):
-        for place in range(first[key], first[key + 1]):
-            element = flat[at[longest[key]] + place - first[key]]
-            found = find(key, element, values, first_slot, slots)
-            write[place] = found
-            if found >= 0:
-                if position[found] >= 0:
-                    has_repeat[key] = True
-                else:
-                    position[found] = place
-    return write, position, has_repeat
 
 
 @compiled

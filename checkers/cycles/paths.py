@@ -1,6 +1,6 @@
-"""Shortest walks in a graph of states: kernels that look no further than the best that is known.
+"""Kernels that walk graphs: earliest moments, and shortest walks, which look no further than the best that is known.
 
-Limits: they stop after ``MAX_STEPS`` steps, with the best walk found until then.
+Limits: a search for a cycle stops after ``MAX_STEPS`` steps, with the best one found until then.
 """
 
 from __future__ import annotations
@@ -11,11 +11,57 @@ import numpy as np
 
 from checkers.columns import Numbers
 from checkers.compiled import compiled
-from checkers.cycles.suspects import adjacency
 from checkers.cycles.transactions import Mask
 
 MAX_STEPS: Final = 50_000_000
 """Edges looked at in one search."""
+
+
+@compiled
+def adjacency(count: int, source: Numbers) -> tuple[Numbers, Numbers]:
+    """Edges by source: those of ``n`` are ``edge[first[n]:first[n + 1]]``, in their order."""
+    first = np.zeros(count + 1, np.int64)
+    for n in source:
+        first[n + 1] += 1
+    for n in range(count):
+        first[n + 1] += first[n]
+    place = first[:-1].copy()
+    edge = np.empty(len(source), np.int64)
+    for n in range(len(source)):
+        edge[place[source[n]]] = n
+        place[source[n]] += 1
+    return first, edge
+
+
+@compiled
+def earliest_moments(
+    count: int, source: Numbers, target: Numbers, began: Numbers
+) -> tuple[Numbers, Mask]:
+    """For each node its earliest moment, and whether it could be taken away; without the latter it has none."""
+    first, edge = adjacency(count, source)
+    waits_for = np.zeros(count, np.int64)
+    for n in target:
+        waits_for[n] += 1
+    earliest = began.copy()
+    taken = np.zeros(count, np.bool_)
+    stack = np.empty(count, np.int64)
+    for start in range(count):
+        if waits_for[start] or taken[start]:
+            continue
+        stack[0] = start
+        height = 1
+        while height:
+            height -= 1
+            node = stack[height]
+            taken[node] = True
+            for i in range(first[node], first[node + 1]):
+                other = target[edge[i]]
+                earliest[other] = max(earliest[other], earliest[node])
+                waits_for[other] -= 1
+                if waits_for[other] == 0 and other < start:
+                    stack[height] = other
+                    height += 1
+    return earliest, taken
 
 
 @compiled

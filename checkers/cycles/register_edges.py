@@ -17,10 +17,11 @@ import numpy as np
 
 from checkers.columns import Numbers
 from checkers.cycles.edges import RW, WR, WW, Edges, later_writes
+from checkers.cycles.lookup import NOTHING
 from checkers.cycles.seen import Seen
 from checkers.cycles.transactions import Mask, MicroOperations, Transactions
 from checkers.cycles.updates import Updates
-from checkers.cycles.writes import NOTHING, Writes
+from checkers.cycles.writes import Writes
 
 
 def register_edges(

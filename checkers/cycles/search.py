@@ -26,9 +26,13 @@ import numpy as np
 from checkers.columns import UNSET, Numbers
 from checkers.cycles.edges import PROCESS, REALTIME, RW, WR, Edges
 from checkers.cycles.models import Level, Order, cycle_name
-from checkers.cycles.paths import shortest_cycle, shortest_from_later
+from checkers.cycles.paths import (
+    adjacency,
+    earliest_moments,
+    shortest_cycle,
+    shortest_from_later,
+)
 from checkers.cycles.states import States, crossing, join, sizes
-from checkers.cycles.suspects import adjacency, earliest_moments
 from checkers.cycles.transactions import Mask
 
 MAX_EXPLAINED: Final = 200

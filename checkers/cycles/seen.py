@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from checkers.columns import Numbers
-from checkers.compiled import compiled
-from checkers.cycles.rows import INFO, OK, Elements
+from checkers.cycles.lookup import first_readers
+from checkers.cycles.rows import INFO, OK
 from checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations, Transactions
-from checkers.cycles.writes import Writes, find
+from checkers.cycles.writes import Writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Seen:
         cls, txns: Transactions, micro: MicroOperations, writes: Writes, is_prefix: Mask
     ) -> Seen:
         is_read = (micro.code == READ) & (micro.count > UNKNOWN) & ~writes.ambiguous[micro.key]
-        reader, has_garbage = _first_readers(
+        reader, has_garbage = first_readers(
             is_read,
             is_prefix,
             micro.key,
@@ -51,34 +51,3 @@ class Seen:
         read[writes.txn[reader >= 0]] = True
         committed |= (txns.outcome == INFO) & read
         return cls(reader, np.flatnonzero(has_garbage), committed)
-
-
-@compiled
-def _first_readers(
-    is_read: Mask,
-    is_prefix: Mask,
-    key: Numbers,
-    at: Numbers,
-    count: Numbers,
-    flat: Elements,
-    values: Numbers,
-    first_slot: Numbers,
-    slots: Numbers,
-    writes: int,
-) -> tuple[Numbers, Mask]:
-    reader = np.full(writes, -1, np.int64)
-    has_garbage = np.zeros(len(is_read), np.bool_)
-    covered = np.zeros(len(first_slot), np.int64)
-    for read in range(len(is_read)):
-        if not is_read[read]:
-            continue
-        begin = covered[key[read]] if is_prefix[read] else 0
-        for i in range(begin, count[read]):
-            write = find(key[read], flat[at[read] + i], values, first_slot, slots)
-            if write < 0:
-                has_garbage[read] = True
-            elif reader[write] < 0:
-                reader[write] = read
-        if is_prefix[read]:
-            covered[key[read]] = max(begin, count[read])
-    return reader, has_garbage

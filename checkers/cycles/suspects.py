@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from checkers.columns import Numbers
-from checkers.compiled import compiled
+from checkers.cycles.paths import earliest_moments
 from checkers.cycles.transactions import Mask
 
 
@@ -48,50 +48,3 @@ def _runs(source: Numbers, target: Numbers, count: int) -> tuple[Numbers, int]:
     begins = joined_to_next & ~joined_to_last
     run = np.where(joined_to_next | joined_to_last, np.cumsum(begins) - 1, -1)
     return run, int(begins.sum())
-
-
-@compiled
-def adjacency(count: int, source: Numbers) -> tuple[Numbers, Numbers]:
-    """Edges by source: those of ``n`` are ``edge[first[n]:first[n + 1]]``, in their order."""
-    first = np.zeros(count + 1, np.int64)
-    for n in source:
-        first[n + 1] += 1
-    for n in range(count):
-        first[n + 1] += first[n]
-    place = first[:-1].copy()
-    edge = np.empty(len(source), np.int64)
-    for n in range(len(source)):
-        edge[place[source[n]]] = n
-        place[source[n]] += 1
-    return first, edge
-
-
-@compiled
-def earliest_moments(
-    count: int, source: Numbers, target: Numbers, began: Numbers
-) -> tuple[Numbers, Mask]:
-    """For each node its earliest moment, and whether it could be taken away; without the latter it has none."""
-    first, edge = adjacency(count, source)
-    waits_for = np.zeros(count, np.int64)
-    for n in target:
-        waits_for[n] += 1
-    earliest = began.copy()
-    taken = np.zeros(count, np.bool_)
-    stack = np.empty(count, np.int64)
-    for start in range(count):
-        if waits_for[start] or taken[start]:
-            continue
-        stack[0] = start
-        height = 1
-        while height:
-            height -= 1
-            node = stack[height]
-            taken[node] = True
-            for i in range(first[node], first[node + 1]):
-                other = target[edge[i]]
-                earliest[other] = max(earliest[other], earliest[node])
-                waits_for[other] -= 1
-                if waits_for[other] == 0 and other < start:
-                    stack[height] = other
-                    height += 1
-    return earliest, taken

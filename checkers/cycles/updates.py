@@ -12,8 +12,9 @@ import numpy as np
 
 from checkers.columns import Numbers
 from checkers.compiled import compiled
+from checkers.cycles.lookup import NOTHING
 from checkers.cycles.transactions import READ, Bytes, Mask, MicroOperations
-from checkers.cycles.writes import NOTHING, Writes
+from checkers.cycles.writes import Writes
 
 
 @dataclass(frozen=True, slots=True)

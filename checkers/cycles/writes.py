@@ -10,24 +10,12 @@ is left out, and reported.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from checkers.columns import Numbers
-from checkers.compiled import compiled
-from checkers.cycles.rows import Elements
+from checkers.cycles.lookup import find, indexed, last_found
 from checkers.cycles.transactions import UNKNOWN, WRITE, Mask, MicroOperations
-
-NOTHING: Final = -1
-"""What was read is the initial state: nil, or the empty list."""
-GARBAGE: Final = -2
-"""What was read has been written by nobody."""
-UNREAD: Final = -3
-"""Nobody knows what was read, or it was no read, or its key is ambiguous."""
-
-_SPREAD: Final = np.int64(-7046029254386353131)
-"""2**64 over the golden ratio, as an odd signed number: spreads successive values over a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +48,7 @@ class Writes:
         value = micro.flat[micro.at[chosen]].astype(np.int64)
         sizes = np.bincount(key, minlength=len(micro.keys))
         first_slot = np.concatenate(([0], np.cumsum(_powers_of_two(2 * sizes))))
-        slots, is_repeated = _indexed(key, value, first_slot)
+        slots, is_repeated = indexed(key, value, first_slot)
         repeated = np.flatnonzero(is_repeated)
         ambiguous = np.zeros(len(micro.keys), dtype=np.bool_)
         ambiguous[key[repeated]] = True
@@ -81,7 +69,7 @@ class Writes:
         ``GARBAGE`` or ``UNREAD``.
         """
         is_read = (micro.code != WRITE) & (micro.count > UNKNOWN) & ~self.ambiguous[micro.key]
-        return _found_last(
+        return last_found(
             is_read,
             micro.key,
             micro.at,
@@ -108,63 +96,3 @@ def _powers_of_two(numbers: Numbers) -> Numbers:
     """The smallest powers of two that are not below these numbers, 0 for 0."""
     powers = 1 << np.ceil(np.log2(np.maximum(numbers, 1))).astype(np.int64)
     return np.where(numbers > 0, powers, 0)
-
-
-@compiled
-def _slot(value: int, size: int) -> int:
-    return int(((value * _SPREAD) >> np.int64(20)) & (size - 1))
-
-
-@compiled
-def find(key: int, value: int, values: Numbers, first_slot: Numbers, slots: Numbers) -> int:
-    """The number of the write of this value to this key, ``GARBAGE`` if there is none."""
-    first = first_slot[key]
-    size = first_slot[key + 1] - first
-    if size == 0:
-        return GARBAGE
-    slot = _slot(value, size)
-    while slots[first + slot] >= 0:
-        if values[slots[first + slot]] == value:
-            return int(slots[first + slot])
-        slot = (slot + 1) & (size - 1)
-    return GARBAGE
-
-
-@compiled
-def _indexed(key: Numbers, value: Numbers, first_slot: Numbers) -> tuple[Numbers, Mask]:
-    slots = np.full(first_slot[-1], -1, np.int64)
-    is_repeated = np.zeros(len(key), np.bool_)
-    for write in range(len(key)):
-        first = first_slot[key[write]]
-        size = first_slot[key[write] + 1] - first
-        slot = _slot(value[write], size)
-        while slots[first + slot] >= 0:
-            if value[slots[first + slot]] == value[write]:
-                is_repeated[write] = True
-                break
-            slot = (slot + 1) & (size - 1)
-        if not is_repeated[write]:
-            slots[first + slot] = write
-    return slots, is_repeated
-
-
-@compiled
-def _found_last(
-    is_read: Mask,
-    key: Numbers,
-    at: Numbers,
-    count: Numbers,
-    flat: Elements,
-    values: Numbers,
-    first_slot: Numbers,
-    slots: Numbers,
-) -> Numbers:
-    last = np.full(len(is_read), UNREAD, np.int64)
-    for read in range(len(is_read)):
-        if is_read[read]:
-            if count[read] == 0:
-                last[read] = NOTHING
-            else:
-                element = flat[at[read] + count[read] - 1]
-                last[read] = find(key[read], element, values, first_slot, slots)
-    return last
