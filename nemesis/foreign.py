@@ -15,7 +15,7 @@ import msgspec
 from checkers import FOREIGN
 from checkers.foreign import is_self_evident
 from checkers.model import Finding, Outcome, Result, Verdict, combine
-from history.errors import ForeignHistoryError
+from history.errors import DamagedHistoryError, ForeignHistoryError
 from history.foreign.importing import (
     WORKLOADS,
     ForeignFile,
@@ -51,9 +51,25 @@ def workload_of(path: Path, workload: str | None) -> str | None:
             f"{path} is a file: a history from elsewhere needs --workload, one of {', '.join(FOREIGN)}"
         )
     if (path / "run.json").exists():
-        known: str | None = RunDirectory.open(path).read_info().foreign.get("workload")
-        return known
+        about = RunDirectory.open(path).read_info().foreign
+        if about and not _is_whole(about):
+            raise DamagedHistoryError(f"{path / 'run.json'} does not say what the history is of")
+        return about.get("workload")
     return None
+
+
+def _is_whole(about: dict[str, Any]) -> bool:
+    """Whether a run knows of its foreign history what is needed to judge it."""
+    wanted = {
+        "workload",
+        "file",
+        "bytes",
+        "sha256",
+        "operations",
+        "problems",
+        "may_lack_operations",
+    }
+    return wanted <= about.keys() and about["workload"] in FOREIGN
 
 
 def bring_in(path: Path, workload: str, store: Path, command_line: Sequence[str]) -> RunDirectory:

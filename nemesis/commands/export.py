@@ -12,6 +12,7 @@ from history.run_directory import RunDirectory
 from nemesis.commands.options import Json, RunPath
 from nemesis.commands.speech import out, say_json
 from nemesis.errors import UsageError
+from nemesis.foreign import workload_of
 
 
 def export(
@@ -20,6 +21,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write the clients' operations of a run as EDN, so that Jepsen, Elle and Knossos can judge them."""
+    workload = workload_of(path, None) or "kafka"
     run = RunDirectory.open(path)
     if file.exists():
         raise UsageError(f"{file} exists already: choose another name")
@@ -30,7 +32,6 @@ def export(
         count = write(operations, file)
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from None
-    workload = run.read_info().foreign.get("workload", "kafka")
     if as_json:
         say_json({"file": str(file), "workload": workload, "operations": count})
     else:

@@ -161,6 +161,15 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(
     assert [path.name for path in place.iterdir()] == ["history.edn"]
 
 
+def test_a_run_that_forgot_its_workload_is_damaged(capsys: pytest.CaptureFixture[str]) -> None:
+    _, said = judged(capsys, LOG, "kafka")
+    info = Path(said["run"]) / "run.json"
+    info.write_text(info.read_text().replace('"workload": "kafka"', '"workload": "tea"'))
+    assert call(["check", said["run"], "--engine", "inline"]) == EXIT_USAGE
+    assert call(["export", said["run"], "out.edn"]) == EXIT_USAGE
+    assert capsys.readouterr().err.count("does not say what the history is of") == 2
+
+
 def test_a_run_of_ours_takes_no_workload(capsys: pytest.CaptureFixture[str], place: Path) -> None:
     assert call(["check", str(place), "--workload", "kafka"]) == EXIT_USAGE
     assert "is a directory" in capsys.readouterr().err
@@ -184,4 +193,5 @@ def test_an_export_overwrites_nothing(capsys: pytest.CaptureFixture[str]) -> Non
         assert call(["export", said["run"], file]) == EXIT_USAGE
         assert words in capsys.readouterr().err
     assert call(["export", "nowhere", "out.edn"]) == EXIT_USAGE
+    assert call(["export", "history.edn", "out.edn"]) == EXIT_USAGE
     assert not Path("out.edn").exists()
