@@ -48,7 +48,6 @@ from checkers import unclean
 from checkers.findings import tp_name
 from checkers.fold import Divided, Results, Rounds, conclude
 from checkers.log import operations as ops
-from checkers.log.certificate import certify
 from checkers.log.lives import COLUMNS, KINDS, earlier_life_reads, lives
 from checkers.log.report import PartitionReport, count, disorder, judge
 from checkers.log.rows import Source
@@ -121,6 +120,9 @@ class ClientLog(Divided[PartitionReport]):
         return report
 
     def divide(self, key: Key, groups: Sequence[RowGroup]) -> Rounds[PartitionReport]:
+        # Its compiled loops are imported for those who need them only.
+        from checkers.log.certificate import certify
+
         topic, partition = key
         report = None
         if topic is not None and partition is not None:

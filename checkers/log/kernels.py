@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
+from checkers.compiled import compiled
 from checkers.log.rows import UNSET, Role
 
 Array = np.ndarray[Any, Any]
@@ -30,7 +30,7 @@ _POLL_OK: Final = int(Role.POLL_OK)
 _UNSET: Final = int(UNSET)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled
 def _differ(
     roles: Array, values: Array, acks: Array, offsets: Array, asked: int, answered: int
 ) -> bool:
@@ -42,7 +42,7 @@ def _differ(
     return bool(roles[answered] == _POLL_OK and offsets[asked] != offsets[answered])
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled
 def follow(
     roles: Array,
     processes: Array,
@@ -100,7 +100,7 @@ def follow(
     return FINE, acknowledged, falls
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled
 def runs_on(flat: Array, lengths: Array, positions: Array) -> bool:
     """Whether each list has all numbers from its position on."""
     at = 0
@@ -112,7 +112,7 @@ def runs_on(flat: Array, lengths: Array, positions: Array) -> bool:
     return True
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled
 def put(
     offsets: Array, values: Array, mark: int, low: int, held: Array, marks: Array, others: Array
 ) -> int:
@@ -133,7 +133,7 @@ def put(
     return count
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled
 def put_lists(
     positions: Array,
     lengths: Array,

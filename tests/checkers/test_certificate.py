@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from random import Random
 from typing import Any
 
 import msgspec
@@ -15,8 +16,10 @@ from checkers import rounds
 from checkers.log import ClientLog, certificate, client_log, survey
 from checkers.model import Result
 from history.events import Event
+from tests.checkers import test_generated_histories as generated
 from tests.checkers.anomalies import ANOMALIES, Spoil
 from tests.checkers.histories import judge
+from tests.checkers.test_generated_histories import HISTORIES, blocks, correct
 from tests.checkers.test_honest_cluster import cuts, run, steps
 
 WALKED, DIVIDED = 10**9, 0
@@ -137,3 +140,25 @@ def of_records(draw: st.DrawFn, offsets: list[int], values: list[int]) -> dict[s
         "offsets": [*offsets[:at], *(offset for offset, _ in instead), *offsets[after:]],
         "values": [*values[:at], *(value for _, value in instead), *values[after:]],
     }
+
+
+def differs(number: int) -> bool:
+    """Whether a generated history comes to something else when it is divided, as it is or spoiled."""
+    rng = Random(f"cuts of {number}")
+    cut = [rng.randrange(10_000) for _ in range(rng.randrange(6))]
+    with small_cells(1 + number % 4):
+        return any(
+            results(events, cut, DIVIDED) != results(events, cut, WALKED)
+            for events in (correct(number), generated.spoiled(number)[2])
+        )
+
+
+def test_of_generated_histories() -> None:
+    assert [number for number in range(20) if differs(number)] == []
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("numbers", blocks(0, HISTORIES), ids=str)
+def test_of_ten_thousand_histories(numbers: range) -> None:
+    assert [number for number in numbers if differs(number)] == []
