@@ -45,6 +45,8 @@ CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"
 _CLEAN_SHUTDOWN: Final = b'{"version":0,"brokerEpoch":-1}'
 _LOG_NAME: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]+)")
 _FUTURE_NAME: Final = re.compile(_LOG_NAME.pattern + r"\.[0-9a-f]{32}-future")
+_DOOMED_NAME: Final = re.compile(_LOG_NAME.pattern + r"\.[0-9a-f]{32}-delete")
+"""Only what was renamed here is removed: somebody's ``backup-delete`` is not."""
 DELETE_SUFFIX: Final = "-delete"
 FUTURE_SUFFIX: Final = "-future"
 _MAX_NAME: Final = 255
@@ -100,7 +102,7 @@ class LogDirectory:
             self._recovery_points, self._log_start_offsets = recovery_points, log_start_offsets
             self._cleaner_offsets = read_offsets(self._disk, self._file(CLEANER_OFFSET_CHECKPOINT))
             for name in self._disk.list(self.path):
-                if name.endswith(DELETE_SUFFIX):
+                if _DOOMED_NAME.fullmatch(name):
                     self._disk.remove(self._file(name))
                 elif match := _LOG_NAME.fullmatch(name) or _FUTURE_NAME.fullmatch(name):
                     key = TopicPartition(match["topic"], int(match["partition"]))

@@ -91,11 +91,20 @@ def test_a_deletion_that_was_interrupted_is_finished(tmp_path: Path) -> None:
     for topic_partition in (A0, A1):
         first.get_or_create_log(topic_partition, ID, is_new=True).append_as_leader(batch(), 0)
     first.checkpoint_high_watermarks()
-    (tmp_path / "a-0").rename(tmp_path / "a-0-delete")
+    (tmp_path / "a-0").rename(tmp_path / f"a-0.{1:032x}-delete")
     second = manager(tmp_path)
     assert list(second.all_logs()) == [A1]
-    assert not (tmp_path / "a-0-delete").exists()
+    assert not (tmp_path / f"a-0.{1:032x}-delete").exists()
     assert second.read_high_watermarks() == {A1: 0}
+
+
+def test_only_what_a_broker_renamed_is_deleted(tmp_path: Path) -> None:
+    (tmp_path / "backup-delete").mkdir()
+    (tmp_path / "backup-delete" / "precious").write_text("kept")
+    (tmp_path / "a-0-delete").touch()
+    assert not manager(tmp_path).all_logs()
+    assert (tmp_path / "backup-delete" / "precious").read_text() == "kept"
+    assert (tmp_path / "a-0-delete").exists()
 
 
 def test_another_topic_id_is_refused(tmp_path: Path) -> None:
