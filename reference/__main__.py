@@ -20,6 +20,7 @@ from random import Random  # noqa: TID251  # seeded here, handed to everything e
 from history.recorder import FileSink, Recorder
 from reference.adapters.clock import monotonic_ns, wall_clock_ms
 from reference.adapters.disk import RealDisk
+from reference.adapters.log_dir_locks import locked_log_dirs
 from reference.adapters.process import halt
 from reference.adapters.sockets import RealSocketBuffers
 from reference.adapters.zookeeper import KazooZooKeeperClient
@@ -51,7 +52,8 @@ def main(arguments: list[str], *, open_disk: Callable[[], Disk] = RealDisk) -> N
     collect_garbage_seldom()
     try:
         config = read_config(Path(arguments[0]))
-        asyncio.run(run_broker(config, open_disk()))
+        with locked_log_dirs(config.log_dirs):
+            asyncio.run(run_broker(config, open_disk()))
     except (ConfigError, OSError, KafkaStorageError, BrokerMetadataError) as error:
         raise SystemExit(f"{type(error).__name__}: {error}") from error
 
@@ -67,13 +69,19 @@ def collect_garbage_seldom() -> None:
 
 
 def read_config(path: Path) -> KafkaConfig:
-    """The validated configuration in a JSON file; raises ``ConfigError`` or OSError."""
+    """The validated configuration in a JSON file; raises ``ConfigError`` or OSError.
+
+    Log directories are absolute, as in Kafka: clients are told of them and name them.
+    """
     try:
         properties = json.loads(path.read_bytes())
     except ValueError as error:
         raise ConfigError(f"{path} is not JSON: {error}") from None
     if not isinstance(properties, dict):
         raise ConfigError(f"{path} does not hold a JSON object")
+    log_dirs = properties.get("log.dirs")
+    if isinstance(log_dirs, list) and all(isinstance(path, str) for path in log_dirs):
+        properties["log.dirs"] = [path and str(Path(path).absolute()) for path in log_dirs]
     return KafkaConfig.from_properties(properties)
 
 

@@ -7,7 +7,8 @@ key, a wrong type or a contradiction with one sentence (``ConfigError``). Durati
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from posixpath import normpath
 from typing import Annotated, Literal
 
 import msgspec
@@ -204,6 +205,10 @@ class KafkaConfig(KafkaLogConfig, frozen=True, kw_only=True, forbid_unknown_fiel
             )
         if not config.log_dirs:
             raise ConfigError("broker configuration: log.dirs is empty")
+        if "" in config.log_dirs:
+            raise ConfigError("broker configuration: log.dirs has an empty path")
+        if twice := _first_twice([normpath(path) for path in config.log_dirs]):
+            raise ConfigError(f"broker configuration: log.dirs has {twice!r} twice")
         if (contradiction := config.log_contradiction()) is not None:
             raise ConfigError(f"broker configuration: {contradiction}")
         try:
@@ -252,6 +257,10 @@ class KafkaConfig(KafkaLogConfig, frozen=True, kw_only=True, forbid_unknown_fiel
     def source_host(self) -> str | None:
         """What outgoing connections bind: the broker's own host; None when it listens on all."""
         return self.listener_config.source_host
+
+
+def _first_twice(paths: Sequence[str]) -> str | None:
+    return next((path for index, path in enumerate(paths) if path in paths[:index]), None)
 
 
 def _check_network(config: KafkaConfig) -> None:

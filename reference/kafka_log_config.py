@@ -34,7 +34,9 @@ class KafkaLogConfig(
 ):
     """Sizes in bytes, durations in their unit."""
 
-    log_segment_bytes: PositiveInt = msgspec.field(name="log.segment.bytes", default=1_073_741_824)
+    log_segment_bytes: Annotated[int, Meta(ge=14)] = msgspec.field(
+        name="log.segment.bytes", default=1_073_741_824
+    )
     log_roll_ms: PositiveInt | None = msgspec.field(name="log.roll.ms", default=None)
     log_roll_hours: PositiveInt = msgspec.field(name="log.roll.hours", default=168)
     """Counts where ``log.roll.ms`` is not set."""
