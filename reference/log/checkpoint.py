@@ -32,10 +32,13 @@ def read_checkpoint(disk: Disk, path: str, fields: int) -> list[list[str]]:
         return []
     data = disk.read(path, 0, disk.size(path))
     try:
-        version, count, *lines = data.decode().splitlines()
-        entries = [line.split(" ") for line in lines]
-        if int(version) != _VERSION or int(count) != len(entries):
-            raise ValueError("version or count is wrong")
+        lines = data.decode().splitlines()
+        header, entries = lines[:2], [line.split(" ") for line in lines[2:]]
+        if header != [str(_VERSION), str(len(entries))]:
+            raise ValueError(
+                f"it begins with the lines {header}: expected are version 0 and the number of entries,"
+                f" of which there are {len(entries)}"
+            )
         if any(len(entry) != fields for entry in entries):
             raise ValueError(f"an entry has not {fields} fields")
     except ValueError as error:

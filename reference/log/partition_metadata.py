@@ -25,7 +25,10 @@ def topic_id_from_string(text: str) -> UUID:
     """Return the id; raises ValueError when the text is not one."""
     if len(text) != _ID_LENGTH:
         raise ValueError(f"a topic id has {_ID_LENGTH} characters, not {len(text)}: {text!r}")
-    return UUID(bytes=urlsafe_b64decode(text + "=="))
+    try:
+        return UUID(bytes=urlsafe_b64decode(text + "=="))
+    except ValueError:
+        raise ValueError(f"a topic id is written in URL-safe base64: {text!r} is not") from None
 
 
 def write_partition_metadata(disk: Disk, directory: str, topic_id: UUID) -> None:
@@ -42,9 +45,9 @@ def read_partition_metadata(disk: Disk, directory: str) -> UUID | None:
     data = disk.read(path, 0, disk.size(path))
     disk.close(path)
     try:
-        version, topic_id = (line.partition(": ") for line in data.decode().splitlines())
-        if version[::2] != ("version", "0") or topic_id[0] != "topic_id":
+        lines = [line.partition(": ") for line in data.decode().splitlines()]
+        if [line[0] for line in lines] != ["version", "topic_id"] or lines[0][2] != "0":
             raise ValueError("expected the lines 'version: 0' and 'topic_id: ...'")
-        return topic_id_from_string(topic_id[2])
+        return topic_id_from_string(lines[1][2])
     except ValueError as error:
         raise KafkaStorageError(f"malformed {path}: {error}") from error

@@ -333,11 +333,20 @@ def test_a_log_keeps_its_topic_id(tmp_path: Path) -> None:
         again.assign_topic_id(UUID(int=1))
 
 
-@pytest.mark.parametrize("text", ["", "version: 1\ntopic_id: x\n", "version: 0\ntopic_id: short\n"])
-def test_a_malformed_topic_id_is_a_storage_error(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "expected the lines"),
+        ("garbage\n", "expected the lines"),
+        ("version: 1\ntopic_id: x\n", "expected the lines"),
+        ("version: 0\ntopic_id: short\n", "22 characters, not 5: 'short'"),
+        (f"version: 0\ntopic_id: {'!' * 22}\n", "base64: '!{22}' is not"),
+    ],
+)
+def test_a_malformed_topic_id_is_a_storage_error(tmp_path: Path, text: str, sentence: str) -> None:
     (tmp_path / "t-0").mkdir()
     (tmp_path / "t-0" / "partition.metadata").write_text(text)
-    with pytest.raises(KafkaStorageError):
+    with pytest.raises(KafkaStorageError, match=f"partition.metadata: .*{sentence}"):
         open_log(tmp_path)
 
 

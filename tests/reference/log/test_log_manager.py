@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
@@ -162,8 +163,20 @@ def test_no_directory_left_is_an_error(tmp_path: Path) -> None:
         logs.load_logs()
 
 
-def test_a_malformed_checkpoint_takes_its_directory_offline(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("0\n1\na 0 x\n", "'x'"),
+        ("rubbish\n", r"begins with the lines \['rubbish'\]"),
+        ("0\n2\na 0 1\n", r"the number of entries, of which there are 1"),
+        ("0\n1\na 0\n", "an entry has not 3 fields"),
+    ],
+)
+def test_a_malformed_checkpoint_takes_its_directory_offline(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, sentence: str
+) -> None:
     manager(tmp_path)
-    (tmp_path / "replication-offset-checkpoint").write_text("0\n1\na 0 x\n")
+    (tmp_path / "replication-offset-checkpoint").write_text(text)
     with pytest.raises(KafkaStorageError):
         manager(tmp_path)
+    assert re.search(f"replication-offset-checkpoint: .*{sentence}", caplog.text)
