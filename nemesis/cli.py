@@ -119,7 +119,11 @@ def run(
     )
     make_ready(order, note)
     directory = place(order, ["nemesis", *sys.argv[1:]])
-    note(f"run {short(directory.path)}: seed {order.seed}, {len(order.plan)} faults planned")
+    kinds = ", ".join(dict.fromkeys(planned.fault.name for planned in order.plan))
+    note(
+        f"run {short(directory.path)}: seed {order.seed}, faults planned: {len(order.plan)}"
+        + (f" ({kinds})" if kinds else "")
+    )
     launch(order, directory, err)
     again = f"nemesis check {short(directory.path)} --engine inline"
     try:
