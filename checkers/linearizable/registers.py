@@ -72,7 +72,7 @@ class LinearizableRegister(ObjectCheck):
         return conclude(
             self.name,
             checked=int(np.count_nonzero(looked)),
-            unit="operations",
+            unit="observations",
             findings=findings,
             finding_count=told_by_zones.count + len(findings) - len(told_by_zones.findings),
         )

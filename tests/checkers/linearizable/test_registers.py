@@ -42,7 +42,7 @@ def verdict(check: Check, *calls: Call) -> Verdict:
 
 def test_a_read_of_what_was_written_is_right() -> None:
     result = only(LinearizableRegister(), events(write(1, 2, 5), read(3, 4, 5)))
-    assert (result.verdict, result.checked, result.unit) == ("valid", 1, "operations")
+    assert (result.verdict, result.checked, result.unit) == ("valid", 1, "observations")
 
 
 def test_a_history_without_reads_proves_nothing() -> None:
