@@ -118,7 +118,8 @@ class Compaction:
 def keys_of(segment: Segment) -> dict[int, int]:
     """Return the key of each value that was sent with one."""
     keys = segment.numbers("key")
-    sends = segment.where(segment.is_kind(Kind.INVOKE) & (keys >= 0))
+    invoked = segment.is_kind(Kind.INVOKE) & segment.is_word("f", {"send"})
+    sends = segment.where(invoked & (keys >= 0))
     return dict(zip(sends.numbers("value").tolist(), sends.numbers("key").tolist(), strict=True))
 
 

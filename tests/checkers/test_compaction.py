@@ -127,6 +127,14 @@ class TestWhatClientsSee:
         for name in LOSSES:
             assert result(name, LEADS, MARK, *events, final(20, {1: 8})).verdict == "invalid"
 
+    def test_a_key_that_a_poll_names_is_the_key_of_no_record(self) -> None:
+        skips = poll(6, 0, {1: 8})
+        skips[0].key = 0
+        events: list[Said] = [send(2, 7, offset=0), send(4, 8, offset=1), skips]
+        for cleanings in ([], [cleaned(5, 1, 1)]):
+            one = result("poll-skip", LEADS, MARK, *events, *cleanings, final(20, {0: 7, 1: 8}))
+            assert one.verdict == Verdict.INVALID
+
 
 sends = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 12), st.integers(0, 9)), max_size=8)
 
