@@ -35,13 +35,14 @@ HEADER_SIZE: Final = 61
 LOG_OVERHEAD: Final = 12
 """Base offset and length: what ``batch_length`` does not count."""
 CURRENT_MAGIC: Final = 2
+CRC_START: Final = 21
+"""Where in a batch that begins what the CRC covers, which is all the rest of it."""
 
 _HEADER: Final = Struct(">qiibIhiqqqhii")
 _OFFSET_LENGTH_EPOCH: Final = Struct(">qii")
 _LENGTH: Final = Struct(">i")
 _LENGTH_POSITION: Final = 8
 _MAGIC_POSITION: Final = 16
-_CRC_START: Final = 21
 _CONTROL_FLAG: Final = 0x20
 
 
@@ -150,7 +151,7 @@ def is_plausible(header: RecordBatchHeader) -> bool:
 
 def crc_matches(data: memoryview, header: RecordBatchHeader, at: int) -> bool:
     """Whether the CRC-32C of the batch that starts at ``data[at]`` is the one in its header."""
-    return crc32c(data[at + _CRC_START : at + header.batch_length + LOG_OVERHEAD]) == header.crc
+    return crc32c(data[at + CRC_START : at + header.batch_length + LOG_OVERHEAD]) == header.crc
 
 
 def verify_crc(data: bytes | memoryview, header: RecordBatchHeader) -> None:
