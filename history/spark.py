@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from history import spark_cluster
 from history.errors import HistoryError, SparkError
+from history.freed_memory import keep_freed_memory
 from history.spark_cluster import is_local
 
 if TYPE_CHECKING:
@@ -128,6 +129,7 @@ def run_all(
     if not items:
         return []
     if spark is None:
+        keep_freed_memory()
         return [function(item) for item in items]
     context = spark.sparkContext
     slices = min(len(items), 8 * context.defaultParallelism)
@@ -150,6 +152,7 @@ class _Guarded(Generic[Item, Answer]):
     function: Callable[[Item], Answer]
 
     def __call__(self, item: Item) -> Answer | HistoryError:
+        keep_freed_memory()
         try:
             return self.function(item)
         except HistoryError as error:
