@@ -19,6 +19,9 @@ from history.reader import Uniform
 from history.schema import SCHEMA
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Codes = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
+"""Words as small numbers, −1 for none, in as few bytes as will do."""
 Place = Numbers | slice
 """Positions of rows, or a stretch of them, whose ends are given."""
 
@@ -43,6 +46,8 @@ class Rows(Protocol):
 
     def uniform(self, column: str) -> Uniform | None: ...
 
+    def uniform_list(self, column: str, kind: str) -> list[int] | None: ...
+
 
 class Columns:
     """Columns of equal length. ``of`` makes those of a table or a row group, ``part`` those of some of the rows."""
@@ -59,8 +64,10 @@ class Columns:
         self._rows: Numbers | None = None
         self._arrow: dict[str, pa.ChunkedArray] = {}
         self._uniform: dict[str, Uniform | None] = {}
+        self._stored: dict[str, tuple[Numbers, Mask]] = {}
         self._numbers: dict[tuple[str, int], Numbers] = {}
-        self._codes: dict[str, tuple[Numbers, list[str]]] = {}
+        self._words: dict[str, tuple[Codes, list[str]]] = {}
+        self._codes: dict[str, Numbers] = {}
         self._dense: dict[str, Numbers] = {}
 
     @classmethod
@@ -125,6 +132,10 @@ class Columns:
             self._uniform[name] = self._source.uniform(name) if name in self.names else _UNSET
         return self._uniform[name]
 
+    def uniform_list(self, name: str, kind: str) -> list[int] | None:
+        """The list that all rows of a kind have, if that is known without looking at them."""
+        return self._source.uniform_list(name, kind) if name in self.names else None
+
     def type(self, name: str) -> pa.DataType:
         """The Arrow type of a column."""
         return _TYPES[name]
@@ -140,25 +151,50 @@ class Columns:
                 root, at = self._root_place()
                 array = root.numbers(name, missing)[at]
             else:
-                array = _filled(self.arrow(name), missing)
+                array = _filled(*self.stored(name), missing)
             self._numbers[name, missing] = array
         return self._numbers[name, missing]
 
+    def stored(self, name: str) -> tuple[Numbers, Mask]:
+        """An integer column as (values, whether they are set): anything may stand where it is unset. Cheaper than
+        ``numbers`` for who asks anyway.
+        """
+        if name not in self._stored:
+            told = self.uniform(name)
+            if told is not None:
+                value, is_set = (0, False) if told.value is None else (told.value, True)
+                whole = np.full(self.length, value, dtype=np.int64), np.full(self.length, is_set)
+            elif isinstance(self._source, Columns):
+                root, at = self._root_place()
+                values, are_set = root.stored(name)
+                whole = values[at], are_set[at]
+            else:
+                whole = _stored(self.arrow(name))
+            self._stored[name] = whole
+        return self._stored[name]
+
     def codes(self, name: str) -> tuple[Numbers, list[str]]:
         """A column of words as (codes, words), −1 where it is unset. There may be words that no row says."""
+        narrow, words = self.words(name)
         if name not in self._codes:
+            self._codes[name] = narrow.astype(np.int64)
+        return self._codes[name], words
+
+    def words(self, name: str) -> tuple[Codes, list[str]]:
+        """As ``codes``, but the codes are of a type that holds no larger ones: to be compared, not to be added to."""
+        if name not in self._words:
             told = self.uniform(name)
             if told is not None:
                 is_set = told.value is not None
-                codes = np.full(self.length, 0 if is_set else -1, dtype=np.int64)
-                self._codes[name] = (codes, [told.value] if is_set else [])
+                codes = np.full(self.length, 0 if is_set else -1, dtype=np.int8)
+                self._words[name] = (codes, [told.value] if is_set else [])
             elif isinstance(self._source, Columns):
                 root, at = self._root_place()
-                codes, words = root.codes(name)
-                self._codes[name] = (codes[at], words)
+                whole, words = root.words(name)
+                self._words[name] = (whole[at], words)
             else:
-                self._codes[name] = _encoded(self.arrow(name))
-        return self._codes[name]
+                self._words[name] = _encoded(self.arrow(name))
+        return self._words[name]
 
     def dense_codes(self, name: str) -> Numbers:
         """Small numbers from 0, equal for equal values of the column; unset has a number of its own."""
@@ -201,19 +237,24 @@ def _composed(outer: Place, inner: Place) -> Place:
     return inner + outer.start if outer.start else inner
 
 
-def _filled(column: pa.ChunkedArray, missing: int) -> Numbers:
-    """The integers of a column. Arrow's own ``fill_null`` takes longer than decoding them."""
+def _stored(column: pa.ChunkedArray) -> tuple[Numbers, Mask]:
+    """The integers of a column, and which of them are set."""
     if not column.null_count:
-        return np.asarray(column.to_numpy(), dtype=np.int64)
+        values = np.asarray(column.to_numpy(), dtype=np.int64)
+        return values, np.ones(len(values), dtype=np.bool_)
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks)
     validity, data = array.buffers()
     end = array.offset + len(array)
-    is_set = np.unpackbits(np.frombuffer(validity, np.uint8), count=end, bitorder="little")
+    are_set = np.unpackbits(np.frombuffer(validity, np.uint8), count=end, bitorder="little")
     values = np.frombuffer(data, array.type.to_pandas_dtype(), count=end)[array.offset :]
-    filled = np.where(is_set[array.offset :].view(np.bool_), values, missing)
-    return filled.astype(np.int64, copy=False)
+    return values.astype(np.int64, copy=False), are_set[array.offset :].view(np.bool_)
+
+
+def _filled(values: Numbers, are_set: Mask, missing: int) -> Numbers:
+    """Arrow's own ``fill_null`` takes longer than decoding them."""
+    return values if are_set.all() else np.where(are_set, values, missing)
 
 
 def _small(values: Numbers) -> Numbers:
@@ -226,11 +267,13 @@ def _small(values: Numbers) -> Numbers:
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
-def _encoded(column: pa.ChunkedArray) -> tuple[Numbers, list[str]]:
+def _encoded(column: pa.ChunkedArray) -> tuple[Codes, list[str]]:
     """A column of words as codes, −1 where it is unset, and the words."""
     array = column.unify_dictionaries().combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([])
     if not pa.types.is_dictionary(array.type):
         array = array.cast(pa.string()).dictionary_encode()
-    return _filled(pa.chunked_array([array.indices]), -1), array.dictionary.to_pylist()
+    words = array.dictionary.to_pylist()
+    codes = _filled(*_stored(pa.chunked_array([array.indices])), -1)
+    return codes.astype(np.min_scalar_type(-len(words) - 1)), words

@@ -3,8 +3,11 @@
 A fault that was applied is in force from its ``fault-invoke`` (it is applied when its effect has been measured, a
 rolling restart only when it is over) to its ``fault-healed``, or to the end of the history.
 Events of ZooKeeper's log have no time; theirs is bracketed by the events of brokers that traced a
-zxid: not after the first that traced this zxid or a later one, not before the last that traced an
-earlier one.
+zxid: not after the first that traced this zxid or a later one, and taken to be not before the one
+that traced the zxid before it.
+
+Limit: that second bound is a guess. A broker that traces late makes it too late, and a fault that
+was over by then is not named. No verdict depends on it.
 """
 
 from __future__ import annotations
@@ -16,9 +19,10 @@ from typing import Any
 
 from checkers.segment import Segment
 from history.events import Kind
-from history.reader import History
+from history.reader import History, Uniform
 
 FOREVER_NS = 2**63 - 1
+_UNSET = Uniform(None)
 _FAULTS = (Kind.FAULT_INVOKE, Kind.FAULT_APPLIED, Kind.FAULT_HEALED)
 
 
@@ -45,10 +49,11 @@ class FaultsInForce:
         intervals: list[Interval] = []
         zxid_times: list[tuple[int, int]] = []
         for group in history.row_groups:
-            segment = Segment.starting_at(group.read(columns), group.first_row)
-            time, zxid = segment.numbers("time"), segment.numbers("zxid")
-            traced = (time >= 0) & (zxid > 0)
-            zxid_times += zip(zxid[traced].tolist(), time[traced].tolist(), strict=True)
+            segment = Segment.of(group, columns)
+            if segment.columns.uniform("zxid") != _UNSET:
+                time, zxid = segment.numbers("time"), segment.numbers("zxid")
+                traced = (time >= 0) & (zxid > 0)
+                zxid_times += zip(zxid[traced].tolist(), time[traced].tolist(), strict=True)
             for _, event in segment.only(_FAULTS).events():
                 if event.fault_id is None:
                     continue

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.columns import Columns, Numbers
+from checkers.columns import Columns, Mask, Numbers, Place
 from history.events import Event
 from history.memory import MemoryRowGroup
 from history.reader import RowGroup
@@ -27,7 +27,6 @@ from history.schema import SCHEMA
 
 __all__ = ["ALWAYS", "PROOF_ROW", "Key", "Mask", "Numbers", "Segment", "proof"]
 
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
 Key = tuple[Any, ...]
 
 ALWAYS = ("time", "process", "kind", "seq")
@@ -108,9 +107,14 @@ class Segment:
 
     def is_word(self, name: str, wanted: Collection[str]) -> Mask:
         """For each row, whether the column says one of these words; unset says none."""
-        codes, words = self.codes(name)
-        hit = np.array([word in wanted for word in words] + [False], dtype=np.bool_)
-        return hit[codes] if hit.any() else np.zeros(len(self), dtype=np.bool_)
+        codes, words = self.columns.words(name)
+        hits = [code for code, word in enumerate(words) if word in wanted]
+        if not hits:
+            return np.zeros(len(self), dtype=np.bool_)
+        mask: Mask = codes == hits[0]
+        for code in hits[1:]:
+            mask |= codes == code
+        return mask
 
     def only(self, kinds: Iterable[str], columns: Iterable[str] | None = None) -> Segment:
         """The rows of these kinds, with these columns beside the usual ones (default: all).
@@ -121,11 +125,18 @@ class Segment:
         chosen = frozenset(str(kind) for kind in kinds)
         if (chosen, wanted) not in self._only:
             names = tuple(name for name in self.columns.names if name in wanted)
-            mask = self.is_word("kind", chosen)
-            at = slice(0, len(self)) if mask.all() else np.flatnonzero(mask)
-            count = int(np.count_nonzero(mask))
-            self._only[chosen, wanted] = Segment(self.columns.part(count, at, names))
+            place = self._places_of(chosen)
+            count = place.stop if isinstance(place, slice) else len(place)
+            self._only[chosen, wanted] = Segment(self.columns.part(count, place, names))
         return self._only[chosen, wanted]
+
+    def _places_of(self, kinds: frozenset[str]) -> Place:
+        """Where the rows of these kinds are. Mostly none or all are, and which kinds there are is known."""
+        _, kinds_here = self.columns.words("kind")
+        if kinds.isdisjoint(kinds_here):
+            return slice(0, 0)
+        mask = self.is_word("kind", kinds)
+        return slice(0, len(self)) if mask.all() else np.flatnonzero(mask)
 
     def where(self, mask: Mask) -> Segment:
         """The rows where the mask is true."""

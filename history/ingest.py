@@ -36,10 +36,9 @@ import msgspec
 import numpy as np
 import psutil
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from history import raw_lines
-from history.encoding import PARQUET_OPTIONS, ROW_GROUP_ROWS, row_groups
+from history.encoding import EventsFile, row_groups
 from history.errors import HistoryError, MissingHistoryError
 from history.reader import (
     MANIFEST,
@@ -284,10 +283,10 @@ def _merge(directory: Path, bucket: Bucket) -> None:
         tables.append(pa.Table.from_arrays(columns, schema=SCHEMA))
     with (
         _whole(directory / bucket.name) as draft,
-        pq.ParquetWriter(draft, SCHEMA, **PARQUET_OPTIONS) as file,
+        EventsFile(draft) as file,
     ):
         for group in row_groups(ordered(pa.concat_tables(tables))):
-            file.write_table(group, row_group_size=ROW_GROUP_ROWS)
+            file.write(group)
 
 
 @contextmanager

@@ -45,6 +45,10 @@ class MemoryRowGroup:
         is_unset = self.table.column(column).null_count == self.rows
         return Uniform(None) if is_unset else None
 
+    def uniform_list(self, column: str, kind: str) -> list[int] | None:  # noqa: ARG002
+        """Nothing is known of lists."""
+        return None
+
 
 def history_of(
     events: Iterable[Event],

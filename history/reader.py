@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from history.encoding import ToldLists, told_lists
 from history.errors import (
     DamagedHistoryError,
     ForeignHistoryError,
@@ -72,6 +73,9 @@ class RowGroup(Protocol):
     def uniform(self, column: str) -> Uniform | None:
         """Return what all rows say in a column, if that is known without reading it."""
 
+    def uniform_list(self, column: str, kind: str) -> list[int] | None:
+        """Return the list that all rows of a kind have in a column, if that is known without reading it."""
+
     @property
     def is_far(self) -> bool:
         """Whether to read takes long to begin, so that columns had better be read together."""
@@ -125,12 +129,22 @@ class StoredRowGroup:
             return None
         return Uniform(told.min) if told.min == told.max else None
 
+    def uniform_list(self, column: str, kind: str) -> list[int] | None:
+        """Return the list that all rows of a kind have in a column if the file tells. Raises DamagedHistoryError."""
+        try:
+            told = _told_lists(self.path)
+        except (OSError, pa.ArrowException) as error:
+            raise _damaged(self.path, error) from None
+        return told[self.index].get(column, {}).get(kind) if self.index < len(told) else None
+
 
 class _LastFile(threading.local):
     """The Parquet file that a thread read last, kept open: to read its footer takes twice as long as a row group."""
 
     identity: tuple[object, ...] = ()
     file: pq.ParquetFile = None
+    told: list[ToldLists] | None = None
+    """What it tells of its lists, if anybody has asked."""
 
 
 _last = _LastFile()
@@ -148,10 +162,17 @@ def _open_file(path: Path | RemotePath) -> pq.ParquetFile:
     if identity != _last.identity:
         if _last.file is not None:
             _last.file.close()
-        _last.identity = ()
+        _last.identity, _last.told = (), None
         _last.file = _parquet(path, page_checksum_verification=True)
         _last.identity = identity
     return _last.file
+
+
+def _told_lists(path: Path | RemotePath) -> list[ToldLists]:
+    file = _open_file(path)
+    if _last.told is None:
+        _last.told = told_lists(file.metadata)
+    return _last.told
 
 
 def _parquet(path: Path | RemotePath, **options: Any) -> pq.ParquetFile:

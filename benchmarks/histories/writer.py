@@ -18,18 +18,16 @@ from typing import Final, Self
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from history.encoding import (
-    PARQUET_OPTIONS,
     ROW_GROUP_RECORDS,
     ROW_GROUP_ROWS,
+    EventsFile,
     records_in,
     row_groups,
 )
 from history.ingest import BUCKET_ROWS
 from history.reader import MANIFEST, FileEntry, Manifest
-from history.schema import SCHEMA
 
 FILE_ROWS: Final = 16 * ROW_GROUP_ROWS
 
@@ -45,7 +43,7 @@ class HistoryWriter:
         self._waiting: list[pa.Table] = []
         self._waiting_rows = self._waiting_records = 0
         self._files: list[FileEntry] = []
-        self._file: pq.ParquetWriter | None = None
+        self._file: EventsFile | None = None
         self._file_rows = 0
 
     def write(self, table: pa.Table) -> None:
@@ -82,9 +80,9 @@ class HistoryWriter:
     def _write_group(self, table: pa.Table) -> None:
         if self._file is None:
             name = f"events-{len(self._files):05d}.parquet"
-            self._file = pq.ParquetWriter(self.directory / name, SCHEMA, **PARQUET_OPTIONS)
+            self._file = EventsFile(self.directory / name)
         group = table.unify_dictionaries().combine_chunks()
-        self._file.write_table(group, row_group_size=ROW_GROUP_ROWS)
+        self._file.write(group)
         self._file_rows += table.num_rows
         if self._file_rows >= FILE_ROWS:
             self._close_file()

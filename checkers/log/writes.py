@@ -91,9 +91,9 @@ def unseen(operations: Operations) -> Unseen:
     reason, row = operations.doubt
     if reason is None:
         return Unseen(certain, [_unseen(operations, send, last) for send in rest], [])
-    sentence = (
-        f"{len(rest)} acknowledged values of {operations.tp} were not seen again, but {reason}."
-    )
+    values = "1 acknowledged value" if len(rest) == 1 else f"{len(rest)} acknowledged values"
+    were = "was" if len(rest) == 1 else "were"
+    sentence = f"{values} of {operations.tp} {were} not seen again, but {reason}."
     doubt = finding("unseen", operations.tp, sentence, rest[0].row, row, verdict=Verdict.UNKNOWN)
     return Unseen(certain, [], [doubt])
 

@@ -17,14 +17,13 @@ import numpy as np
 import pyarrow as pa
 from numba import njit, types
 
-from checkers.segment import Numbers, Segment
+from checkers.segment import Mask, Numbers, Segment
 from history.events import Kind
 
-_MARK: Final = 1
-_REPORT: Final = 2
 _NEVER: Final = -1
 _FULL: Final = (-1, 0)
 _FEW_BROKERS: Final = 8
+_Marked = types.Array(types.boolean, 1, "A", readonly=True)
 _Given = types.Array(types.int64, 1, "A", readonly=True)
 _Taken = types.Array(types.int64, 1, "C")
 
@@ -45,19 +44,32 @@ class PartitionClaims:
 
 def claims(part: Segment) -> PartitionClaims:
     """Walk through the rows of one partition."""
-    part.columns.fetch(("node", "log_end_offset", "high_watermark", "maximal_isr"))
-    codes, words = part.codes("kind")
-    roles = [_MARK if word == Kind.HIGH_WATERMARK else _REPORT for word in words]
-    role = np.array(roles, dtype=np.int64)[codes]
-    places = np.flatnonzero(role == _MARK)
-    offsets, items = _members(part, places)
-    nodes, ends = part.numbers("node"), part.numbers("log_end_offset")
-    marks = part.numbers("high_watermark") if len(places) else ends
+    alike = part.columns.uniform_list("maximal_isr", Kind.HIGH_WATERMARK)
+    lists = () if alike is not None else ("maximal_isr",)
+    part.columns.fetch(("node", "log_end_offset", "high_watermark", *lists))
+    is_mark = part.is_kind(Kind.HIGH_WATERMARK)
+    places = np.flatnonzero(is_mark)
+    starts, stops, items = _members(part, places) if alike is None else _repeated(alike, places)
+    nodes, (ends, have_end) = part.numbers("node"), part.columns.stored("log_end_offset")
+    marks, have_mark = part.columns.stored("high_watermark")
     found, room = _FULL, _FEW_BROKERS
     while found == _FULL:
         brokers, last, needed = np.zeros((3, room), dtype=np.int64)
         last[:] = _NEVER
-        found = _walk(role, nodes, ends, marks, offsets, items, brokers, last, needed)
+        found = _walk(
+            is_mark,
+            nodes,
+            ends,
+            have_end,
+            marks,
+            have_mark,
+            starts,
+            stops,
+            items,
+            brokers,
+            last,
+            needed,
+        )
         room *= 2
     count, is_proved = found
     told = {int(brokers[at]): int(last[at]) for at in range(count) if last[at] != _NEVER}
@@ -65,14 +77,21 @@ def claims(part: Segment) -> PartitionClaims:
     return PartitionClaims(len(places), bool(is_proved), missing, told)
 
 
-def _members(part: Segment, places: Numbers) -> tuple[Numbers, Numbers]:
-    """The maximal ISRs of these rows, one after the other, and where each begins and the last ends."""
+def _repeated(members: list[int], places: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """As ``_members``, where all rows have the same."""
+    starts, stops = np.broadcast_to(np.array([[0], [len(members)]]), (2, len(places)))
+    return starts, stops, np.array(members, dtype=np.int64)
+
+
+def _members(part: Segment, places: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """The maximal ISRs of these rows, one after the other, and where in that each begins and ends."""
     if not len(places) or "maximal_isr" not in part.columns.names:
-        return np.zeros(len(places) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        nothing = np.zeros(len(places), dtype=np.int64)
+        return nothing, nothing, np.zeros(0, dtype=np.int64)
     column = part.take(places).columns.arrow("maximal_isr").combine_chunks()
     lists = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
     offsets = lists.offsets.to_numpy().astype(np.int64)
-    return offsets, lists.values.to_numpy(zero_copy_only=False)
+    return offsets[:-1], offsets[1:], lists.values.to_numpy(zero_copy_only=False)
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
@@ -85,14 +104,20 @@ def _slot(broker: int, brokers: Numbers, count: int) -> int:
 
 
 @njit(  # type: ignore[untyped-decorator]
-    types.UniTuple(types.int64, 2)(*[_Given] * 6, *[_Taken] * 3), cache=True
+    types.UniTuple(types.int64, 2)(
+        _Marked, _Given, _Given, _Marked, _Given, _Marked, *[_Given] * 3, *[_Taken] * 3
+    ),
+    cache=True,
 )
 def _walk(
-    role: Numbers,
+    is_mark: Mask,
     node: Numbers,
     end: Numbers,
+    has_end: Mask,
     mark: Numbers,
-    offsets: Numbers,
+    has_mark: Mask,
+    starts: Numbers,
+    stops: Numbers,
     items: Numbers,
     brokers: Numbers,
     last: Numbers,
@@ -102,9 +127,9 @@ def _walk(
     ``_FULL`` if there is no room for so many.
     """
     count, place, is_proved = 0, 0, 1
-    for row in range(len(role)):
-        if role[row] == _REPORT:
-            if end[row] < 0:
+    for row in range(len(is_mark)):
+        if not is_mark[row]:
+            if not has_end[row] or end[row] < 0:
                 continue
             at = _slot(node[row], brokers, count)
             if at == len(brokers):
@@ -112,15 +137,15 @@ def _walk(
             count = max(count, at + 1)
             brokers[at], last[at] = node[row], row
             continue
-        if offsets[place] == offsets[place + 1]:
+        if starts[place] == stops[place] or not has_mark[row]:
             is_proved = 0
-        for item in range(offsets[place], offsets[place + 1]):
+        for item in range(starts[place], stops[place]):
             at = _slot(items[item], brokers, count)
             if at == len(brokers):
                 return _FULL
             count = max(count, at + 1)
             brokers[at] = items[item]
-            if items[item] == node[row] and end[row] >= 0:
+            if items[item] == node[row] and has_end[row] and end[row] >= 0:
                 held = end[row]
             elif last[at] != _NEVER:
                 held = end[last[at]]

@@ -125,6 +125,7 @@ class HwBounded(Scan[Held, BoundedSummary]):
             Kind.LOG_DIR_CHANGED,
             Kind.BECOME_LEADER,
             Kind.BECOME_FOLLOWER,
+            Kind.PRODUCE_ACKNOWLEDGED,
             Kind.BROKER_STARTED,
             Kind.FAULT_APPLIED,
         }

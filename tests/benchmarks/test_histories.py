@@ -98,7 +98,7 @@ def test_the_same_arguments_give_the_same_rows_and_another_seed_others() -> None
 
 
 def test_a_written_history_is_the_one_in_memory(tmp_path: Path) -> None:
-    shape = Shape(20_000, topics=2, hot_share=0.9)
+    shape = Shape(40_000, topics=2, hot_share=0.9)
     anomalies = [Anomaly("mark-above-a-log", 0, 10_000)]
     injected = write(tmp_path / "history", shape, anomalies)
     history, same = in_memory(shape, anomalies)

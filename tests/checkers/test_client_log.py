@@ -128,7 +128,7 @@ class TestUnseen:
         one = result("unseen", send(1, 7, offset=3), final(20, {0: 5}, mark=4))
         assert one.verdict == Verdict.UNKNOWN
         assert one.findings[0].sentence == (
-            "1 acknowledged values of t-0 were not seen again, but its final read ended at 1 (NONE)."
+            "1 acknowledged value of t-0 was not seen again, but its final read ended at 1 (NONE)."
         )
 
     def test_no_final_read_is_unknown(self) -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from checkers.engine import run_checks
 from checkers.model import Verdict
 from checkers.replication.high_watermark import BoundedSummary, Held, HwBounded
 from checkers.replication.hw_grows import HwGrows
 from checkers.segment import Segment
+from history.encoding import EventsFile
 from history.events import Event, Kind
-from history.schema import table
+from history.reader import StoredRowGroup
+from history.schema import ordered, table
 from tests.checkers.histories import (
     TP,
     append,
@@ -237,6 +243,19 @@ class TestTheProof:
             event.time = event.seq = time
         assert judge(Proves(), events, cuts) == judge(LooksTwice(), events, cuts)
 
+    @settings(max_examples=60, deadline=None)
+    @given(st.lists(told, min_size=1, max_size=30), st.lists(st.integers(0, 30), max_size=6))
+    def test_nor_where_the_file_tells_the_lists(
+        self, tmp_path_factory: pytest.TempPathFactory, events: list[Event], cuts: list[int]
+    ) -> None:
+        alike = events[-1].maximal_isr or [1, 2]
+        for time, event in enumerate(events):
+            event.time = event.seq = time
+            if event.kind == Kind.HIGH_WATERMARK and time % 7:
+                event.maximal_isr = alike
+        groups = stored(tmp_path_factory.mktemp("claims"), events, cuts)
+        assert run_checks(groups, [Proves()]) == run_checks(groups, [LooksTwice()])
+
     def test_a_stretch_whose_claims_the_one_before_bears_out_is_told(self) -> None:
         check, before = Proves(), state_of([append(1, 1, 0, 4), append(2, 2, 0, 4)])
         claims = state_of([high_watermark(3, 1, 0, 4, [1, 2]), high_watermark(4, 1, 0, 4, [1])])
@@ -245,6 +264,19 @@ class TestTheProof:
         assert told_of.checked == 2
         assert check.told(claims, None) is None
         assert check.told(claims, state_of([append(1, 1, 0, 4), append(2, 2, 0, 2)])) is None
+
+
+def stored(directory: Path, events: list[Event], cuts: list[int]) -> list[StoredRowGroup]:
+    """A file with row groups that are cut at these places."""
+    rows, path = ordered(table(events)), directory / "events.parquet"
+    places = sorted({0, len(events), *(cut for cut in cuts if cut < len(events))})
+    with EventsFile(path) as file:
+        for start, stop in pairwise(places):
+            file.write(rows.slice(start, stop - start))
+    return [
+        StoredRowGroup(path, index, start, stop - start)
+        for index, (start, stop) in enumerate(pairwise(places))
+    ]
 
 
 def state_of(events: list[Event]) -> Held:

@@ -1,0 +1,61 @@
+"""What the files of a history tell of the lists in them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from history.encoding import PARQUET_OPTIONS, EventsFile
+from history.events import Event
+from history.reader import StoredRowGroup
+from history.schema import table
+
+lists = st.sampled_from([None, [], [1], [1, 2], [2, 1], [1, 2, 3]])
+events = st.lists(
+    st.builds(
+        Event,
+        time=st.just(1),
+        process=st.just("p"),
+        kind=st.sampled_from(["append", "high-watermark", "znode"]),
+        isr=lists,
+        maximal_isr=lists,
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(events, min_size=1, max_size=3))
+def test_a_file_tells_the_list_that_all_rows_of_a_kind_have(groups: list[list[Event]]) -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "events.parquet"
+        with EventsFile(path) as file:
+            for rows in groups:
+                file.write(table(rows))
+        for index, rows in enumerate(groups):
+            group = StoredRowGroup(path, index, 0, len(rows))
+            for column in ("isr", "maximal_isr"):
+                for kind in ("append", "high-watermark", "znode", "ok"):
+                    said = [getattr(event, column) for event in rows if event.kind == kind]
+                    alike = bool(said) and said[0] is not None and said == said[:1] * len(said)
+                    assert group.uniform_list(column, kind) == (said[0] if alike else None)
+
+
+@pytest.mark.parametrize(
+    "told", [None, b"[", b'{"isr": 1}', b'[{"isr": {"append": ["1"]}}]', b"[]"]
+)
+def test_a_file_that_tells_nothing_intelligible_is_read(tmp_path: Path, told: bytes | None) -> None:
+    path, rows = tmp_path / "events.parquet", [Event(time=1, process="p", kind="append", isr=[1])]
+    with pq.ParquetWriter(path, table(rows).schema, **PARQUET_OPTIONS) as file:
+        file.write_table(table(rows))
+        if told is not None:
+            file.add_key_value_metadata({"nemesis.lists": told})
+    group = StoredRowGroup(path, 0, 0, 1)
+    assert group.uniform_list("isr", "append") is None
+    assert group.read(["isr"]).column(0).to_pylist() == [[1]]
