@@ -23,7 +23,7 @@ from checkers.segment import ALWAYS
 from history.ingest import ingest
 from history.reader import History, open_history
 from history.schema import SCHEMA
-from history.spark import session, stop
+from history.spark import context, stop
 
 EVENTS = 300_000
 ROUNDS = 3
@@ -39,10 +39,10 @@ def main(events: int = EVENTS) -> None:
         raw_bytes = sum(path.stat().st_size for path in run.raw.glob("*.jsonl"))
         inline_ingest_s = ingest(run).seconds
         started = time.perf_counter()
-        spark = session()
+        spark = context()
         start_s = time.perf_counter() - started
-        ingest(run, spark)
-        spark_ingest_s = ingest(run, spark).seconds
+        ingest(run, lambda: spark)
+        spark_ingest_s = ingest(run, lambda: spark).seconds
         history = open_history(run.history)
         scan_s = best(lambda: scan(history, columns))
         inline_s = best(lambda: check(history, checks, engine="inline"))

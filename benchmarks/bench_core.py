@@ -29,10 +29,10 @@ from checkers import select
 from checkers.engine import check
 from checkers.model import Verdict
 from history.reader import RowGroup, open_history
-from history.spark import run_all, session, stop
+from history.spark import context, run_all, stop
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 CORE = (
     "single-controller",
@@ -86,7 +86,7 @@ def main(*sizes: int) -> None:
     """Measure each size, hot and spread, print a table."""
     measured: list[Measured] = []
     with tempfile.TemporaryDirectory(prefix="nemesis-bench-") as store:
-        spark = session()
+        spark = context()
         measure(Path(store) / "warm-up", "warm-up", Shape(_records(WARM_UP_EVENTS)), spark)
         for size in sizes or SIZES:
             records = _records(size)
@@ -103,7 +103,7 @@ def _records(events: int) -> int:
     return round(events / brokers.events_per_record(3))
 
 
-def measure(directory: Path, name: str, shape: Shape, spark: SparkSession) -> Measured:
+def measure(directory: Path, name: str, shape: Shape, spark: SparkContext) -> Measured:
     """Make the history, read it and check it, and remove it."""
     maker = multiprocessing.get_context("spawn").Process(target=write, args=(directory, shape))
     maker.start()

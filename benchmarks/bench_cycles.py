@@ -26,7 +26,7 @@ from checkers.engine import Engine, check
 from checkers.segment import ALWAYS
 from history.reader import open_history
 from history.schema import SCHEMA
-from history.spark import session, stop
+from history.spark import context, stop
 
 SIZES = (1_000_000, 4_000_000)
 REQUIRED_S = 15.0
@@ -50,7 +50,7 @@ def main(*sizes: int) -> None:
     """Measure each number of transactions, print a table."""
     measured: list[Measured] = []
     with tempfile.TemporaryDirectory(prefix="nemesis-bench-") as store:
-        session()
+        context()
         for size in sizes or SIZES:
             for lists in (True, False):
                 directory = Path(store) / f"{size}-{lists}"

@@ -32,10 +32,10 @@ from checkers.engine import check
 from checkers.log import ClientLog
 from checkers.model import Outcome, Verdict
 from history.reader import RowGroup, open_history
-from history.spark import run_all, session, stop
+from history.spark import context, run_all, stop
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 SIZES = (10_000_000, 100_000_000)
 REQUIRED_PER_S = 5_000_000
@@ -76,7 +76,7 @@ def main(*sizes: int) -> None:
     """Measure each number of records, print a table. Raises AssertionError if a verdict is wrong."""
     measured: list[Measured] = []
     with tempfile.TemporaryDirectory(prefix="nemesis-bench-") as store:
-        spark = session()
+        spark = context()
         measure(Path(store) / "warm-up", "warm-up", Shape(WARM_UP_RECORDS), [], spark)
         for size in sizes or SIZES:
             spread = Shape(size, topics=4, partitions=PARTITIONS // 4, hot_share=0.5)
@@ -99,7 +99,7 @@ def everywhere(records: int) -> list[Anomaly]:
 
 
 def measure(
-    directory: Path, name: str, shape: Shape, anomalies: list[Anomaly], spark: SparkSession
+    directory: Path, name: str, shape: Shape, anomalies: list[Anomaly], spark: SparkContext
 ) -> Measured:
     """Make the history, read it and check it, and remove it."""
     arguments = directory, shape, anomalies, [CLIENTS]

@@ -25,7 +25,7 @@ from checkers.linearizable import LinearizableRegister
 from checkers.segment import ALWAYS
 from history.reader import open_history
 from history.schema import SCHEMA
-from history.spark import session, stop
+from history.spark import context, stop
 
 SIZES = (2_000_000, 20_000_000)
 REQUIRED_S = 10.0
@@ -50,7 +50,7 @@ def main(*sizes: int) -> None:
     """Measure each number of operations, print a table."""
     measured: list[Measured] = []
     with tempfile.TemporaryDirectory(prefix="nemesis-bench-") as store:
-        session()
+        context()
         for size in sizes or SIZES:
             for name, keys in (("one register", 1), (f"{KEYS:,} registers", KEYS)):
                 directory = Path(store) / f"{size}-{keys}"

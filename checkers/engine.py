@@ -33,10 +33,10 @@ from checkers.rounds import run_rounds
 from checkers.segment import ALWAYS, PROOF_ROW, Key, Segment
 from history.reader import History, RowGroup, open_history
 from history.schema import SCHEMA
-from history.spark import run_all, session
+from history.spark import context, run_all
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 Engine = Literal["inline", "spark"]
 MAX_KEYS_PER_TASK = 64
@@ -99,7 +99,7 @@ def check(
     """
     started = time.monotonic()
     opened = history if isinstance(history, History) else open_history(history)
-    spark = session(spark_master) if engine == "spark" else None
+    spark = context(spark_master) if engine == "spark" else None
     results = _explain(opened, run_checks(opened.row_groups, checkers, spark))
     verdicts = [result.verdict for result in results]
     verdicts += [Verdict.UNKNOWN] * len(opened.problems)
@@ -114,7 +114,7 @@ def check(
 
 
 def run_checks(
-    groups: Sequence[RowGroup], checkers: Sequence[Check], spark: SparkSession | None = None
+    groups: Sequence[RowGroup], checkers: Sequence[Check], spark: SparkContext | None = None
 ) -> list[Result]:
     """Run the checks over row groups; findings still hold row numbers instead of events."""
     wholes = [checker for checker in checkers if isinstance(checker, Whole)]
@@ -143,7 +143,7 @@ def _judge_whole(groups: Sequence[RowGroup], checker: Check) -> list[Results]:
 
 
 def _summaries(
-    groups: Sequence[RowGroup], checkers: Sequence[Check], spark: SparkSession | None
+    groups: Sequence[RowGroup], checkers: Sequence[Check], spark: SparkContext | None
 ) -> list[list[Any]]:
     """For each check the summaries that the tasks leave, in history order."""
     plan = _Plan.of_first_pass(checkers)
@@ -202,7 +202,7 @@ def _scan(
     groups: Sequence[RowGroup],
     first: list[list[Any]],
     summaries: list[list[Any]],
-    spark: SparkSession | None,
+    spark: SparkContext | None,
 ) -> None:
     """Chain the scans' states over the row groups, then evaluate each group with what came before it, as far as the
     states do not tell what that would come to.
@@ -270,7 +270,7 @@ def _divided(
     checker: Divided[Any],
     places: dict[Key, _Place],
     groups: Sequence[RowGroup],
-    spark: SparkSession | None,
+    spark: SparkContext | None,
 ) -> list[tuple[int, Key, Any]]:
     """Return (first row, key, summary) of each key."""
     running = [

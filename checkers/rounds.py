@@ -15,10 +15,10 @@ from history.reader import RowGroup
 from history.spark import run_all
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 
-def run_rounds(spark: SparkSession | None, running: Sequence[Rounds[Summary]]) -> list[Summary]:
+def run_rounds(spark: SparkContext | None, running: Sequence[Rounds[Summary]]) -> list[Summary]:
     """Return what each of them comes to, in their order."""
     summaries: dict[int, Summary] = {}
     answers: dict[int, list[Any] | None] = dict.fromkeys(range(len(running)))

@@ -9,6 +9,8 @@ Two steps, each a map over independent pieces, by Spark tasks or in this process
    Because every parsed file is sorted, a bucket's rows are one slice of each; a task maps the
    slices into memory, sorts them together and writes one Parquet file.
 
+Few raw files are read in this process even if there are to be tasks: Spark may start meanwhile.
+
 Nothing is dropped or sampled, but for a torn last line: a process that was killed while writing had
 not yet shown anybody the effect. Any other line that is not an event is a *problem*, as is a broker
 without a file and a run without ZooKeeper's log; the rest of the history is still ingested.
@@ -23,7 +25,7 @@ import os
 import shutil
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -56,12 +58,16 @@ from history.zookeeper_ensemble import merge
 from history.zookeeper_log import read_log
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 BUCKET_ROWS: Final = 128 * 1024
+FEW_BYTES: Final = 64_000_000
+"""Raw files that are parsed in less time than Spark takes to start."""
 DRAFT: Final = ".history-"
 """Followed by the number of the process that writes it."""
 
+Spark = Callable[[], "SparkContext"]
+"""Returns Spark's context when it has started; raises SparkError."""
 TopicPartitionKey = tuple[str, int]
 """Topic ("" when unset) and partition (−1 when unset): sorts as ``history.schema`` orders rows."""
 
@@ -102,11 +108,11 @@ class Bucket:
     rows: int
 
 
-def ingest(run: RunDirectory, spark: SparkSession | None = None) -> IngestReport:
+def ingest(run: RunDirectory, spark: Spark | None = None) -> IngestReport:
     """Build ``history/`` of a run from its raw files, replacing an earlier one.
 
     Raises MissingHistoryError when there is nothing to ingest, OSError when the run cannot be
-    written.
+    written, SparkError when Spark cannot start; then the earlier one is still there.
     """
     started = time.monotonic()
     sources = sorted(run.raw.glob("*.jsonl"))
@@ -114,13 +120,14 @@ def ingest(run: RunDirectory, spark: SparkSession | None = None) -> IngestReport
     if not _has_sources(run):
         raise MissingHistoryError(_nothing(run))
     pieces = _pieces(sources, members)
+    tasks = spark() if spark is not None and _size(sources, members) > FEW_BYTES else None
     _remove_drafts(run)
     work = run.path / f"{DRAFT}{os.getpid()}"
     (work / "parsed").mkdir(parents=True)
     try:
-        parsed = run_all(spark, partial(_parse, work / "parsed"), pieces)
+        parsed = run_all(tasks, partial(_parse, work / "parsed"), pieces)
         buckets = _buckets(parsed)
-        run_all(spark, partial(_merge, work), buckets)
+        run_all(tasks, partial(_merge, work), buckets)
         shutil.rmtree(work / "parsed")
         problems = _missing_sources(run, sources, members)
         problems += [problem for part in parsed for problem in part.problems]
@@ -131,6 +138,8 @@ def ingest(run: RunDirectory, spark: SparkSession | None = None) -> IngestReport
             sources={str(path.relative_to(run.path)): path.stat().st_size for path in sources},
         )
         write_atomically(work / MANIFEST, msgspec.json.format(msgspec.json.encode(manifest)))
+        if spark is not None:
+            spark()
         shutil.rmtree(run.history, ignore_errors=True)
         work.rename(run.history)
     finally:
@@ -147,14 +156,14 @@ def _remove_drafts(run: RunDirectory) -> None:
             shutil.rmtree(draft, ignore_errors=True)
 
 
-def load(run: RunDirectory, spark: SparkSession | None = None) -> History:
+def load(run: RunDirectory, spark: Spark | None = None) -> History:
     """Open the run's history, ingesting it first if that has not been done (an interrupted run)."""
     if not (run.history / MANIFEST).exists():
         ingest(run, spark)
     return open_history(run.history)
 
 
-def renew(run: RunDirectory, spark: SparkSession | None = None) -> None:
+def renew(run: RunDirectory, spark: Spark | None = None) -> None:
     """Make ``history/`` from the raw files, or, if they are gone, see that the one that is there can be read.
 
     So a run is judged years later, by a version that has other columns. Raises HistoryError when neither is possible.
@@ -168,6 +177,12 @@ def renew(run: RunDirectory, spark: SparkSession | None = None) -> None:
         raise MissingHistoryError(_nothing(run)) from None
     except HistoryError as error:
         raise type(error)(f"{error}, and {run.raw} holds no events to make it from again") from None
+
+
+def _size(sources: list[Path], members: tuple[Path, ...]) -> int:
+    """How many bytes there are to parse."""
+    logs = [log for member in members for log in member.glob("log.*")]
+    return sum(path.stat().st_size for path in [*sources, *logs])
 
 
 def _has_sources(run: RunDirectory) -> bool:

@@ -1,12 +1,12 @@
-"""Spark, as histories use it: a session, and one function that maps over items in tasks.
+"""Spark, as histories use it: a context, and one function that maps over items in tasks.
 
 Rows never travel through Spark: a task is told which bytes or row groups to read and reads them
 itself with pyarrow, which is four times faster than having Spark hand rows to Python (measured on
 two cores).
 
-Starting a session takes seconds, mostly of the JVM; a run may call ``session`` early from a thread,
-and later callers get the same one. What a cluster of other machines needs is in
-``history.spark_cluster``.
+Starting Spark takes seconds, mostly of the JVM; ``context`` may be called early from a thread, and later callers get
+the same one. A session for SQL on top of it would take as long again, and nobody here speaks SQL. What a cluster of
+other machines needs is in ``history.spark_cluster``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from history.freed_memory import keep_freed_memory
 from history.spark_cluster import is_local
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -35,16 +35,20 @@ DRIVER_MEMORY: Final = "1g"
 EXECUTOR_MEMORY: Final = "512m"
 """Of a worker's JVM, through which only tasks and summaries pass; what tasks read is Python's."""
 PYTHON_OF_WORKERS: Final = "PYSPARK_PYTHON"
+JVM_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Of our own JVM, which hands out tasks and passes their answers on: never enough for the second compiler to pay, nor
+for several threads that collect garbage.
+"""
 _lock = threading.Lock()
-_running: list[SparkSession] = []
-"""The one session, if it was started."""
+_running: list[SparkContext] = []
+"""The one context, if it was started."""
 
 
-def session(master: str | None = None) -> SparkSession:
-    """Return the process's Spark session, starting it if there is none. Safe to call from any
+def context(master: str | None = None) -> SparkContext:
+    """Return the process's Spark context, starting it if there is none. Safe to call from any
     thread.
 
-    Once a session runs, it is returned whatever ``master`` says: a process has one. Raises
+    Once a context runs, it is returned whatever ``master`` says: a process has one. Raises
     SparkError when Spark cannot start (no Java, an unreachable master) or no worker can run our tasks.
     """
     with _lock:
@@ -54,13 +58,13 @@ def session(master: str | None = None) -> SparkSession:
 
 
 def stop() -> None:
-    """End the session, if there is one. Use this and not ``SparkSession.stop``, which we do not see."""
+    """End the context, if there is one. Use this and not ``SparkContext.stop``, which we do not see."""
     with _lock:
         while _running:
             _running.pop().stop()
 
 
-def _started(master: str) -> SparkSession:
+def _started(master: str) -> SparkContext:
     # Workers must run in this virtual environment, whatever the PATH says; other machines may have theirs elsewhere.
     if is_local(master):
         os.environ[PYTHON_OF_WORKERS] = sys.executable
@@ -70,17 +74,16 @@ def _started(master: str) -> SparkSession:
     spark = _start(master)
     if not is_local(master):
         try:
-            spark_cluster.prepare(spark.sparkContext)
+            spark_cluster.prepare(spark)
         except BaseException:
             spark.stop()
             raise
     return spark
 
 
-def _start(master: str) -> SparkSession:
+def _start(master: str) -> SparkContext:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
-    from pyspark.sql import SparkSession
 
     settings = {
         "spark.app.name": "nemesis",
@@ -88,6 +91,7 @@ def _start(master: str) -> SparkSession:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": DRIVER_MEMORY,
+        "spark.driver.extraJavaOptions": JVM_OPTIONS,
         "spark.executor.memory": EXECUTOR_MEMORY,
     }
     address = "127.0.0.1" if is_local(master) else spark_cluster.driver_address(master)
@@ -103,7 +107,7 @@ def _start(master: str) -> SparkSession:
             gateway = SparkContext._gateway or launch_gateway(  # noqa: SLF001
                 conf, popen_kwargs={"stderr": jvm_stderr}
             )
-            context = SparkContext(
+            started = SparkContext(
                 gateway=gateway, conf=SparkConf(_jvm=gateway.jvm).setAll(settings.items())
             )
         except Exception as error:
@@ -113,12 +117,12 @@ def _start(master: str) -> SparkSession:
             telling = [line for line in said if "rror" in line or "xception" in line] or said[-1:]
             reason = telling[0] if telling else " ".join(str(error).split())
             raise SparkError(f"Spark cannot start with master {master}: {reason[:300]}") from error
-    context.setLogLevel("ERROR")
-    return SparkSession(context)
+    started.setLogLevel("ERROR")
+    return started
 
 
 def run_all(
-    spark: SparkSession | None, function: Callable[[Item], Answer], items: Sequence[Item]
+    spark: SparkContext | None, function: Callable[[Item], Answer], items: Sequence[Item]
 ) -> list[Answer]:
     """Return ``[function(item) for item in items]``, computed by Spark tasks, or here without
     Spark.
@@ -131,13 +135,12 @@ def run_all(
     if spark is None:
         keep_freed_memory()
         return [function(item) for item in items]
-    context = spark.sparkContext
-    slices = min(len(items), 8 * context.defaultParallelism)
-    job = context.parallelize(list(items), slices).map(_Guarded(function))
-    if is_local(context.master):
+    slices = min(len(items), 8 * spark.defaultParallelism)
+    job = spark.parallelize(list(items), slices).map(_Guarded(function))
+    if is_local(spark.master):
         answers = job.collect()
     else:
-        with spark_cluster.patience(context):
+        with spark_cluster.patience(spark):
             answers = job.collect()
     for answer in answers:
         if isinstance(answer, HistoryError):

@@ -16,12 +16,12 @@ from typing import Final
 
 import psutil
 
+from nemesis.choices import DOCKER, LOCAL, SIMULATION
 from nemesis.errors import MissingRequirement
 from nemesis.journal import read_journals, runtime_directory
 from nemesis.runtimes.clock_control.library import wall_clock_library
 from nemesis.runtimes.local import java
 from nemesis.runtimes.local.addresses import BUSY_LIMIT, AddressPlan, first_busy
-from nemesis.scenario import DOCKER, LOCAL, SIMULATION
 
 MINIMUM_PYTHON = (3, 11)
 MINIMUM_MEMORY_BYTES = 2 * 2**30

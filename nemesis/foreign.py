@@ -25,10 +25,9 @@ from history.foreign.importing import (
 )
 from history.foreign.names import FIRST_NAME, Names
 from history.run_directory import RunDirectory, RunInfo
+from nemesis.choices import SIMULATION, one_of
 from nemesis.errors import MissingRequirement, UsageError
 from nemesis.paths import short
-from nemesis.scenario import SIMULATION, one_of
-from nemesis.versions import versions
 
 PROCESS: Final = "clients"
 EXPLICABLE: Final = "Operations may be missing from this history, and one of them may explain it."
@@ -77,6 +76,9 @@ def bring_in(path: Path, workload: str, store: Path, command_line: Sequence[str]
 
     Nothing is left in the store then.
     """
+    # Imported here: it knows of clusters, and most checks are of runs that have theirs written down.
+    from nemesis.versions import versions
+
     file = read_file(path)
     _require_workload(file, path, workload)
     info = RunInfo(

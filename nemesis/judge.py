@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -25,15 +26,12 @@ from history import spark
 from history.errors import HistoryError
 from history.ingest import renew
 from history.run_directory import RunDirectory
+from history.spark_cluster import is_local
 from nemesis import foreign
+from nemesis.choices import one_of
 from nemesis.errors import UsageError
 from nemesis.paths import short
-from nemesis.scenario import one_of
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-ENGINES: tuple[Engine, ...] = ("spark", "inline")
+from nemesis.warm_spark import warm_spark
 
 
 def checker_names(text: str | None, workload: str | None = None) -> list[str] | None:
@@ -78,10 +76,11 @@ def judge(
     ``consistency_model`` what transactions have to keep (``None``: what they had to when they were last checked).
     Blocks. Raises ``HistoryError`` when the run cannot be used and OSError when it cannot be written.
     """
-    salvage(run)
-    began = time.monotonic()
-    session: SparkSession | None = spark.session(spark_master) if engine == "spark" else None
-    renew(run, session)
+    start = partial(spark.context, spark_master) if engine == "spark" else None
+    with _starting_spark(spark_master) if start is not None else nullcontext():
+        salvage(run)
+        began = time.monotonic()
+        renew(run, start)
     ingest_s = round(time.monotonic() - began, 3)
     info = run.read_info()
     workload = info.foreign.get("workload")
@@ -100,6 +99,24 @@ def judge(
     run.write_info(msgspec.structs.replace(info, durations_s=durations_s))
     reports.write(run, outcome)
     return outcome
+
+
+@contextmanager
+def _starting_spark(master: str | None) -> Iterator[None]:
+    """Start Spark beside the block, or, on a cluster, before it: nothing is written before its master has answered.
+
+    A block that fails waits for a JVM that is about to start: it would outlive this process.
+    """
+    if not is_local(master or spark.DEFAULT_MASTER):
+        spark.context(master)
+        yield
+        return
+    starting = warm_spark(master)
+    try:
+        yield
+    except Exception:
+        starting.join()
+        raise
 
 
 def only(outcome: Outcome, properties: Collection[str]) -> Outcome:

@@ -6,7 +6,6 @@ sound and within what the runtime can do. ``place`` makes its directory.
 
 from __future__ import annotations
 
-import re
 import shlex
 import time
 from collections import defaultdict
@@ -23,18 +22,19 @@ from history.recorder import Recorder
 from history.run_directory import RunDirectory
 from nemesis import doctor, placing, scenario
 from nemesis.broker_properties import BrokerProperties, arguments, parse
+from nemesis.choices import DOCKER, SIMULATION, engine_of, one_of, spark_master_of
 from nemesis.errors import MissingRequirement, UsageError
 from nemesis.faults import FAULTS
 from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
-from nemesis.judge import ENGINES, checker_names
+from nemesis.judge import checker_names
 from nemesis.mutants import MUTANTS
 from nemesis.paths import short
 from nemesis.runtimes.base import Capability, FaultUnsupported, Lacks, Runtime
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local.runtime import LocalRuntime
 from nemesis.runtimes.simulation.runtime import SimulationRuntime
-from nemesis.scenario import DOCKER, SIMULATION, Scenario
+from nemesis.scenario import Scenario
 from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.run import runtime_config
 from nemesis.simulation.stored import info_of
@@ -46,9 +46,6 @@ SEED_BITS: Final = 32
 ALL_FAULTS: Final = "all"
 """In place of names in ``--faults``: every kind that the runtime can do on this machine."""
 
-SPARK_MASTER = re.compile(
-    r"local|local\[(\d+|\*)(,\d+)?\]|local-cluster\[.+\]|spark://.+|yarn|k8s://.+"
-)
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 
 
@@ -149,27 +146,6 @@ class Order:
         return shlex.join(parts)
 
 
-def engine_of(name: str) -> Engine:
-    """Return the engine of this name; raises ``UsageError``."""
-    scenario.one_of("engine", name, ENGINES)
-    return next(engine for engine in ENGINES if engine == name)
-
-
-def spark_master_of(url: str | None, engine: str) -> str | None:
-    """Return the master to use; raises ``UsageError`` for one that Spark would not know, or that is not asked."""
-    if url is None:
-        return None
-    if engine != "spark":
-        raise UsageError(
-            f"--spark-master {url} needs --engine spark; here it is {engine}, as for a simulation by default"
-        )
-    if not SPARK_MASTER.fullmatch(url):
-        raise UsageError(
-            f"--spark-master is {url!r}: allowed are local, local[N], local[*], spark://HOST:PORT, yarn, k8s://URL"
-        )
-    return url
-
-
 def prepare(options: RunOptions) -> Order:
     """Check everything; raises ``UsageError``, ``MissingRequirement`` or ``FaultUnsupported``. Writes nothing."""
     properties = parse(options.broker_properties)
@@ -185,7 +161,7 @@ def prepare(options: RunOptions) -> Order:
     if options.faults is not None and options.plan is not None:
         raise UsageError("--faults and --plan exclude each other: a plan names its faults")
     if options.mutant is not None:
-        scenario.one_of("mutant", options.mutant, MUTANTS)
+        one_of("mutant", options.mutant, MUTANTS)
     if options.seed is not None and not 0 <= options.seed <= scenario.MAX_SEED:
         raise UsageError(f"--seed is {options.seed}: allowed are 0 to {scenario.MAX_SEED}")
     engine = options.engine or ("inline" if chosen.runtime == SIMULATION else "spark")
@@ -271,7 +247,7 @@ def _fault_names(text: str | None) -> tuple[str, ...] | None:
             f"--faults is {text!r}: allowed are {ALL_FAULTS}, {', '.join(sorted(FAULTS))}"
         )
     for name in names:
-        scenario.one_of("fault", name, FAULTS)
+        one_of("fault", name, FAULTS)
     return names
 
 

@@ -24,9 +24,9 @@ from history.errors import DamagedHistoryError, MissingHistoryError
 from history.events import Event
 from history.run_directory import RunDirectory
 from history.znodes import PROCESS as ZOOKEEPER
+from nemesis.choices import SIMULATION
 from nemesis.errors import UsageError
 from nemesis.faults import plan as plans
-from nemesis.scenario import SIMULATION
 from nemesis.simulation.run import simulate
 from nemesis.simulation.stored import order_of
 from nemesis.simulation.trace_hash import first_difference

@@ -16,6 +16,7 @@ import yaml
 from msgspec import Meta
 
 from nemesis.broker_properties import BrokerProperties
+from nemesis.choices import DOCKER, LOCAL, RUNTIMES, SIMULATION, one_of
 from nemesis.errors import UsageError
 from nemesis.faults import DEFAULT_KINDS, FAULTS
 from nemesis.faults.base import DrawRange
@@ -24,10 +25,6 @@ from nemesis.faults.plan import PlanSettings
 from nemesis.targets import TARGETS
 from workloads import WORKLOADS
 
-LOCAL = "local"
-DOCKER = "docker"
-SIMULATION = "simulation"
-RUNTIMES = (LOCAL, DOCKER, SIMULATION)
 ENSEMBLE = 3
 """Members of ZooKeeper in containers, as the compose file has them."""
 MIN_TIME_LIMIT_S = 15.0
@@ -263,11 +260,3 @@ def override(
     )
     check(changed)
     return changed
-
-
-def one_of(what: str, value: str, allowed: Any) -> None:
-    """Raise ``UsageError`` naming the value and the allowed ones when it is none of them."""
-    if value not in allowed:
-        raise UsageError(
-            f"unknown {what} {value!r}: allowed are {', '.join(sorted(allowed)) or 'none'}"
-        )

@@ -6,8 +6,8 @@ import platform
 from importlib import metadata
 from typing import Final
 
+from nemesis.choices import DOCKER, SIMULATION
 from nemesis.runtimes.local import java
-from nemesis.scenario import DOCKER, SIMULATION
 
 LIBRARIES: Final = ("nemesis-kafka", "kio", "kazoo", "pyspark", "pyarrow", "msgspec")
 

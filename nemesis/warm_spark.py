@@ -1,4 +1,4 @@
-"""Spark's early start: session, Python workers and the checkers' imports, beside the end of a run.
+"""Spark's early start: context, Python workers and the checkers' imports, beside the end of a run or its ingestion.
 
 Together they take seconds that would otherwise be added to the checks'. Workers are used again, so what
 one task has imported is there for the next.
@@ -15,17 +15,19 @@ from history import spark, spark_cluster
 from history.errors import SparkError
 
 
-def warm_spark(master: str | None) -> None:
+def warm_spark(master: str | None) -> threading.Thread:
     """Start in the background; a failure shows when the checks start Spark again."""
-    threading.Thread(target=_warm, args=(master,), name="spark", daemon=True).start()
+    thread = threading.Thread(target=_warm, args=(master,), name="spark", daemon=True)
+    thread.start()
+    return thread
 
 
 def _warm(master: str | None) -> None:
     with suppress(SparkError):
-        session = spark.session(master)
+        context = spark.context(master)
         # Machines of a real cluster do not have this module, and their workers are not ours to warm.
-        if spark_cluster.is_local(session.sparkContext.master):
-            spark.run_all(session, touch, range(session.sparkContext.defaultParallelism))
+        if spark_cluster.is_local(context.master):
+            spark.run_all(context, touch, range(context.defaultParallelism))
 
 
 def touch(number: int) -> tuple[int, str, str]:

@@ -1,7 +1,8 @@
-"""The commands that need more than a few lines; ``nemesis.cli`` holds the others and puts all on one command line.
+"""The commands, a module each; ``nemesis.cli`` imports the one that is asked for and puts it on the command line.
 
 * ``speech``   what every command prints with: this package and ``nemesis.cli`` are the only ones that print
+* ``outcome``  what a check came to, said
 * ``options``  options that several commands have, with one spelling and one range
 * ``searching``  from options to an exploration of many seeds
-* ``explore``, ``replay``, ``shrink``, ``mutants``   the commands
+* all others   the commands
 """

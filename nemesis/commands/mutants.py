@@ -16,6 +16,7 @@ import typer
 from checkers.model import Verdict
 from history.errors import HistoryError
 from history.run_directory import RunDirectory, write_atomically
+from nemesis.choices import one_of
 from nemesis.commands.options import (
     FirstSeed,
     Jobs,
@@ -35,7 +36,6 @@ from nemesis.interrupts import terminable
 from nemesis.mutants import MUTANTS, Mutant
 from nemesis.paths import short
 from nemesis.runtimes.base import RuntimeFailure
-from nemesis.scenario import one_of
 from nemesis.scoreboard import Score, in_words, markdown, rows, score
 from nemesis.shrink import Budget, Size, shrink
 from nemesis.shrink.keep import keep

@@ -12,18 +12,18 @@ from pathlib import Path
 import typer
 
 from history.run_directory import RunDirectory
+from nemesis.choices import SIMULATION
+from nemesis.cli import command_line
 from nemesis.commands.options import Json, RunPath, Store
 from nemesis.commands.speech import note, out, say_json
 from nemesis.interrupts import terminable
 from nemesis.replay import EVENTS_GONE, Replayed, rerun_arguments
 from nemesis.replay import replay as repeat
-from nemesis.scenario import SIMULATION
 
 EXIT_DIFFERENT = 1
 
 
 def replay(
-    context: typer.Context,
     path: RunPath,
     store: Store = Path("store"),
     as_json: Json = False,
@@ -34,8 +34,8 @@ def replay(
         arguments = [*rerun_arguments(directory), "--store", str(store)]
         arguments += ["--json"] if as_json else []
         note("a real run cannot be repeated exactly: the same plan is run again")
-        root = context.find_root().command
-        code = root.main(args=arguments, prog_name="nemesis", standalone_mode=False)
+        again = typer.main.get_command(command_line(arguments))
+        code = again.main(args=arguments, prog_name="nemesis", standalone_mode=False)
         raise typer.Exit(code if isinstance(code, int) else 0)
     with terminable():
         replayed = repeat(directory)

@@ -9,6 +9,7 @@ from typing import Final
 
 from nemesis import scenario
 from nemesis.broker_properties import OPTION
+from nemesis.choices import SIMULATION
 from nemesis.commands.options import require_range, workers
 from nemesis.explore.exploration import Exploration
 from nemesis.preflight import RunOptions, prepare
@@ -43,7 +44,7 @@ def exploration_of(search: Search) -> Exploration:
         RunOptions(
             scenario=search.scenario,
             store=search.store,
-            runtime=scenario.SIMULATION,
+            runtime=SIMULATION,
             seed=search.first_seed,
             time_limit_s=search.time_limit_s,
             faults=search.faults,

@@ -19,6 +19,7 @@ from rich.text import Text
 from checkers import CHECKERS
 from history.run_directory import RunDirectory
 from nemesis import scenario
+from nemesis.choices import one_of
 from nemesis.commands.options import (
     Jobs,
     Json,
@@ -71,7 +72,7 @@ def shrink_run(
             f"--seconds is {seconds:g}: allowed are more than 0, up to {scenario.MAX_TIME_LIMIT_S:g}"
         )
     if name is not None:
-        scenario.one_of("property", name, CHECKERS)
+        one_of("property", name, CHECKERS)
     jobs = workers(jobs)
     origin = RunDirectory.open(path)
     order, _ = order_of(origin)

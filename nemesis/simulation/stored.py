@@ -13,10 +13,11 @@ from checkers import CHECKERS
 from history.errors import DamagedHistoryError
 from history.run_directory import RunDirectory, RunInfo
 from history.znodes import PROCESS as ZOOKEEPER
+from nemesis.choices import SIMULATION, one_of
 from nemesis.errors import UsageError
 from nemesis.faults import plan as plans
 from nemesis.mutants import MUTANTS
-from nemesis.scenario import SIMULATION, Scenario, check, one_of
+from nemesis.scenario import Scenario, check
 from nemesis.simulation.memory_record import Entry
 from nemesis.simulation.order import SimulationOrder
 

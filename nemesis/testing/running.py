@@ -22,11 +22,12 @@ from hypothesis import HealthCheck, Phase, settings
 from checkers.model import Outcome, Verdict
 from history.run_directory import RunDirectory
 from nemesis import scenario as scenarios
+from nemesis.choices import SIMULATION, one_of
 from nemesis.explore.seed import doubts
 from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
 from nemesis.mutants import MUTANTS
-from nemesis.scenario import SIMULATION, Scenario
+from nemesis.scenario import Scenario
 from nemesis.shrink.passes import shortest_s
 from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.run import Simulated, simulate, store
@@ -81,7 +82,7 @@ def simulate_plan(
     )
     plans.check(plan, nodes=chosen.nodes, end_s=chosen.faults_end_s)
     if mutant is not None:
-        scenarios.one_of("mutant", mutant, MUTANTS)
+        one_of("mutant", mutant, MUTANTS)
     turns = turns or Turns()
     order = SimulationOrder(
         scenario=chosen,

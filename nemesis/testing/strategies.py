@@ -19,6 +19,7 @@ from hypothesis.strategies import SearchStrategy
 from msgspec import inspect
 
 from nemesis import scenario as scenarios
+from nemesis.choices import one_of
 from nemesis.errors import UsageError
 from nemesis.faults import FAULTS
 from nemesis.faults.base import Fault
@@ -75,7 +76,7 @@ def fault_plans(
 def faults(kind: str, scenario: str | Scenario = "partition-controller") -> SearchStrategy[Fault]:
     """Faults of one kind that the scenario's cluster can have; raises ``UsageError`` for an unknown name."""
     chosen = scenarios.load(scenario) if isinstance(scenario, str) else scenario
-    scenarios.one_of("fault", kind, FAULTS)
+    one_of("fault", kind, FAULTS)
     settings = chosen.plan_settings()
     low_s, high_s = chosen.faults.duration_s
     fields = {

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from benchmarks.generate import events as generated
 from benchmarks.generate import write
@@ -26,7 +26,7 @@ from history.errors import DamagedHistoryError
 from history.events import Event, Kind
 from history.reader import MANIFEST, FileEntry, Manifest, RowGroup, open_history
 from history.schema import ordered, table
-from history.spark import session, stop
+from history.spark import context, stop
 
 
 def finding(name: str, key: str, *rows: int) -> Finding:
@@ -343,8 +343,8 @@ def test_a_history_without_events_proves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    yield session("local[2]")
+def spark() -> Iterator[SparkContext]:
+    yield context("local[2]")
     stop()
 
 
@@ -361,10 +361,11 @@ class TestSpark:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(ingestion, "BUCKET_ROWS", 300)
+        monkeypatch.setattr(ingestion, "FEW_BYTES", 0)
         run = write(tmp_path, 1500)
         inline = ingestion.ingest(run)
         rows = open_history(run.history).table()
-        assert ingestion.ingest(run, session()).events == inline.events > 1000
+        assert ingestion.ingest(run, context).events == inline.events > 1000
         assert len(open_history(run.history).manifest.files) > 3
         assert open_history(run.history).table().equals(rows)
 

@@ -40,7 +40,7 @@ PYTHON = "PYSPARK_PYTHON"
 
 
 @pytest.fixture(autouse=True)
-def _own_session(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _own_context(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv(PYTHON, sys.executable)
     spark.stop()
     yield
@@ -131,9 +131,9 @@ def test_a_worker_that_dies_in_the_middle_changes_no_verdict(
     lingers = Lingers(tmp_path / "marks")
     checks = [*select(), lingers]
     directory = history_of(tmp_path, list(generated(3000)), list(range(100, 3000, 100)))
-    spark.session(cluster.master)
+    spark.context(cluster.master)
     wait_until(lambda: _workers() == 2, "two workers")
-    shipped = set(spark.run_all(spark.session(), _where_our_code_is, range(16)))
+    shipped = set(spark.run_all(spark.context(), _where_our_code_is, range(16)))
     assert all(place.endswith("nemesis.zip/history/__init__.py") for place in shipped)
 
     with ThreadPoolExecutor(1) as pool:
@@ -155,7 +155,7 @@ def test_a_worker_that_dies_in_the_middle_changes_no_verdict(
 
 
 def _workers() -> int:
-    return spark_cluster.workers(spark.session().sparkContext)
+    return spark_cluster.workers(spark.context())
 
 
 def _where_our_code_is(_: int) -> str:
@@ -168,12 +168,12 @@ def test_what_a_cluster_lacks_is_one_sentence(
     monkeypatch.setattr(spark_cluster, "WORKERS_WITHIN_S", 3.0)
     with running_cluster(tmp_path / "spark") as cluster:
         with pytest.raises(SparkError, match="has offered itself for 3 s: none is alive, or none"):
-            spark.session(cluster.master)
+            spark.context(cluster.master)
         monkeypatch.setattr(spark_cluster, "WORKERS_WITHIN_S", 60.0)
         cluster.start_worker("worker-1")
         monkeypatch.setitem(os.environ, PYTHON, "no-such-python")
         with pytest.raises(SparkError, match=r"IOException: Cannot run program \"no-such-python\""):
-            spark.session(cluster.master)
+            spark.context(cluster.master)
 
 
 def test_a_master_that_is_not_there_is_said_at_once(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import pytest
@@ -15,7 +15,12 @@ from hypothesis import strategies as st
 
 from benchmarks.generate import write
 from history import raw_lines
-from history.errors import DamagedHistoryError, ForeignHistoryError, MissingHistoryError
+from history.errors import (
+    DamagedHistoryError,
+    ForeignHistoryError,
+    MissingHistoryError,
+    SparkError,
+)
 from history.events import Event
 from history.ingest import ingest
 from history.reader import MANIFEST, open_history
@@ -286,3 +291,19 @@ class TestDamagedHistory:
         path.write_bytes(path.read_bytes().replace(b"broker-1", b"broker-7", 1))
         with pytest.raises(DamagedHistoryError, match=r"events-00000\.parquet is damaged"):
             open_history(run.history).table()
+
+
+def no_spark() -> NoReturn:
+    raise SparkError("Spark cannot start")
+
+
+def test_without_spark_the_earlier_history_stays(tmp_path: Path) -> None:
+    run, file = whole_run(tmp_path)
+    ingest(run)
+    file.write_bytes(b"")
+    before = open_history(run.history).table()
+    with pytest.raises(SparkError, match="Spark cannot start"):
+        ingest(run, no_spark)
+    assert open_history(run.history).table().equals(before)
+    assert {path.name for path in run.path.iterdir()} >= {"history", "raw"}
+    assert not list(run.path.glob(".history-*"))

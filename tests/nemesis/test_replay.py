@@ -13,9 +13,9 @@ from history.errors import DamagedHistoryError, MissingHistoryError
 from history.events import Event
 from history.run_directory import RunDirectory, RunInfo
 from nemesis import scenario
+from nemesis.choices import SIMULATION
 from nemesis.errors import UsageError
 from nemesis.replay import EVENTS_GONE, replay, rerun_arguments, stored_events
-from nemesis.scenario import SIMULATION
 from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.run import simulate, store
 from nemesis.simulation.stored import order_of

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from history.run_directory import RunDirectory, RunInfo
+from nemesis.choices import SIMULATION
 from nemesis.cli import call
 from nemesis.errors import EXIT_USAGE
-from nemesis.scenario import SIMULATION
 
 SCENARIO = "partition-controller"
 

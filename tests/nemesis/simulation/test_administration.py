@@ -11,13 +11,14 @@ from checkers.model import Verdict
 from checkers.reassignment import CANCEL, DESCRIBE, MOVE
 from history.events import Kind
 from nemesis import scenario as scenarios
+from nemesis.choices import SIMULATION
 from nemesis.explore.swarm import vary
 from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.run import Simulated, simulate
 
 
 def run(name: str, seed: int) -> Simulated:
-    scenario = scenarios.override(scenarios.load(name), runtime=scenarios.SIMULATION)
+    scenario = scenarios.override(scenarios.load(name), runtime=SIMULATION)
     varied = vary(scenario, seed)
     return simulate(SimulationOrder(scenario=varied.scenario, seed=seed, plan=varied.plan))
 
