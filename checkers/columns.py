@@ -86,13 +86,19 @@ class Columns:
     def rows(self) -> Numbers:
         """The row number of each row, in the whole history."""
         if self._rows is None:
-            if isinstance(self._source, Columns):
-                root, at = self._root_place()
-                self._rows = root.rows()[at]
-            else:
-                first = self._source.first_row
-                self._rows = np.arange(first, first + self.length, dtype=np.int64)
+            root, at = self._root_place()
+            self._rows = root._rows_at(at)  # noqa: SLF001
         return self._rows
+
+    def _rows_at(self, at: Place) -> Numbers:
+        """The numbers of these rows of a file."""
+        if self._rows is not None:
+            return self._rows[at]
+        assert not isinstance(self._source, Columns)
+        first = self._source.first_row
+        if isinstance(at, slice):
+            return np.arange(first + at.start, first + at.stop, dtype=np.int64)
+        return at + first
 
     def arrow(self, name: str) -> pa.ChunkedArray:
         """A column as Arrow has it. Raises KeyError for a column that it has not."""

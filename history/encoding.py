@@ -14,6 +14,8 @@ are of items.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self
@@ -24,11 +26,27 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from history.events import Kind
 from history.schema import NUMBER_LISTS, SCHEMA, WORD_COLUMNS
 
 ROW_GROUP_ROWS: Final = 128 * 1024
 ROW_GROUP_RECORDS: Final = 512 * 1024
 """Records of polls: a row may hold hundreds."""
+LONG_STRETCH: Final = 32 * 1024
+"""Rows that are worth row groups of their own."""
+
+_FREQUENT: Final = frozenset(
+    {
+        Kind.INVOKE,
+        Kind.OK,
+        Kind.FAIL,
+        Kind.INFO,
+        Kind.APPEND,
+        Kind.HIGH_WATERMARK,
+        Kind.PRODUCE_ACKNOWLEDGED,
+    }
+)
+"""Kinds that grow with the load."""
 
 _SMALL_NUMBERS: Final = (
     "incarnation",
@@ -142,15 +160,28 @@ def _lists_by_kind(rows: pa.Table, column: str) -> dict[str, list[int]]:
 
 
 def row_groups(rows: pa.Table) -> Iterator[pa.Table]:
-    """Yield the rows of each row group; only the last one may have room left."""
+    """Yield the rows of each row group.
+
+    They are as large as they may be, but end where a long stretch of nothing but what clients and logs do begins or
+    ends: an election says more in more columns than an append, and would have them decoded for all of its row group.
+    """
     lengths = pc.fill_null(pc.list_value_length(rows.column("offsets")), 0)
     records = np.concatenate(([0], np.cumsum(lengths.to_numpy())))
-    start = 0
-    while start < rows.num_rows:
-        fits = int(np.searchsorted(records, records[start] + ROW_GROUP_RECORDS, side="right")) - 1
-        stop = max(start + 1, min(start + ROW_GROUP_ROWS, fits, rows.num_rows))
-        yield rows.slice(start, stop - start)
-        start = stop
+    for first, end in pairwise(_cuts(rows.column("kind"))):
+        start, most = first, ceil((end - first) / ceil((end - first) / ROW_GROUP_ROWS))
+        while start < end:
+            fits = int(np.searchsorted(records, records[start] + ROW_GROUP_RECORDS, "right")) - 1
+            stop = max(start + 1, min(start + most, fits, end))
+            yield rows.slice(start, stop - start)
+            start = stop
+
+
+def _cuts(kinds: pa.ChunkedArray) -> list[int]:
+    """Where long stretches of frequent kinds begin and end, and the first and the last row."""
+    is_frequent = pc.is_in(kinds.cast(pa.string()), pa.array(sorted(_FREQUENT))).to_numpy()
+    rare = np.concatenate(([-1], np.flatnonzero(~is_frequent), [len(kinds)]))
+    long = np.flatnonzero(np.diff(rare) > LONG_STRETCH)
+    return np.unique(np.concatenate(([0], rare[long] + 1, rare[long + 1], [len(kinds)]))).tolist()
 
 
 def records_in(rows: pa.Table) -> int:

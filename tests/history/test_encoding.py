@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from itertools import groupby
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from history.encoding import PARQUET_OPTIONS, EventsFile
+from history import encoding
+from history.encoding import PARQUET_OPTIONS, EventsFile, row_groups
 from history.events import Event
 from history.reader import StoredRowGroup
 from history.schema import table
@@ -59,3 +61,22 @@ def test_a_file_that_tells_nothing_intelligible_is_read(tmp_path: Path, told: by
     group = StoredRowGroup(path, 0, 0, 1)
     assert group.uniform_list("isr", "append") is None
     assert group.read(["isr"]).column(0).to_pylist() == [[1]]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["append", "transition"]), st.integers(1, 9)), max_size=8)
+)
+def test_row_groups_are_cut_around_long_stretches_of_what_is_frequent(
+    stretches: list[tuple[str, int]],
+) -> None:
+    kinds = [kind for kind, length in stretches for _ in range(length)]
+    rows = table([Event(time=at, process="p", kind=kind) for at, kind in enumerate(kinds)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "LONG_STRETCH", 3)
+        patch.setattr(encoding, "ROW_GROUP_ROWS", 5)
+        groups = [group.column("kind").to_pylist() for group in row_groups(rows)]
+    assert [kind for group in groups for kind in group] == kinds
+    assert all(0 < len(group) <= 5 for group in groups)
+    for group in groups:
+        runs = [len(list(run)) for kind, run in groupby(group) if kind == "append"]
+        assert "transition" not in group or max(runs, default=0) <= 3
