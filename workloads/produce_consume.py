@@ -39,6 +39,8 @@ from workloads.subjects import TopicPartition, payload_of, subject, value_of
 COMPACTED: Final = {"cleanup.policy": "compact"}
 LAST_EPOCH: Final = 1
 """Then an idempotent producer asks for a new producer id, as Kafka's does after 32,767: ids are wanted amid faults."""
+FINAL_PAUSE_S: Final = 0.1
+"""How much later a final reader that gets no further looks again; at once, it would ask as fast as brokers answer."""
 _Client = TypeVar("_Client", bound=KafkaClient)
 
 
@@ -341,6 +343,7 @@ class ProduceConsume:
         while loop.time() < deadline:
             if client.metadata.leader(*tp) is None and not await self._find_leader(client, tp):
                 error = "LEADER_UNKNOWN"
+                await asyncio.sleep(FINAL_PAUSE_S)
                 continue
             polled = await self._poll(client, recorder, tp, position)
             if polled is not None and polled.position_after(position) > position:
@@ -350,7 +353,7 @@ class ProduceConsume:
             if polled is not None and 0 <= end <= position:
                 error = "NONE"
                 break
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(FINAL_PAUSE_S)
             await client.refresh_metadata()
         recorder.record(
             Kind.FINAL_READ,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -11,7 +12,9 @@ from kio.schema.errors import ErrorCode
 
 from history.events import Event
 from history.recorder import Recorder
+from nemesis.simulation.loop import SimulationLoop
 from workloads.base import WorkloadContext, WorkloadError
+from workloads.kafka.client import ClusterMetadata, KafkaClient, PartitionMetadata, TopicMetadata
 from workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError, RequestTimedOut
 from workloads.operations import OperationLog
 from workloads.produce_consume import ProduceConsume
@@ -95,3 +98,30 @@ def test_a_wrong_option_is_named(options: dict[str, object], named: str) -> None
     )
     with pytest.raises(WorkloadError, match=named):
         ProduceConsume(context, options)
+
+
+def test_a_final_reader_asks_for_a_leader_that_is_missing_ten_times_a_second(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nobody = PartitionMetadata(leader=-1, leader_epoch=4, replicas=(1, 2), isr=(1,))
+    answer = ClusterMetadata(topics={"t": TopicMetadata(UUID(int=1), {0: nobody})})
+    asked: list[float] = []
+
+    async def answered(client: KafkaClient) -> bool:
+        asked.append(asyncio.get_running_loop().time())
+        client.metadata = answer
+        return True
+
+    monkeypatch.setattr(KafkaClient, "refresh_metadata", answered)
+    lines = Lines()
+    context = WorkloadContext(
+        [("127.0.0.1", 1)], ["127.0.0.1"], lambda _: lines.recorder(), Random(1)
+    )
+    loop = SimulationLoop()
+    try:
+        loop.run_until_complete(ProduceConsume(context, {}).final_reads(5.0))
+    finally:
+        loop.close()
+    (event,) = lines.events()
+    assert (event.kind, event.error) == ("final-read", "LEADER_UNKNOWN")
+    assert 40 < len(asked) < 60
