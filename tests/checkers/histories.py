@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from checkers.engine import run_checks
 from checkers.fold import Check
@@ -23,20 +24,21 @@ def judge(
     checks: Check | Sequence[Check], events: Iterable[Event], cuts: Iterable[int] = ()
 ) -> dict[str, Result]:
     """Return the results by property, the proving events in the place of their row numbers."""
-    listed_checks = [checks] if isinstance(checks, Check) else list(checks)
-    whole = ordered(table(events))
+    return judge_rows(checks, ordered(table(events)), cuts)
+
+
+def judge_rows(
+    checks: Check | Sequence[Check], whole: pa.Table, cuts: Iterable[int] = ()
+) -> dict[str, Result]:
+    """As ``judge``, of rows in the order of a history."""
     edges = sorted({0, whole.num_rows, *(cut % (whole.num_rows + 1) for cut in cuts)})
     groups = [
         MemoryRowGroup(whole.slice(start, stop - start), start) for start, stop in pairwise(edges)
     ]
-    results = run_checks(groups, listed_checks)
-    listed = whole.to_pylist()
+    results = run_checks(groups, [checks] if isinstance(checks, Check) else list(checks))
 
     def explained(finding: Finding) -> Finding:
-        proof = tuple(
-            {name: value for name, value in listed[one[PROOF_ROW]].items() if value is not None}
-            for one in finding.events
-        )
+        proof = tuple(_row(whole, one[PROOF_ROW]) for one in finding.events)
         return msgspec.structs.replace(finding, events=proof)
 
     return {
@@ -47,14 +49,20 @@ def judge(
     }
 
 
+def _row(rows: pa.Table, number: int) -> dict[str, Any]:
+    """What one event says."""
+    (listed,) = rows.slice(number, 1).to_pylist()
+    return {name: value for name, value in listed.items() if value is not None}
+
+
 def only(check: Check, events: Iterable[Event], name: str | None = None) -> Result:
     """Return the one result (of this name) after seeing that cutting the history anywhere changes nothing."""
-    listed = list(events)
+    whole = ordered(table(events))
     wanted = name or check.name
-    result = judge(check, listed)[wanted]
-    for cut in range(1, len(listed)):
-        assert judge(check, listed, [cut])[wanted] == result
-    assert judge(check, listed, range(len(listed)))[wanted] == result
+    result = judge_rows(check, whole)[wanted]
+    for cut in range(1, whole.num_rows):
+        assert judge_rows(check, whole, [cut])[wanted] == result
+    assert judge_rows(check, whole, range(whole.num_rows))[wanted] == result
     return result
 
 
