@@ -181,7 +181,10 @@ def _cuts(kinds: pa.ChunkedArray) -> list[int]:
     is_frequent = pc.is_in(kinds.cast(pa.string()), pa.array(sorted(_FREQUENT))).to_numpy()
     rare = np.concatenate(([-1], np.flatnonzero(~is_frequent), [len(kinds)]))
     long = np.flatnonzero(np.diff(rare) > LONG_STRETCH)
-    return np.unique(np.concatenate(([0], rare[long] + 1, rare[long + 1], [len(kinds)]))).tolist()
+    cuts: list[int] = np.unique(
+        np.concatenate(([0], rare[long] + 1, rare[long + 1], [len(kinds)]))
+    ).tolist()
+    return cuts
 
 
 def records_in(rows: pa.Table) -> int:
