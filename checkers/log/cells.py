@@ -59,10 +59,12 @@ class Cell:
         self._marks = np.zeros(high - low + 1, dtype=np.uint8)
         self._suspects: list[Numbers] = []
 
-    def put(self, offsets: Numbers, values: Numbers, mark: int) -> None:
-        """Put values in their places; offsets outside of the cell are left out."""
+    def put(self, chosen: Mask, offsets: Numbers, values: Numbers, mark: int) -> None:
+        """Put the chosen values in their places; offsets outside of the cell are left out."""
         others = np.empty(len(offsets), dtype=np.int64)
-        count = kernels.put(offsets, values, mark, self._low, self._values, self._marks, others)
+        count = kernels.put(
+            chosen, offsets, values, mark, self._low, self._values, self._marks, others
+        )
         self._differ(offsets[others[:count]], values[others[:count]])
 
     def put_polls(
@@ -152,7 +154,7 @@ def look(
         if not values.is_whole or values.fingerprint != piece.lengths:
             return CellReport(irregular=True)
         sent, value = (segment.numbers(name, UNSET) for name in ("offset", "value"))
-        cell.put(sent[done], value[done], ACKNOWLEDGED)
+        cell.put(done, sent, value, ACKNOWLEDGED)
         _put_records(cell, piece, segment, final, values)
         read = values.flat
         extents.append(Extent(int(read.min()), int(read.max())) if len(read) else None)
@@ -170,23 +172,16 @@ def _put_records(cell: Cell, piece: Piece, segment: Segment, final: Mask, values
         return
     offsets, marks = Lists.of(segment, "offsets"), np.repeat(marks, lengths)
     for mark in (READ, READ | FINAL):
-        chosen = marks == mark
-        cell.put(offsets.flat[chosen], values.flat[chosen], mark)
+        cell.put(marks == mark, offsets.flat, values.flat, mark)
 
 
 def zones_of(values: Numbers, bits: int) -> dict[int, Extent]:
     """The zones of sorted values, each as wide as these bits say."""
-    if not len(values):
-        return {}
-    numbers = values >> bits
-    starts = np.concatenate(([0], np.flatnonzero(np.diff(numbers)) + 1))
-    ends = np.append(starts[1:], len(values))
-    return {
-        number: Extent(low, high)
-        for number, low, high in zip(
-            numbers[starts].tolist(),
-            values[starts].tolist(),
-            values[ends - 1].tolist(),
-            strict=True,
-        )
-    }
+    zones: dict[int, Extent] = {}
+    start = 0
+    while start < len(values):
+        zone = int(values[start]) >> bits
+        end = int(np.searchsorted(values, (zone + 1 << bits) - 1, side="right"))
+        zones[zone] = Extent(int(values[start]), int(values[end - 1]))
+        start = end
+    return zones

@@ -85,7 +85,8 @@ def _roles(segment: Segment, kinds: frozenset[str]) -> Roles:
         for j, f in enumerate(f_words):
             if f in _FIRST and kind in OUTCOMES:
                 table[i, 1 + j] = _FIRST[f] + OUTCOMES.index(Kind(kind))
-    found: Roles = table.ravel()[kind_codes * table.shape[1] + f_codes + 1]
+    # Codes may be narrow, the places of both together wide.
+    found: Roles = table.ravel()[kind_codes.astype(np.int64) * table.shape[1] + f_codes + 1]
     return found
 
 
@@ -151,7 +152,8 @@ class Lists:
         lengths = pc.fill_null(pc.list_value_length(column), 0)
         flat = pc.list_flatten(column)
         is_whole = flat.null_count == 0
-        return cls(_numbers(lengths), _numbers(pc.fill_null(flat, UNSET)), is_whole)
+        numbers = _numbers(flat if is_whole else pc.fill_null(flat, UNSET))
+        return cls(_numbers(lengths), numbers, is_whole)
 
     @classmethod
     def of_polls(cls, segment: Segment) -> Lists:

@@ -15,17 +15,17 @@ Limits: a process does one thing at a time, and operations have numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow.compute as pc
 
 from checkers.log import kernels
 from checkers.log.high_watermarks import STATED, Mark
 from checkers.log.lives import OPERATIONS
 from checkers.log.operations import Send
-from checkers.log.rows import UNSET, Lists, Role, Rows, Source, are_plain, by_process
+from checkers.log.rows import UNSET, Lists, Role, Rows, Source, by_process
 from checkers.log.trimmed import Trimmed, trimmed
 from checkers.segment import Mask, Numbers, Segment
 from history.events import Kind
@@ -130,18 +130,15 @@ def _look(rows: Rows, found: Survey) -> None:
     found.topic_ids = _topic_ids(segment)
     if segment.columns.uniform("key") is None:
         _without_keys(rows)
-    _follow(rows, found)
+    done, is_plain = _follow(rows, found)
     offsets = Lists.of(segment, "offsets")
     found.lengths = offsets.fingerprint
     answered = rows.are(Role.POLL_OK)
     _look_at_records(segment, answered, offsets)
     _order_of_polls(rows, np.flatnonzero(answered), offsets, found)
-    said = pc.min_max(segment.columns.arrow("value")).as_py()
-    found.values = None if said["min"] is None else (said["min"], said["max"])
     found.failed = segment.numbers("value", UNSET)[rows.are(Role.SEND_FAIL)]
-    done, sent = rows.are_acknowledged, segment.numbers("offset", UNSET)
-    found.cells = _cells(np.concatenate((sent[done], offsets.flat)))
-    found.plain = _plain(rows, done, answered)
+    found.cells = _cells(segment.numbers("offset", UNSET)[done], offsets.flat)
+    found.plain = _plain(rows.are_final[answered]) if is_plain and rows.are_all else None
 
 
 def _without_keys(rows: Rows) -> None:
@@ -149,11 +146,8 @@ def _without_keys(rows: Rows) -> None:
         raise Irregular("records have keys")
 
 
-def _plain(rows: Rows, done: Mask, answered: Mask) -> bool | None:
-    if not rows.are_all or not np.array_equal(are_plain(rows.segment), done):
-        return None
-    final = rows.are_final[answered]
-    return True if final.all() else None if final.any() else False
+def _plain(are_final: Mask) -> bool | None:
+    return True if are_final.all() else None if are_final.any() else False
 
 
 def _topic_ids(segment: Segment) -> set[str]:
@@ -175,17 +169,22 @@ _WHY = {
 }
 
 
-def _follow(rows: Rows, found: Survey) -> None:
-    """Look at what each process does, one operation after the other, and at the offsets of its sends."""
+def _follow(rows: Rows, found: Survey) -> tuple[Mask, bool]:
+    """Look at what each process does, one operation after the other, and at the offsets of its sends. Returns which
+    rows acknowledge a send, and whether these are the rows that have an offset and a value.
+    """
     codes, words = rows.segment.codes("process")
     columns = {
         name: rows.segment.numbers(name, UNSET) for name in ("op", "value", "acks", "offset")
     }
     places = [np.full(len(words), -1) for _ in range(4)]
-    code, found.acknowledged, falls = kernels.follow(rows.roles, codes, *columns.values(), *places)
-    if code != kernels.FINE:
-        raise Irregular(_WHY[code])
-    found.is_clean &= not falls
+    done = np.empty(len(rows.roles), dtype=np.bool_)
+    seen = kernels.follow(rows.roles, codes, done, *columns.values(), *places)
+    if seen.code != kernels.FINE:
+        raise Irregular(_WHY[seen.code])
+    found.acknowledged = seen.acknowledged
+    found.is_clean &= not seen.falls
+    found.values = (seen.least, seen.most) if seen.least <= seen.most else None
     told = _Told(rows, columns, rows.segment.numbers("time", UNSET))
     for word, *here in zip(words, *(place.tolist() for place in places), strict=True):
         opened, closed, first, highest = here
@@ -200,6 +199,7 @@ def _follow(rows: Rows, found: Survey) -> None:
             send, offset = told.send(word, highest), columns["offset"]
             send.complete("ok", send.row, send.invoke_time, int(offset[highest]))
             found.producers[word] = Produced(int(offset[first]), send)
+    return done, seen.is_plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,14 +296,24 @@ def _last_answers(rows: Rows) -> Mask:
 # -- where offsets and values lie -----------------------------------------------------------------
 
 
-def _cells(offsets: Numbers) -> dict[int, tuple[int, int]]:
-    if not len(offsets):
-        return {}
+def _cells(*known: Numbers) -> dict[int, tuple[int, int]]:
+    found: dict[int, tuple[int, int]] = {}
+    for offsets in known:
+        if not len(offsets):
+            continue
+        for cell, least, most in _by_cell(offsets):
+            before = found.get(cell, (least, most))
+            found[cell] = min(before[0], least), max(before[1], most)
+    return found
+
+
+def _by_cell(offsets: Numbers) -> Iterator[tuple[int, int, int]]:
+    """Yield the cells of stretches of offsets, with the smallest and the largest there."""
+    least, most = int(offsets.min()), int(offsets.max())
+    if least >> CELL_BITS == most >> CELL_BITS:
+        yield least >> CELL_BITS, least, most
+        return
     cells = offsets >> CELL_BITS
     starts = np.concatenate(([0], np.flatnonzero(np.diff(cells)) + 1))
     low, high = np.minimum.reduceat(offsets, starts), np.maximum.reduceat(offsets, starts)
-    found: dict[int, tuple[int, int]] = {}
-    for cell, least, most in zip(cells[starts].tolist(), low.tolist(), high.tolist(), strict=True):
-        before = found.get(cell, (least, most))
-        found[cell] = min(before[0], least), max(before[1], most)
-    return found
+    yield from zip(cells[starts].tolist(), low.tolist(), high.tolist(), strict=True)
