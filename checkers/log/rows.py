@@ -76,8 +76,8 @@ _FIRST = {"send": Role.SEND, "poll": Role.POLL}
 
 
 def _roles(segment: Segment, kinds: frozenset[str]) -> Roles:
-    kind_codes, kind_words = segment.codes("kind")
-    f_codes, f_words = segment.codes("f")
+    kind_codes, kind_words = segment.columns.words("kind")
+    f_codes, f_words = segment.columns.words("f")
     table = np.zeros((len(kind_words), len(f_words) + 1), dtype=np.int8)
     for i, kind in enumerate(kind_words):
         if kind in kinds:
@@ -85,8 +85,11 @@ def _roles(segment: Segment, kinds: frozenset[str]) -> Roles:
         for j, f in enumerate(f_words):
             if f in _FIRST and kind in OUTCOMES:
                 table[i, 1 + j] = _FIRST[f] + OUTCOMES.index(Kind(kind))
-    # Codes may be narrow, the places of both together wide.
-    found: Roles = table.ravel()[kind_codes.astype(np.int64) * table.shape[1] + f_codes + 1]
+    places = kind_codes.astype(np.int64)
+    places *= table.shape[1]
+    places += f_codes
+    places += 1
+    found: Roles = table.ravel()[places]
     return found
 
 
@@ -130,7 +133,7 @@ class Rows:
     @property
     def are_final(self) -> Mask:
         """The rows of final readers."""
-        codes, words = self.segment.codes("process")
+        codes, words = self.segment.columns.words("process")
         readers = [word.startswith(FINAL_READER) for word in words]
         if not any(readers):
             return np.zeros(len(self.segment), dtype=np.bool_)

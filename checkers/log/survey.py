@@ -173,7 +173,7 @@ def _follow(rows: Rows, found: Survey) -> tuple[Mask, bool]:
     """Look at what each process does, one operation after the other, and at the offsets of its sends. Returns which
     rows acknowledge a send, and whether these are the rows that have an offset and a value.
     """
-    codes, words = rows.segment.codes("process")
+    codes, words = rows.segment.columns.words("process")
     columns = {
         name: rows.segment.numbers(name, UNSET) for name in ("op", "value", "acks", "offset")
     }
@@ -249,7 +249,7 @@ def _order_of_polls(rows: Rows, at: Numbers, offsets: Lists, found: Survey) -> N
     _under_high_watermarks(segment, at[full], ends[full], found)
     if not len(at):
         return
-    codes, words = segment.codes("process")
+    codes, words = segment.columns.words("process")
     order = by_process(codes[at])
     processes, positions, ends = codes[at][order], positions[order], ends[order]
     breaks = (positions[1:] != ends[:-1]) & (processes[1:] == processes[:-1])
