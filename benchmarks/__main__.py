@@ -1,16 +1,79 @@
-"""Run all benchmarks, or those named on the command line; a number after a name is a size (``core 1_000_000``)."""
+"""Run all benchmarks, or those named on the command line; a number after a name is a size (``core 1_000_000``).
+
+``--save FILE`` adds what was measured to a file, as JSON lines; ``plot FILE`` prints time against size from it, as
+mermaid's blocks for ``docs/performance.md``, and ``summary FILE`` the table of what is required.
+
+When several have run, all that is required of them comes in one table at the end. A benchmark that cannot run on this
+machine (no Docker, not root) is named there, and the others run.
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Final
 
-PREFIX = "bench_"
+import msgspec
+from rich.console import Console
+
+from benchmarks.figures import Figure, plots, read, save, summary
+
+PREFIX: Final = "bench_"
+SAVE: Final = "--save"
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 254
+
+
+class BadUsage(Exception):
+    """The command line asks for what cannot be; the message says what."""
 
 
 def main(words: list[str]) -> int:
     """Run the named benchmarks, all if none is named; return the exit code."""
+    try:
+        if len(words) == 2 and words[0] in VIEWS:
+            VIEWS[words[0]](_read(Path(words[1])))
+            return 0
+        file, words = _saved_to(words)
+        asked = _asked(words)
+    except BadUsage as error:
+        print(error, file=sys.stderr)
+        return EXIT_USAGE
+    figures: list[Figure] = []
+    failed: list[str] = []
+    for name, sizes in asked:
+        print(f"\n== {name}", flush=True)
+        try:
+            measured = importlib.import_module(f"benchmarks.{PREFIX}{name}").main(*sizes) or []
+        except Exception:  # noqa: BLE001 - whatever it is, the other benchmarks can run
+            traceback.print_exc()
+            failed.append(name)
+            continue
+        figures += measured
+        if file is not None:
+            save(file, measured)
+    if len(asked) > 1:
+        _summarise(figures)
+    if failed:
+        print(f"could not run: {', '.join(failed)}")
+    return EXIT_FAILED if failed else 0
+
+
+def _saved_to(words: list[str]) -> tuple[Path | None, list[str]]:
+    """Return the file that was named, and the other words."""
+    if SAVE not in words:
+        return None, words
+    at = words.index(SAVE)
+    if at + 1 == len(words):
+        raise BadUsage(f"{SAVE} needs a file")
+    return Path(words[at + 1]), words[:at] + words[at + 2 :]
+
+
+def _asked(words: list[str]) -> list[tuple[str, list[int]]]:
+    """Return the names and the sizes after each."""
     known = sorted(
         path.stem.removeprefix(PREFIX) for path in Path(__file__).parent.glob(f"{PREFIX}*.py")
     )
@@ -22,14 +85,32 @@ def main(words: list[str]) -> int:
             asked.append((word, []))
     unknown = [name for name, _ in asked if name not in known]
     if unknown:
-        print(
-            f"no benchmark is called {unknown[0]!r}; there are: {', '.join(known)}", file=sys.stderr
+        raise BadUsage(
+            f"no benchmark is called {unknown[0]!r}; there are: {', '.join(known)}, "
+            f"and of a file {' and '.join(VIEWS)}"
         )
-        return 254
-    for name, sizes in asked or [(name, []) for name in known]:
-        print(f"\n== {name}", flush=True)
-        importlib.import_module(f"benchmarks.{PREFIX}{name}").main(*sizes)
-    return 0
+    return asked or [(name, []) for name in known]
+
+
+def _read(file: Path) -> list[Figure]:
+    try:
+        return read(file)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise BadUsage(f"{file} holds no figures: {error}") from None
+
+
+def _summarise(figures: list[Figure]) -> None:
+    table = summary(figures)
+    if table.row_count:
+        Console(width=140).print(table)
+
+
+def _plot(figures: list[Figure]) -> None:
+    print(plots(figures))
+
+
+VIEWS: Final[dict[str, Callable[[list[Figure]], Any]]] = {"summary": _summarise, "plot": _plot}
+"""What is made of a file of figures."""
 
 
 if __name__ == "__main__":

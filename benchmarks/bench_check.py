@@ -10,30 +10,26 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.generate import write
+from benchmarks.measuring import best, columns_of, scan
 from checkers import select
 from checkers.engine import check
-from checkers.segment import ALWAYS
 from history.ingest import ingest
-from history.reader import History, open_history
-from history.schema import SCHEMA
+from history.reader import open_history
 from history.spark import context, stop
 
 EVENTS = 300_000
-ROUNDS = 3
 
 
 def main(events: int = EVENTS) -> None:
     """Generate a history, time the passes over it, print a table."""
     checks = select()
-    wanted = {*ALWAYS, *(name for one in checks for name in one.columns)}
-    columns = [name for name in SCHEMA.names if name in wanted]
+    columns = columns_of(checks)
     with tempfile.TemporaryDirectory(prefix="nemesis-bench-") as store:
         run = write(Path(store), events)
         raw_bytes = sum(path.stat().st_size for path in run.raw.glob("*.jsonl"))
@@ -65,22 +61,6 @@ def main(events: int = EVENTS) -> None:
         table.add_row(name, f"{seconds:.2f}", f"{rate:.2f}", f"{seconds / scan_s:.1f}")
     Console(width=100).print(table)
     Console(width=100).print(f"Spark's start took {start_s:.1f} s, once per run and in its shadow.")
-
-
-def scan(history: History, columns: list[str]) -> None:
-    """Decode what the checkers would be given, and nothing else."""
-    for group in history.row_groups:
-        group.read(columns)
-
-
-def best(action: Callable[[], object]) -> float:
-    """Seconds of the fastest of a few rounds."""
-    times = []
-    for _ in range(ROUNDS):
-        started = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - started)
-    return min(times)
 
 
 if __name__ == "__main__":

@@ -10,30 +10,31 @@ Each pass is the best of ``ROUNDS``, after one over a small history that has sta
 
 from __future__ import annotations
 
-import multiprocessing
+import shutil
 import tempfile
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures import GIGABYTE, MILLION, Figure
 from benchmarks.histories import brokers
 from benchmarks.histories.generate import write
 from benchmarks.histories.shape import Shape
+from benchmarks.measuring import best, made_apart, scan
 from benchmarks.resident_memory import PeakMemory
 from checkers import select
 from checkers.engine import check
 from checkers.model import Verdict
-from history.reader import RowGroup, open_history
-from history.spark import context, run_all, stop
+from history.reader import open_history
+from history.spark import context, stop
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
+NAME = "core"
 CORE = (
     "single-controller",
     "controller-epoch-grows",
@@ -49,9 +50,9 @@ CORE = (
 SIZES = (10_000_000, 100_000_000)
 REQUIRED_PER_S = 10_000_000
 ALLOWED_BYTES = 4_000_000_000
-ROUNDS = 3
 WARM_UP_EVENTS = 300_000
 PARTITIONS = 100
+TOPICS = 4
 SCANNED = (
     "kind",
     "topic",
@@ -67,54 +68,47 @@ SCANNED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """Seconds and bytes."""
-
-    name: str
-    events: int
-    scan_s: float
-    check_s: float
-    peak_bytes: int
-
-    @property
-    def per_s(self) -> float:
-        return self.events / self.check_s
-
-
-def main(*sizes: int) -> None:
-    """Measure each size, hot and spread, print a table."""
-    measured: list[Measured] = []
+def main(*sizes: int) -> list[Figure]:
+    """Measure each size, hot and spread; print a table, return what it holds."""
+    figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="nemesis-bench-") as store:
         spark = context()
-        measure(Path(store) / "warm-up", "warm-up", Shape(_records(WARM_UP_EVENTS)), spark)
+        measure(Path(store) / "warm-up", "warm-up", WARM_UP_EVENTS, spark)
         for size in sizes or SIZES:
-            records = _records(size)
-            for name, shape in (
-                ("one partition", Shape(records)),
-                (f"{PARTITIONS} partitions", Shape(records, topics=4, partitions=PARTITIONS // 4)),
+            for name, partitions in (
+                ("one partition", 1),
+                (f"{PARTITIONS} partitions", PARTITIONS),
             ):
-                measured.append(measure(Path(store) / f"{size}-{name}", name, shape, spark))
+                place = Path(store) / f"{size}-{partitions}"
+                figures.append(measure(place, name, size, spark, partitions=partitions))
         stop()
-    Console(width=120).print(_table(measured))
+    Console(width=120).print(_table(figures))
+    return figures
 
 
-def _records(events: int) -> int:
-    return round(events / brokers.events_per_record(3))
-
-
-def measure(directory: Path, name: str, shape: Shape, spark: SparkContext) -> Measured:
-    """Make the history, read it and check it, and remove it."""
-    maker = multiprocessing.get_context("spawn").Process(target=write, args=(directory, shape))
-    maker.start()
-    maker.join()
+def measure(
+    directory: Path, name: str, events: int, spark: SparkContext, *, partitions: int = 1
+) -> Figure:
+    """Make a history of about so many events, read it and check it, and remove it."""
+    records = round(events / brokers.events_per_record(3))
+    topics = 1 if partitions == 1 else TOPICS
+    made_apart(write, directory, Shape(records, topics=topics, partitions=partitions // topics))
     history = open_history(directory)
-    scan_s = best(lambda: run_all(spark, scan, history.row_groups))
+    scan_s = best(lambda: scan(history, SCANNED, spark))
     with PeakMemory() as memory:
         check_s = best(lambda: judge(directory))
-    for path in directory.iterdir():
-        path.unlink()
-    return Measured(name, history.events, scan_s, check_s, memory.peak_bytes)
+    shutil.rmtree(directory)
+    return Figure(
+        benchmark=NAME,
+        what=f"core invariants, {name}",
+        size=events,
+        unit="events",
+        seconds=check_s,
+        scan_s=scan_s,
+        required_per_s=REQUIRED_PER_S,
+        peak_bytes=memory.peak_bytes,
+        allowed_bytes=ALLOWED_BYTES,
+    )
 
 
 def judge(directory: Path) -> None:
@@ -124,22 +118,7 @@ def judge(directory: Path) -> None:
         raise RuntimeError(f"a correct history is {outcome.verdict}: {outcome.broken()[:1]}")
 
 
-def scan(group: RowGroup) -> int:
-    """Decode the columns that the checks decode of most row groups."""
-    return int(group.read(SCANNED).num_rows)
-
-
-def best(action: Callable[[], object]) -> float:
-    """Seconds of the fastest of a few rounds."""
-    times = []
-    for _ in range(ROUNDS):
-        started = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - started)
-    return min(times)
-
-
-def _table(measured: Sequence[Measured]) -> Table:
+def _table(figures: Sequence[Figure]) -> Table:
     table = Table(
         "events",
         "in",
@@ -148,21 +127,19 @@ def _table(measured: Sequence[Measured]) -> Table:
         "M events/s",
         "ratio to scan",
         "most memory",
-        f"{REQUIRED_PER_S / 1e6:.0f} M/s",
-        f"under {ALLOWED_BYTES / 1e9:.0f} GB",
+        f"{REQUIRED_PER_S / MILLION:.0f} M/s, under {ALLOWED_BYTES / GIGABYTE:.0f} GB",
         title=f"{len(CORE)} core invariants, Spark local[2]",
     )
-    for one in measured:
+    for one in figures:
         table.add_row(
-            f"{one.events:,}",
-            one.name,
+            f"{one.size:,}",
+            one.what,
             f"{one.scan_s:.2f}",
-            f"{one.check_s:.2f}",
-            f"{one.per_s / 1e6:.1f}",
-            f"{one.check_s / one.scan_s:.2f}",
-            f"{one.peak_bytes / 1e9:.2f} GB",
-            "yes" if one.per_s >= REQUIRED_PER_S else "NO",
-            "yes" if one.peak_bytes < ALLOWED_BYTES else "NO",
+            f"{one.seconds:.2f}",
+            f"{one.size / one.seconds / MILLION:.1f}",
+            f"{one.ratio:.2f}",
+            f"{(one.peak_bytes or 0) / GIGABYTE:.2f} GB",
+            "yes" if one.is_met else "NO",
         )
     return table
 

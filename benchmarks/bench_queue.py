@@ -11,35 +11,33 @@ process of their own.
 
 from __future__ import annotations
 
-import multiprocessing
 import shutil
 import tempfile
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures import MILLION, Figure
 from benchmarks.histories.anomalies import Anomaly
 from benchmarks.histories.client_anomalies import CLIENT_ANOMALIES
 from benchmarks.histories.clients import CLIENTS
 from benchmarks.histories.generate import write
 from benchmarks.histories.shape import Shape
+from benchmarks.measuring import best, made_apart, scan
 from checkers.engine import check
 from checkers.log import ClientLog
 from checkers.model import Outcome, Verdict
-from history.reader import RowGroup, open_history
-from history.spark import context, run_all, stop
+from history.reader import open_history
+from history.spark import context, stop
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
+NAME = "queue"
 SIZES = (10_000_000, 100_000_000)
 REQUIRED_PER_S = 5_000_000
-ROUNDS = 3
 WARM_UP_RECORDS = 200_000
 PARTITIONS = 100
 SCANNED = (
@@ -59,22 +57,9 @@ SCANNED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    name: str
-    records: int
-    events: int
-    scan_s: float
-    check_s: float
-
-    @property
-    def per_s(self) -> float:
-        return self.records / self.check_s
-
-
-def main(*sizes: int) -> None:
-    """Measure each number of records, print a table. Raises AssertionError if a verdict is wrong."""
-    measured: list[Measured] = []
+def main(*sizes: int) -> list[Figure]:
+    """Measure each number of records; print a table, return what it holds. Raises AssertionError for a wrong one."""
+    figures: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="nemesis-bench-") as store:
         spark = context()
         measure(Path(store) / "warm-up", "warm-up", Shape(WARM_UP_RECORDS), [], spark)
@@ -85,9 +70,10 @@ def main(*sizes: int) -> None:
                 (f"{PARTITIONS} partitions, broken", spread, everywhere(size // 2)),
             ):
                 place = Path(store) / f"{size}-{name}"
-                measured.append(measure(place, name, shape, anomalies, spark))
+                figures.append(measure(place, name, shape, anomalies, spark))
         stop()
-    Console(width=120).print(_table(measured))
+    Console(width=120).print(_table(figures))
+    return figures
 
 
 def everywhere(records: int) -> list[Anomaly]:
@@ -100,19 +86,24 @@ def everywhere(records: int) -> list[Anomaly]:
 
 def measure(
     directory: Path, name: str, shape: Shape, anomalies: list[Anomaly], spark: SparkContext
-) -> Measured:
+) -> Figure:
     """Make the history, read it and check it, and remove it."""
-    arguments = directory, shape, anomalies, [CLIENTS]
-    maker = multiprocessing.get_context("spawn").Process(target=write, args=arguments)
-    maker.start()
-    maker.join()
+    made_apart(write, directory, shape, anomalies, [CLIENTS])
     history = open_history(directory)
-    scan_s = best(lambda: run_all(spark, scan, history.row_groups))
+    scan_s = best(lambda: scan(history, SCANNED, spark))
     outcomes: list[Outcome] = []
     check_s = best(lambda: outcomes.append(check(directory, [ClientLog()], engine="spark")))
     _expect(outcomes[-1], shape, anomalies)
     shutil.rmtree(directory)
-    return Measured(name, shape.records, history.events, scan_s, check_s)
+    return Figure(
+        benchmark=NAME,
+        what=f"queue anomalies, {name}",
+        size=shape.records,
+        unit="records",
+        seconds=check_s,
+        scan_s=scan_s,
+        required_per_s=REQUIRED_PER_S,
+    )
 
 
 def _expect(outcome: Outcome, shape: Shape, anomalies: list[Anomaly]) -> None:
@@ -125,35 +116,20 @@ def _expect(outcome: Outcome, shape: Shape, anomalies: list[Anomaly]) -> None:
         assert {one.verdict for one in results.values()} == {Verdict.VALID}
 
 
-def scan(group: RowGroup) -> int:
-    return int(group.read(SCANNED).num_rows)
-
-
-def best(action: Callable[[], object]) -> float:
-    """Seconds of the fastest of a few rounds."""
-    times = []
-    for _ in range(ROUNDS):
-        started = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - started)
-    return min(times)
-
-
-def _table(measured: list[Measured]) -> Table:
+def _table(figures: list[Figure]) -> Table:
     table = Table(title="Queue anomalies, Spark local[2]")
-    for column in ("history", "records", "events", "scan s", "check s", "ratio", "M records/s"):
+    for column in ("history", "records", "scan s", "check s", "ratio", "M records/s"):
         table.add_column(column, justify="left" if column == "history" else "right")
-    for one in measured:
+    for one in figures:
         table.add_row(
-            one.name,
-            f"{one.records:,}",
-            f"{one.events:,}",
+            one.what,
+            f"{one.size:,}",
             f"{one.scan_s:.2f}",
-            f"{one.check_s:.2f}",
-            f"{one.check_s / one.scan_s:.1f}",
-            f"{one.per_s / 1e6:.2f}",
+            f"{one.seconds:.2f}",
+            f"{one.ratio:.1f}",
+            f"{one.size / one.seconds / MILLION:.2f}",
         )
-    table.caption = f"required: {REQUIRED_PER_S / 1e6:.0f} M records/s"
+    table.caption = f"required: {REQUIRED_PER_S / MILLION:.0f} M records/s"
     return table
 
 

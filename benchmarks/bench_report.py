@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 import reports
-from benchmarks.bench_check import best, scan
 from benchmarks.generate import write
+from benchmarks.measuring import best, scan
 from checkers import select
 from checkers.engine import check
 from history.ingest import ingest

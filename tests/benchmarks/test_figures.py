@@ -1,0 +1,126 @@
+"""What benchmarks measured: what is required of it, files of it, plots of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from benchmarks import bench_core, bench_cycles, bench_queue, bench_register
+from benchmarks.__main__ import main
+from benchmarks.figures import Figure, plots, read, save, summary
+
+
+def figure(**fields: Any) -> Figure:
+    given = {"benchmark": "core", "what": "hot", "size": 20_000_000, "unit": "events"}
+    return Figure(**{**given, "seconds": 2.0, **fields})
+
+
+def text(figures: list[Figure]) -> str:
+    console = Console(width=140)
+    with console.capture() as capture:
+        console.print(summary(figures))
+    return capture.get()
+
+
+def test_a_rate_is_met_or_not() -> None:
+    assert figure(required_per_s=10_000_000).is_met
+    assert figure(required_per_s=10_000_001).is_met is False
+
+
+def test_a_time_is_met_below_it_only() -> None:
+    assert figure(required_s=2.1).is_met
+    assert figure(required_s=2.0).is_met is False
+
+
+def test_memory_counts_too() -> None:
+    assert figure(required_s=3.0, peak_bytes=4, allowed_bytes=4).is_met is False
+
+
+def test_what_is_not_required_is_neither_met_nor_in_the_summary() -> None:
+    assert figure().is_met is None
+    assert summary([figure()]).row_count == 0
+
+
+def test_a_row_says_what_is_required_and_what_was_measured() -> None:
+    row = text(
+        [figure(required_per_s=5_000_000, scan_s=0.5, peak_bytes=10**9, allowed_bytes=4 * 10**9)]
+    )
+    for words in ("20 M events", "5 M/s, under 4 GB", "10.0 M/s, 1.0 GB", "4.0", "yes"):
+        assert words in row
+
+
+def test_figures_of_several_runs_are_read_together(tmp_path: Path) -> None:
+    file = tmp_path / "figures.jsonl"
+    save(file, [figure(scan_s=1.0)])
+    save(file, [figure(size=7, required_s=1.5)])
+    assert read(file) == [figure(scan_s=1.0), figure(size=7, required_s=1.5)]
+
+
+def test_time_is_drawn_against_size() -> None:
+    figures = [
+        figure(size=100_000_000, seconds=9.0),
+        figure(size=10_000_000, seconds=2.0),
+        figure(size=10_000_000, seconds=1.0),
+        figure(size=10_000_000, seconds=3.0, what="spread"),
+        figure(size=100_000_000, seconds=30.0, what="spread"),
+        figure(benchmark="small", size=60_000, seconds=8.0),
+    ]
+    assert (
+        plots(figures)
+        == """\
+```mermaid
+xychart-beta
+    title "Seconds: hot (1), spread (2)"
+    x-axis "events" ["10 M", "100 M"]
+    y-axis "seconds"
+    line [1.00, 9.00]
+    line [3.00, 30.00]
+```
+"""
+    )
+
+
+def test_views_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "figures.jsonl"
+    save(file, [figure(required_s=3.0), figure(size=40_000_000, seconds=4.0)])
+    assert main(["plot", str(file)]) == 0
+    assert "line [2.00, 4.00]" in capsys.readouterr().out
+    assert main(["summary", str(file)]) == 0
+    assert "under 3 s" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["corr"], "no benchmark is called 'corr'"),
+        (["core", "--save"], "--save needs a file"),
+        (["plot", "no-such-file"], "no-such-file holds no figures"),
+    ],
+)
+def test_bad_usage_is_one_sentence(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(words) == 254
+    (line,) = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("module", "size", "lines"),
+    [
+        (bench_core, 20_000, 2),
+        (bench_queue, 20_000, 2),
+        (bench_register, 300_000, 4),
+        (bench_cycles, 2_000, 4),
+    ],
+)
+def test_a_benchmark_of_a_tiny_history(module: ModuleType, size: int, lines: int) -> None:
+    figures = module.main(size)
+    assert len({one.what for one in figures}) == len(figures) == lines
+    assert {(one.benchmark, one.size) for one in figures} == {(module.NAME, size)}
+    assert all(one.seconds > 0 and one.ratio for one in figures)
