@@ -4,6 +4,7 @@ The engine calls ``explain`` for the few findings that it keeps, once it has fet
 more of its contradiction than its events say gives the steps itself; they are left as they are.
 
 * ``tell``          what an event says, as a clause
+* ``elsewhere``     what one of another system's history says
 * ``words``         brokers, offsets, zxids, lengths of time
 * ``case``          what a reason is given
 * ``controllers``, ``leaders``, ``replicas``, ``clients``, ``ends``   the reasons, a function for each property
@@ -55,7 +56,9 @@ def explain(finding: Finding) -> tuple[str, ...]:
         return finding.steps
     events = tuple(_event(row) for row in finding.events)
     reason = REASONS.get(finding.property)
-    why = [] if reason is None else [reason(Case(finding, events))]
+    if reason is None:
+        return tuple(_told(events))
+    why = [reason(Case(finding, events))]
     if finding.verdict is Verdict.VALID and finding.property not in _ALLOWED_OTHERWISE:
         why.append(_UNCLEAN)
     return (*_told(events), *why)

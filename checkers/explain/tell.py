@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from checkers.convergence import HARNESS
+from checkers.explain.elsewhere import FUNCTIONS, client, error, told_elsewhere
 from checkers.explain.words import brokers, counted, duration, listed, offsets, tp, zxid
 from checkers.rare import succeeded
 from history.events import Event, Kind
@@ -20,6 +21,8 @@ _MAX_READ: Final = 8
 
 def tell(event: Event) -> str:
     """Return the clause, in the past tense, without a capital letter or a full stop."""
+    if event.topic is None and event.f in FUNCTIONS:
+        return told_elsewhere(event)
     return _TOLD.get(event.kind, _by_name)(event)
 
 
@@ -42,10 +45,8 @@ def _by_name(event: Event) -> str:
 
 
 def _of(event: Event) -> str:
-    """The partition or topic that it is about; of a history from elsewhere, the object."""
-    if event.topic is None:
-        return "everything" if event.key is None else f"object {event.key}"
-    return tp(event.topic, event.partition)
+    """The partition or topic that it is about."""
+    return "everything" if event.topic is None else tp(event.topic, event.partition)
 
 
 def _who(event: Event) -> str:
@@ -218,22 +219,21 @@ def _stored_batch(event: Event) -> str:
 
 def _invoked(event: Event) -> str:
     if event.f == "send":
-        return f"{event.process} sent value {event.value} to {_of(event)}"
-    return f"{event.process} asked for {_operation(event)}"
+        return f"{client(event)} sent value {event.value} to {_of(event)}"
+    return f"{client(event)} asked for {_operation(event)}"
 
 
 def _ok(event: Event) -> str:
     if event.f == "send":
-        return f"{event.process} was told that value {event.value} stands at offset {event.offset} of {_of(event)}"
+        return f"{client(event)} was told that value {event.value} stands at offset {event.offset} of {_of(event)}"
     if event.f == "poll":
-        return (
-            f"{event.process} polled {_of(event)} from {event.offset} and was given {_read(event)}"
-        )
+        where = "" if event.offset is None else f" from {event.offset}"
+        return f"{client(event)} polled {_of(event)}{where} and was given {_read(event)}"
     if event.f == "log-start":
-        return f"{event.process} was told that {_of(event)} starts at {event.offset}"
+        return f"{client(event)} was told that {_of(event)} starts at {event.offset}"
     if event.f == "describe":
-        return f"{event.process} was told that {_of(event)} lies on {brokers(event.replicas)}"
-    return f"{event.process} was told that {_operation(event)} had succeeded"
+        return f"{client(event)} was told that {_of(event)} lies on {brokers(event.replicas)}"
+    return f"{client(event)} was told that {_operation(event)} had succeeded"
 
 
 def _read(event: Event) -> str:
@@ -248,17 +248,17 @@ def _read(event: Event) -> str:
 
 def _failed(event: Event) -> str:
     if event.f == "send":
-        return f"the send of value {event.value} to {_of(event)} by {event.process} certainly failed ({event.error})"
-    return f"{_operation(event)} by {event.process} failed ({event.error})"
+        return f"the send of value {event.value} to {_of(event)} by {client(event)} certainly failed{error(event)}"
+    return f"{_operation(event)} by {client(event)} failed{error(event)}"
 
 
 def _unknown(event: Event) -> str:
     if event.f == "send":
         return (
-            f"what came of the send of value {event.value} to {_of(event)} by {event.process} is unknown "
-            f"({event.error})"
+            f"what came of the send of value {event.value} to {_of(event)} by {client(event)} is unknown"
+            f"{error(event)}"
         )
-    return f"what came of {_operation(event)} by {event.process} is unknown ({event.error})"
+    return f"what came of {_operation(event)} by {client(event)} is unknown{error(event)}"
 
 
 def _operation(event: Event) -> str:

@@ -108,9 +108,10 @@ class _Telling:
     def _perhaps_lost(self, unknown: Numbers) -> Finding:
         shown = self._by_row(unknown, self.states.enqueued)
         key, value = self._names(shown[0])
+        values = "1 value was" if len(unknown) == 1 else f"{len(unknown)} values were"
         sentence = (
-            f"{len(unknown)} values were enqueued and not dequeued, and may be in the queue or with dequeues of "
-            f"unknown outcome: the first is {value} of {key}."
+            f"{values} enqueued and not dequeued, and may be in the queue or with dequeues of unknown outcome: the "
+            f"first is {value} of {key}."
         )
         proof = self.states.enqueued[shown[: told.TOLD]]
         return self._finding(LOST, key, sentence, [], *proof, verdict=Verdict.UNKNOWN)
@@ -139,6 +140,8 @@ class _Telling:
                 f"{value} was dequeued from {key} {states.taken_count[element]} times, and enqueued "
                 f"{states.attempt_count[element]} times."
             )
+            if verdict is Verdict.VALID:
+                sentence += " A queue that delivers at least once may do that."
             proof = (states.attempted, states.first_taken, states.last_taken)
             rows = (one[element] for one in proof)
             findings.append(self._finding(DUPLICATE, key, sentence, [], *rows, verdict=verdict))

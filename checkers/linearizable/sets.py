@@ -108,10 +108,8 @@ class _Telling:
     def _unread(self, unread: Numbers) -> Finding:
         shown = self._by_row(unread, self.states.added)
         key, value = self._names(shown[0])
-        sentence = (
-            f"{len(unread)} elements were added and may be lost, for no read began afterwards: the first is {value} "
-            f"of {key}."
-        )
+        elements = "1 element was" if len(unread) == 1 else f"{len(unread)} elements were"
+        sentence = f"{elements} added and may be lost, for no read began afterwards: the first is {value} of {key}."
         proof = self.states.added[shown[: told.TOLD]]
         return self._finding(LOST, key, sentence, [], *proof, verdict=Verdict.UNKNOWN)
 
@@ -148,6 +146,8 @@ class _Telling:
             absent = told.when(self.operations, states.last_absent[element])
             present = told.when(self.operations, states.last_present[element])
             sentence = f"A read of {key} did not return {value}, which was known; another one returned it afterwards."
+            if verdict is Verdict.VALID:
+                sentence += " A set that need only in the end be what was added may do that."
             steps = [
                 f"{value} was known when its add, or the first read that returned it, had ended.",
                 f"A read was under way {absent}, which is later, and did not return it.",

@@ -61,7 +61,9 @@ def misfit(
     states = " or ".join([*names, "more"] if len(found.states) > TOLD else names)
     sentence = f"{what} of {key} fits into no order with the operations that ended before it"
     sentence += f": it was {states} then." if found.states else "."
-    steps = [f"{found.placed} operations ended before it, and can be put into an order."]
+    before = "1 operation" if found.placed == 1 else f"{found.placed or 'No'} operations"
+    ordered = ", and can be put into an order" if found.placed else ""
+    steps = [f"{before} ended before it{ordered}."]
     if found.last_placed is not None:
         last = effect_name(effects[found.last_placed])
         steps.append(

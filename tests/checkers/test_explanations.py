@@ -60,6 +60,8 @@ def test_operations_from_elsewhere_are_told_too() -> None:
         {"time": 1, "kind": "invoke", "f": "write", "value": 7, **about},
         {"time": 2_000_001, "kind": "info", "f": "write", "value": 7, "error": "timeout", **about},
         {"time": 3_000_001, "kind": "ok", "f": "read", "values": [7, 8], **about},
+        {"time": 4_000_001, "kind": "ok", "f": "read", "process": "2", "op": 5},
+        {"time": 5_000_001, "kind": "fail", "f": "cas", "values": [7, 8], "process": "2", "op": 6},
     )
     given = Finding(
         property="of-somebody-else",
@@ -69,7 +71,52 @@ def test_operations_from_elsewhere_are_told_too() -> None:
         events=events,
     )
     assert explain(given) == (
-        "client-1 asked for write of object 3 (value 7).",
-        "2 ms later, what came of write of object 3 (value 7) by client-1 is unknown (timeout).",
-        "1 ms later, client-1 was told that read of object 3 (values 7 and 8) had succeeded.",
+        "client-1 began write 7 of key 3.",
+        "2 ms later, what came of write 7 of key 3 by client-1 is unknown (timeout).",
+        "1 ms later, client-1 was told 7, 8 by read of key 3.",
+        "1 ms later, process 2 was told nil by read of the object.",
+        "1 ms later, cas 7 → 8 of the object by process 2 certainly failed.",
     )
+
+
+def told(*events: dict[str, object], verdict: Verdict = Verdict.INVALID) -> tuple[str, ...]:
+    """The steps of a finding of somebody else's property."""
+    rows = tuple({"row": row, "process": "0", **event} for row, event in enumerate(events))
+    given = Finding(property="G1a", verdict=verdict, key="key 7", sentence="It is so.", events=rows)
+    return explain(given)
+
+
+def test_transactions_are_told_by_what_they_read_and_wrote() -> None:
+    about = {"f": "txn", "op": 4}
+    assert told(
+        {"time": 1, "kind": "invoke", "values": [1, 7, 1, 3, 0, 8, -1], **about},
+        {"time": 1, "kind": "fail", "values": [1, 7, 1, 3, 0, 8, -1], **about},
+        {"time": 1, "kind": "info", "error": "lost", "values": [1, 7, 1, 3], **about},
+    ) == (
+        "Process 0 began transaction T4 (write 3 to key 7, read key 8).",
+        "At the same moment, transaction T4 (write 3 to key 7, read key 8) by process 0 certainly failed.",
+        "At the same moment, what came of transaction T4 (write 3 to key 7) by process 0 is unknown (lost).",
+    )
+    done = {"time": 1, "kind": "ok", **about}
+    (short,) = told({"values": [0, 7, 2, 3, 5, 0, 8, 0], **done})
+    micros = "read 3, 5 of key 7, read nothing of key 8"
+    assert short == f"Process 0 was told that transaction T4 ({micros}) had been committed."
+    (long,) = told({"values": [0, 7, 10, *range(10), *[1, 7, 1, 3] * 8], **done})
+    micros = f"read …, 2, 3, 4, 5, 6, 7, 8, 9 of key 7, {', '.join(['write 3 to key 7'] * 7)}, …"
+    assert long == f"Process 0 was told that transaction T4 ({micros}) had been committed."
+
+
+def test_a_log_of_which_only_the_answers_are_known_is_told_without_gaps() -> None:
+    place = {"topic": "x", "partition": 0}
+    assert told(
+        {"time": 1, "kind": "fail", "f": "send", "value": 7, **place},
+        {"time": 1, "kind": "ok", "f": "poll", "offsets": [0], "values": [7], **place},
+    ) == (
+        "The send of value 7 to x-0 by process 0 certainly failed.",
+        "At the same moment, process 0 polled x-0 and was given offset 0 (value 7).",
+    )
+
+
+def test_what_another_system_may_do_is_not_put_down_to_elections() -> None:
+    event = {"time": 1, "kind": "ok", "f": "dequeue", "value": 7}
+    assert told(event, verdict=Verdict.VALID) == ("Process 0 was told 7 by dequeue of the object.",)

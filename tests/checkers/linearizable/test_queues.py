@@ -78,7 +78,7 @@ def test_what_was_enqueued_when_nobody_saw_it_empty_may_be_there() -> None:
         (found,) = result("queue-lost", *calls).findings
         assert found.verdict == "unknown"
     assert found.sentence == (
-        "1 values were enqueued and not dequeued, and may be in the queue or with dequeues of unknown outcome: the "
+        "1 value was enqueued and not dequeued, and may be in the queue or with dequeues of unknown outcome: the "
         "first is 5 of key 1."
     )
 
@@ -126,6 +126,7 @@ def test_duplicates_are_allowed_to_a_queue_without_order() -> None:
     calls = events(enqueue(1, 2, 5), dequeue(3, 4, 5), dequeue(5, 6, 5))
     found = only(TotalQueue(), calls, "queue-duplicate")
     assert (found.verdict, found.finding_count) == ("valid", 1)
+    assert found.findings[0].sentence.endswith(" A queue that delivers at least once may do that.")
 
 
 def test_a_value_that_overtakes_another() -> None:

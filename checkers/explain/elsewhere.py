@@ -1,0 +1,99 @@
+"""What an operation of another system's client says, as a clause: of an object, or a transaction.
+
+Their processes are numbers, and their objects have a key or are the only one. Values that stand for names are put into
+words by who knows the names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from types import MappingProxyType
+from typing import Final
+
+from history.events import Event, Kind
+
+SHOWN: Final = 8
+"""Of more micro-operations the first are told, of more elements the last."""
+_READ: Final = 0
+_ANSWERED: Final = frozenset({"read", "dequeue", "drain"})
+FUNCTIONS: Final = _ANSWERED | {"write", "cas", "acquire", "release", "add", "enqueue", "txn"}
+
+
+def told_elsewhere(event: Event) -> str:
+    """Return the clause of an operation of one of ``FUNCTIONS``."""
+    return _TOLD[event.kind](event)
+
+
+def client(event: Event) -> str:
+    """Return how a client is called: ``producer-3``, and ``process 3`` where it has a number only."""
+    return f"process {event.process}" if event.process[:1].isdigit() else event.process
+
+
+def error(event: Event) -> str:
+    """Return the error in brackets, behind a space; nothing if the history states none."""
+    return "" if event.error is None else f" ({event.error})"
+
+
+def _invoked(event: Event) -> str:
+    return f"{client(event)} began {_what(event)}"
+
+
+def _ok(event: Event) -> str:
+    if event.f == "txn":
+        return f"{client(event)} was told that {_what(event)} had been committed"
+    if event.f not in _ANSWERED:
+        return f"{client(event)} was told that {_what(event)} had succeeded"
+    answer = "nil" if event.value is None else str(event.value)
+    if event.values is not None:
+        answer = _elements(event.values)
+    return f"{client(event)} was told {answer} by {_what(event)}"
+
+
+def _failed(event: Event) -> str:
+    return f"{_what(event)} by {client(event)} certainly failed{error(event)}"
+
+
+def _unknown(event: Event) -> str:
+    return f"what came of {_what(event)} by {client(event)} is unknown{error(event)}"
+
+
+def _what(event: Event) -> str:
+    if event.f == "txn":
+        micros = list(islice(_micros(event.values or []), SHOWN + 1))
+        more = ", …" if len(micros) > SHOWN else ""
+        return f"transaction T{event.op} ({', '.join(micros[:SHOWN])}{more})"
+    argument = ""
+    if event.f == "cas" and event.values is not None:
+        argument = f" {' → '.join(map(str, event.values))}"
+    elif event.f not in _ANSWERED and event.value is not None:
+        argument = f" {event.value}"
+    return f"{event.f}{argument} of {'the object' if event.key is None else f'key {event.key}'}"
+
+
+def _micros(flat: list[int]) -> Iterator[str]:
+    """The micro-operations of a transaction: code, key, how many elements (−1: not known), elements."""
+    at = 0
+    while at + 3 <= len(flat):
+        code, key, count = flat[at : at + 3]
+        at += 3
+        elements = flat[at : at + max(count, 0)]
+        at += len(elements)
+        if code != _READ:
+            yield f"write {_elements(elements)} to key {key}"
+        elif count < 0:
+            yield f"read key {key}"
+        else:
+            yield f"read {_elements(elements)} of key {key}"
+
+
+def _elements(elements: list[int]) -> str:
+    if not elements:
+        return "nothing"
+    omitted = "…, " if len(elements) > SHOWN else ""
+    return f"{omitted}{', '.join(map(str, elements[-SHOWN:]))}"
+
+
+_TOLD: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
+    {Kind.INVOKE: _invoked, Kind.OK: _ok, Kind.FAIL: _failed, Kind.INFO: _unknown}
+)
