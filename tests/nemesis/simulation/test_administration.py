@@ -1,4 +1,7 @@
-"""The scenarios of administrators on virtual time: no property is broken, and what they are for has happened."""
+"""The scenarios of administrators on virtual time: no property is broken, and what they are for has happened.
+
+One seed of each by day, another at night, and there a thousand more of each (``tests/e2e/test_explore_sweep.py``).
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from nemesis.choices import SIMULATION
 from nemesis.explore.swarm import vary
 from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.run import Simulated, simulate
+
+SEEDS = pytest.mark.parametrize("seed", [1, pytest.param(3, marks=pytest.mark.nightly)])
 
 
 def run(name: str, seed: int) -> Simulated:
@@ -36,7 +41,7 @@ def assert_nothing_is_wrong(simulated: Simulated) -> None:
     assert refused == []
 
 
-@pytest.mark.parametrize("seed", [1, 3])
+@SEEDS
 def test_topics_come_and_go_and_keep_their_promises(seed: int) -> None:
     simulated = run("topics", seed)
     assert_nothing_is_wrong(simulated)
@@ -51,7 +56,7 @@ def test_topics_come_and_go_and_keep_their_promises(seed: int) -> None:
     assert max(map(len, used.values())) > 2, "no name was read in several lives"
 
 
-@pytest.mark.parametrize("seed", [1, 3])
+@SEEDS
 def test_what_is_moved_keeps_its_promises(seed: int) -> None:
     simulated = run("reassignment", seed)
     assert_nothing_is_wrong(simulated)
