@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -22,7 +23,7 @@ from nemesis.shrink.keep import compared, keep
 from nemesis.shrink.shrinker import INTERRUPT
 from nemesis.shrink.trials import Size, Trials
 from nemesis.simulation.order import SimulationOrder
-from nemesis.simulation.run import simulate, store
+from nemesis.simulation.run import Simulated, simulate, store
 
 MUTANT = "no-controller-epoch-check"
 PLAN = (
@@ -38,6 +39,12 @@ def order(mutant: str | None) -> SimulationOrder:
         scenario.load("partition-controller"), runtime="simulation", time_limit_s=15.0
     )
     return SimulationOrder(scenario=chosen, seed=1, plan=PLAN, mutant=mutant)
+
+
+@cache
+def begun() -> Simulated:
+    """The run that is made smaller."""
+    return simulate(order(MUTANT))
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +73,7 @@ def test_the_search_says_what_ended_it(shrunk: Shrunk) -> None:
 def test_the_smaller_run_is_stored_with_its_plan_and_replays(
     shrunk: Shrunk, tmp_path: Path
 ) -> None:
-    begun = order(MUTANT)
-    origin = store(simulate(begun), begun, tmp_path, ["nemesis", "run"])
+    origin = store(begun(), order(MUTANT), tmp_path, ["nemesis", "run"])
     run = keep(shrunk, origin, tmp_path, ["nemesis", "shrink", str(origin.path)])
     assert plans.read(run.path / "plan.yaml") == shrunk.order.plan
     about = run.read_info().shrunk
@@ -88,14 +94,12 @@ def test_a_run_that_broke_nothing_is_refused() -> None:
 
 
 def test_a_run_of_which_nothing_can_be_left_out_is_told_as_it_is() -> None:
-    begun = order(MUTANT)
-
     def interrupt(_trials: Trials) -> None:
         raise KeyboardInterrupt
 
-    shrunk = shrink(begun, budget=Budget(runs=5), show=interrupt)
+    shrunk = shrink(order(MUTANT), budget=Budget(runs=5), show=interrupt)
     assert (shrunk.stopped_by, shrunk.is_smaller) == (INTERRUPT, False)
-    assert shrunk.order == begun
+    assert shrunk.order == order(MUTANT)
     assert shrunk.simulated.outcome.verdict is Verdict.INVALID
 
 

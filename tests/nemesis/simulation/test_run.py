@@ -27,7 +27,7 @@ from nemesis.simulation.order import SimulationOrder
 from nemesis.simulation.run import Simulated, simulate, simulate_into, trace_hash
 from nemesis.simulation.stored import info_of, order_of
 
-TIME_LIMIT_S = 30.0
+TIME_LIMIT_S = 20.0
 
 
 def order(seed: int, **changes: Any) -> SimulationOrder:
