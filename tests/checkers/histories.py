@@ -37,8 +37,13 @@ def judge_rows(
     ]
     results = run_checks(groups, [checks] if isinstance(checks, Check) else list(checks))
 
+    proving = _rows(
+        whole,
+        {one[PROOF_ROW] for each in results for finding in each.findings for one in finding.events},
+    )
+
     def explained(finding: Finding) -> Finding:
-        proof = tuple(_row(whole, one[PROOF_ROW]) for one in finding.events)
+        proof = tuple(proving[one[PROOF_ROW]] for one in finding.events)
         return msgspec.structs.replace(finding, events=proof)
 
     return {
@@ -49,10 +54,15 @@ def judge_rows(
     }
 
 
-def _row(rows: pa.Table, number: int) -> dict[str, Any]:
-    """What one event says."""
-    (listed,) = rows.slice(number, 1).to_pylist()
-    return {name: value for name, value in listed.items() if value is not None}
+def _rows(whole: pa.Table, numbers: set[int]) -> dict[int, dict[str, Any]]:
+    """What these events say, by their row numbers."""
+    if not numbers:
+        return {}
+    wanted = sorted(numbers)
+    return {
+        number: {name: value for name, value in row.items() if value is not None}
+        for number, row in zip(wanted, whole.take(wanted).to_pylist(), strict=True)
+    }
 
 
 def only(check: Check, events: Iterable[Event], name: str | None = None) -> Result:
