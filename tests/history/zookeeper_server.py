@@ -17,7 +17,7 @@ MEMBERS = 3
 PORTS_OF_A_MEMBER = 3
 START_TIMEOUT_S = 30
 JVM_OPTIONS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""Less to do at the start: three of them share a core."""
+"""Less to do at the start, and beside the tests: three of them share a core."""
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 

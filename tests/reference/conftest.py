@@ -13,6 +13,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from nemesis.runtimes.local.java import find_java
+from tests.history.zookeeper_server import JVM_OPTIONS
 
 START_TIMEOUT_S = 30
 
@@ -36,7 +37,7 @@ def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server = subprocess.Popen(
             [
                 java,
-                "-Xmx128m",
+                *JVM_OPTIONS,
                 "-cp",
                 f"{jars}/*",
                 "org.apache.zookeeper.server.quorum.QuorumPeerMain",
