@@ -7,7 +7,8 @@ each key, is an operation of ours on partition 0 of the topic that the key names
 
 A consumer reads on from where it was, unless it is assigned other keys or seeks. The events know no assignments: who
 was assigned a key anew goes on as another consumer, ``3/1`` after ``3``. Under ``subscribe`` keys may come and go at
-any time, so each poll is another consumer's. So is what follows a poll of which nobody knows how it ended.
+any time, so each poll is another consumer's. So is what follows a poll of which nobody knows how it ended, and what a
+process has under way beside something else, which is in no order with it.
 
 A send asks for all replicas, and a value stands in its log once: that is what the workload expects.
 """
@@ -15,7 +16,7 @@ A send asks for all replicas, and a value stands in its log once: that is what t
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
@@ -80,6 +81,8 @@ class Logs(Vocabulary):
 
     def __init__(self) -> None:
         self._consumers: defaultdict[int | str, _Consumer] = defaultdict(_Consumer)
+        self._overlapping: Counter[int | str] = Counter()
+        """By process, how many of its operations it had under way beside others."""
 
     def parts(self, pair: Pair, names: Names, problems: Problems) -> list[Part]:
         invoke, completion = pair.invoke, pair.completion
@@ -101,9 +104,25 @@ class Logs(Vocabulary):
             told = tuple(Poll() if isinstance(one, Poll) else one for one in asked)
         if kind == INFO and any(isinstance(one, Poll) for one in asked):
             self._consumers[invoke.process].lose_place()
+        if not pair.is_alone:
+            self._overlapping[invoke.process] += 1
+            self._consumers[invoke.process].lose_place()
+        parts = self._told(pair, asked, told, kind, names)
+        if not pair.is_alone:
+            self._consumers[invoke.process].lose_place()
+        return parts
+
+    def _told(
+        self, pair: Pair, asked: Sequence[Micro], told: Sequence[Micro], kind: str, names: Names
+    ) -> list[Part]:
+        """The parts of an operation of which it is known what was asked and told."""
+        invoke, completion = pair.invoke, pair.completion
+        producer = word_of(invoke.process)
+        if not pair.is_alone:
+            producer += f"/{self._overlapping[invoke.process]}"
         parts = []
         for at, (one, result) in enumerate(zip(asked, told, strict=True)):
-            for micro in self._micro_parts(invoke.process, one, result, names):
+            for micro in self._micro_parts(invoke.process, producer, one, result, names):
                 where = {**micro.where, "detail": f"{invoke.f}#{at}"}
                 sent = event(invoke, micro.f, {**where, **micro.sent}, process=micro.process)
                 got = {**where, **micro.got}
@@ -114,7 +133,7 @@ class Logs(Vocabulary):
         return parts
 
     def _micro_parts(
-        self, process: int | str, asked: Micro, told: Micro, names: Names
+        self, process: int | str, producer: str, asked: Micro, told: Micro, names: Names
     ) -> Iterator[_MicroPart]:
         word = word_of(process)
         if isinstance(asked, Send):
@@ -122,7 +141,7 @@ class Logs(Vocabulary):
             sent = {**value, "acks": ALL_REPLICAS, "role": IDEMPOTENT}
             offset = told.offset if isinstance(told, Send) else None
             answer = {} if offset is None else {"offset": offset}
-            yield _MicroPart(SEND, word, _log(asked.key), sent, {**value, **answer})
+            yield _MicroPart(SEND, producer, _log(asked.key), sent, {**value, **answer})
         elif isinstance(told, Poll) and told.records:
             consumer = self._consumers[process]
             for key, records in told.records:

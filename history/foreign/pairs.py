@@ -1,17 +1,27 @@
 """Which completion belongs to which invocation: one process does one thing at a time.
 
-A process that invokes again has left open what it had invoked before; nobody knows how that ended. A completion of
-what was never invoked did happen some time after the process's last completion: it gets an invocation there, the widest
-that is possible. A line that says what the one before it of the process said is the same line once more.
+A process that invokes again has left open what it had invoked before: nobody knows how that ended, or it does several
+things at once, against the rule. So a completion belongs to the first of its function with whose value it agrees. Which
+of several that asked for the same it was nobody knows: it began with the first of them, which makes it longer than it
+was, perhaps, and never shorter. A completion of what was never invoked did happen
+some time after the process's last completion: it gets an invocation there, the widest that is possible. A line that
+says what the one before it of the process said is the same line once more.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from history.foreign.operations import INVOKE, Operation
+from msgspec import structs
+
+from history.foreign.operations import INVOKE, OK, Operation
 from history.foreign.problems import Damage, Problems
+
+MAX_OPEN: Final = 100
+"""So many invocations of one process can be completed yet; what it invoked before them stays open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +30,8 @@ class Pair:
 
     invoke: Operation
     completion: Operation | None
+    is_alone: bool = True
+    """Whether its process did nothing else meanwhile."""
 
 
 def without_repeats(operations: Iterable[Operation], problems: Problems) -> Iterator[Operation]:
@@ -44,27 +56,91 @@ def pairs(operations: Iterable[Operation], problems: Problems) -> Iterator[Pair]
 
     ``operations``: of clients only, in order, all with their times.
     """
-    open_: dict[int | str, Operation] = {}
-    free_since: dict[int | str, int] = {}
+    processes: defaultdict[int | str, _Process] = defaultdict(_Process)
     for one in operations:
-        process = one.process
-        invoked = open_.pop(process, None)
+        process = processes[one.process]
         if one.is_invoke:
-            open_[process] = one
-            if invoked is not None:
+            if process.under_way:
                 problems.note(Damage.STILL_OPEN, one.line)
-                yield Pair(invoked, None)
+            yield from process.invoke(one)
             continue
-        if invoked is not None and invoked.f != one.f:
-            yield Pair(invoked, None)
-            invoked = None
-        if invoked is None:
+        place = process.place_of(one)
+        if place is None:
             problems.note(Damage.NO_INVOCATION, one.line)
-            invoked = _supposed(one, free_since.get(process, 0))
-        free_since[process] = one.time or 0
-        yield Pair(invoked, one)
-    for left in open_.values():
-        yield Pair(left, None)
+            yield Pair(_supposed(one, process.free_since), one, not process.under_way)
+        else:
+            yield process.under_way.pop(place).pair(one)
+        process.free_since = one.time or 0
+    for process in processes.values():
+        for left in process.under_way:
+            yield left.pair(None)
+
+
+@dataclass(slots=True)
+class _Open:
+    """What a process has under way."""
+
+    invocation: Operation
+    since: int
+    """When it was invoked, or, while others that ask for the same are under way, the first of them."""
+    is_alone: bool = True
+    """Whether its process had nothing else under way at any time of it."""
+
+    def pair(self, completion: Operation | None) -> Pair:
+        invocation = self.invocation
+        if self.since != invocation.time:
+            invocation = structs.replace(invocation, time=self.since)
+        return Pair(invocation, completion, self.is_alone)
+
+
+@dataclass(slots=True)
+class _Process:
+    under_way: list[_Open] = field(default_factory=list)
+    """In the order of invocation."""
+    free_since: int = 0
+
+    def invoke(self, one: Operation) -> Iterator[Pair]:
+        """Take note of an invocation; yields what is given up for it."""
+        if len(self.under_way) == MAX_OPEN:
+            yield self.under_way.pop(0).pair(None)
+        same = (other.since for other in self.under_way if _ask_the_same(other.invocation, one))
+        self.under_way.append(_Open(one, next(same, one.time or 0)))
+        for other in self.under_way if len(self.under_way) > 1 else ():
+            other.is_alone = False
+
+    def place_of(self, completion: Operation) -> int | None:
+        """Return which invocation it completes; None if none, or one of several that ask for different things."""
+        invoked = [one.invocation for one in self.under_way]
+        places = [
+            place
+            for place, one in enumerate(invoked)
+            if one.f == completion.f and (completion.value is None or fits(one, completion))
+        ]
+        if not places and len(invoked) == 1 and completion.type != OK:
+            places = [0] if invoked[0].f == completion.f else []
+        is_certain = all(_ask_the_same(invoked[place], invoked[places[0]]) for place in places)
+        return places[0] if places and is_certain else None
+
+
+def _ask_the_same(one: Operation, other: Operation) -> bool:
+    return one.f == other.f and bool(one.value == other.value)
+
+
+def fits(invocation: Operation, completion: Operation) -> bool:
+    """Whether a completion can be the answer to an invocation, by their values."""
+    return _fits(invocation.value, completion.value)
+
+
+def _fits(asked: Any, told: Any) -> bool:
+    """What was asked for stands in the answer: as it was, filled in, or, of a record, behind its offset."""
+    if asked is None or asked == told:
+        return True
+    if not isinstance(told, list | tuple):
+        return isinstance(told, dict)
+    if told and asked == told[-1]:
+        return True
+    is_vector = isinstance(asked, list | tuple)
+    return is_vector and len(asked) <= len(told) and all(map(_fits, asked, told))
 
 
 def _supposed(completion: Operation, time: int) -> Operation:

@@ -21,7 +21,7 @@ class Damage(Enum):
     WRONG_VALUE = ("has a value that its function cannot have", True)
     NO_INVOCATION = ("completes what its process had not invoked", True)
     STILL_OPEN = (
-        "invokes although its process had not completed what it invoked before: how that ended is unknown",
+        "invokes although its process had not completed what it invoked before",
         False,
     )
     REPEATED = ("says again what the line before of its process said; it is left out", False)

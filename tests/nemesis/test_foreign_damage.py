@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -231,6 +232,31 @@ def test_a_correct_system_is_never_convicted(workload: str) -> None:
             text = damage(text)
         try:
             outcome = judged("".join(text), workload)
+        except HistoryError:
+            return
+        assert outcome.verdict is not Verdict.INVALID, outcome
+        assert not outcome.broken()
+
+    law()
+
+
+def by_one_process(text: list[str], workload: str) -> str:
+    """The history of one client that does all of it, several things at once. A consumer polls by itself."""
+    is_whole = workload != "kafka"
+    return "".join(
+        re.sub(r":process \d", ":process 9", line) if is_whole or ":f :send" in line else line
+        for line in text
+    )
+
+
+@pytest.mark.parametrize("workload", FOREIGN)
+def test_a_client_with_several_operations_under_way_convicts_nobody(workload: str) -> None:
+    @given(lines(workload), st.lists(DAMAGES, max_size=1))
+    def law(text: list[str], damages: list[Damage]) -> None:
+        for damage in damages:
+            text = damage(text)
+        try:
+            outcome = judged(by_one_process(text, workload), workload)
         except HistoryError:
             return
         assert outcome.verdict is not Verdict.INVALID, outcome

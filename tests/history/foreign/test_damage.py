@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from history.errors import HistoryError
 from history.foreign.importing import events_of, read_file
 from history.foreign.names import Names
+from history.foreign.pairs import MAX_OPEN
 from tests.history.foreign.reading import events, problems, read
 
 WHOLE = """{:type :invoke, :f :write, :value 3, :process 0, :time 10}
@@ -126,8 +127,50 @@ def test_a_missing_completion() -> None:
         *[(20, "0", "ok", "write", 3), *ALL[2:]],
     ]
     assert problems(LINES[0] + again + "".join(LINES[1:])) == [
-        "line 2 invokes although its process had not completed what it invoked before: how that ended is unknown"
+        "line 2 invokes although its process had not completed what it invoked before"
     ]
+
+
+def written(type_: str, value: str, time: int) -> str:
+    return f"{{:type :{type_}, :f :write, :value {value}, :process 0, :time {time}}}\n"
+
+
+def test_a_completion_belongs_to_the_invocation_with_whose_value_it_agrees() -> None:
+    begun = written("invoke", "3", 10) + written("invoke", "4", 20)
+    assert said(begun + written("ok", "3", 30) + written("fail", "4", 40)) == [
+        (10, "0", "invoke", "write", 3),
+        (20, "0", "invoke", "write", 4),
+        (30, "0", "ok", "write", 3),
+        (40, "0", "fail", "write", 4),
+    ]
+    assert problems(begun + written("ok", "4", 30)) == [
+        "line 2 invokes although its process had not completed what it invoked before"
+    ]
+
+
+def test_a_completion_of_nobody_knows_which_completes_none_of_them() -> None:
+    text = written("invoke", "3", 10) + written("invoke", "4", 20) + written("fail", "nil", 30)
+    assert [row for row in said(text) if row[-1] is not None] == [
+        (10, "0", "invoke", "write", 3),
+        (20, "0", "invoke", "write", 4),
+    ]
+    assert "line 3 completes what its process had not invoked" in problems(text)
+
+
+def test_a_completion_with_another_value_is_of_another_operation() -> None:
+    text = written("invoke", "3", 10) + written("ok", "4", 20)
+    assert said(text) == [
+        (0, "0", "invoke", "write", 4),
+        (10, "0", "invoke", "write", 3),
+        (20, "0", "ok", "write", 4),
+    ]
+    assert problems(text) == ["line 2 completes what its process had not invoked"]
+
+
+def test_of_what_a_process_leaves_open_for_ever_only_the_last_can_be_completed() -> None:
+    begun = "".join(written("invoke", str(n), 10 + n) for n in range(MAX_OPEN + 1))
+    assert len(problems(begun + written("ok", "1", 900))) == 1
+    assert len(problems(begun + written("ok", "0", 900))) == 2
 
 
 def test_a_missing_invocation_may_have_been_any_time_before() -> None:

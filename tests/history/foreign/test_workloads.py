@@ -218,3 +218,20 @@ def test_the_nemesis_is_no_client() -> None:
         "f": "kill",
         "detail": "{:value {:n1 :done}}",
     }
+
+
+def test_who_sends_or_polls_several_times_at_once_is_several_clients() -> None:
+    lines = [
+        "{:type :invoke, :process 0, :f :send, :value [[:send 1 7]]}",
+        "{:type :invoke, :process 0, :f :send, :value [[:send 1 8]]}",
+        "{:type :ok, :process 0, :f :send, :value [[:send 1 [1 8]]]}",
+        "{:type :ok, :process 0, :f :send, :value [[:send 1 [0 7]]]}",
+        "{:type :invoke, :process 0, :f :send, :value [[:send 1 9]]}",
+        "{:type :ok, :process 0, :f :send, :value [[:send 1 [2 9]]]}",
+    ]
+    done = [one for one in events("\n".join(lines), "kafka") if one.kind == "ok"]
+    assert [(one.process, one.value, one.offset) for one in done] == [
+        ("0/1", 8, 1),
+        ("0/2", 7, 0),
+        ("0", 9, 2),
+    ]
