@@ -12,7 +12,17 @@ from typing import Any
 from history.foreign.edn import EdnSet
 from history.foreign.names import Names
 from history.foreign.operations import OK
-from history.foreign.vocabulary import Columns, Plain, WrongValue, is_vector, keyed, numbers
+from history.foreign.pairs import Pair
+from history.foreign.problems import Damage, Problems
+from history.foreign.vocabulary import (
+    Columns,
+    Part,
+    Plain,
+    WrongValue,
+    is_vector,
+    keyed,
+    numbers,
+)
 
 
 class Objects(Plain):
@@ -26,6 +36,24 @@ class Objects(Plain):
     """Functions that return all elements."""
     exchanges: frozenset[str] = frozenset()
     """Functions that are invoked with an old and a new value."""
+
+    def __init__(self) -> None:
+        self._has_keys: bool | None = None
+        """Whether operations are of one of several objects, as the first that tells it does."""
+
+    def parts(self, pair: Pair, names: Names, problems: Problems) -> list[Part]:
+        """As of all; what is of the only object and what is of one of several do not go together."""
+        (part,) = super().parts(pair, names, problems)
+        ends = [(part.invoke, pair.invoke)]
+        if pair.completion is not None and part.completion is not None:
+            ends += [(part.completion, pair.completion)] * (part.completion["kind"] == OK)
+        for columns, operation in ends:
+            has_key = "key" in columns
+            if self._has_keys is None:
+                self._has_keys = has_key
+            if has_key != self._has_keys:
+                problems.note(Damage.KEYED, operation.line)
+        return [part]
 
     def columns(self, f: str, type_: str, value: Any, names: Names) -> Columns:
         key, value = self._split(f, value)

@@ -2,7 +2,8 @@
 
 Jepsen's shape, in EDN or as JSON: a map of ``:type`` (``:invoke``, ``:ok``, ``:fail``, ``:info``), ``:process`` (a
 number; anything but ``nemesis`` is a client), ``:f``, ``:value``, and where known ``:time`` (ns), ``:index`` (its place
-in the history), ``:error``. Other entries are kept aside.
+in the history), ``:error``. Other entries are kept aside. A time that is none is as good as missing if there is an
+index; else the place of the operation is not known, and the line cannot be used.
 """
 
 from __future__ import annotations
@@ -70,6 +71,9 @@ def operation_of(form: Any, line: int) -> Operation:
         f = ""
     if not isinstance(f, str):
         raise NotAnOperation("its f is no word")
+    time, index = _number(form.get("time")), _number(form.get("index"))
+    if time is None and index is None and form.get("time") is not None:
+        raise NotAnOperation("its time is no whole number of nanoseconds from 0 on")
     other = {str(key): value for key, value in form.items() if key not in _TOLD}
     return Operation(
         line=line,
@@ -77,8 +81,8 @@ def operation_of(form: Any, line: int) -> Operation:
         process=process,
         f=str(f),
         value=form.get("value"),
-        time=_number(form.get("time")),
-        index=_number(form.get("index")),
+        time=time,
+        index=index,
         error=form.get("error"),
         other=other or None,
     )
@@ -104,7 +108,7 @@ def form_of(operation: Operation) -> dict[Any, Any]:
 
 
 def _number(value: Any) -> int | None:
-    """A time or an index; what is none is as good as missing."""
+    """A time or an index, None for what is none."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     is_number = isinstance(value, int) and not isinstance(value, bool)

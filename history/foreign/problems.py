@@ -24,6 +24,10 @@ class Damage(Enum):
         "invokes although its process had not completed what it invoked before",
         False,
     )
+    KEYED = (
+        "is of one of several objects ([key value]) where lines before are of the only one, or the reverse",
+        True,
+    )
     REPEATED = ("says again what the line before of its process said; it is left out", False)
     SAME_INDEX = ("has the index of an earlier line", False)
     NOT_BY_INDEX = ("is not where its index belongs: the lines were sorted by index", False)

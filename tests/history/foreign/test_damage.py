@@ -265,3 +265,22 @@ def test_no_damage_is_an_error(damage: list[tuple[int, int, str]], workload: str
     assert found
     times = [one.time for one in file.operations]
     assert times == sorted(set(times), key=lambda time: time or 0)
+
+
+def test_one_object_and_several_do_not_go_together() -> None:
+    """A vector of two in the place of a value is an object and its value: so a plain one would be misread."""
+    text = LINES[0].replace("3,", "[1 2],") + LINES[1].replace("3,", "[1 2],") + "".join(LINES[2:])
+    said = "is of one of several objects ([key value]) where lines before are of the only one, or the reverse"
+    assert problems(text) == [f"each of the 2 lines 3–4 {said}"]
+    assert problems("".join(LINES[:3]) + LINES[3].replace("3,", "[1 2],")) == [f"line 4 {said}"]
+    assert problems(text.replace(":value nil", ":value [1 nil]").replace("3,", "[1 3],")) == []
+
+
+@pytest.mark.parametrize("time", ["0.5", "-5", '"12:00"'])
+def test_a_time_that_is_none_leaves_a_line_without_a_place(time: str) -> None:
+    assert problems(WHOLE.replace(":time 20", f":time {time}"))[0] == (
+        "line 2 cannot be read as an operation (its time is no whole number of nanoseconds from 0 on)"
+    )
+    assert problems(indexed(0, 1, 2, 3).replace(":time 20", f":time {time}")) == [
+        "line 2 has no time: it was placed by its line"
+    ]
