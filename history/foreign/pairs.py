@@ -103,23 +103,29 @@ class _Process:
         """Take note of an invocation; yields what is given up for it."""
         if len(self.under_way) == MAX_OPEN:
             yield self.under_way.pop(0).pair(None)
-        same = (other.since for other in self.under_way if _ask_the_same(other.invocation, one))
-        self.under_way.append(_Open(one, next(same, one.time or 0)))
-        for other in self.under_way if len(self.under_way) > 1 else ():
-            other.is_alone = False
+        since = one.time or 0
+        if self.under_way:
+            same = (other for other in self.under_way if _ask_the_same(other.invocation, one))
+            since = min((other.since for other in same), default=since)
+        self.under_way.append(_Open(one, since))
+        if len(self.under_way) > 1:
+            for other in self.under_way:
+                other.is_alone = False
 
     def place_of(self, completion: Operation) -> int | None:
         """Return which invocation it completes; None if none, or one of several that ask for different things."""
         invoked = [one.invocation for one in self.under_way]
+        if len(invoked) == 1 and completion.type != OK:
+            return 0 if invoked[0].f == completion.f else None
         places = [
             place
             for place, one in enumerate(invoked)
             if one.f == completion.f and (completion.value is None or fits(one, completion))
         ]
-        if not places and len(invoked) == 1 and completion.type != OK:
-            places = [0] if invoked[0].f == completion.f else []
+        if len(places) < 2:
+            return places[0] if places else None
         is_certain = all(_ask_the_same(invoked[place], invoked[places[0]]) for place in places)
-        return places[0] if places and is_certain else None
+        return places[0] if is_certain else None
 
 
 def _ask_the_same(one: Operation, other: Operation) -> bool:
@@ -137,10 +143,13 @@ def _fits(asked: Any, told: Any) -> bool:
         return True
     if not isinstance(told, list | tuple):
         return isinstance(told, dict)
-    if told and asked == told[-1]:
-        return True
-    is_vector = isinstance(asked, list | tuple)
-    return is_vector and len(asked) <= len(told) and all(map(_fits, asked, told))
+    if isinstance(asked, list | tuple) and len(asked) <= len(told):
+        for one, other in zip(asked, told, strict=False):
+            if not _fits(one, other):
+                break
+        else:
+            return True
+    return bool(told) and bool(asked == told[-1])
 
 
 def _supposed(completion: Operation, time: int) -> Operation:
