@@ -36,7 +36,7 @@ def engine() -> Iterator[DockerClient]:
 
 
 def build_image() -> None:
-    """Have the image built, so that no test measures it."""
+    """Have the image built, so that no test measures it: their time limits are of the functions only."""
     with engine() as client:
         ensure_image(client, progress=print)
 

@@ -23,7 +23,7 @@ from nemesis.runtimes.docker.network import device
 from tests.e2e.command import processes_of
 from tests.e2e.docker_machine import build_image, engine, needs_docker, things
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180), needs_docker]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180, func_only=True), needs_docker]
 
 HARNESS = textwrap.dedent(
     """

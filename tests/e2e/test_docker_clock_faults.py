@@ -21,7 +21,7 @@ from tests.e2e.onlooker import Watcher
 
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.timeout(200),
+    pytest.mark.timeout(200, func_only=True),
     needs_docker,
     pytest.mark.skipif(found_library() is None, reason="this machine has no C compiler"),
 ]

@@ -26,7 +26,7 @@ from tests.e2e.onlooker import Watcher, create_topic, produce
 reason = "there is no engine" if needs_docker.args[0] else disk_obstacle()
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(300, func_only=True),
     needs_docker,
     pytest.mark.skipif(bool(reason), reason=reason or "there are disks"),
 ]

@@ -20,7 +20,7 @@ from tests.e2e.command import (
 )
 from tests.e2e.docker_machine import build_image, needs_docker, run_id_of, things
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), needs_docker]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300, func_only=True), needs_docker]
 
 VERDICTS = {0, 2}
 """An interrupted run of the correct cluster is never invalid."""

@@ -32,7 +32,7 @@ from nemesis.runtimes.docker.ingredients import Ingredients
 from tests.e2e.command import SCENARIO, wait_until
 from tests.e2e.docker_machine import build_image, engine, needs_docker, things
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), needs_docker]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300, func_only=True), needs_docker]
 
 RUN = ["run", SCENARIO, "--runtime", "docker", "--seed", "1"]
 NOBODY = 65534
@@ -86,6 +86,7 @@ WITHOUT_RIGHTS = textwrap.dedent(
     f"""
     import os, sys
     from nemesis.cli import call
+    from nemesis.commands import run
     from nemesis.runtimes.docker import machine, runtime
     os.seteuid({NOBODY})
     sys.exit(call({RUN}))

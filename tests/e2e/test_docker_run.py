@@ -12,7 +12,7 @@ from history.run_directory import RunDirectory
 from tests.e2e.command import SCENARIO, events, latest, nemesis
 from tests.e2e.docker_machine import build_image, needs_docker, run_id_of, things
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400), needs_docker]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400, func_only=True), needs_docker]
 
 MEMBERS_PLAN = """\
 - {at_s: 4, fault: kill-zookeeper, target: leader, duration_s: 5}

@@ -25,7 +25,7 @@ from nemesis.runtimes.docker.runtime import DockerRuntime
 from tests.e2e.docker_machine import build_image, engine, needs_docker, things
 from tests.e2e.onlooker import PROBE_TIMEOUT_S, SILENCE_S, Watcher, join_and_leave, stall_a_follower
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300), needs_docker]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300, func_only=True), needs_docker]
 
 PROPERTIES = {
     "zookeeper.session.timeout.ms": 2_000,
