@@ -20,21 +20,27 @@ BOUND_S = 30.0
 ASK_S = 2.0
 PROBE_TIMEOUT_S = 5.0
 SILENCE_S = 0.5
+OFTEN = {"max_tries": -1, "max_delay": 0.5}
+"""kazoo by itself waits longer each time, soon longer than a session lives."""
 
 
 class Watcher:
     """What ZooKeeper says, past every link."""
 
     def __init__(self, connect: str) -> None:
-        self._client = KazooClient(hosts=connect)
+        self._client = KazooClient(
+            hosts=connect,
+            connection_retry=OFTEN,
+            command_retry={**OFTEN, "deadline": BOUND_S},
+        )
         self._client.start(timeout=BOUND_S)
 
     def registered(self) -> set[int]:
-        return {int(name) for name in self._client.get_children("/brokers/ids")}
+        return {int(name) for name in self._client.retry(self._client.get_children, "/brokers/ids")}
 
     def controller(self) -> int | None:
         try:
-            return int(json.loads(self._client.get("/controller")[0])["brokerid"])
+            return int(json.loads(self._get("/controller")[0])["brokerid"])
         except NoNodeError:
             return None
 
@@ -46,18 +52,22 @@ class Watcher:
 
     def _state(self, topic: str) -> dict[str, Any]:
         path = f"/brokers/topics/{topic}/partitions/0/state"
-        state: dict[str, Any] = json.loads(self._client.get(path)[0])
+        state: dict[str, Any] = json.loads(self._get(path)[0])
         return state
 
     def registration_times_ms(self, broker: int) -> tuple[int, int]:
         """Return when a broker registered, as it says itself and as ZooKeeper says."""
-        data, stat = self._client.get(f"/brokers/ids/{broker}")
+        data, stat = self._get(f"/brokers/ids/{broker}")
         return int(json.loads(data)["timestamp"]), int(stat.ctime)
 
     def creation_time_ms(self, path: str) -> int:
         """Create a znode; return when, as ZooKeeper says."""
         self._client.create(path)
-        return int(self._client.get(path)[1].ctime)
+        return int(self._get(path)[1].ctime)
+
+    def _get(self, path: str) -> Any:
+        """Content and status of a znode, whatever becomes of the connection and the session meanwhile."""
+        return self._client.retry(self._client.get, path)
 
     async def until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(BOUND_S):

@@ -85,7 +85,7 @@ class Cluster(LocalCluster):
                 for segment in sorted(log.glob("*.log"))
                 for batch in iter_batches(segment.read_bytes())
             }
-            for log in sorted(self.directory.rglob(f"{topic}-0"))
+            for log in sorted(self.directory.glob(f"data/*/{topic}-0"))
         ]
 
 

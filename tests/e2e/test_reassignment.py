@@ -81,7 +81,7 @@ class Cluster(LocalCluster):
         """The brokers that have a directory of the partition."""
         return {
             int(part.removeprefix("broker-"))
-            for path in self.directory.rglob(f"{name}-0")
+            for path in self.directory.glob(f"data/*/{name}-0")
             for part in path.parts
             if part.startswith("broker-")
         }

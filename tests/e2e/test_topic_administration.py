@@ -98,7 +98,7 @@ class Cluster(LocalCluster):
 
     def directories(self, topic: str) -> list[str]:
         """What brokers keep of the topic, deleted logs included until their files are removed."""
-        return sorted(path.name for path in self.directory.rglob(f"{topic}-[0-9]*"))
+        return sorted(path.name for path in self.directory.glob(f"data/*/{topic}-[0-9]*"))
 
 
 def until(condition: Callable[[], bool]) -> None:
