@@ -8,6 +8,7 @@ The room holds the vocabulary that all other packages share, and the files it is
 * ``reader``           reading raw JSON lines (torn tails included) and Parquet segments
 * ``zookeeper_log``    ZooKeeper's transaction log, read from its files
 * ``ingest``           raw JSON lines and the transaction log to Parquet, on Spark or in process
+* ``spark``            a context and tasks; ``class_archive`` and ``worker_daemon`` make it start fast
 * ``freed_memory``     what tasks free is kept for their next arrays
 * ``memory``           a history made of events at hand, without files, ordered as ingest orders them
 * ``foreign``          histories from elsewhere: Jepsen's EDN and JSON lines in, EDN out

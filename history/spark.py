@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from history import spark_cluster
+from history import class_archive, spark_cluster
 from history.errors import HistoryError, SparkError
 from history.freed_memory import keep_freed_memory
 from history.spark_cluster import is_local
@@ -35,7 +35,8 @@ DRIVER_MEMORY: Final = "1g"
 EXECUTOR_MEMORY: Final = "512m"
 """Of a worker's JVM, through which only tasks and summaries pass; what tasks read is Python's."""
 PYTHON_OF_WORKERS: Final = "PYSPARK_PYTHON"
-JVM_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+DAEMON_OF_WORKERS: Final = "history.worker_daemon"
+JVM_OPTIONS: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """Of our own JVM, which hands out tasks and passes their answers on: never enough for the second compiler to pay, nor
 for several threads that collect garbage.
 """
@@ -44,16 +45,19 @@ _running: list[SparkContext] = []
 """The one context, if it was started."""
 
 
-def context(master: str | None = None) -> SparkContext:
+def context(
+    master: str | None = None, *, java_options: Sequence[str] | None = None
+) -> SparkContext:
     """Return the process's Spark context, starting it if there is none. Safe to call from any
-    thread.
+    thread. ``java_options`` are for its JVM, in the place of those that let it start fast.
 
     Once a context runs, it is returned whatever ``master`` says: a process has one. Raises
     SparkError when Spark cannot start (no Java, an unreachable master) or no worker can run our tasks.
     """
     with _lock:
         if not _running:
-            _running.append(_started(master or DEFAULT_MASTER))
+            chosen = class_archive.options() if java_options is None else java_options
+            _running.append(_started(master or DEFAULT_MASTER, chosen))
         return _running[0]
 
 
@@ -64,14 +68,14 @@ def stop() -> None:
             _running.pop().stop()
 
 
-def _started(master: str) -> SparkContext:
+def _started(master: str, java_options: Sequence[str]) -> SparkContext:
     # Workers must run in this virtual environment, whatever the PATH says; other machines may have theirs elsewhere.
     if is_local(master):
         os.environ[PYTHON_OF_WORKERS] = sys.executable
     else:
         os.environ.setdefault(PYTHON_OF_WORKERS, sys.executable)
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    spark = _start(master)
+    spark = _start(master, java_options)
     if not is_local(master):
         try:
             spark_cluster.prepare(spark)
@@ -81,7 +85,7 @@ def _started(master: str) -> SparkContext:
     return spark
 
 
-def _start(master: str) -> SparkContext:
+def _start(master: str, java_options: Sequence[str]) -> SparkContext:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
@@ -91,12 +95,16 @@ def _start(master: str) -> SparkContext:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": DRIVER_MEMORY,
-        "spark.driver.extraJavaOptions": JVM_OPTIONS,
+        "spark.driver.extraJavaOptions": " ".join(
+            f'"{option}"' for option in (*JVM_OPTIONS, *java_options)
+        ),
         "spark.executor.memory": EXECUTOR_MEMORY,
     }
     address = "127.0.0.1" if is_local(master) else spark_cluster.driver_address(master)
     if address is not None:
         settings |= {"spark.driver.host": address, "spark.driver.bindAddress": address}
+    if is_local(master):
+        settings["spark.python.daemon.module"] = DAEMON_OF_WORKERS
     conf = SparkConf(loadDefaults=False)
     for name, value in settings.items():
         conf.set(name, value)

@@ -1,0 +1,58 @@
+"""Spark starts fast, and starts also where what makes it fast is damaged or missing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from history import class_archive
+from history.worker_daemon import without_archives
+
+START = """
+from pathlib import Path
+from history import class_archive
+class_archive.path = lambda: Path({archive!r})
+from history.spark import context, run_all, stop
+
+def home(_):
+    import pyspark
+    return pyspark.__file__
+
+print(run_all(context(), home, [0]))
+stop()
+"""
+
+
+def test_workers_import_the_installed_package_and_nothing_out_of_an_archive() -> None:
+    path = [
+        "/app",
+        "/spark/python/lib/pyspark.zip",
+        "/spark/python/lib/py4j-0.10.9-src.zip",
+        "/lib",
+    ]
+    assert without_archives(path) == ["/app", "/lib"]
+
+
+def test_without_an_archive_the_jvm_is_told_of_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(class_archive, "PLACE", tmp_path)
+    assert class_archive.options() == ()
+    class_archive.path().touch()
+    assert f"-XX:SharedArchiveFile={class_archive.path()}" in class_archive.options()
+
+
+@pytest.mark.e2e
+def test_a_damaged_archive_is_not_in_the_way(tmp_path: Path) -> None:
+    archive = tmp_path / "of another Java.jsa"
+    archive.write_bytes(b"nothing of the kind" * 1000)
+    code = START.format(archive=str(archive))
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    (line,) = done.stdout.splitlines()
+    assert "site-packages" in line
+    assert ".zip" not in line
