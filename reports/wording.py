@@ -52,6 +52,7 @@ PROMISES: Final[Mapping[str, str]] = MappingProxyType(
         "set-unexpected": "Nothing is read that nobody added.",
         "set-duplicate": "No read returns an element twice.",
         "set-stale": "No later read misses what is known to be there.",
+        "set-order": "One order of all operations explains every read.",
         "queue-lost": "What was enqueued is dequeued before the queue is empty.",
         "queue-unexpected": "Nothing is dequeued that nobody enqueued.",
         "queue-duplicate": "Nothing is dequeued more often than it was enqueued.",

@@ -12,17 +12,21 @@ that if it began afterwards.
 * **set-stale**: a later read did not return a known element, another one did afterwards. A set that need only in the
   end be what was added may do that (``SetFull``, which reports it), a linearizable one may not (``LinearizableSet``).
   Smallest break: add 1 is over; a read that begins afterwards returns nothing; the next one returns 1.
+* **set-order** (``LinearizableSet``): two reads, each of which lacks what the other one returned; or a read that
+  returned an element without one whose add had ended before the element's began. Together with the others this is all
+  that a linearizable set can do wrong (``set_order``).
+  Smallest break: two reads and two adds, all at once; one read returns 1, the other one 2.
 
 Names and meanings are those of Jepsen's ``set-full``; where operations overlap this is milder: a read that overlaps the
 last one that returned the element may have been before it, and is no loss.
 
-Limits: all that reads returned fits into memory (16 bytes for each element of each read). ``LinearizableSet`` does not
-compare reads with each other: two that overlap may each lack what the other has.
+Limits: all that reads returned fits into memory (16 bytes for each element of each read).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar, Final
 
 import numpy as np
@@ -33,6 +37,7 @@ from checkers.linearizable import told
 from checkers.linearizable.elements import NONE, Listed
 from checkers.linearizable.object_check import ObjectCheck
 from checkers.linearizable.operations import Operations, in_history_order
+from checkers.linearizable.set_order import SetOrder
 from checkers.linearizable.set_states import FS, READ, SetStates
 from checkers.model import Finding, Result, Verdict
 from checkers.segment import Numbers
@@ -41,18 +46,22 @@ LOST: Final = "set-lost"
 UNEXPECTED: Final = "set-unexpected"
 DUPLICATE: Final = "set-duplicate"
 STALE: Final = "set-stale"
+ORDER: Final = "set-order"
 
 
 class SetFull(ObjectCheck):
     name = "set"
-    properties = (LOST, UNEXPECTED, DUPLICATE, STALE)
+    properties: ClassVar[tuple[str, ...]] = (LOST, UNEXPECTED, DUPLICATE, STALE)
     fs = FS
     lists = FS[READ]
     stale: ClassVar[Verdict] = Verdict.VALID
 
     def decide(self, operations: Operations, lists: Listed) -> Results:
         operations = in_history_order(operations)
-        telling = _Telling(operations, SetStates.of(operations, lists))
+        return self.judged(_Telling(operations, SetStates.of(operations, lists)))
+
+    def judged(self, telling: _Telling) -> list[Result]:
+        """Return a result for each property."""
         return [
             telling.lost(),
             telling.unexpected(),
@@ -63,7 +72,11 @@ class SetFull(ObjectCheck):
 
 class LinearizableSet(SetFull):
     name = "linearizable-set"
+    properties = (*SetFull.properties, ORDER)
     stale = Verdict.INVALID
+
+    def judged(self, telling: _Telling) -> list[Result]:
+        return [*super().judged(telling), telling.order()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +175,48 @@ class _Telling:
             findings=findings,
             finding_count=len(stale),
         )
+
+    def order(self) -> Result:
+        found = SetOrder.of(self.operations, self.states)
+        apart = zip(found.apart, found.having, found.lacking, strict=True)
+        overtaken = zip(found.overtaking, found.overtaken, found.seen_by, strict=True)
+        findings = [self._apart(*one) for one in islice(apart, MAX_FINDINGS)]
+        findings += [self._overtaken(*one) for one in islice(overtaken, MAX_FINDINGS)]
+        return conclude(
+            ORDER,
+            checked=self._decided(),
+            unit="elements",
+            findings=findings,
+            finding_count=len(found.apart) + len(found.overtaking),
+        )
+
+    def _apart(self, element: int, having: int, lacking: int) -> Finding:
+        key, value = self._names(element)
+        states = self.states
+        mine = states.returned[states.returned_by == having]
+        others = states.returned[states.returned_by == lacking]
+        _, other = self._names(int(np.setdiff1d(others, mine)[0]))
+        sentence = f"A read of {key} returned {value} without {other}, another one {other} without {value}."
+        steps = [
+            f"A read was under way {told.when(self.operations, having)}: it returned {value} and not {other}.",
+            f"Another one was {told.when(self.operations, lacking)}: it returned {other} and not {value}.",
+            "Nothing removes an element: whichever was first, the other one would have what it had.",
+        ]
+        return self._finding(ORDER, key, sentence, steps, having, lacking)
+
+    def _overtaken(self, newer: int, older: int, read: int) -> Finding:
+        key, value = self._names(newer)
+        _, missing = self._names(older)
+        adds = self.states.added[older], self.states.attempted[newer]
+        sentence = (
+            f"A read of {key} returned {value} without {missing}, which had been added before."
+        )
+        steps = [
+            f"The add of {missing} was under way {told.when(self.operations, adds[0])}.",
+            f"The first add of {value} was {told.when(self.operations, adds[1])}, which is later.",
+            f"A read was under way {told.when(self.operations, read)}: it returned {value} and not {missing}.",
+        ]
+        return self._finding(ORDER, key, sentence, steps, *adds, read)
 
     def _decided(self) -> int:
         """How many known elements some read could have lacked."""

@@ -127,6 +127,88 @@ def test_a_stale_read_is_allowed_unless_the_set_is_linearizable() -> None:
     assert broken(*calls, check=LinearizableSet()) == {"set-stale"}
 
 
+ORDERLESS = (add(1, 9, 5), add(1, 9, 6), read(1, 9, 5), read(1, 9, 6))
+
+
+def test_two_reads_that_each_lack_what_the_other_has() -> None:
+    found = only(LinearizableSet(), events(*ORDERLESS), "set-order")
+    (told,) = found.findings
+    assert told.sentence == "A read of the object returned 5 without 6, another one 6 without 5."
+    assert len(told.events) == 4
+    assert broken(*ORDERLESS, check=LinearizableSet()) == {"set-order"}
+    assert broken(*ORDERLESS) == set()
+
+
+def test_a_read_of_the_newer_without_the_older() -> None:
+    calls = (add(1, 2, 5), add(3, 4, 6), read(1, 9, 6))
+    found = only(LinearizableSet(), events(*calls), "set-order")
+    (told,) = found.findings
+    assert told.sentence == (
+        "A read of the object returned 6 without 5, which had been added before."
+    )
+    assert [event["time"] for event in told.events] == [1, 1, 2, 3, 4, 9]
+    assert broken(*calls, check=LinearizableSet()) == {"set-order"}
+    assert broken(add(1, 3, 5), *calls[1:], check=LinearizableSet()) == set()
+
+
+def is_linearizable(calls: list[Call]) -> bool:
+    """Try every order of the operations of one set."""
+
+    def fits(left: list[Call], held: frozenset[int]) -> bool:
+        due = min((one.finish or 0 for one in left if one.outcome == "ok"), default=None)
+        if due is None:
+            return True
+        for place, one in enumerate(left):
+            if one.start > due:
+                continue
+            rest = left[:place] + left[place + 1 :]
+            if one.f == "add":
+                assert one.value is not None
+                if fits(rest, held | {one.value}):
+                    return True
+            elif held == set(one.values or ()) and fits(rest, held):
+                return True
+        return False
+
+    told = [one for one in calls if one.outcome == "ok" or (one.f, one.outcome) == ("add", "info")]
+    return fits(told, frozenset())
+
+
+def agree_on_order(seeds: Iterable[int]) -> dict[str, int]:
+    """Compare the linearizable set with all orders; return how often some property alone was broken."""
+    met = dict.fromkeys([*LinearizableSet.properties, "nothing"], 0)
+    for seed in seeds:
+        rng = Random(seed)
+        calls: list[Call] = []
+        held: set[int] = set()
+        for number in range(rng.randint(4, 8)):
+            start, finish = number - rng.randint(0, 4), number + rng.randint(0, 4)
+            if rng.random() < 0.5:
+                outcome = rng.choice(["ok", "ok", "ok", "fail", "info"])
+                value = rng.randint(0, 3)
+                calls.append(add(start, finish, value, outcome))
+                held |= set() if outcome == "fail" else {value}
+            else:
+                other = {rng.randint(0, 3)}
+                returned = rng.choice([held, held, held - other, held - other, held ^ other])
+                calls.append(read(start, finish, *returned))
+        wrong = broken(*calls, check=LinearizableSet())
+        assert bool(wrong) != is_linearizable(calls), (seed, wrong, calls)
+        for name in wrong or {"nothing"}:
+            met[name] += len(wrong) < 2
+    return met
+
+
+def test_all_orders_agree_on_a_linearizable_set() -> None:
+    met = agree_on_order(range(400))
+    assert min(met[name] for name in ("set-unexpected", "set-stale", "set-order", "nothing")) > 4
+
+
+@pytest.mark.nightly
+def test_all_orders_agree_on_a_linearizable_set_ten_thousand_times() -> None:
+    assert agree_on_order(range(10_000, 20_000))["set-order"] > 100
+
+
 def test_sets_of_different_keys_have_nothing_to_do_with_each_other() -> None:
     calls = (add(1, 2, 5, key=1), read(3, 4, 5, key=1), read(3, 4, key=2))
     assert broken(*calls) == set()
@@ -241,3 +323,11 @@ def test_one_anomaly_is_found_and_named(calls: list[Call], anomaly: str) -> None
     results = judge(LinearizableSet(), events(*calls, add(1050, 1051, 98, key=3), *spoiled))
     wrong = {name: one.finding_count for name, one in results.items() if one.verdict == "invalid"}
     assert wrong == {anomaly: 1}
+
+
+@settings(max_examples=60)
+@given(true_histories())
+def test_reads_without_an_order_are_found_and_named(calls: list[Call]) -> None:
+    spoiled = [add(1000, 1009, 98, key=3), add(1000, 1009, 97, key=3)]
+    spoiled += [read(1000, 1009, 98, key=3), read(1000, 1009, 97, key=3)]
+    assert broken(*calls, *spoiled, check=LinearizableSet()) == {"set-order"}
