@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from history.events import Event
 from history.reader import History, Manifest, Uniform
@@ -44,6 +45,14 @@ class MemoryRowGroup:
         """Return what all rows say in a column if it is unset in all of them."""
         is_unset = self.table.column(column).null_count == self.rows
         return Uniform(None) if is_unset else None
+
+    def extent(self, column: str) -> tuple[int, int] | None:
+        """Return the least and the greatest number of a column of numbers or of lists; None if there are none."""
+        numbers = self.table.column(column)
+        if pa.types.is_list(numbers.type):
+            numbers = pc.list_flatten(numbers)
+        least, greatest = pc.min_max(numbers).values()
+        return (least.as_py(), greatest.as_py()) if least.is_valid else None
 
     def uniform_list(self, column: str, kind: str) -> list[int] | None:  # noqa: ARG002
         """Nothing is known of lists."""

@@ -73,6 +73,11 @@ class RowGroup(Protocol):
     def uniform(self, column: str) -> Uniform | None:
         """Return what all rows say in a column, if that is known without reading it."""
 
+    def extent(self, column: str) -> tuple[int, int] | None:
+        """Return the least and the greatest number of a column of numbers or of lists, if that is known without
+        reading it.
+        """
+
     def uniform_list(self, column: str, kind: str) -> list[int] | None:
         """Return the list that all rows of a kind have in a column, if that is known without reading it."""
 
@@ -128,6 +133,17 @@ class StoredRowGroup:
         if column not in _SHORT or told.null_count or not told.has_min_max:
             return None
         return Uniform(told.min) if told.min == told.max else None
+
+    def extent(self, column: str) -> tuple[int, int] | None:
+        """Return the least and the greatest number of a column if the file's statistics tell. Raises
+        DamagedHistoryError.
+        """
+        try:
+            metadata = _open_file(self.path).metadata
+        except (OSError, pa.ArrowException) as error:
+            raise _damaged(self.path, error) from None
+        told = metadata.row_group(self.index).column(SCHEMA.get_field_index(column)).statistics
+        return (told.min, told.max) if told is not None and told.has_min_max else None
 
     def uniform_list(self, column: str, kind: str) -> list[int] | None:
         """Return the list that all rows of a kind have in a column if the file tells. Raises DamagedHistoryError."""

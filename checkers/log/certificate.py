@@ -19,7 +19,7 @@ than they were invoked or have no number.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Container, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -28,13 +28,15 @@ import numpy as np
 
 from checkers.fold import Task
 from checkers.log.cells import CellReport, Piece, look
-from checkers.log.chain import Ordered, chain, walked
+from checkers.log.chain import Ordered, chain, holding, walked
 from checkers.log.high_watermarks import leaders_told
 from checkers.log.lives import is_one_life
 from checkers.log.operations import Operations, gather
 from checkers.log.report import Counts, Disorder, PartitionReport, judge
 from checkers.log.rows import Source
-from checkers.log.survey import CELL_BITS, Survey, survey
+from checkers.log.sections import Section, Seen, look_through, sections
+from checkers.log.spans import Span, has_any, meet, wider
+from checkers.log.survey import CELL_BITS, Survey
 from checkers.log.suspects import touching
 from checkers.log.trimmed import Trimmed, joined
 from checkers.log.zones import overlaps, repeated
@@ -48,7 +50,13 @@ def certify(
     tp: str, sources: Sequence[Source], columns: Sequence[str]
 ) -> Generator[list[Task], list[Any], PartitionReport | None]:
     """Judge a partition in rounds of tasks; None if it must be walked as a whole."""
-    surveys: list[Survey] = yield [partial(survey, source, tuple(columns)) for source in sources]
+    guessed = sections(sources)
+    zone_bits = _zone_bits(sources, len(guessed))
+    seen: list[Seen] = yield [
+        partial(look_through, section, section.of(sources), tuple(columns), zone_bits)
+        for section in guessed.values()
+    ]
+    surveys = _in_order(guessed.values(), seen)
     rare = [one.rare for one in surveys if one.rare is not None]
     finals = [one.final_position for one in surveys if one.final_position is not None]
     if not rare or not finals or _far_apart(surveys):
@@ -67,30 +75,41 @@ def certify(
             sources[number],
             sources[number + 1] if number + 1 < len(sources) else None,
             before,
+            holding(before.rows(), sources),
             operations.starts,
             marks_known=marks_known,
         )
         for number, before in order.suspects.items()
     ]
+    failed = np.unique(np.concatenate([one.failed for one in surveys]))
     layout = Layout.of(sources, surveys)
-    answers = yield [*walks, *layout.cells(surveys, _floor(operations, finals))]
+    reports = layout.proved(guessed, seen, failed)
+    looks = layout.looks(reports, failed, _floor(operations, finals), zone_bits)
+    answers = yield [*walks, *looks.values()]
     out_of_order: list[Ordered] = answers[: len(walks)]
-    reports: list[CellReport] = answers[len(walks) :]
-    if any(report.irregular for report in reports):
-        return None
-    values = layout.values(surveys, reports)
+    reports |= zip(looks, answers[len(walks) :], strict=True)
     pairs = yield [
-        partial(repeated, [layout.pieces[at] for at in _meeting(values, *overlap)], overlap)
-        for overlap in overlaps(reports)
+        partial(repeated, layout.meeting(overlap), overlap)
+        for overlap in overlaps(reports.values())
     ]
-    suspects = np.concatenate([*(one.suspects for one in reports), *pairs])
-    touched = yield from _touching(sources, surveys, values, suspects, columns)
+    suspects = np.concatenate([*(one.suspects for one in reports.values()), *pairs])
+    touched = yield from _touching(sources, surveys, suspects, columns)
     rows, ends = joined([*rare, *touched])
     operations = gather(tp, rows, ends=ends)
     report = PartitionReport.of(known)
-    counts = _counts(surveys, reports, operations)
+    counts = _counts(surveys, reports.values(), operations)
     judge(operations, _disorder(out_of_order), counts, report, was_deleted=False)
     return report
+
+
+def _in_order(guessed: Iterable[Section], seen: Sequence[Seen]) -> list[Survey]:
+    """The surveys in the order of their row groups."""
+    surveys = {
+        number: survey
+        for section, one in zip(guessed, seen, strict=True)
+        for number, survey in zip(section.own, one.surveys, strict=True)
+    }
+    return [surveys[number] for number in sorted(surveys)]
 
 
 def _far_apart(surveys: Sequence[Survey]) -> bool:
@@ -111,41 +130,56 @@ def _floor(operations: Operations, finals: list[int]) -> int:
     return min(operations.log_start, *finals, *ends)
 
 
-Ranges = list[tuple[int, int] | None]
-"""The smallest and the largest value in each row group."""
-
-
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Which row groups tell of which cells."""
 
     pieces: list[Piece]
     """One for each row group."""
-    extents: dict[int, tuple[int, int]]
+    values: list[Span | None]
+    """Where the values of each are."""
+    extents: dict[int, Span]
     """Of each cell, the smallest offset and the largest."""
     places: dict[int, list[int]]
     """Of each cell, the numbers of the row groups."""
 
     @classmethod
     def of(cls, sources: Sequence[Source], surveys: Sequence[Survey]) -> Layout:
-        extents: dict[int, tuple[int, int]] = {}
+        extents: dict[int, Span] = {}
         places: dict[int, list[int]] = {}
-        for number, seen in enumerate(surveys):
-            for cell, extent in seen.cells.items():
-                extents[cell] = _wider(extents.get(cell), extent)
+        for number, survey in enumerate(surveys):
+            for cell, extent in survey.cells.items():
+                extents[cell] = wider(extents.get(cell), extent)
                 places.setdefault(cell, []).append(number)
         pieces = [
-            Piece(source, seen.runs_on, seen.lengths, seen.plain)
-            for source, seen in zip(sources, surveys, strict=True)
+            Piece(source, survey.runs_on, survey.plain)
+            for source, survey in zip(sources, surveys, strict=True)
         ]
-        return cls(pieces, dict(sorted(extents.items())), places)
+        values = [survey.values for survey in surveys]
+        return cls(pieces, values, dict(sorted(extents.items())), places)
 
-    def cells(self, surveys: Sequence[Survey], floor: int) -> list[Task]:
-        """The tasks that look at the cells."""
-        failed = np.unique(np.concatenate([seen.failed for seen in surveys]))
-        zone_bits = _zone_bits(surveys, len(self.extents))
-        return [
-            partial(
+    def proved(
+        self, guessed: Mapping[int | None, Section], seen: Sequence[Seen], failed: Numbers
+    ) -> dict[int, CellReport]:
+        """The reports of sections in which all was at hand that there is to know of a cell; ``failed`` as in ``look``,
+        sorted.
+        """
+        reports: dict[int, CellReport] = {}
+        for (cell, section), one in zip(guessed.items(), seen, strict=True):
+            if cell not in self.extents or one.report is None:
+                continue
+            elsewhere = np.setdiff1d(failed, one.failed, assume_unique=True)
+            is_whole = section.holds(self.places[cell], self.extents[cell])
+            if is_whole and not any(has_any(elsewhere, zone) for zone in one.report.zones.values()):
+                reports[cell] = one.report
+        return reports
+
+    def looks(
+        self, known: Container[int], failed: Numbers, floor: int, zone_bits: int
+    ) -> dict[int, Task]:
+        """The tasks that look at the cells of which there is no report yet."""
+        return {
+            cell: partial(
                 look,
                 [self.pieces[number] for number in self.places[cell]],
                 *extent,
@@ -154,44 +188,30 @@ class Layout:
                 zone_bits=zone_bits,
             )
             for cell, extent in self.extents.items()
+            if cell not in known
+        }
+
+    def meeting(self, span: Span) -> list[Piece]:
+        """The row groups that have values there."""
+        return [
+            piece
+            for piece, values in zip(self.pieces, self.values, strict=True)
+            if values is not None and meet(values, span)
         ]
 
-    def values(self, surveys: Sequence[Survey], reports: Sequence[CellReport]) -> Ranges:
-        """The values in each row group, once the cells have been looked at."""
-        found: Ranges = [seen.values for seen in surveys]
-        for cell, report in zip(self.extents, reports, strict=True):
-            for number, read in zip(self.places[cell], report.read_values, strict=True):
-                if read is not None:
-                    found[number] = _wider(found[number], read)
-        return found
 
-
-def _wider(one: tuple[int, int] | None, other: tuple[int, int]) -> tuple[int, int]:
-    return other if one is None else (min(one[0], other[0]), max(one[1], other[1]))
-
-
-def _meeting(ranges: Ranges, low: int, high: int) -> list[int]:
-    """The numbers of the row groups whose values meet these."""
-    return [
-        number
-        for number, one in enumerate(ranges)
-        if one is not None and one[0] <= high and one[1] >= low
-    ]
-
-
-def _zone_bits(surveys: Sequence[Survey], cell_count: int) -> int:
+def _zone_bits(sources: Sequence[Source], cell_count: int) -> int:
     """How wide zones of values are, so that there are about as many as cells."""
-    known = [survey.values for survey in surveys if survey.values is not None]
+    known = [span for source in sources if (span := source.group.extent("value")) is not None]
     if not known:
         return CELL_BITS
-    span = max(high for _, high in known) - min(low for low, _ in known)
-    return min(62, max(CELL_BITS, span.bit_length() - cell_count.bit_length()))
+    spread = max(high for _, high in known) - min(low for low, _ in known)
+    return min(62, max(CELL_BITS, spread.bit_length() - cell_count.bit_length()))
 
 
 def _touching(
     sources: Sequence[Source],
     surveys: Sequence[Survey],
-    ranges: Ranges,
     suspects: Numbers,
     columns: Sequence[str],
 ) -> Generator[list[Task], list[Trimmed], list[Trimmed]]:
@@ -200,18 +220,10 @@ def _touching(
     offsets, values = np.unique(suspects[:, 0]), np.unique(suspects[:, 1])
     tasks: list[Task] = [
         partial(touching, source, offsets, values, columns)
-        for source, seen, values_here in zip(sources, surveys, ranges, strict=True)
-        if _has(values, values_here) or _has(offsets, seen.read)
+        for source, survey in zip(sources, surveys, strict=True)
+        if has_any(values, survey.values) or has_any(offsets, survey.read)
     ]
     return (yield tasks)
-
-
-def _has(numbers: Numbers, extent: tuple[int, int] | None) -> bool:
-    """Whether one of the numbers (sorted) lies there."""
-    if extent is None:
-        return False
-    low, high = np.searchsorted(numbers, extent[0]), np.searchsorted(numbers, extent[1], "right")
-    return bool(low < high)
 
 
 def _disorder(found: Sequence[Ordered]) -> Disorder:
@@ -226,7 +238,7 @@ def _disorder(found: Sequence[Ordered]) -> Disorder:
 
 
 def _counts(
-    surveys: Sequence[Survey], reports: Sequence[CellReport], operations: Operations
+    surveys: Sequence[Survey], reports: Collection[CellReport], operations: Operations
 ) -> Counts:
     """Offsets that are no suspects have a value each, which no other has; the suspects' are counted apart."""
     committed = sum(report.committed for report in reports)

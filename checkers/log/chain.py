@@ -6,8 +6,8 @@ each with the state before it; ``walked`` then tells what is wrong there, by the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from checkers.log import polls, writes
 from checkers.log.high_watermarks import STATED, Mark, rising
@@ -28,6 +28,19 @@ class State:
     highest: dict[str, Send] = field(default_factory=dict)
     """Of each producer, its acknowledged send at the highest offset."""
     mark: Mark | None = None
+
+    def rows(self) -> set[int]:
+        """The rows of the sends, which say their times."""
+        return {send.row for send in (*self.opened, *self.highest.values())}
+
+    def timed(self, times: Mapping[int, int]) -> State:
+        """The same with the times of the sends, by row."""
+
+        def told(send: Send) -> Send:
+            return replace(send, time=times[send.row], invoke_time=times[send.row])
+
+        highest = {process: told(send) for process, send in self.highest.items()}
+        return replace(self, opened=[*map(told, self.opened)], highest=highest)
 
 
 @dataclass(slots=True)
@@ -93,20 +106,39 @@ def _match(survey: Survey, opened: dict[str, tuple[Begun, Send | None]]) -> str 
     return None
 
 
+def holding(rows: Collection[int], sources: Sequence[Source]) -> list[Source]:
+    """The row groups that hold these rows."""
+    return [
+        source
+        for source in sources
+        if any(0 <= row - source.group.first_row < source.group.rows for row in rows)
+    ]
+
+
+def _times(rows: Collection[int], sources: Sequence[Source]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for source in sources:
+        times, first = Segment.of(source.group).numbers("time"), source.group.first_row
+        found |= {row: int(times[row - first]) for row in rows if 0 <= row - first < len(times)}
+    return found
+
+
 def walked(
     tp: str,
     source: Source,
     after: Source | None,
     before: State,
+    earlier: Sequence[Source],
     starts: list[Start],
     *,
     marks_known: bool,
 ) -> Ordered:
     """Walk a partition's rows in one row group, given the state before them.
 
-    Of the row group ``after`` it, high watermarks of the same nanosecond count: they go last. ``starts`` are what
-    readers were told, anywhere.
+    Of the row group ``after`` it, high watermarks of the same nanosecond count: they go last. ``earlier`` ones hold the
+    rows of the state. ``starts`` are what readers were told, anywhere.
     """
+    before = before.timed(_times(before.rows(), earlier))
     segment = source.read().segment
     operations = gather(tp, segment, opened=before.opened)
     operations.starts = starts

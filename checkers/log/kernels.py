@@ -42,43 +42,51 @@ class Followed(NamedTuple):
     least: int
     """The smallest value, and the largest; of no values the largest is the smaller one."""
     most: int
-
-
-_OP, _SAID, _ACKS, _HIGHEST = 0, 1, 2, 3
-
-
-@compiled
-def _is_told(role: int, op: int, said: int) -> bool:
-    """Whether an operation has a number, and says its value or its position where it must."""
-    must_say = role < _POLL or role in (_POLL, _POLL_OK)
-    return op != _UNSET and (said != _UNSET or not must_say)
+    first: int
+    """The smallest offset of an acknowledged send, and the largest; as with the values."""
+    last: int
+    answers: int
+    """How many polls were answered."""
 
 
 @compiled
-def _overlaps(asks: bool, opened: int, closed: int, invoked: Array, op: int) -> bool:
-    """Whether a process does this before another operation completes."""
-    if asks:
-        return opened != -1
-    return bool(invoked[_OP] != op) if opened != -1 else closed != -1
+def _must_say(role: int) -> bool:
+    """Whether an operation must say its value or its position."""
+    return role < _POLL or role in (_POLL, _POLL_OK)
 
 
 @compiled
-def _differs(role: int, invoked: Array, said: int, acks: int) -> bool:
-    """Whether a completion says anything else than its invocation, of what it must repeat."""
-    if role < _POLL:
-        return bool(invoked[_SAID] != said or invoked[_ACKS] != acks)
-    return bool(role == _POLL_OK and invoked[_SAID] != said)
+def _fits(
+    role: int, asked: int, closed: int, is_same: bool, repeats: bool, repeats_acks: bool
+) -> int:
+    """Whether a process may do this, having ``asked`` for something that is not completed (a role, or −1)."""
+    if role & 3 == 0:
+        return FINE if asked == -1 else OVERLAPS
+    if asked == -1:
+        return FINE if closed == -1 else OVERLAPS
+    if not is_same:
+        return OVERLAPS
+    is_send = role < _POLL
+    must_repeat = is_send or role == _POLL_OK
+    if (asked < _POLL) != is_send or (must_repeat and not repeats):
+        return DIFFERS
+    return DIFFERS if is_send and not repeats_acks else FINE
 
 
 @compiled
 def follow(
     roles: Array,
     processes: Array,
-    done: Array,
     ops: Array,
+    has_op: Array,
     values: Array,
+    has_value: Array,
     acks: Array,
+    has_acks: Array,
     offsets: Array,
+    has_offset: Array,
+    done: Array,
+    answered: Array,
     opened: Array,
     closed: Array,
     first: Array,
@@ -86,51 +94,72 @@ def follow(
 ) -> Followed:
     """Follow each process through its operations: what is invoked must complete next, and as it was invoked.
 
-    The last four have a place for each process, −1 at first. They are left with the rows of what is invoked
-    here and not completed; of what completes that was not invoked (``closed``, −2 if the process did anything else
-    first); of the first acknowledged send, and of the one at the highest offset. ``done`` is left with which rows
-    acknowledge a send.
+    A column is what it says and which rows do. The last four have a place for each process, −1 at first. They are left
+    with the rows of what is invoked here and not completed; of what completes that was not invoked (``closed``, −2 if
+    the process did anything else first); of the first acknowledged send, and of the one at the highest offset. ``done``
+    is left with which rows acknowledge a send, ``answered`` begins with the rows that answer a poll.
     """
-    acknowledged, falls, is_plain = 0, False, True
+    acknowledged, answers, falls, is_plain = 0, 0, False, True
     least, most = np.iinfo(np.int64).max, _UNSET
+    lowest, largest = np.iinfo(np.int64).max, _UNSET
+    code = FINE
     # What each process has said last, so that nothing is looked for in the rows before.
-    last = np.zeros((len(opened), 4), dtype=np.int64)
+    asked, said_last, acks_last, top = (
+        np.zeros(len(opened), dtype=np.int64),
+        np.zeros(len(opened), dtype=np.int64),
+        np.zeros(len(opened), dtype=np.int64),
+        np.zeros(len(opened), dtype=np.int64),
+    )
     for i in range(len(roles)):
-        role, value, offset = roles[i], values[i], offsets[i]
-        done[i] = role == _SEND_OK and acks[i] == -1 and offset >= 0
-        is_plain &= done[i] == (offset >= 0 and value != _UNSET)
+        role = roles[i]
+        value = values[i] if has_value[i] else _UNSET
+        offset = offsets[i] if has_offset[i] else _UNSET
+        promised = acks[i] if has_acks[i] else _UNSET
+        is_done = role == _SEND_OK and promised == -1 and offset >= 0
+        done[i] = is_done
+        is_plain &= is_done == (offset >= 0 and value != _UNSET)
         if value != _UNSET:
             least, most = min(least, value), max(most, value)
         if role < _FIRST:
             continue
         process, is_send, asks = processes[i], role < _POLL, role & 3 == 0
         said = value if is_send else offset
-        if not _is_told(role, ops[i], said):
-            return Followed(UNTOLD, 0, False, False, least, most)
-        before, mine = opened[process], last[process]
-        if _overlaps(asks, before, closed[process], mine, ops[i]):
-            return Followed(OVERLAPS, 0, False, False, least, most)
+        if not has_op[i] or (said == _UNSET and _must_say(role)):
+            code = UNTOLD
+            break
+        op, before = ops[i], opened[process]
+        code = _fits(
+            role,
+            roles[before] if before != -1 else -1,
+            closed[process],
+            asked[process] == op,
+            said_last[process] == said,
+            acks_last[process] == promised,
+        )
+        if code != FINE:
+            break
         if asks:
             opened[process] = i
-            mine[_OP], mine[_SAID], mine[_ACKS] = ops[i], said, acks[i]
+            asked[process], said_last[process], acks_last[process] = op, said, promised
             if closed[process] == -1:
                 closed[process] = -2
             continue
+        opened[process] = -1
         if before == -1:
             closed[process] = i
-        elif (roles[before] < _POLL) != is_send or _differs(role, mine, said, acks[i]):
-            return Followed(DIFFERS, 0, False, False, least, most)
-        else:
-            opened[process] = -1
-        if done[i]:
+        if is_done:
             acknowledged += 1
+            lowest, largest = min(lowest, offset), max(largest, offset)
             if first[process] == -1:
                 first[process] = i
-            elif offset <= mine[_HIGHEST]:
+            elif offset <= top[process]:
                 falls = True
                 continue
-            highest[process], mine[_HIGHEST] = i, offset
-    return Followed(FINE, acknowledged, falls, is_plain, least, most)
+            highest[process], top[process] = i, offset
+        elif role == _POLL_OK:
+            answered[answers] = i
+            answers += 1
+    return Followed(code, acknowledged, falls, is_plain, least, most, lowest, largest, answers)
 
 
 @compiled
@@ -199,3 +228,39 @@ def put_lists(
             marks[place] |= list_marks[i]
         at += lengths[i]
     return count
+
+
+@compiled
+def spread(
+    values: Array,
+    marks: Array,
+    least: int,
+    seen: Array,
+    zone_bits: int,
+    first_zone: int,
+    lows: Array,
+    highs: Array,
+) -> bool:
+    """Whether no value stands in two of the marked places. ``seen`` has a place for each value from ``least`` on, 0 at
+    first; ``lows`` and ``highs`` are left with the smallest and the largest value of each zone.
+    """
+    for place in range(len(values)):
+        if marks[place] == 0:
+            continue
+        value = values[place]
+        if seen[value - least] != 0:
+            return False
+        seen[value - least] = 1
+        zone = (value >> zone_bits) - first_zone
+        lows[zone], highs[zone] = min(lows[zone], value), max(highs[zone], value)
+    return True
+
+
+@compiled
+def bounds(values: Array, marks: Array) -> tuple[int, int]:
+    """The smallest and the largest value of the marked places; of none the largest is the smaller one."""
+    least, most = np.iinfo(np.int64).max, _UNSET
+    for place in range(len(values)):
+        if marks[place] != 0:
+            least, most = min(least, values[place]), max(most, values[place])
+    return least, most

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -151,27 +150,18 @@ class Lists:
 
     @classmethod
     def of(cls, segment: Segment, name: str) -> Lists:
-        column = segment.columns.arrow(name)
-        lengths = pc.fill_null(pc.list_value_length(column), 0)
-        flat = pc.list_flatten(column)
+        array = segment.columns.arrow(name).combine_chunks()
+        if isinstance(array, pa.ChunkedArray):
+            array = pa.concat_arrays(array.chunks)
+        ends = array.offsets.to_numpy()
+        lengths = np.diff(ends).astype(np.int64)
+        if array.null_count and lengths[~_are_set(array)].any():
+            array = array.flatten(), pc.fill_null(pc.list_value_length(array), 0)
+            flat, lengths = array[0], _numbers(array[1])
+        else:
+            flat = array.values.slice(int(ends[0]), int(ends[-1] - ends[0]))
         is_whole = flat.null_count == 0
-        numbers = _numbers(flat if is_whole else pc.fill_null(flat, UNSET))
-        return cls(_numbers(lengths), numbers, is_whole)
-
-    @classmethod
-    def of_polls(cls, segment: Segment) -> Lists:
-        """The offsets of polls each of which returned all from its position on; needs ``offset`` and ``values``."""
-        column = segment.columns.arrow("values")
-        lengths = _numbers(pc.fill_null(pc.list_value_length(column), 0))
-        first = segment.numbers("offset", UNSET) - (np.cumsum(lengths) - lengths)
-        flat = np.repeat(first, lengths) + np.arange(int(lengths.sum()))
-        return cls(lengths, flat, is_whole=True)
-
-    @property
-    def fingerprint(self) -> bytes:
-        """Equal if the same rows have lists of the same lengths."""
-        full = np.flatnonzero(self.lengths)
-        return blake2b(np.concatenate((full, self.lengths[full])).tobytes(), digest_size=8).digest()
+        return cls(lengths, _numbers(flat if is_whole else pc.fill_null(flat, UNSET)), is_whole)
 
     @property
     def starts(self) -> Numbers:
@@ -184,7 +174,11 @@ class Lists:
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
 
-def _numbers(column: pa.ChunkedArray) -> Numbers:
+def _are_set(array: pa.Array) -> Mask:
+    return np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _numbers(column: pa.Array) -> Numbers:
     return np.asarray(column.to_numpy(), dtype=np.int64)
 
 

@@ -25,15 +25,19 @@ from checkers.log import kernels
 from checkers.log.high_watermarks import STATED, Mark
 from checkers.log.lives import OPERATIONS
 from checkers.log.operations import Send
+from checkers.log.records import Records
 from checkers.log.rows import UNSET, Lists, Role, Rows, Source, by_process
+from checkers.log.spans import Span, span_of, wider
 from checkers.log.trimmed import Trimmed, trimmed
 from checkers.segment import Mask, Numbers, Segment
 from history.events import Kind
 
-COLUMNS = ("process", "op", "value", "acks", "offset", "offsets", "high_watermark", "time")
+COLUMNS = ("process", "op", "value", "acks", "offset", "offsets", "values", "high_watermark")
 """What is read of every row."""
-CELL_BITS = 22
-"""Offsets are looked at in cells of four million (``cells``)."""
+UNKNOWN_TIME = -1
+"""Of the sends that surveys tell of: few are asked for it, and their rows say it."""
+CELL_BITS = 20
+"""Offsets are looked at in cells of a million (``cells``)."""
 
 
 class Begun(NamedTuple):
@@ -80,19 +84,17 @@ class Survey:
     """The largest offset read that no high watermark from here covers."""
     stated_by: set[int] = field(default_factory=set)
     """Nodes that state a high watermark."""
-    cells: dict[int, tuple[int, int]] = field(default_factory=dict)
+    cells: dict[int, Span] = field(default_factory=dict)
     """The cells in which offsets were acknowledged or read: the smallest and the largest of each."""
-    values: tuple[int, int] | None = None
-    """The smallest and the largest value that was sent."""
+    values: Span | None = None
+    """The smallest and the largest value that was sent or read."""
     plain: bool | None = None
     """Set if all rows of the row group are the partition's, and those that have an offset and a value are the
     acknowledged sends: whether its polls are the final ones.
     """
     runs_on: bool = True
     """Whether each poll returned all offsets from its position to its end."""
-    lengths: bytes = b""
-    """The fingerprint of the polls' lengths."""
-    read: tuple[int, int] | None = None
+    read: Span | None = None
     """The smallest position of a poll and the largest end."""
     final_position: int | None = None
     """The smallest position of a final poll."""
@@ -110,35 +112,44 @@ class Irregular(Exception):
     """The certificate does not speak of such rows. Nothing is wrong with them; raised and caught in this module."""
 
 
-def survey(source: Source, columns: tuple[str, ...]) -> Survey:
-    """Look at a partition's rows in one row group; ``columns`` are those that rare rows are kept with."""
+def survey(source: Source, columns: tuple[str, ...]) -> tuple[Survey, Records | None]:
+    """Look at a partition's rows in one row group; ``columns`` are those that rare rows are kept with. Returns their
+    records, too, unless they are irregular.
+    """
     found = Survey()
     rows = source.read(*COLUMNS)
     try:
-        _look(rows, found)
+        records = _look(rows, found)
     except Irregular as reason:
         found.irregular = str(reason)
-        return found
+        return found, None
     kept = rows.are(Role.OTHER) | _last_answers(rows)
     if kept.any():
         found.rare = trimmed(rows.segment, kept, columns, np.zeros(0, dtype=np.int64))
-    return found
+    return found, records
 
 
-def _look(rows: Rows, found: Survey) -> None:
+def _look(rows: Rows, found: Survey) -> Records:
     segment = rows.segment
     found.topic_ids = _topic_ids(segment)
     if segment.columns.uniform("key") is None:
         _without_keys(rows)
-    done, is_plain = _follow(rows, found)
-    offsets = Lists.of(segment, "offsets")
-    found.lengths = offsets.fingerprint
-    answered = rows.are(Role.POLL_OK)
-    _look_at_records(segment, answered, offsets)
-    _order_of_polls(rows, np.flatnonzero(answered), offsets, found)
+    followed = _follow(rows, found)
+    offsets, values = Lists.of(segment, "offsets"), Lists.of(segment, "values")
+    _look_at_records(segment, followed.answered, offsets, values)
+    _order_of_polls(rows, followed.answered, offsets, found)
     found.failed = segment.numbers("value", UNSET)[rows.are(Role.SEND_FAIL)]
-    found.cells = _cells(segment.numbers("offset", UNSET)[done], offsets.flat)
-    found.plain = _plain(rows.are_final[answered]) if is_plain and rows.are_all else None
+    final = rows.are_final
+    if followed.is_plain and rows.are_all:
+        found.plain = _plain(final[followed.answered])
+    (sent, _), (value, _) = (segment.columns.stored(name) for name in ("offset", "value"))
+    sends = followed.done, sent, value
+    read_offsets = None if found.runs_on else offsets.flat
+    records = Records.of(sends, values.lengths, final, values.flat, read_offsets)
+    if (read := span_of(records.read)) is not None:
+        found.values = wider(found.values, read)
+    found.cells = _cells(records, followed.acknowledged)
+    return records
 
 
 def _without_keys(rows: Rows) -> None:
@@ -169,23 +180,36 @@ _WHY = {
 }
 
 
-def _follow(rows: Rows, found: Survey) -> tuple[Mask, bool]:
-    """Look at what each process does, one operation after the other, and at the offsets of its sends. Returns which
-    rows acknowledge a send, and whether these are the rows that have an offset and a value.
-    """
+class _Operations(NamedTuple):
+    """What processes did."""
+
+    done: Mask
+    """Which rows acknowledge a send."""
+    answered: Numbers
+    """The rows that answer a poll."""
+    is_plain: bool
+    """Whether the rows that acknowledge are those that have an offset and a value."""
+    acknowledged: Span | None
+    """The offsets."""
+
+
+def _follow(rows: Rows, found: Survey) -> _Operations:
+    """Look at what each process does, one operation after the other, and at the offsets of its sends."""
     codes, words = rows.segment.columns.words("process")
     columns = {
-        name: rows.segment.numbers(name, UNSET) for name in ("op", "value", "acks", "offset")
+        name: rows.segment.columns.stored(name) for name in ("op", "value", "acks", "offset")
     }
     places = [np.full(len(words), -1) for _ in range(4)]
-    done = np.empty(len(rows.roles), dtype=np.bool_)
-    seen = kernels.follow(rows.roles, codes, done, *columns.values(), *places)
+    done, answered = np.empty(len(codes), dtype=np.bool_), np.empty(len(codes), dtype=np.int64)
+    said = [array for column in columns.values() for array in column]
+    arrays: list[kernels.Array] = [rows.roles, codes, *said, done, answered, *places]
+    seen = kernels.follow(*arrays)
     if seen.code != kernels.FINE:
         raise Irregular(_WHY[seen.code])
     found.acknowledged = seen.acknowledged
     found.is_clean &= not seen.falls
     found.values = (seen.least, seen.most) if seen.least <= seen.most else None
-    told = _Told(rows, columns, rows.segment.numbers("time", UNSET))
+    told = _Told(rows, columns)
     for word, *here in zip(words, *(place.tolist() for place in places), strict=True):
         opened, closed, first, highest = here
         if closed != -1:
@@ -196,10 +220,11 @@ def _follow(rows: Rows, found: Survey) -> tuple[Mask, bool]:
             is_send = rows.roles[opened] == Role.SEND
             found.opened[word] = told.begun(opened), told.send(word, opened) if is_send else None
         if first >= 0:
-            send, offset = told.send(word, highest), columns["offset"]
-            send.complete("ok", send.row, send.invoke_time, int(offset[highest]))
-            found.producers[word] = Produced(int(offset[first]), send)
-    return done, seen.is_plain
+            send = told.send(word, highest)
+            send.complete("ok", send.row, UNKNOWN_TIME, told.says("offset", highest))
+            found.producers[word] = Produced(told.says("offset", first), send)
+    offsets = (seen.first, seen.last) if seen.first <= seen.last else None
+    return _Operations(done, answered[: seen.answers], seen.is_plain, offsets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,18 +232,24 @@ class _Told:
     """What single rows say."""
 
     rows: Rows
-    columns: dict[str, Numbers]
-    times: Numbers
+    columns: dict[str, tuple[Numbers, Mask]]
+
+    def says(self, name: str, at: int) -> int:
+        values, are_set = self.columns[name]
+        return int(values[at]) if are_set[at] else int(UNSET)
 
     def begun(self, at: int) -> Begun:
-        op, value, acks, offset = (int(column[at]) for column in self.columns.values())
-        is_send = self.rows.roles[at] < Role.POLL
-        return Begun("send", op, value, acks) if is_send else Begun("poll", op, offset)
+        op = self.says("op", at)
+        if self.rows.roles[at] < Role.POLL:
+            return Begun("send", op, self.says("value", at), self.says("acks", at))
+        return Begun("poll", op, self.says("offset", at))
 
     def send(self, process: str, at: int) -> Send:
-        op, value, acks, _ = (int(column[at]) for column in self.columns.values())
-        row = int(self.rows.segment.rows[at])
-        return Send(process, value, acks, row, int(self.times[at]), op=op, row=row)
+        row, (op, value, acks) = int(self.rows.segment.rows[at]), self._of_send(at)
+        return Send(process, value, acks, row, UNKNOWN_TIME, op=op, row=row)
+
+    def _of_send(self, at: int) -> tuple[int, int, int]:
+        return self.says("op", at), self.says("value", at), self.says("acks", at)
 
 
 def _runs(processes: Numbers) -> list[tuple[int, int]]:
@@ -227,18 +258,20 @@ def _runs(processes: Numbers) -> list[tuple[int, int]]:
     return list(zip([0, *cuts], [*cuts, len(processes)], strict=True)) if len(processes) else []
 
 
-def _look_at_records(segment: Segment, answered: Mask, offsets: Lists) -> None:
-    if not offsets.is_whole or int(offsets.lengths.sum()) != int(offsets.lengths[answered].sum()):
+def _look_at_records(segment: Segment, answered: Numbers, offsets: Lists, values: Lists) -> None:
+    if not offsets.is_whole or len(offsets.flat) != int(offsets.lengths[answered].sum()):
         raise Irregular("records that were not polled")
-    positions = segment.numbers("offset", UNSET)[answered]
-    if (positions < 0).any() or (offsets.flat < 0).any():
+    if not values.is_whole or not np.array_equal(offsets.lengths, values.lengths):
+        raise Irregular("a poll that has not as many values as offsets")
+    positions, are_set = segment.columns.stored("offset")
+    if (positions[answered] < 0).any() or not are_set[answered].all() or (offsets.flat < 0).any():
         raise Irregular("a position or an offset below 0")
 
 
 def _order_of_polls(rows: Rows, at: Numbers, offsets: Lists, found: Survey) -> None:
     found.polls = len(at)
     segment = rows.segment
-    positions, lengths = segment.numbers("offset", UNSET)[at], offsets.lengths[at]
+    positions, lengths = segment.columns.stored("offset")[0][at], offsets.lengths[at]
     ends = positions + lengths
     full = lengths > 0
     if not kernels.runs_on(offsets.flat, lengths, positions):
@@ -296,23 +329,36 @@ def _last_answers(rows: Rows) -> Mask:
 # -- where offsets and values lie -----------------------------------------------------------------
 
 
-def _cells(*known: Numbers) -> dict[int, tuple[int, int]]:
-    found: dict[int, tuple[int, int]] = {}
-    for offsets in known:
-        if not len(offsets):
+def _cells(records: Records, acknowledged: Span | None) -> dict[int, Span]:
+    found: dict[int, Span] = {}
+    read = _read(records)
+    for whole, each in (
+        (acknowledged, lambda: records.offsets[records.sent]),
+        (read, records.where_read),
+    ):
+        if whole is None:
             continue
-        for cell, least, most in _by_cell(offsets):
-            before = found.get(cell, (least, most))
-            found[cell] = min(before[0], least), max(before[1], most)
+        for cell, least, most in _in_one_cell(whole) or _by_cell(each()):
+            found[cell] = wider(found.get(cell), (least, most))
     return found
+
+
+def _read(records: Records) -> Span | None:
+    """The smallest offset that was read, and the largest."""
+    if records.read_offsets is not None:
+        return span_of(records.read_offsets)
+    if not len(records.positions):
+        return None
+    return int(records.positions.min()), int((records.positions + records.lengths).max()) - 1
+
+
+def _in_one_cell(span: Span) -> list[tuple[int, int, int]]:
+    cell = span[0] >> CELL_BITS
+    return [(cell, *span)] if span[1] >> CELL_BITS == cell else []
 
 
 def _by_cell(offsets: Numbers) -> Iterator[tuple[int, int, int]]:
     """Yield the cells of stretches of offsets, with the smallest and the largest there."""
-    least, most = int(offsets.min()), int(offsets.max())
-    if least >> CELL_BITS == most >> CELL_BITS:
-        yield least >> CELL_BITS, least, most
-        return
     cells = offsets >> CELL_BITS
     starts = np.concatenate(([0], np.flatnonzero(np.diff(cells)) + 1))
     low, high = np.minimum.reduceat(offsets, starts), np.maximum.reduceat(offsets, starts)

@@ -10,13 +10,13 @@ after the other are fetched, each from all row groups.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from checkers.log.cells import CellReport, Extent, Piece
-from checkers.log.rows import Lists
+from checkers.log.cells import CellReport, Piece
+from checkers.log.spans import Span
 from checkers.segment import Numbers
 
 
@@ -27,10 +27,10 @@ class Overlap(NamedTuple):
     high: int
 
 
-def overlaps(reports: Sequence[CellReport]) -> list[Overlap]:
+def overlaps(reports: Iterable[CellReport]) -> list[Overlap]:
     """Where values of several cells may be the same."""
     found: list[Overlap] = []
-    by_zone: dict[int, list[Extent]] = {}
+    by_zone: dict[int, list[Span]] = {}
     for report in reports:
         for zone, extent in report.zones.items():
             by_zone.setdefault(zone, []).append(extent)
@@ -56,17 +56,7 @@ def _merged(found: list[Overlap]) -> list[Overlap]:
 def repeated(pieces: Sequence[Piece], overlap: Overlap) -> Numbers:
     """Return (offset, value) of the values of an overlap that stand at several offsets."""
     pairs = [np.zeros((0, 2), dtype=np.int64)]
-    for piece in pieces:
-        segment, done, _ = piece.read()
-        values = Lists.of(segment, "values")
-        offsets = Lists.of_polls(segment) if piece.runs_on else Lists.of(segment, "offsets")
-        known_here = (
-            (segment.numbers("offset")[done], segment.numbers("value")[done]),
-            (offsets.flat, values.flat),
-        )
-        for places, held in known_here:
-            chosen = (held >= overlap.low) & (held <= overlap.high)
-            pairs.append(np.unique(np.column_stack((places[chosen], held[chosen])), axis=0))
+    pairs += [piece.read().between(*overlap) for piece in pieces]
     known = np.unique(np.concatenate(pairs), axis=0)
     _, inverse, counts = np.unique(known[:, 1], return_inverse=True, return_counts=True)
     twice: Numbers = known[counts[inverse] > 1]
