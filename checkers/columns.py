@@ -15,8 +15,9 @@ from typing import Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from history.reader import Uniform
+from history.reader import Known, Uniform
 from history.schema import SCHEMA
+from history.told import Says
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -29,6 +30,9 @@ UNSET: Final = np.iinfo(np.int64).min
 UNSET_LAST: Final = np.iinfo(np.int64).max
 MAX_SPAN: Final = 2**20
 """Values of a key column that lie further apart are numbered by sorting them."""
+SMALL_PART: Final = 8
+"""Of so few of a file's rows, one in eight, a part picks first and fills then."""
+_NOT_TOLD: Final = -2
 _UNSET: Final = Uniform(None)
 _TYPES: Final = {field.name: field.type for field in SCHEMA}
 
@@ -44,9 +48,7 @@ class Rows(Protocol):
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table: ...
 
-    def uniform(self, column: str) -> Uniform | None: ...
-
-    def uniform_list(self, column: str, kind: str) -> list[int] | None: ...
+    def known(self) -> Known: ...
 
 
 class Columns:
@@ -64,6 +66,7 @@ class Columns:
         self._rows: Numbers | None = None
         self._arrow: dict[str, pa.ChunkedArray] = {}
         self._uniform: dict[str, Uniform | None] = {}
+        self._known: Known | None = None
         self._stored: dict[str, tuple[Numbers, Mask]] = {}
         self._numbers: dict[tuple[str, int], Numbers] = {}
         self._words: dict[str, tuple[Codes, list[str]]] = {}
@@ -126,7 +129,10 @@ class Columns:
         missing = [
             name
             for name in names
-            if name in self.names and name not in self._arrow and self.uniform(name) is None
+            if name in self.names
+            and name not in self._arrow
+            and self.uniform(name) is None
+            and self._told(self._source, name) is None
         ]
         if missing:
             table = self._source.read(missing)
@@ -135,12 +141,32 @@ class Columns:
     def uniform(self, name: str) -> Uniform | None:
         """What all rows say, if that is known without looking at them."""
         if name not in self._uniform:
-            self._uniform[name] = self._source.uniform(name) if name in self.names else _UNSET
+            if name not in self.names:
+                self._uniform[name] = _UNSET
+            elif isinstance(self._source, Columns):
+                self._uniform[name] = self._source.uniform(name)
+            else:
+                self._uniform[name] = self._known_of(self._source).uniform(name)
         return self._uniform[name]
 
     def uniform_list(self, name: str, kind: str) -> list[int] | None:
         """The list that all rows of a kind have, if that is known without looking at them."""
-        return self._source.uniform_list(name, kind) if name in self.names else None
+        if name not in self.names:
+            return None
+        if isinstance(self._source, Columns):
+            return self._source.uniform_list(name, kind)
+        return self._known_of(self._source).uniform_list(name, kind)
+
+    def _known_of(self, source: Rows) -> Known:
+        if self._known is None:
+            self._known = source.known()
+        return self._known
+
+    def _told(self, source: Rows, name: str) -> list[Says] | None:
+        """What the rows of each kind and node say, if that is known and they may be asked for."""
+        if "node" not in self.names:
+            return None
+        return self._known_of(source).words(name)
 
     def type(self, name: str) -> pa.DataType:
         """The Arrow type of a column."""
@@ -153,13 +179,18 @@ class Columns:
             if told is not None:
                 value = missing if told.value is None else told.value
                 array = np.full(self.length, value, dtype=np.int64)
-            elif isinstance(self._source, Columns):
+            elif isinstance(self._source, Columns) and not self._is_small_part(name, missing):
                 root, at = self._root_place()
                 array = root.numbers(name, missing)[at]
             else:
                 array = _filled(*self.stored(name), missing)
             self._numbers[name, missing] = array
         return self._numbers[name, missing]
+
+    def _is_small_part(self, name: str, missing: int) -> bool:
+        """Whether these are so few of the file's rows that not all of those had better be filled for them."""
+        root, _ = self._root_place()
+        return self.length * SMALL_PART < root.length and (name, missing) not in root._numbers  # noqa: SLF001
 
     def stored(self, name: str) -> tuple[Numbers, Mask]:
         """An integer column as (values, whether they are set): anything may stand where it is unset. Cheaper than
@@ -199,8 +230,17 @@ class Columns:
                 whole, words = root.words(name)
                 self._words[name] = (whole[at], words)
             else:
-                self._words[name] = _encoded(self.arrow(name))
+                self._words[name] = self._following(self._source, name) or _encoded(
+                    self.arrow(name)
+                )
         return self._words[name]
+
+    def _following(self, source: Rows, name: str) -> tuple[Codes, list[str]] | None:
+        """The words of a column of which is known what each kind and node says."""
+        told = self._told(source, name)
+        if told is None:
+            return None
+        return looked_up(told, self.words("kind"), self.stored("node"))
 
     def dense_codes(self, name: str) -> Numbers:
         """Small numbers from 0, equal for equal values of the column; unset has a number of its own."""
@@ -230,7 +270,7 @@ class Columns:
                 root, outer = self._source._root_place()  # noqa: SLF001
                 self._root = root, _composed(outer, self._at)
             else:
-                self._root = self, self._at
+                return self, self._at
         return self._root
 
 
@@ -243,6 +283,36 @@ def _composed(outer: Place, inner: Place) -> Place:
     return inner + outer.start if outer.start else inner
 
 
+def looked_up(
+    told: list[Says], kinds: tuple[Codes, list[str]], nodes: tuple[Numbers, Mask]
+) -> tuple[Codes, list[str]] | None:
+    """The words that rows of these kinds and nodes say, as (codes, words); None if not all of them are told.
+
+    Kind and node make one byte, and bytes are translated by a table of 256.
+    """
+    codes, names = kinds
+    numbers, are_set = nodes
+    known = [one.node for one in told if one.node is not None]
+    low, unset = min(known, default=0), max(known, default=0) - min(known, default=0) + 1
+    if len(names) * (unset + 1) > 255 or not len(codes):
+        return None
+    numbers = _filled(numbers, are_set, low)
+    if numbers.min() < low or numbers.max() >= low + unset or codes.min() < 0:
+        return None
+    numbers = _filled(numbers, are_set, low + unset)
+    words = sorted({one.word for one in told if one.word is not None})
+    table = np.full(256, _NOT_TOLD, dtype=np.int8)
+    for kind, node, word in told:
+        if kind in names:
+            place = names.index(kind) * (unset + 1) + (unset if node is None else node - low)
+            table[place] = -1 if word is None else words.index(word)
+    places = np.empty(len(numbers), dtype=np.uint8)
+    np.subtract(numbers, low, out=places, casting="unsafe")
+    places += codes.astype(np.uint8) * np.uint8(unset + 1)
+    found = np.frombuffer(places.tobytes().translate(table.tobytes()), dtype=np.int8)
+    return None if (found == _NOT_TOLD).any() else (found, words)
+
+
 def _stored(column: pa.ChunkedArray) -> tuple[Numbers, Mask]:
     """The integers of a column, and which of them are set."""
     if not column.null_count:
@@ -251,11 +321,17 @@ def _stored(column: pa.ChunkedArray) -> tuple[Numbers, Mask]:
     array = column.combine_chunks()
     if isinstance(array, pa.ChunkedArray):
         array = pa.concat_arrays(array.chunks)
+    values, are_set = _buffers(array)
+    return values.astype(np.int64, copy=False), are_set
+
+
+def _buffers(array: pa.Array) -> tuple[np.ndarray[Any, Any], Mask]:
+    """The integers of an array, some of which are unset, as they lie in memory; and which are set."""
     validity, data = array.buffers()
     end = array.offset + len(array)
     are_set = np.unpackbits(np.frombuffer(validity, np.uint8), count=end, bitorder="little")
     values = np.frombuffer(data, array.type.to_pandas_dtype(), count=end)[array.offset :]
-    return values.astype(np.int64, copy=False), are_set[array.offset :].view(np.bool_)
+    return values, are_set[array.offset :].view(np.bool_)
 
 
 def _filled(values: Numbers, are_set: Mask, missing: int) -> Numbers:
@@ -281,5 +357,8 @@ def _encoded(column: pa.ChunkedArray) -> tuple[Codes, list[str]]:
     if not pa.types.is_dictionary(array.type):
         array = array.cast(pa.string()).dictionary_encode()
     words = array.dictionary.to_pylist()
-    codes = _filled(*_stored(pa.chunked_array([array.indices])), -1)
-    return codes.astype(np.min_scalar_type(-len(words) - 1)), words
+    narrow = np.min_scalar_type(-len(words) - 1)
+    if not array.null_count:
+        return array.indices.to_numpy().astype(narrow), words
+    codes, are_set = _buffers(array.indices)
+    return np.where(are_set, codes.astype(narrow), narrow.type(-1)), words

@@ -37,11 +37,13 @@ from checkers.fold import Fold, Results, conclude
 from checkers.model import Finding, Verdict
 from checkers.rare import Rare, Row
 from checkers.read_after import Readings
-from checkers.segment import Segment
+from checkers.segment import Mask, Numbers, Segment
 from checkers.unclean import UNCLEAN, Election, Permission
 from history.events import Event, Kind
 
 NO_LEADER = -1
+FEW_LEADERS = 8
+"""So many are found one after the other, more by sorting."""
 KEEPS_LEADER = frozenset({"remove-from-isr", "no-op"})
 """The election details of a mere removal from the ISR and of a mere new epoch: nobody is elected by them."""
 
@@ -136,35 +138,63 @@ def named_leaders(rows: list[Row]) -> dict[TopicKey, NamedLeaders]:
     return named
 
 
-def _first_acts(part: Segment) -> dict[tuple[int, int], int]:
-    """Return (leader epoch, broker) → the first row of each. Mostly one broker acts for a long while."""
+def _first_acts(part: Segment) -> tuple[int, dict[tuple[int, int], int]]:
+    """Return how often brokers acted as leaders, and (leader epoch, broker) → the first row of each."""
     epochs, nodes = part.numbers("leader_epoch"), part.numbers("node")
-    is_change = np.ones(len(part), dtype=np.bool_)
-    is_change[1:] = (epochs[1:] != epochs[:-1]) | (nodes[1:] != nodes[:-1])
-    first: dict[tuple[int, int], int] = {}
-    for at in np.flatnonzero(is_change).tolist():
-        first.setdefault((int(epochs[at]), int(nodes[at])), int(part.rows[at]))
-    return first
+    is_act = part.is_word("role", {"leader"}) & ~part.is_kind(Kind.HIGH_WATERMARK)
+    is_act |= part.is_kind(Kind.BECOME_LEADER, Kind.PRODUCE_ACKNOWLEDGED)
+    acts = int(np.count_nonzero(is_act))
+    firsts = _firsts(is_act, epochs, nodes)
+    rows = part.take(firsts).rows
+    keys = zip(epochs[firsts].tolist(), nodes[firsts].tolist(), strict=True)
+    return acts, dict(zip(keys, rows.tolist(), strict=True))
+
+
+def _firsts(is_act: Mask, epochs: Numbers, nodes: Numbers) -> Numbers:
+    """The places of the first act of each epoch and broker, in order. Mostly one broker acts for a long while."""
+    firsts: list[int] = []
+    left = is_act.copy()
+    while left.any():
+        if len(firsts) == FEW_LEADERS:
+            others = np.flatnonzero(left)
+            pairs = np.stack([epochs[others], nodes[others]])
+            places = np.unique(pairs, axis=1, return_index=True)[1]
+            return np.concatenate([firsts, others[np.sort(places)]])
+        at = int(left.argmax())
+        firsts.append(at)
+        left &= (nodes != nodes[at]) | (epochs != epochs[at])
+    return np.array(firsts, dtype=np.int64)
 
 
 class OneLeaderPerEpoch(Fold[tuple[int, Leaders, list[Row]]]):
-    """The summary holds (events seen, who acted as leader when, ZooKeeper's rows)."""
+    """The summary holds (events seen, who acted as leader when, ZooKeeper's rows).
+
+    High watermarks are of no use to it: to pass over them costs less than to pick the rows around them.
+    """
 
     name = "one-leader-per-epoch"
-    kinds = frozenset({Kind.BECOME_LEADER, Kind.APPEND, Kind.PRODUCE_ACKNOWLEDGED, Kind.ZNODE})
+    kinds = frozenset(
+        {
+            Kind.BECOME_LEADER,
+            Kind.APPEND,
+            Kind.PRODUCE_ACKNOWLEDGED,
+            Kind.ZNODE,
+            Kind.HIGH_WATERMARK,
+        }
+    )
     columns = (*znodes.COLUMNS, "topic_id", "zk_version", "role")
 
     def reduce(self, segment: Segment) -> tuple[int, Leaders, list[Row]]:
         committed = list(segment.only({Kind.ZNODE}).events(*self.columns))
         segment.columns.fetch(("role", "node", "leader_epoch"))
-        leads = segment.where(
-            segment.is_kind(Kind.BECOME_LEADER, Kind.PRODUCE_ACKNOWLEDGED)
-            | segment.is_word("role", {"leader"})
-        )
-        leaders: Leaders = {}
-        for key, part in leads.by("topic", "topic_id", "partition"):
-            leaders[key] = _first_acts(part)
-        return len(leads), leaders, committed
+        count, leaders = 0, {}
+        for key, part in segment.by("topic", "topic_id", "partition"):
+            acts, first = _first_acts(part)
+            if acts:
+                count += acts
+                leaders[key] = first
+        in_order = sorted(leaders.items(), key=lambda item: min(item[1].values()))
+        return count, dict(in_order), committed
 
     def combine(
         self, a: tuple[int, Leaders, list[Row]], b: tuple[int, Leaders, list[Row]]

@@ -43,11 +43,11 @@ class PowerCuts:
 
 def power_cuts(segment: Segment) -> PowerCuts:
     """Return those of a stretch; needs the columns ``fault``, ``targets`` and ``node``."""
-    applied = segment.where(segment.is_kind(Kind.FAULT_APPLIED))
+    applied = segment.only({Kind.FAULT_APPLIED})
     struck = [
         event for _, event in applied.where(applied.is_word("fault", LOSING)).events("targets")
     ]
-    started = segment.where(segment.is_kind(Kind.BROKER_STARTED))
+    started = segment.only({Kind.BROKER_STARTED})
     starts = [
         (event.node, event.time) for _, event in started.events("node") if event.node is not None
     ]

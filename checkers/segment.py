@@ -122,7 +122,7 @@ class Segment:
         The answer is kept: many checkers ask for the same kinds.
         """
         wanted = frozenset(self.columns.names if columns is None else (*ALWAYS, *columns))
-        chosen = frozenset(str(kind) for kind in kinds)
+        chosen = frozenset(kinds)
         if (chosen, wanted) not in self._only:
             names = tuple(name for name in self.columns.names if name in wanted)
             place = self._places_of(chosen)

@@ -6,9 +6,7 @@ decoded four times as fast as compressed plain numbers. A row group is what a ch
 that the calls around the arithmetic do not count, small enough that its columns stay in the processor's cache
 (``row_groups`` cuts it).
 
-Lists are the dearest to decode, and of brokers mostly the same from row to row. A file therefore tells of its row
-groups which list all rows of a kind have (``EventsFile`` writes it, ``told_lists`` reads it); Parquet's own statistics
-are of items.
+Beside its columns a file tells what follows from a row's kind and node (``history.told``).
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +25,7 @@ import pyarrow.parquet as pq
 
 from history.events import Kind
 from history.schema import NUMBER_LISTS, SCHEMA, WORD_COLUMNS
+from history.told import Teller
 
 ROW_GROUP_ROWS: Final = 128 * 1024
 ROW_GROUP_RECORDS: Final = 512 * 1024
@@ -96,28 +94,21 @@ PARQUET_OPTIONS: Final = MappingProxyType[str, Any](
 """Arguments of ``pyarrow.parquet.ParquetWriter``."""
 
 
-_TOLD_COLUMNS: Final = ("isr", "maximal_isr")
-_TOLD_KEY: Final = "nemesis.lists"
-
-ToldLists = dict[str, dict[str, list[int]]]
-"""Column → kind → the list that all rows of this kind have there; of other kinds nothing is told."""
-
-
 class EventsFile:
     """Writes one file of a history, a row group at a time."""
 
     def __init__(self, path: Path) -> None:
         self._file = pq.ParquetWriter(path, SCHEMA, **PARQUET_OPTIONS)
-        self._told: list[ToldLists] = []
+        self._teller = Teller()
 
     def write(self, group: pa.Table) -> None:
         """Write these rows as one row group."""
         self._file.write_table(group, row_group_size=ROW_GROUP_ROWS)
-        self._told.append({name: _lists_by_kind(group, name) for name in _TOLD_COLUMNS})
+        self._teller.add(group)
 
     def close(self) -> None:
         """Finish the file."""
-        self._file.add_key_value_metadata({_TOLD_KEY: msgspec.json.encode(self._told)})
+        self._file.add_key_value_metadata(self._teller.footer())
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -130,33 +121,6 @@ class EventsFile:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def told_lists(metadata: pq.FileMetaData) -> list[ToldLists]:
-    """Return what a file tells of its row groups; nothing if it is older than that, or damaged."""
-    told = (metadata.metadata or {}).get(_TOLD_KEY.encode())
-    if told is None:
-        return []
-    try:
-        return msgspec.json.decode(told, type=list[ToldLists])
-    except msgspec.MsgspecError:
-        return []
-
-
-def _lists_by_kind(rows: pa.Table, column: str) -> dict[str, list[int]]:
-    if rows.column(column).null_count == rows.num_rows:
-        return {}
-    told = {}
-    for kind in pc.unique(rows.column("kind")).to_pylist():
-        lists = rows.column(column).filter(pc.equal(rows.column("kind"), kind))
-        if lists.null_count:
-            continue
-        first = lists[0].as_py()
-        items = np.asarray(pc.list_flatten(lists))
-        are_as_long = pc.all(pc.equal(pc.list_value_length(lists), len(first))).as_py()
-        if are_as_long and (items.reshape(-1, max(1, len(first))) == first).all():
-            told[kind] = first
-    return told
 
 
 def row_groups(rows: pa.Table) -> Iterator[pa.Table]:

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from history.events import Event
 from history.reader import History, Manifest, Uniform
 from history.schema import ordered, table
+from history.told import Says
 from history.znodes import ZnodeEvents
 from history.zookeeper_log import Transaction
 
@@ -41,6 +42,10 @@ class MemoryRowGroup:
         """Return the rows, all columns or some; copies nothing."""
         return self.table if columns is None else self.table.select(list(columns))
 
+    def known(self) -> MemoryRowGroup:
+        """Return itself: nothing has to be looked up."""
+        return self
+
     def uniform(self, column: str) -> Uniform | None:
         """Return what all rows say in a column if it is unset in all of them."""
         is_unset = self.table.column(column).null_count == self.rows
@@ -56,6 +61,10 @@ class MemoryRowGroup:
 
     def uniform_list(self, column: str, kind: str) -> list[int] | None:  # noqa: ARG002
         """Nothing is known of lists."""
+        return None
+
+    def words(self, column: str) -> list[Says] | None:  # noqa: ARG002
+        """Nothing is known of words."""
         return None
 
 

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from history.encoding import ToldLists, told_lists
 from history.errors import (
     DamagedHistoryError,
     ForeignHistoryError,
@@ -27,6 +26,7 @@ from history.errors import (
 )
 from history.remote import RemotePath, brief
 from history.schema import FORMAT_VERSION, SCHEMA, WORD
+from history.told import Lists, Says, Told, Words
 
 FORMAT: Final = "nemesis-history"
 _LISTS: Final = frozenset(field.name for field in SCHEMA if pa.types.is_list(field.type))
@@ -70,20 +70,28 @@ class RowGroup(Protocol):
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows, all columns or some."""
 
-    def uniform(self, column: str) -> Uniform | None:
-        """Return what all rows say in a column, if that is known without reading it."""
-
-    def extent(self, column: str) -> tuple[int, int] | None:
-        """Return the least and the greatest number of a column of numbers or of lists, if that is known without
-        reading it.
-        """
-
-    def uniform_list(self, column: str, kind: str) -> list[int] | None:
-        """Return the list that all rows of a kind have in a column, if that is known without reading it."""
+    def known(self) -> Known:
+        """Return what is known of the rows without reading them."""
 
     @property
     def is_far(self) -> bool:
         """Whether to read takes long to begin, so that columns had better be read together."""
+
+
+class Known(Protocol):
+    """What is known of the rows of a row group without reading them."""
+
+    def uniform(self, column: str) -> Uniform | None:
+        """Return what all rows say in a column, if that is known."""
+
+    def extent(self, column: str) -> tuple[int, int] | None:
+        """Return the least and the greatest number of a column of numbers or of lists, if that is known."""
+
+    def uniform_list(self, column: str, kind: str) -> list[int] | None:
+        """Return the list that all rows of a kind have in a column, if that is known."""
+
+    def words(self, column: str) -> list[Says] | None:
+        """Return what the rows of each kind and node say in a column, if that is known."""
 
 
 class Uniform(NamedTuple):
@@ -116,42 +124,46 @@ class StoredRowGroup:
         except (OSError, pa.ArrowException) as error:
             raise _damaged(self.path, error) from None
 
-    def uniform(self, column: str) -> Uniform | None:
-        """Return what all rows say in a column if the file's statistics tell. Raises DamagedHistoryError."""
-        if column in _LISTS:
-            return None
+    def known(self) -> Known:
+        """Return what the file's statistics and footer tell. Raises DamagedHistoryError."""
         try:
-            metadata = _open_file(self.path).metadata
+            metadata, told = _open_file(self.path).metadata, _told(self.path)
         except (OSError, pa.ArrowException) as error:
             raise _damaged(self.path, error) from None
-        chunk = metadata.row_group(self.index).column(SCHEMA.get_field_index(column))
-        told = chunk.statistics
+        chunks = metadata.row_group(self.index)
+        return _Stored(self.rows, chunks, told.lists(self.index), told.words(self.index))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """What a Parquet file tells of a row group."""
+
+    rows: int
+    chunks: pq.RowGroupMetaData
+    lists: Lists
+    words_of: Words
+
+    def uniform(self, column: str) -> Uniform | None:
+        if column in _LISTS:
+            return None
+        told = self.chunks.column(SCHEMA.get_field_index(column)).statistics
         if told is None or not told.has_null_count:
             return None
         if told.null_count == self.rows:
             return Uniform(None)
         if column not in _SHORT or told.null_count or not told.has_min_max:
             return None
-        return Uniform(told.min) if told.min == told.max else None
+        return Uniform(least) if (least := told.min) == told.max else None
 
     def extent(self, column: str) -> tuple[int, int] | None:
-        """Return the least and the greatest number of a column if the file's statistics tell. Raises
-        DamagedHistoryError.
-        """
-        try:
-            metadata = _open_file(self.path).metadata
-        except (OSError, pa.ArrowException) as error:
-            raise _damaged(self.path, error) from None
-        told = metadata.row_group(self.index).column(SCHEMA.get_field_index(column)).statistics
+        told = self.chunks.column(SCHEMA.get_field_index(column)).statistics
         return (told.min, told.max) if told is not None and told.has_min_max else None
 
     def uniform_list(self, column: str, kind: str) -> list[int] | None:
-        """Return the list that all rows of a kind have in a column if the file tells. Raises DamagedHistoryError."""
-        try:
-            told = _told_lists(self.path)
-        except (OSError, pa.ArrowException) as error:
-            raise _damaged(self.path, error) from None
-        return told[self.index].get(column, {}).get(kind) if self.index < len(told) else None
+        return self.lists.get(column, {}).get(kind)
+
+    def words(self, column: str) -> list[Says] | None:
+        return self.words_of.get(column)
 
 
 class _LastFile(threading.local):
@@ -159,8 +171,8 @@ class _LastFile(threading.local):
 
     identity: tuple[object, ...] = ()
     file: pq.ParquetFile = None
-    told: list[ToldLists] | None = None
-    """What it tells of its lists, if anybody has asked."""
+    told: Told | None = None
+    """What it tells, if anybody has asked."""
 
 
 _last = _LastFile()
@@ -184,16 +196,17 @@ def _open_file(path: Path | RemotePath) -> pq.ParquetFile:
     return _last.file
 
 
-def _told_lists(path: Path | RemotePath) -> list[ToldLists]:
+def _told(path: Path | RemotePath) -> Told:
     file = _open_file(path)
     if _last.told is None:
-        _last.told = told_lists(file.metadata)
+        _last.told = Told(file.metadata)
     return _last.told
 
 
 def _parquet(path: Path | RemotePath, **options: Any) -> pq.ParquetFile:
     if isinstance(path, Path):
-        return pq.ParquetFile(path, **options)
+        # Reading ahead is done by another thread, which has to be waited for.
+        return pq.ParquetFile(path, pre_buffer=False, **options)
     # Columns lie far apart, and each request takes long: they are fetched together.
     return pq.ParquetFile(path.path, filesystem=path.filesystem, pre_buffer=True, **options)
 

@@ -202,7 +202,9 @@ class Layout:
 
 def _zone_bits(sources: Sequence[Source], cell_count: int) -> int:
     """How wide zones of values are, so that there are about as many as cells."""
-    known = [span for source in sources if (span := source.group.extent("value")) is not None]
+    known = [
+        span for source in sources if (span := source.group.known().extent("value")) is not None
+    ]
     if not known:
         return CELL_BITS
     spread = max(high for _, high in known) - min(low for low, _ in known)

@@ -88,7 +88,7 @@ def _offsets(source: Source) -> Span | None:
     """Where a row group's offsets are, if that is known."""
     found: Span | None = None
     for column in ("offset", "offsets"):
-        span = source.group.extent(column)
+        span = source.group.known().extent(column)
         if span is not None:
             found = wider(found, (max(0, span[0]), max(0, span[1])))
     return found

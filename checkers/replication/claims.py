@@ -17,13 +17,15 @@ import numpy as np
 import pyarrow as pa
 from numba import njit, types
 
+from checkers.replication.rows import brokers_in
 from checkers.segment import Mask, Numbers, Segment
 from history.events import Kind
 
 _NEVER: Final = -1
+_ROOM: Final = 1024
+"""Brokers below this number, less one, are found by their number."""
 _FULL: Final = (-1, 0)
-_FEW_BROKERS: Final = 8
-_Marked = types.Array(types.boolean, 1, "A", readonly=True)
+_Mask = types.Array(types.boolean, 1, "A", readonly=True)
 _Given = types.Array(types.int64, 1, "A", readonly=True)
 _Taken = types.Array(types.int64, 1, "C")
 
@@ -47,65 +49,65 @@ def claims(part: Segment) -> PartitionClaims:
     alike = part.columns.uniform_list("maximal_isr", Kind.HIGH_WATERMARK)
     lists = () if alike is not None else ("maximal_isr",)
     part.columns.fetch(("node", "log_end_offset", "high_watermark", *lists))
-    is_mark = part.is_kind(Kind.HIGH_WATERMARK)
-    places = np.flatnonzero(is_mark)
-    starts, stops, items = _members(part, places) if alike is None else _repeated(alike, places)
-    nodes, (ends, have_end) = part.numbers("node"), part.columns.stored("log_end_offset")
-    marks, have_mark = part.columns.stored("high_watermark")
-    found, room = _FULL, _FEW_BROKERS
-    while found == _FULL:
-        brokers, last, needed = np.zeros((3, room), dtype=np.int64)
-        last[:] = _NEVER
-        found = _walk(
-            is_mark,
-            nodes,
-            ends,
-            have_end,
-            marks,
-            have_mark,
-            starts,
-            stops,
-            items,
-            brokers,
-            last,
-            needed,
-        )
-        room *= 2
-    count, is_proved = found
-    told = {int(brokers[at]): int(last[at]) for at in range(count) if last[at] != _NEVER}
-    missing = {int(brokers[at]): int(needed[at]) for at in range(count) if needed[at] > 0}
-    return PartitionClaims(len(places), bool(is_proved), missing, told)
+    nodes, (starts, stops, items) = part.numbers("node"), _members(part, alike)
+    told = (
+        *part.columns.stored("log_end_offset"),
+        *part.columns.stored("high_watermark"),
+        starts,
+        stops,
+    )
+    is_mark, brokers = part.is_kind(Kind.HIGH_WATERMARK), np.arange(_ROOM) - 1
+    last, needed = np.full(_ROOM, _NEVER), np.zeros(_ROOM, dtype=np.int64)
+    found = _walk(is_mark, nodes, *told, items, last, needed)
+    if found == _FULL:
+        brokers = np.unique(np.concatenate([[_NEVER], nodes, items]))
+        nodes, items = np.searchsorted(brokers, nodes) - 1, np.searchsorted(brokers, items) - 1
+        last, needed = np.full(len(brokers), _NEVER), np.zeros(len(brokers), dtype=np.int64)
+        found = _walk(is_mark, nodes, *told, items, last, needed)
+    marks, is_proved = found
+    return PartitionClaims(
+        marks,
+        bool(is_proved),
+        needed={int(brokers[at]): int(needed[at]) for at in np.flatnonzero(needed > 0)},
+        last={int(brokers[at]): int(last[at]) for at in np.flatnonzero(last != _NEVER)},
+    )
 
 
-def _repeated(members: list[int], places: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """As ``_members``, where all rows have the same."""
-    starts, stops = np.broadcast_to(np.array([[0], [len(members)]]), (2, len(places)))
-    return starts, stops, np.array(members, dtype=np.int64)
+def tracing(nodes: Numbers) -> frozenset[int]:
+    """The brokers among these nodes."""
+    met = np.zeros(_ROOM, dtype=np.int64)
+    if not _meet(nodes, met):
+        return frozenset(brokers_in(nodes))
+    return frozenset((np.flatnonzero(met) - 1).tolist())
 
 
-def _members(part: Segment, places: Numbers) -> tuple[Numbers, Numbers, Numbers]:
-    """The maximal ISRs of these rows, one after the other, and where in that each begins and ends."""
-    if not len(places) or "maximal_isr" not in part.columns.names:
-        nothing = np.zeros(len(places), dtype=np.int64)
+def _members(part: Segment, alike: list[int] | None) -> tuple[Numbers, Numbers, Numbers]:
+    """The maximal ISRs of the rows, one after the other, and where in that each begins and ends."""
+    if alike is not None:
+        starts, stops = np.broadcast_to(np.array([[0], [len(alike)]]), (2, len(part)))
+        return starts, stops, np.array(alike, dtype=np.int64)
+    if "maximal_isr" not in part.columns.names:
+        nothing = np.broadcast_to(np.zeros(1, dtype=np.int64), len(part))
         return nothing, nothing, np.zeros(0, dtype=np.int64)
-    column = part.take(places).columns.arrow("maximal_isr").combine_chunks()
+    column = part.columns.arrow("maximal_isr").combine_chunks()
     lists = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
     offsets = lists.offsets.to_numpy().astype(np.int64)
     return offsets[:-1], offsets[1:], lists.values.to_numpy(zero_copy_only=False)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
-def _slot(broker: int, brokers: Numbers, count: int) -> int:
-    """Where a broker is among the first ``count``, or ``count``."""
-    for at in range(count):
-        if brokers[at] == broker:
-            return at
-    return count
+@njit(types.boolean(_Given, _Taken), cache=True)  # type: ignore[untyped-decorator]
+def _meet(nodes: Numbers, met: Numbers) -> bool:
+    """Mark the nodes, of which there is room for ``len(met)``; return whether there was."""
+    for node in nodes:
+        if node < -1 or node + 1 >= len(met):
+            return False
+        met[node + 1] = 1
+    return True
 
 
 @njit(  # type: ignore[untyped-decorator]
     types.UniTuple(types.int64, 2)(
-        _Marked, _Given, _Given, _Marked, _Given, _Marked, *[_Given] * 3, *[_Taken] * 3
+        _Mask, _Given, _Given, _Mask, _Given, _Mask, *[_Given] * 3, *[_Taken] * 2
     ),
     cache=True,
 )
@@ -119,40 +121,35 @@ def _walk(
     starts: Numbers,
     stops: Numbers,
     items: Numbers,
-    brokers: Numbers,
     last: Numbers,
     needed: Numbers,
 ) -> tuple[int, int]:
-    """Fill ``brokers``, ``last`` and ``needed``; return how many brokers there are and whether nothing is in doubt;
-    ``_FULL`` if there is no room for so many.
+    """Fill ``last`` and ``needed``, in which broker 0 has the second place; return how many high watermarks there are
+    and whether nothing is in doubt; ``_FULL`` if there is no room for a broker.
     """
-    count, place, is_proved = 0, 0, 1
+    marks, is_proved, room = 0, 1, len(last)
     for row in range(len(is_mark)):
+        at = node[row] + 1
+        if at < 0 or at >= room:
+            return _FULL
         if not is_mark[row]:
-            if not has_end[row] or end[row] < 0:
-                continue
-            at = _slot(node[row], brokers, count)
-            if at == len(brokers):
-                return _FULL
-            count = max(count, at + 1)
-            brokers[at], last[at] = node[row], row
+            if has_end[row] and end[row] >= 0:
+                last[at] = row
             continue
-        if starts[place] == stops[place] or not has_mark[row]:
+        marks += 1
+        if starts[row] == stops[row] or not has_mark[row]:
             is_proved = 0
-        for item in range(starts[place], stops[place]):
-            at = _slot(items[item], brokers, count)
-            if at == len(brokers):
+        for item in range(starts[row], stops[row]):
+            member = items[item] + 1
+            if member < 0 or member >= room:
                 return _FULL
-            count = max(count, at + 1)
-            brokers[at] = items[item]
-            if items[item] == node[row] and has_end[row] and end[row] >= 0:
+            if member == at and has_end[row] and end[row] >= 0:
                 held = end[row]
-            elif last[at] != _NEVER:
-                held = end[last[at]]
+            elif last[member] != _NEVER:
+                held = end[last[member]]
             else:
-                needed[at] = max(needed[at], mark[row])
+                needed[member] = max(needed[member], mark[row])
                 continue
             if mark[row] > held:
                 is_proved = 0
-        place += 1
-    return count, is_proved
+    return marks, is_proved

@@ -150,7 +150,7 @@ class HwBounded(Scan[Held, BoundedSummary]):
                 for key, part in partitions(segment)
             }
             return Held(ends, power_cuts(segment))
-        from checkers.replication.claims import claims
+        from checkers.replication.claims import claims, tracing
 
         found = {key: (part, claims(part)) for key, part in partitions(segment)}
         ends = {
@@ -159,7 +159,7 @@ class HwBounded(Scan[Held, BoundedSummary]):
         }
         claimed = Claims(
             checked=sum(one.marks for _, one in found.values()),
-            tracing=_tracing(segment),
+            tracing=tracing(_traced(segment)),
             needed={key: one.needed for key, (_, one) in found.items()},
         )
         are_borne_out = all(one.are_borne_out for _, one in found.values())
@@ -179,7 +179,7 @@ class HwBounded(Scan[Held, BoundedSummary]):
         return BoundedSummary(state.claims.checked, state.claims.tracing)
 
     def reduce(self, segment: Segment, carry: Held | None) -> BoundedSummary:
-        summary = BoundedSummary(tracing=_tracing(segment))
+        summary = BoundedSummary(tracing=frozenset(brokers_in(_traced(segment))))
         before = carry or Held()
         losses = join_power_cuts(before.power_cuts, power_cuts(segment))
         for key, part in partitions(segment):
@@ -239,9 +239,9 @@ def _first_of_each_member(overruns: list[Overrun]) -> list[Overrun]:
     return kept
 
 
-def _tracing(segment: Segment) -> frozenset[int]:
-    traced = segment.where(~segment.is_kind(Kind.FAULT_APPLIED)).numbers("node")
-    return frozenset(brokers_in(traced))
+def _traced(segment: Segment) -> Numbers:
+    """The nodes of what was traced, which faults are not."""
+    return segment.only(HwBounded.kinds - {Kind.FAULT_APPLIED}).numbers("node")
 
 
 def _reports(part: Segment) -> dict[int, Numbers]:

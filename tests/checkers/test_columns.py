@@ -13,13 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from checkers.columns import looked_up
 from checkers.segment import Segment
-from history.encoding import PARQUET_OPTIONS
+from history.encoding import PARQUET_OPTIONS, EventsFile
 from history.errors import DamagedHistoryError
 from history.events import Event
 from history.memory import MemoryRowGroup
 from history.reader import StoredRowGroup, Uniform
 from history.schema import table
+from history.told import Says
 
 NAMES = ("node", "partition", "topic", "role", "isr", "detail", "session")
 
@@ -94,7 +96,7 @@ def test_statistics_tell_what_all_rows_say(tmp_path: Path) -> None:
     ]
     group = stored(tmp_path, rows)
     names = ("topic", "error", "node", "partition", "isr", "detail", "time", "key")
-    assert [group.uniform(name) for name in names] == [
+    assert [group.known().uniform(name) for name in names] == [
         Uniform("t"),
         Uniform(None),
         None,
@@ -104,6 +106,71 @@ def test_statistics_tell_what_all_rows_say(tmp_path: Path) -> None:
         None,
         None,
     ]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["append", "high-watermark", "ok"]),
+            st.sampled_from([None, -1, 1, 2, 300]),
+        ),
+        min_size=1,
+        max_size=20,
+    ),
+    st.data(),
+)
+def test_words_that_follow_from_kind_and_node_are_what_the_rows_say(
+    tmp_path_factory: pytest.TempPathFactory,
+    places: list[tuple[str, int | None]],
+    data: st.DataObject,
+) -> None:
+    role_of = {place: data.draw(words) for place in dict.fromkeys(places)}
+    rows = [
+        Event(time=1, process="p", kind=kind, node=node, role=role_of[kind, node])
+        for kind, node in places
+    ]
+    path = tmp_path_factory.mktemp("words") / "events.parquet"
+    with EventsFile(path) as file:
+        file.write(table(rows))
+    segment = Segment.of(StoredRowGroup(path, 0, 0, len(rows)))
+    assert segment.values("role") == [row.role for row in rows]
+    part = segment.slice(len(rows) // 2, len(rows))
+    assert part.values("role") == [row.role for row in rows[len(rows) // 2 :]]
+
+
+LEADER_AND_FOLLOWER = [Says("append", 1, "leader"), Says("append", 2, "follower")]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "nodes", "found"),
+    [
+        (["append", "append", "append"], [1, 2, 1], ["leader", "follower", "leader"]),
+        (["append", "append"], [1, 3], None),
+        (["append", "append"], [1, 0], None),
+        (["append", "append"], [1, None], None),
+        (["append", "ok"], [1, 1], None),
+    ],
+)
+def test_words_are_looked_up_only_where_all_of_them_are_told(
+    kinds: list[str], nodes: list[int | None], found: list[str] | None
+) -> None:
+    columns = Segment.starting_at(
+        table(
+            [
+                Event(time=1, process="p", kind=kind, node=node)
+                for kind, node in zip(kinds, nodes, strict=True)
+            ]
+        ),
+        0,
+    ).columns
+    looked = looked_up(LEADER_AND_FOLLOWER, columns.words("kind"), columns.stored("node"))
+    if found is None:
+        assert looked is None
+    else:
+        assert looked is not None
+        codes, said = looked
+        assert [said[code] for code in codes] == found
 
 
 def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the files of a history tell of the lists in them."""
+"""What the files of a history tell of what is in them, and how they are cut into row groups."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from history import encoding
+from history import told as told_of_files
 from history.encoding import PARQUET_OPTIONS, EventsFile, row_groups
 from history.events import Event
 from history.reader import StoredRowGroup
 from history.schema import table
 
+words = st.sampled_from([None, "leader", "follower"])
 lists = st.sampled_from([None, [], [1], [1, 2], [2, 1], [1, 2, 3]])
 events = st.lists(
     st.builds(
@@ -24,6 +26,8 @@ events = st.lists(
         time=st.just(1),
         process=st.just("p"),
         kind=st.sampled_from(["append", "high-watermark", "znode"]),
+        node=st.sampled_from([None, -1, 1, 2]),
+        role=words,
         isr=lists,
         maximal_isr=lists,
     ),
@@ -46,7 +50,30 @@ def test_a_file_tells_the_list_that_all_rows_of_a_kind_have(groups: list[list[Ev
                 for kind in ("append", "high-watermark", "znode", "ok"):
                     said = [getattr(event, column) for event in rows if event.kind == kind]
                     alike = bool(said) and said[0] is not None and said == said[:1] * len(said)
-                    assert group.uniform_list(column, kind) == (said[0] if alike else None)
+                    assert group.known().uniform_list(column, kind) == (said[0] if alike else None)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(events, min_size=1, max_size=3), st.sampled_from([2, 64]))
+def test_a_file_tells_the_word_that_all_rows_of_a_kind_and_node_say(
+    groups: list[list[Event]], most: int
+) -> None:
+    with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(told_of_files, "MOST_PAIRS", most)
+        path = Path(directory) / "events.parquet"
+        with EventsFile(path) as file:
+            for rows in groups:
+                file.write(table(rows))
+        for index, rows in enumerate(groups):
+            said = {(event.kind, event.node, event.role) for event in rows}
+            pairs = {(kind, node) for kind, node, _ in said}
+            told = StoredRowGroup(path, index, 0, len(rows)).known().words("role")
+            if len(said) > len(pairs) or len(pairs) > most:
+                assert told is None
+            else:
+                assert told is not None
+                assert set(told) == said
+                assert len(told) == len(said)
 
 
 @pytest.mark.parametrize(
@@ -57,9 +84,10 @@ def test_a_file_that_tells_nothing_intelligible_is_read(tmp_path: Path, told: by
     with pq.ParquetWriter(path, table(rows).schema, **PARQUET_OPTIONS) as file:
         file.write_table(table(rows))
         if told is not None:
-            file.add_key_value_metadata({"nemesis.lists": told})
+            file.add_key_value_metadata({"nemesis.lists": told, "nemesis.words": told})
     group = StoredRowGroup(path, 0, 0, 1)
-    assert group.uniform_list("isr", "append") is None
+    assert group.known().uniform_list("isr", "append") is None
+    assert group.known().words("role") is None
     assert group.read(["isr"]).column(0).to_pylist() == [[1]]
 
 
