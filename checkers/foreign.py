@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from checkers.cycles import MODELS, SERIALIZABLE, ListAppend, RwRegister, Transactional
+from checkers.cycles.log_transactions import LogTransactions
 from checkers.fold import Check
 from checkers.linearizable import (
     FifoQueue,
@@ -38,18 +39,26 @@ FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
         "fifo-queue": (FifoQueue,),
         "list-append": (ListAppend,),
         "rw-register": (RwRegister,),
-        "kafka": (OffsetLog,),
+        "kafka": (OffsetLog, LogTransactions),
     }
 )
 """The checks of each workload, in the order of reports."""
 
 SELF_EVIDENT: Final = frozenset(
-    {"duplicate", "inconsistent-offset", "dirty-read", "nonmonotonic-send"}
+    {
+        "duplicate",
+        "inconsistent-offset",
+        "dirty-read",
+        "nonmonotonic-send",
+        *LogTransactions.properties,
+    }
 )
 """Of logs, what the operations of a finding prove by themselves. Whatever else says that something is not there, and
 in a history that lacks operations it may be there all the same."""
 TRANSACTIONS: Final = frozenset({"list-append", "rw-register"})
 """An order of versions and a cycle consist of what was observed: further transactions only add to them."""
+MODELLED: Final = TRANSACTIONS | {"kafka"}
+"""Workloads of which a consistency model says what transactions have to keep."""
 EXPLICABLE: Final = frozenset({"garbage-read"})
 """Of transactions, what one that is missing may explain."""
 
@@ -81,7 +90,7 @@ def select_foreign(
             raise KeyError(name)
     model = SERIALIZABLE if consistency_model is None else MODELS[consistency_model]
     return [
-        check(model) if issubclass(check, Transactional) else check()
+        check(model) if issubclass(check, Transactional | LogTransactions) else check()
         for check in FOREIGN[workload]
         if wanted & set(check.property_names())
     ]

@@ -20,7 +20,7 @@ import reports
 from checkers import CHECKERS, foreign_properties, select, select_foreign
 from checkers.cycles import MODELS
 from checkers.engine import Engine, check
-from checkers.foreign import TRANSACTIONS
+from checkers.foreign import MODELLED
 from checkers.model import Outcome, Verdict, combine
 from history import spark
 from history.errors import HistoryError
@@ -54,10 +54,10 @@ def require_model(name: str | None, workload: str | None) -> None:
     """Raise ``UsageError`` when there is no such consistency model, or nothing that it could be asked of."""
     if name is None:
         return
-    if workload not in TRANSACTIONS:
+    if workload not in MODELLED:
         about = "a run of ours" if workload is None else f"workload {workload}"
         raise UsageError(
-            f"--consistency-model {name} is for {' and '.join(sorted(TRANSACTIONS))}, and this is {about}"
+            f"--consistency-model {name} is for {', '.join(sorted(MODELLED))}, and this is {about}"
         )
     one_of("consistency model", name, MODELS)
 

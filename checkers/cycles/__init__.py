@@ -1,7 +1,7 @@
 """Transactions: do their reads and writes admit an order that the consistency model asks for?
 
 * ``models``         anomalies and consistency models, as one lattice (start here)
-* ``check``          the two checks: lists and registers
+* ``check``          the two checks: lists and registers; ``log_transactions`` (and ``log_rows``): over logs
 * ``analysis``       from rows to anomalies: the order of the steps
 * ``rows``, ``transactions``             what the history says: rows, micro-operations
 * ``writes``, ``lookup``                 who wrote what

@@ -20,9 +20,8 @@ from checkers.cycles.orders import ListOrders
 from checkers.cycles.process_order import process_edges
 from checkers.cycles.register_edges import register_edges
 from checkers.cycles.rows import FAIL, Rows
-from checkers.cycles.search import Cycle, Graph, cycles
+from checkers.cycles.search import Cycle, cycles_among
 from checkers.cycles.seen import Seen
-from checkers.cycles.suspects import suspects
 from checkers.cycles.transactions import (
     READ,
     UNKNOWN,
@@ -159,23 +158,5 @@ def _search(found: Analysis, seen: Seen, edges: Edges) -> None:
     """Look for cycles where there can be any."""
     txns = found.txns
     found.dependencies = len(edges)
-    order = process_edges(txns, seen.committed)
-    tied = order.where(txns.ended[order.source] >= txns.began[order.target])
-    suspected = suspects(
-        np.concatenate([edges.source, tied.source]),
-        np.concatenate([edges.target, tied.target]),
-        txns.began,
-        txns.ended,
-    )
-    if not suspected.any():
-        return
-    among = [part.where(suspected[part.source] & suspected[part.target]) for part in (edges, order)]
-    whole = Graph(
-        number=np.arange(len(txns)),
-        edges=Edges.joined(among),
-        began=txns.began,
-        ended=txns.ended,
-        process=txns.process,
-    )
-    for cycle in cycles(whole.among(suspected)):
+    for cycle in cycles_among(txns, edges, process_edges(txns, seen.committed)):
         found.cycles[cycle.name].append(cycle)

@@ -33,7 +33,8 @@ from checkers.cycles.paths import (
     shortest_from_later,
 )
 from checkers.cycles.states import States, crossing, join, sizes
-from checkers.cycles.transactions import Mask
+from checkers.cycles.suspects import suspects
+from checkers.cycles.transactions import Mask, Transactions
 
 MAX_EXPLAINED: Final = 200
 
@@ -87,6 +88,30 @@ class Graph:
         return Graph(
             self.number[kept], edges, self.began[kept], self.ended[kept], self.process[kept]
         )
+
+
+def cycles_among(txns: Transactions, edges: Edges, order: Edges) -> list[Cycle]:
+    """Return the cycles of dependencies, of the order of processes and of real time; they are looked for where there
+    can be any.
+    """
+    tied = order.where(txns.ended[order.source] >= txns.began[order.target])
+    suspected = suspects(
+        np.concatenate([edges.source, tied.source]),
+        np.concatenate([edges.target, tied.target]),
+        txns.began,
+        txns.ended,
+    )
+    if not suspected.any():
+        return []
+    among = [part.where(suspected[part.source] & suspected[part.target]) for part in (edges, order)]
+    whole = Graph(
+        number=np.arange(len(txns)),
+        edges=Edges.joined(among),
+        began=txns.began,
+        ended=txns.ended,
+        process=txns.process,
+    )
+    return list(cycles(whole.among(suspected)))
 
 
 def cycles(graph: Graph) -> Iterator[Cycle]:

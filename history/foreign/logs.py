@@ -167,7 +167,7 @@ class Logs(Vocabulary):
             micros = [
                 _written([*same], names) for _, same in groupby(parts, lambda one: one["detail"])
             ]
-            said = {**parts[0], "process": _base(parts[0]["process"])}
+            said = {**parts[0], "process": process_of(parts[0]["process"])}
             yield operation(said, line, f, tuple(micros))
 
 
@@ -203,10 +203,10 @@ class _Consumer:
 
 def _whole(part: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what all parts of one operation share, and no other's."""
-    return part["time"], part["kind"], _base(part["process"])
+    return part["time"], part["kind"], process_of(part["process"])
 
 
-def _base(process: str) -> str:
+def process_of(process: str) -> str:
     """Return the process that a consumer belongs to."""
     before, slash, times = process.rpartition("/")
     return before if slash and times.isdecimal() else process

@@ -6,13 +6,15 @@ import pytest
 
 from checkers import CHECKERS, FOREIGN, foreign_properties, select, select_foreign
 from checkers.cycles import Transactional
+from checkers.cycles.log_transactions import LogTransactions
 from checkers.log.offset_log import OffsetLog
 
 
 def test_a_workload_names_its_properties_and_what_decides_them() -> None:
-    (check,) = select_foreign("kafka")
-    assert isinstance(check, OffsetLog)
-    assert foreign_properties("kafka") == OffsetLog.properties
+    log, transactions = select_foreign("kafka")
+    assert isinstance(log, OffsetLog)
+    assert isinstance(transactions, LogTransactions)
+    assert foreign_properties("kafka") == (*OffsetLog.properties, *LogTransactions.properties)
 
 
 def test_a_check_is_made_once_for_several_properties() -> None:
@@ -35,6 +37,9 @@ def test_transactions_are_held_against_the_model_that_is_named() -> None:
     (strict,) = select_foreign("rw-register", ["G0"], "strict-serializable")
     assert isinstance(default, Transactional)
     assert isinstance(strict, Transactional)
+    (_, logs) = select_foreign("kafka", None, "read-uncommitted")
+    assert isinstance(logs, LogTransactions)
+    assert logs.model.name == "read-uncommitted"
     assert (default.model.name, strict.model.name) == ("serializable", "strict-serializable")
     with pytest.raises(KeyError, match="eventual"):
         select_foreign("list-append", None, "eventual")

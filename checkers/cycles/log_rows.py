@@ -1,0 +1,135 @@
+"""What is kept of the rows of sends and polls, for the transactions that they are parts of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from checkers.columns import Mask, Numbers
+from checkers.segment import Segment
+from history.events import Kind
+
+SEND: Final = "send"
+POLL: Final = "poll"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Records of logs, as somebody told of them: arrays of equal length. ``part`` is who, a position of ``LogRows``."""
+
+    part: Numbers
+    log: Numbers
+    """A position in ``LogRows.logs``."""
+    value: Numbers
+    offset: Numbers
+    """−1 where it is not known."""
+
+    @classmethod
+    def joined(cls, placed: list[Placed]) -> Placed:
+        return cls(
+            np.concatenate([one.part for one in placed]),
+            np.concatenate([one.log for one in placed]),
+            np.concatenate([one.value for one in placed]),
+            np.concatenate([one.offset for one in placed]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LogRows:
+    """Parts of operations: which were invoked when, and which succeeded."""
+
+    began_op: Numbers
+    began_at: Numbers
+    op: Numbers
+    """Of each part that succeeded. What follows likewise."""
+    ended: Numbers
+    row: Numbers
+    process: Numbers
+    """A position in ``processes``."""
+    processes: list[str]
+    logs: list[str]
+    sent: Placed
+    polled: Placed
+
+    @classmethod
+    def of(cls, segment: Segment) -> LogRows:
+        segment = segment.where(segment.is_word("f", {SEND, POLL}))
+        begun = segment.where(segment.is_kind(Kind.INVOKE))
+        done = segment.where(segment.is_kind(Kind.OK))
+        process, processes = done.codes("process")
+        log, logs = done.codes("topic")
+        is_send = done.is_word("f", {SEND})
+        return cls(
+            began_op=begun.numbers("op"),
+            began_at=begun.numbers("time"),
+            op=done.numbers("op"),
+            ended=done.numbers("time"),
+            row=done.rows,
+            process=process,
+            processes=list(processes),
+            logs=list(logs),
+            sent=_sent(done, log, is_send),
+            polled=_polled(done, log, ~is_send),
+        )
+
+    @classmethod
+    def joined(cls, parts: list[LogRows]) -> LogRows:
+        """All rows, one part after the other."""
+        processes: dict[str, int] = {}
+        logs: dict[str, int] = {}
+        process: list[Numbers] = []
+        sent: list[Placed] = []
+        polled: list[Placed] = []
+        before = 0
+        for part in parts:
+            process.append(_renumbered(part.process, part.processes, processes))
+            log = _lookup(part.logs, logs)
+            for into, placed in ((sent, part.sent), (polled, part.polled)):
+                into.append(
+                    Placed(placed.part + before, log[placed.log], placed.value, placed.offset)
+                )
+            before += len(part.op)
+        return cls(
+            began_op=np.concatenate([part.began_op for part in parts]),
+            began_at=np.concatenate([part.began_at for part in parts]),
+            op=np.concatenate([part.op for part in parts]),
+            ended=np.concatenate([part.ended for part in parts]),
+            row=np.concatenate([part.row for part in parts]),
+            process=np.concatenate(process),
+            processes=list(processes),
+            logs=list(logs),
+            sent=Placed.joined(sent),
+            polled=Placed.joined(polled),
+        )
+
+
+def _sent(done: Segment, log: Numbers, is_send: Mask) -> Placed:
+    at = np.flatnonzero(is_send & (log >= 0))
+    return Placed(at, log[at], done.numbers("value")[at], done.numbers("offset")[at])
+
+
+def _polled(done: Segment, log: Numbers, is_poll: Mask) -> Placed:
+    at = np.flatnonzero(is_poll & (log >= 0))
+    polls = done.take(at)
+    offsets, values = polls.columns.arrow("offsets"), polls.columns.arrow("values")
+    lengths = pc.fill_null(pc.list_value_length(offsets), 0).to_numpy()
+    part = np.repeat(at, lengths)
+    return Placed(part, log[part], _flat(values), _flat(offsets))
+
+
+def _flat(lists: pa.ChunkedArray) -> Numbers:
+    return np.asarray(pc.list_flatten(lists).to_numpy(), dtype=np.int64)
+
+
+def _renumbered(codes: Numbers, words: list[str], known: dict[str, int]) -> Numbers:
+    found: Numbers = _lookup(words, known)[codes]
+    return found
+
+
+def _lookup(words: list[str], known: dict[str, int]) -> Numbers:
+    """The number of each word, new ones included; one more for none."""
+    return np.array([known.setdefault(word, len(known)) for word in words] + [-1], dtype=np.int64)
