@@ -57,6 +57,7 @@ PROMISES: Final[Mapping[str, str]] = MappingProxyType(
         "queue-unexpected": "Nothing is dequeued that nobody enqueued.",
         "queue-duplicate": "Nothing is dequeued more often than it was enqueued.",
         "queue-order": "What was enqueued first is dequeued first.",
+        "queue-empty": "A queue is found empty only when nothing is in it.",
         "well-formed": "The transactions can be told apart and read.",
         "garbage-read": "Nothing is read that nobody wrote.",
         "duplicate-elements": "No list has an element twice.",

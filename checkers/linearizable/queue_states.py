@@ -17,7 +17,6 @@ from checkers.linearizable.operations import (
     UNSET,
     Operations,
 )
-from checkers.linearizable.zones import key_after_key
 from checkers.segment import Mask, Numbers
 
 FS: Final = ("enqueue", "dequeue", "drain")
@@ -65,6 +64,13 @@ class QueueStates:
         found: Mask = (self.attempt_count == 1) & (self.taken_count == 1)
         return found
 
+    @property
+    def is_still_there(self) -> Mask:
+        """Enqueued once, and dequeued by nobody, not even by somebody who does not know."""
+        is_there = self.is_missing & ~self.is_lost
+        found: Mask = is_there & (self.attempt_count == 1) & (self.takers_in_doubt == 0)
+        return found
+
     @classmethod
     def of(cls, operations: Operations, lists: Listed) -> QueueStates:
         f, outcome = operations.f, operations.outcome
@@ -107,31 +113,6 @@ class QueueStates:
             is_lost=is_gone & (_per_key(elements.key, is_gone) > in_doubt),
             is_recovered=(enqueued == NONE) & (attempted != NONE) & (first_taken != NONE),
         )
-
-
-def overtaken(operations: Operations, states: QueueStates) -> tuple[Numbers, Numbers]:
-    """Return (values, those that overtook them): one entry for each value that overtook one, by its dequeue."""
-    once = np.flatnonzero(states.is_once)
-    if not len(once):
-        return once, once
-    put, took = states.attempted[once], states.first_taken[once]
-    times = np.stack(
-        [
-            operations.finish[put],
-            operations.start[put],
-            operations.start[took],
-            operations.finish[took],
-        ]
-    )
-    put_end, put_start, take_start, take_end = key_after_key(times, states.key[once])
-    by_end = np.argsort(put_end, kind="stable")
-    latest = np.maximum.accumulate(take_start[by_end])
-    before = np.searchsorted(put_end[by_end], put_start, side="left")
-    is_late = (before > 0) & (latest[before - 1] > take_end)
-    second = np.flatnonzero(is_late)
-    second = second[np.argsort(take_end[second], kind="stable")]
-    first = by_end[np.searchsorted(latest, latest[before[second] - 1], side="left")]
-    return once[first], once[second]
 
 
 def _found_empty(operations: Operations, keys: Numbers) -> Numbers:

@@ -13,16 +13,20 @@ successful dequeue without a value.
   queue that delivers at least once (``TotalQueue``), a finding in one that keeps order (``FifoQueue``).
   Smallest break: enqueue 1; two dequeues return 1.
 * **queue-order** (``FifoQueue`` alone): the enqueue of a value was over before that of another one began, and the other
-  one's dequeue was over before its own began. Judged of values that were enqueued and dequeued once; of what one drain
-  returned no order is assumed. Smallest break: enqueue 1, enqueue 2, dequeue 2, dequeue 1, one after the other.
+  one's dequeue was over before its own began, or it was not dequeued at all. Judged of values that were enqueued and
+  dequeued once, and of those that are still there, where no dequeue of unknown outcome can have taken them; of what one
+  drain returned no order is assumed. Smallest break: enqueue 1, enqueue 2, dequeue 2, one after the other.
+* **queue-empty** (``FifoQueue`` alone): a queue was found empty that held one value or another at each moment of that
+  operation. Judged of the same values. Smallest break: enqueue 1, dequeue nothing, dequeue 1, one after the other.
 
-Names and meanings are those of Jepsen's ``total-queue``, but that there whatever is not dequeued is lost. Limits: all
-operations fit into memory. Order is not all that makes a queue linearizable: what a dequeue saw as empty is not judged.
+Names and meanings are those of Jepsen's ``total-queue``, but that there whatever is not dequeued is lost. Where nothing
+is in doubt, a ``FifoQueue`` without findings is linearizable (``queue_order``). Limits: all operations fit into memory.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import ClassVar, Final
 
 import numpy as np
@@ -33,7 +37,8 @@ from checkers.linearizable import told
 from checkers.linearizable.elements import NONE, Listed
 from checkers.linearizable.object_check import ObjectCheck
 from checkers.linearizable.operations import Operations, in_history_order
-from checkers.linearizable.queue_states import DRAIN, FS, QueueStates, overtaken
+from checkers.linearizable.queue_order import NeverEmpty, overtaken
+from checkers.linearizable.queue_states import DRAIN, FS, QueueStates
 from checkers.model import Finding, Result, Verdict
 from checkers.segment import Numbers
 
@@ -41,6 +46,7 @@ LOST: Final = "queue-lost"
 UNEXPECTED: Final = "queue-unexpected"
 DUPLICATE: Final = "queue-duplicate"
 ORDER: Final = "queue-order"
+EMPTY: Final = "queue-empty"
 
 
 class TotalQueue(ObjectCheck):
@@ -60,11 +66,11 @@ class TotalQueue(ObjectCheck):
 
 class FifoQueue(TotalQueue):
     name = "fifo-queue"
-    properties = (*TotalQueue.properties, ORDER)
+    properties = (*TotalQueue.properties, ORDER, EMPTY)
     duplicate = Verdict.INVALID
 
     def _results(self, telling: _Telling) -> list[Result]:
-        return [*super()._results(telling), telling.order()]
+        return [*super()._results(telling), telling.order(), telling.empty()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +163,19 @@ class _Telling:
         ):
             key, value = self._names(first)
             other = self._names(second)[1]
-            sentence = f"{other} was dequeued from {key} before {value}, which had been enqueued before {other}."
+            is_there = states.first_taken[first] == NONE
+            before = f"and not {value}" if is_there else f"before {value}"
+            sentence = (
+                f"{other} was dequeued from {key} {before}, which had been enqueued before {other}."
+            )
             enqueues = (states.attempted[first], states.attempted[second])
             dequeues = (states.first_taken[second], states.first_taken[first])
+            later = f"{value} was dequeued by one under way {told.when(self.operations, dequeues[1])}: later."
             steps = [
                 f"enqueue {value} was under way {told.when(self.operations, enqueues[0])}.",
                 f"enqueue {other} was under way {told.when(self.operations, enqueues[1])}: later.",
                 f"{other} was dequeued by an operation under way {told.when(self.operations, dequeues[0])}.",
-                f"{value} was dequeued by one under way {told.when(self.operations, dequeues[1])}: later.",
+                f"Nobody dequeued {value}." if is_there else later,
                 "A queue gives first what came first.",
             ]
             findings.append(self._finding(ORDER, key, sentence, steps, *enqueues, *dequeues))
@@ -174,6 +185,40 @@ class _Telling:
             unit="values dequeued",
             findings=findings,
             finding_count=len(late),
+        )
+
+    def empty(self) -> Result:
+        states, found = self.states, NeverEmpty.of(self.operations, self.states)
+        findings = []
+        several = zip(found.operations, found.first, found.end, strict=True)
+        for operation, first, end in islice(several, MAX_FINDINGS):
+            elements = found.values[first:end]
+            key = told.key_name(int(self.operations.key[operation]))
+            values = [told.value_name(int(states.value[one])) for one in elements[: told.TOLD]]
+            more = f" and {len(elements) - told.TOLD} more" if len(elements) > told.TOLD else ""
+            sentence = f"{key[0].upper()}{key[1:]} was found empty, and held {', '.join(values)}{more} all the while."
+            steps = [
+                f"It was found empty by an operation that was under way {told.when(self.operations, operation)}."
+            ]
+            rows = [operation]
+            for element, value in zip(elements, values, strict=False):
+                put, took = states.attempted[element], states.first_taken[element]
+                until = "and nobody dequeued it"
+                if took != NONE:
+                    until = (
+                        f"and nobody began to dequeue it before {self.operations.start[took]:,} ns"
+                    )
+                steps.append(
+                    f"enqueue {value} was over at {self.operations.finish[put]:,} ns, {until}."
+                )
+                rows += [put, took]
+            findings.append(self._finding(EMPTY, key, sentence, steps, *rows))
+        return conclude(
+            EMPTY,
+            checked=int(np.count_nonzero(states.is_once)),
+            unit="values dequeued",
+            findings=findings,
+            finding_count=len(found.operations),
         )
 
     def _of_taken(self, name: str, findings: list[Finding], count: int) -> Result:

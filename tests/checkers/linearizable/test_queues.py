@@ -146,6 +146,96 @@ def test_a_value_that_overtakes_another() -> None:
     assert "queue-order" not in judge(TotalQueue(), events(*calls))
 
 
+def test_who_is_still_there_is_overtaken_too() -> None:
+    calls = (enqueue(1, 2, 5), enqueue(3, 4, 6), dequeue(5, 6, 6))
+    (found,) = result("queue-order", *calls).findings
+    assert found.sentence == (
+        "6 was dequeued from the object and not 5, which had been enqueued before 6."
+    )
+    assert found.steps[3] == "Nobody dequeued 5."
+    assert "queue-order" not in verdicts(*calls, dequeue(5, 6, None, "info"))
+    assert "queue-order" not in verdicts(enqueue(1, 3, 5), *calls[1:])
+
+
+def test_a_queue_that_is_found_empty_and_is_not() -> None:
+    calls = (enqueue(1, 2, 5), dequeue(3, 4, None), dequeue(5, 6, 5))
+    (found,) = result("queue-empty", *calls).findings
+    assert found.sentence == "The object was found empty, and held 5 all the while."
+    assert found.steps == (
+        "It was found empty by an operation that was under way from 3 ns to 4 ns.",
+        "enqueue 5 was over at 2 ns, and nobody began to dequeue it before 5 ns.",
+    )
+    assert verdicts(*calls) == {"queue-empty": "invalid"}
+
+
+def test_one_value_after_the_other_keeps_a_queue_from_being_empty() -> None:
+    calls = (enqueue(1, 2, 5), enqueue(3, 4, 6), dequeue(6, 8, 5), dequeue(20, 21, 6))
+    (found,) = result("queue-empty", *calls, dequeue(3, 9, None)).findings
+    assert found.sentence == "The object was found empty, and held 5, 6 all the while."
+    for harmless in (dequeue(1, 9, None), dequeue(3, 20, None), dequeue(22, 23, None)):
+        assert verdicts(*calls, harmless) == {}
+    late = enqueue(3, 6, 6)
+    assert verdicts(calls[0], late, *calls[2:], dequeue(3, 9, None)) == {}
+
+
+def is_linearizable(calls: list[Call]) -> bool:
+    """Try every order of the operations of one queue."""
+
+    def fits(left: list[Call], held: tuple[int, ...]) -> bool:
+        due = min((one.finish or 0 for one in left if one.outcome == "ok"), default=None)
+        if due is None:
+            return True
+        for place, one in enumerate(left):
+            if one.start > due:
+                continue
+            rest = left[:place] + left[place + 1 :]
+            if one.f == "enqueue":
+                assert one.value is not None
+                if fits(rest, (*held, one.value)):
+                    return True
+            elif one.value == (held[0] if held else None) and fits(rest, held[1:]):
+                return True
+        return False
+
+    return fits([one for one in calls if one.outcome in ("ok", "info")], ())
+
+
+def agree_on_all_orders(seeds: Iterable[int]) -> dict[str, int]:
+    """Compare with all orders; return how often each anomaly was met, and none."""
+    met = dict.fromkeys([*ANOMALIES, "nothing"], 0)
+    for seed in seeds:
+        rng = Random(seed)
+        calls: list[Call] = []
+        held: list[int] = []
+        for number in range(rng.randint(4, 8)):
+            start = 4 * number - rng.choice([0, 1, 1, 6])
+            finish = 4 * number + rng.choice([0, 1, 1, 6])
+            if rng.random() < 0.5:
+                outcome = rng.choice(["ok", "ok", "ok", "ok", "ok", "ok", "fail", "info"])
+                calls.append(enqueue(start, finish, number, outcome))
+                held += [] if outcome == "fail" else [number]
+            else:
+                place = rng.choice([0, 0, 0, 1])
+                is_shy = rng.random() < 0.2
+                value = held.pop(place) if len(held) > place and not is_shy else None
+                calls.append(dequeue(start, finish, value))
+        wrong = [name for name, verdict in verdicts(*calls).items() if verdict == "invalid"]
+        assert bool(wrong) != is_linearizable(calls), (seed, wrong, calls)
+        for name in wrong or ["nothing"]:
+            met[name] += 1
+    return met
+
+
+def test_all_orders_agree() -> None:
+    met = agree_on_all_orders(range(400))
+    assert min(met[name] for name in ("queue-lost", "queue-order", "queue-empty", "nothing")) > 8
+
+
+@pytest.mark.nightly
+def test_all_orders_agree_ten_thousand_times() -> None:
+    assert agree_on_all_orders(range(10_000, 20_000))["queue-empty"] > 200
+
+
 def test_what_overlaps_overtakes_nobody() -> None:
     assert verdicts(enqueue(1, 3, 5), enqueue(3, 4, 6), dequeue(5, 6, 6), dequeue(7, 8, 5)) == {}
     assert verdicts(enqueue(1, 2, 5), enqueue(3, 4, 6), dequeue(5, 7, 6), dequeue(7, 8, 5)) == {}
@@ -177,7 +267,7 @@ def counted(calls: list[Call]) -> dict[str, int]:
             if call.outcome == "ok"
             and (call.f == "drain" or (call.f == "dequeue" and call.value is None))
         ]
-        acknowledged = {call.value for call in puts if call.outcome == "ok"}
+        acknowledged = {call.value or 0 for call in puts if call.outcome == "ok"}
         over = {
             value: min(one.finish or 0 for one in puts if (one.value, one.outcome) == (value, "ok"))
             for value in acknowledged
@@ -195,14 +285,33 @@ def counted(calls: list[Call]) -> dict[str, int]:
             if starts and len(by) > len(starts):
                 found["queue-duplicate"] += 1
         once = [v for v, by in taken.items() if len(by) == 1 and len(tried.get(v, [])) == 1]
-        for late in once:
+        alone = [v for v in over if len(tried[v]) == 1 and v not in taken and v not in gone]
+        there = [] if excuse else alone
+        never = dequeue(1000, 1000, None)
+        for late in once + there:
             for early in once:
                 put, other = tried[late][0], tried[early][0]
                 put_end = (put.finish or 0) if put.outcome == "ok" else 1000
-                first, second = taken[late][0], taken[early][0]
+                first, second = taken.get(late, [never])[0], taken[early][0]
                 if put_end < other.start and (second.finish or 0) < first.start:
                     found["queue-order"] += 1
+        held = [
+            (put.finish or 0, taken.get(value, [never])[0].start)
+            for value in once + there
+            for put in tried[value]
+            if put.outcome == "ok"
+        ]
+        found["queue-empty"] += sum(
+            all(any(since < moment < until for since, until in held) for moment in moments(call))
+            for call in mine
+            if call.outcome == "ok" and (call.f == "drain" or call.value is None)
+        )
     return found
+
+
+def moments(call: Call) -> list[float]:
+    """When an operation was under way: at each moment at which something happens, and between."""
+    return [half / 2 for half in range(80) if call.start <= half / 2 <= (call.finish or 0)]
 
 
 def random_calls(rng: Random) -> list[Call]:
@@ -288,6 +397,7 @@ def test_one_anomaly_is_found_and_named(calls: list[Call], anomaly: str) -> None
         "queue-unexpected": [drain(1100, 1101, 98, 99, 97, key=3)],
         "queue-duplicate": [drain(1100, 1101, 98, 99, key=3), dequeue(1102, 1103, 98, key=3)],
         "queue-order": [dequeue(1100, 1101, 99, key=3), dequeue(1102, 1103, 98, key=3)],
+        "queue-empty": [dequeue(1098, 1099, None, key=3), drain(1100, 1101, 98, 99, key=3)],
     }[anomaly]
     results = judge(FifoQueue(), events(*calls, *puts, *takes))
     wrong = {name: one.finding_count for name, one in results.items() if one.verdict == "invalid"}
