@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
+from history.follows import Said
 from history.reader import Known, Uniform
 from history.schema import SCHEMA
 from history.told import Says
@@ -72,6 +73,7 @@ class Columns:
         self._words: dict[str, tuple[Codes, list[str]]] = {}
         self._codes: dict[str, Numbers] = {}
         self._dense: dict[str, Numbers] = {}
+        self._following: dict[str, tuple[str, Said]] | None = None
 
     @classmethod
     def of(
@@ -133,6 +135,7 @@ class Columns:
             and name not in self._arrow
             and self.uniform(name) is None
             and self._told(self._source, name) is None
+            and name not in self._follows(self._source)
         ]
         if missing:
             table = self._source.read(missing)
@@ -206,7 +209,7 @@ class Columns:
                 values, are_set = root.stored(name)
                 whole = values[at], are_set[at]
             else:
-                whole = _stored(self.arrow(name))
+                whole = self._told_numbers(self._source, name) or _stored(self.arrow(name))
             self._stored[name] = whole
         return self._stored[name]
 
@@ -230,17 +233,30 @@ class Columns:
                 whole, words = root.words(name)
                 self._words[name] = (whole[at], words)
             else:
-                self._words[name] = self._following(self._source, name) or _encoded(
+                self._words[name] = self._told_words(self._source, name) or _encoded(
                     self.arrow(name)
                 )
         return self._words[name]
 
-    def _following(self, source: Rows, name: str) -> tuple[Codes, list[str]] | None:
-        """The words of a column of which is known what each kind and node says."""
+    def _told_words(self, source: Rows, name: str) -> tuple[Codes, list[str]] | None:
+        """The words of a column of which is known what each kind and node says, or each word of another column."""
         told = self._told(source, name)
-        if told is None:
-            return None
-        return looked_up(told, self.words("kind"), self.stored("node"))
+        if told is not None:
+            return looked_up(told, self.words("kind"), self.stored("node"))
+        followed = self._follows(source).get(name)
+        return followed and words_following(followed[1], *self.words(followed[0]))
+
+    def _told_numbers(self, source: Rows, name: str) -> tuple[Numbers, Mask] | None:
+        """A column of numbers of which is known what goes with each word of another column."""
+        followed = self._follows(source).get(name)
+        return followed and numbers_following(followed[1], *self.words(followed[0]))
+
+    def _follows(self, source: Rows) -> dict[str, tuple[str, Said]]:
+        """The columns that follow from others which may be asked for, too."""
+        if self._following is None:
+            told = self._known_of(source).follows().words
+            self._following = {name: one for name, one in told.items() if one[0] in self.names}
+        return self._following
 
     def dense_codes(self, name: str) -> Numbers:
         """Small numbers from 0, equal for equal values of the column; unset has a number of its own."""
@@ -281,6 +297,32 @@ def _composed(outer: Place, inner: Place) -> Place:
     if isinstance(inner, slice):
         return slice(outer.start + inner.start, outer.start + inner.stop)
     return inner + outer.start if outer.start else inner
+
+
+def words_following(said: Said, codes: Codes, words: list[str]) -> tuple[Codes, list[str]] | None:
+    """What goes with these words, as (codes, words); None if that is not told of all of them."""
+    if not _are_told(said, codes, words):
+        return None
+    mine = sorted({one for one in said.values() if isinstance(one, str)})
+    places = {one: place for place, one in enumerate(mine)}
+    table = [
+        places[one] if isinstance(one, str) else -1 for one in (said.get(word) for word in words)
+    ]
+    return np.array(table, dtype=np.min_scalar_type(-len(mine) - 1))[codes], mine
+
+
+def numbers_following(said: Said, codes: Codes, words: list[str]) -> tuple[Numbers, Mask] | None:
+    """What goes with these words, as numbers and whether they are set; None if that is not told of all of them."""
+    if not _are_told(said, codes, words):
+        return None
+    numbers = [said.get(word) for word in words]
+    values = np.array([one if isinstance(one, int) else 0 for one in numbers], dtype=np.int64)
+    return values[codes], np.array([one is not None for one in numbers], dtype=np.bool_)[codes]
+
+
+def _are_told(said: Said, codes: Codes, words: list[str]) -> bool:
+    missing = [-1, *(at for at, word in enumerate(words) if word not in said)]
+    return not any((codes == one).any() for one in missing)
 
 
 def looked_up(

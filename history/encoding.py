@@ -72,6 +72,7 @@ _GROWING_NUMBERS: Final = (
     "log_end_offset",
     "zxid",
     "wall_ms",
+    "value",
 )
 _RECORD_LISTS: Final = ("values", "offsets")
 _BROKER_LISTS: Final = sorted(NUMBER_LISTS - {*_RECORD_LISTS, "isr_epochs"})

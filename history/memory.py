@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from history.events import Event
+from history.follows import NOTHING, Follows
 from history.reader import History, Manifest, Uniform
 from history.schema import ordered, table
 from history.told import Says
@@ -58,6 +59,10 @@ class MemoryRowGroup:
             numbers = pc.list_flatten(numbers)
         least, greatest = pc.min_max(numbers).values()
         return (least.as_py(), greatest.as_py()) if least.is_valid else None
+
+    def follows(self) -> Follows:
+        """Nothing is known of columns."""
+        return NOTHING
 
     def uniform_list(self, column: str, kind: str) -> list[int] | None:  # noqa: ARG002
         """Nothing is known of lists."""

@@ -24,6 +24,7 @@ from history.errors import (
     HistoryError,
     MissingHistoryError,
 )
+from history.follows import Follows
 from history.remote import RemotePath, brief
 from history.schema import FORMAT_VERSION, SCHEMA, WORD
 from history.told import Lists, Says, Told, Words
@@ -93,6 +94,9 @@ class Known(Protocol):
     def words(self, column: str) -> list[Says] | None:
         """Return what the rows of each kind and node say in a column, if that is known."""
 
+    def follows(self) -> Follows:
+        """Return which columns are known to follow from others."""
+
 
 class Uniform(NamedTuple):
     """What all rows of a row group say in a column; ``None``: it is unset in all of them."""
@@ -131,7 +135,8 @@ class StoredRowGroup:
         except (OSError, pa.ArrowException) as error:
             raise _damaged(self.path, error) from None
         chunks = metadata.row_group(self.index)
-        return _Stored(self.rows, chunks, told.lists(self.index), told.words(self.index))
+        words, follows = told.words(self.index), told.follows(self.index)
+        return _Stored(self.rows, chunks, told.lists(self.index), words, follows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +147,7 @@ class _Stored:
     chunks: pq.RowGroupMetaData
     lists: Lists
     words_of: Words
+    told: Follows
 
     def uniform(self, column: str) -> Uniform | None:
         if column in _LISTS:
@@ -164,6 +170,9 @@ class _Stored:
 
     def words(self, column: str) -> list[Says] | None:
         return self.words_of.get(column)
+
+    def follows(self) -> Follows:
+        return self.told
 
 
 class _LastFile(threading.local):

@@ -3,7 +3,8 @@
 Lists are the dearest to decode, and of brokers mostly the same from row to row; Parquet's own statistics are of items,
 and prove nothing. So a file tells which list all rows of a kind have. And some words follow from a row's kind and node:
 in one stretch of one partition a broker that appends does so as the leader, or as a follower. So a file tells what all
-rows of a kind and a node say, and who knows kinds and nodes knows these words.
+rows of a kind and a node say, and who knows kinds and nodes knows these words. What follows in what clients do is
+``history.follows``'.
 
 Limits: a word of more than ``MOST_PAIRS`` kinds and nodes is not told. A file that tells nothing, or nothing
 intelligible, is read all the same.
@@ -19,11 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from history.follows import NOTHING, Follows, follows, numbered
+
 MOST_PAIRS: Final = 64
 _LIST_COLUMNS: Final = ("isr", "maximal_isr")
 _LISTS_KEY: Final = "nemesis.lists"
 _WORD_COLUMNS: Final = ("role",)
 _WORDS_KEY: Final = "nemesis.words"
+_FOLLOWS_KEY: Final = "nemesis.follows"
 _NOT_MET: Final = -1
 
 
@@ -47,18 +51,21 @@ class Teller:
     def __init__(self) -> None:
         self._lists: list[Lists] = []
         self._words: list[Words] = []
+        self._follows: list[Follows] = []
 
     def add(self, rows: pa.Table) -> None:
         """Look at the rows of the next row group."""
         self._lists.append({name: _lists_by_kind(rows, name) for name in _LIST_COLUMNS})
         words = {name: _words_by_kind_and_node(rows, name) for name in _WORD_COLUMNS}
         self._words.append({name: told for name, told in words.items() if told is not None})
+        self._follows.append(follows(rows))
 
     def footer(self) -> dict[str, bytes]:
         """Return keys and values for the footer."""
         return {
             _LISTS_KEY: msgspec.json.encode(self._lists),
             _WORDS_KEY: msgspec.json.encode(self._words),
+            _FOLLOWS_KEY: msgspec.json.encode(self._follows),
         }
 
 
@@ -69,12 +76,16 @@ class Told:
         footer = metadata.metadata or {}
         self._lists: list[Lists] = _decoded(footer, _LISTS_KEY, list[Lists])
         self._words: list[Words] = _decoded(footer, _WORDS_KEY, list[Words])
+        self._follows: list[Follows] = _decoded(footer, _FOLLOWS_KEY, list[Follows])
 
     def lists(self, row_group: int) -> Lists:
         return self._lists[row_group] if row_group < len(self._lists) else {}
 
     def words(self, row_group: int) -> Words:
         return self._words[row_group] if row_group < len(self._words) else {}
+
+    def follows(self, row_group: int) -> Follows:
+        return self._follows[row_group] if row_group < len(self._follows) else NOTHING
 
 
 def _decoded(footer: dict[bytes, bytes], key: str, of: Any) -> list[Any]:
@@ -103,8 +114,8 @@ def _lists_by_kind(rows: pa.Table, column: str) -> dict[str, list[int]]:
 
 def _words_by_kind_and_node(rows: pa.Table, column: str) -> list[Says] | None:
     """What each kind and node says; None if one says several things, or there are too many."""
-    (kind, kinds), (node, nodes) = _numbered(rows.column("kind")), _numbered(rows.column("node"))
-    word, words = _numbered(rows.column(column))
+    (kind, kinds), (node, nodes) = numbered(rows.column("kind")), numbered(rows.column("node"))
+    word, words = numbered(rows.column(column))
     pair = kind * len(nodes) + node
     said = np.full(len(kinds) * len(nodes), _NOT_MET)
     said[pair] = word
@@ -114,13 +125,3 @@ def _words_by_kind_and_node(rows: pa.Table, column: str) -> list[Says] | None:
     return [
         Says(kinds[one // len(nodes)], nodes[one % len(nodes)], words[said[one]]) for one in met
     ]
-
-
-def _numbered(column: pa.ChunkedArray) -> tuple[np.ndarray[Any, Any], list[Any]]:
-    """Each row's value as a number from 0, and the values of these numbers."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    encoded = column.dictionary_encode(null_encoding="encode").combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.chunk(0)
-    return encoded.indices.to_numpy().astype(np.int64), encoded.dictionary.to_pylist()

@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from checkers.log import polls, writes
 from checkers.log.high_watermarks import STATED, Mark, rising
 from checkers.log.operations import Send, Start, gather
-from checkers.log.rows import Source
+from checkers.log.rows import Rows, Source
 from checkers.log.survey import Begun, Survey
 from checkers.model import Finding
-from checkers.segment import PROOF_ROW, Segment
+from checkers.segment import PROOF_ROW, Mask, Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +135,17 @@ def walked(
     *,
     marks_known: bool,
 ) -> Ordered:
-    """Walk a partition's rows in one row group, given the state before them.
+    """Walk a partition's rows in one row group, given the state before them; of sends those of producers whose offsets
+    do not grow.
 
     Of the row group ``after`` it, high watermarks of the same nanosecond count: they go last. ``earlier`` ones hold the
     rows of the state. ``starts`` are what readers were told, anywhere.
     """
     before = before.timed(_times(before.rows(), earlier))
-    segment = source.read().segment
-    operations = gather(tp, segment, opened=before.opened)
+    rows = source.read()
+    segment = rows.segment
+    concerned = segment.where(~rows.are_sends | _falling(rows, before.highest))
+    operations = gather(tp, concerned, opened=before.opened)
     operations.starts = starts
     stated = segment.where(segment.is_kind(*STATED))
     if after is not None and len(segment):
@@ -156,3 +161,18 @@ def walked(
         list(polls.reads_above_all_hws(operations)),
         [(invoked[one.events[-1][PROOF_ROW]], one) for one in falls],
     )
+
+
+def _falling(rows: Rows, highest: Mapping[str, Send]) -> Mask:
+    """The sends of producers that were not always acknowledged at a higher offset than ever before."""
+    codes, words = rows.segment.columns.words("process")
+    done = np.flatnonzero(rows.are_acknowledged)
+    producers, offsets = codes[done], rows.segment.numbers("offset")[done]
+    falls = np.zeros(len(words), dtype=np.bool_)
+    for code in np.unique(producers).tolist():
+        mine = offsets[producers == code]
+        before = highest[words[code]].offset if words[code] in highest else -1
+        reached = np.maximum.accumulate(np.concatenate(([before], mine)))
+        falls[code] = (mine <= reached[:-1]).any()
+    found: Mask = rows.are_sends & falls[codes]
+    return found

@@ -38,7 +38,14 @@ class Records:
     ) -> Records:
         """``sends`` are the first three; ``lengths`` and ``final`` are of all rows."""
         polls = np.flatnonzero(lengths)
-        return cls(*sends, sends[1][polls], lengths[polls], final[polls], read, read_offsets)
+        return cls(
+            *sends,
+            sends[1][polls],
+            lengths[polls].astype(np.int64),
+            final[polls],
+            read,
+            read_offsets,
+        )
 
     def where_read(self) -> Numbers:
         """The offset of each record that was read."""

@@ -36,15 +36,23 @@ class Source:
     def read(self, *columns: str) -> Rows:
         """The partition's rows. These columns are read at once, others when they are asked for. Raises HistoryError."""
         whole = Segment.of(self.group)
-        whole.columns.fetch(("kind", "f", *columns))
-        roles = _roles(whole, self.kinds)
+        told = {"offsets"} if self.runs_on else set()
+        whole.columns.fetch([name for name in ("kind", "f", *columns) if name not in told])
+        roles, possible = _roles(whole, self.kinds)
+        if self._has_all(whole) and Role.NONE not in possible:
+            return Rows(whole, roles, possible, are_all=True)
         is_here: Mask = roles != Role.NONE
         if not self._has_all(whole):
             is_here &= whole.numbers("partition") == self.partition
             is_here &= whole.is_word("topic", {self.topic})
         if is_here.all():
-            return Rows(whole, roles, are_all=True)
-        return Rows(whole.take(np.flatnonzero(is_here)), roles[is_here], are_all=False)
+            return Rows(whole, roles, possible, are_all=True)
+        return Rows(whole.take(np.flatnonzero(is_here)), roles[is_here], possible, are_all=False)
+
+    @property
+    def runs_on(self) -> bool:
+        """Whether each poll is known to have returned all offsets from its position on, with a value each."""
+        return self.group.known().follows().offsets_run_on
 
     def _has_all(self, whole: Segment) -> bool:
         """Whether all rows are known to be of this partition."""
@@ -74,7 +82,8 @@ OUTCOMES = (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO)
 _FIRST = {"send": Role.SEND, "poll": Role.POLL}
 
 
-def _roles(segment: Segment, kinds: frozenset[str]) -> Roles:
+def _roles(segment: Segment, kinds: frozenset[str]) -> tuple[Roles, frozenset[int]]:
+    """The role of each row, and those that there may be, as words go."""
     kind_codes, kind_words = segment.columns.words("kind")
     f_codes, f_words = segment.columns.words("f")
     table = np.zeros((len(kind_words), len(f_words) + 1), dtype=np.int8)
@@ -84,12 +93,12 @@ def _roles(segment: Segment, kinds: frozenset[str]) -> Roles:
         for j, f in enumerate(f_words):
             if f in _FIRST and kind in OUTCOMES:
                 table[i, 1 + j] = _FIRST[f] + OUTCOMES.index(Kind(kind))
-    places = kind_codes.astype(np.int64)
+    places = kind_codes.astype(np.min_scalar_type(-table.size))
     places *= table.shape[1]
     places += f_codes
     places += 1
-    found: Roles = table.ravel()[places]
-    return found
+    possible = table if (f_codes < 0).any() else table[:, 1:]
+    return table.ravel()[places], frozenset(possible.ravel().tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +107,15 @@ class Rows:
 
     segment: Segment
     roles: Roles
+    possible: frozenset[int]
+    """The roles that there may be."""
     are_all: bool
     """Whether the row group has no others."""
 
-    def are(self, *roles: Role) -> Mask:
-        found: Mask = self.roles == roles[0]
-        for role in roles[1:]:
-            found |= self.roles == role
+    def are(self, role: Role) -> Mask:
+        if role not in self.possible:
+            return np.zeros(len(self.roles), dtype=np.bool_)
+        found: Mask = self.roles == role
         return found
 
     @property
@@ -150,18 +161,23 @@ class Lists:
 
     @classmethod
     def of(cls, segment: Segment, name: str) -> Lists:
-        array = segment.columns.arrow(name).combine_chunks()
-        if isinstance(array, pa.ChunkedArray):
-            array = pa.concat_arrays(array.chunks)
+        array = _in_one(segment.columns.arrow(name))
         ends = array.offsets.to_numpy()
-        lengths = np.diff(ends).astype(np.int64)
-        if array.null_count and lengths[~_are_set(array)].any():
-            array = array.flatten(), pc.fill_null(pc.list_value_length(array), 0)
-            flat, lengths = array[0], _numbers(array[1])
-        else:
-            flat = array.values.slice(int(ends[0]), int(ends[-1] - ends[0]))
+        lengths = ends[1:] - ends[:-1]
+        flat = array.values.slice(int(ends[0]), int(ends[-1] - ends[0]))
+        if array.null_count and not _are_set(array, np.flatnonzero(lengths)).all():
+            flat = array.flatten()
+            lengths = _numbers(pc.fill_null(pc.list_value_length(array), 0))
         is_whole = flat.null_count == 0
         return cls(lengths, _numbers(flat if is_whole else pc.fill_null(flat, UNSET)), is_whole)
+
+    @classmethod
+    def of_polls(cls, segment: Segment) -> Lists:
+        """The offsets of polls each of which returned all from its position on, as many as values."""
+        values = cls.of(segment, "values")
+        first = segment.columns.stored("offset")[0] - values.starts
+        flat = np.repeat(first, values.lengths) + np.arange(len(values.flat))
+        return cls(values.lengths, flat, is_whole=True)
 
     @property
     def starts(self) -> Numbers:
@@ -174,8 +190,16 @@ class Lists:
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
 
-def _are_set(array: pa.Array) -> Mask:
-    return np.asarray(array.is_valid().to_numpy(zero_copy_only=False), dtype=np.bool_)
+def _in_one(column: pa.ChunkedArray) -> pa.ListArray:
+    array = column.combine_chunks()
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
+def _are_set(array: pa.ListArray, places: Numbers) -> Mask:
+    """Which of these lists are set, in an array that has some that are not."""
+    bits, places = np.frombuffer(array.buffers()[0], np.uint8), places + array.offset
+    found: Mask = (bits[places >> 3] >> (places & 7).astype(np.uint8) & 1).astype(np.bool_)
+    return found
 
 
 def _numbers(column: pa.Array) -> Numbers:

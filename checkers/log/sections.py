@@ -22,8 +22,8 @@ from checkers.log.spans import Span, wider
 from checkers.log.survey import CELL_BITS, Survey, survey
 from checkers.segment import Numbers
 
-MAX_CELLS_OF_GROUP = 8
-"""Cells that a row group may tell of, as statistics go, to be looked at with them."""
+MAX_CELLS = 8
+"""A row group whose offsets are further apart probably ends one reading of the log and begins another."""
 MANY = 1000
 """Offsets that the final reads did not return, of which is asked first whether they should have."""
 
@@ -71,12 +71,11 @@ def sections(sources: Sequence[Source]) -> dict[int | None, Section]:
     found: dict[int | None, Section] = {}
     for number, source in enumerate(sources):
         span = _offsets(source)
-        cells = range(span[0] >> CELL_BITS, (span[1] >> CELL_BITS) + 1) if span else range(0)
-        if not 0 < len(cells) <= MAX_CELLS_OF_GROUP:
+        if span is None:
             found.setdefault(None, Section()).own.append(number)
             continue
-        assert span is not None
-        for place, cell in enumerate(cells):
+        cells = range(span[0] >> CELL_BITS, (span[1] >> CELL_BITS) + 1)
+        for place, cell in enumerate(cells if len(cells) <= MAX_CELLS else (cells[0], cells[-1])):
             section = found.setdefault(cell, Section())
             (section.others if place else section.own).append(number)
             first, last = cell << CELL_BITS, (cell + 1 << CELL_BITS) - 1

@@ -15,7 +15,7 @@ Limits: a process does one thing at a time, and operations have numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -119,36 +119,41 @@ def survey(source: Source, columns: tuple[str, ...]) -> tuple[Survey, Records | 
     found = Survey()
     rows = source.read(*COLUMNS)
     try:
-        records = _look(rows, found)
+        records = _look(rows, found, columns, runs_on=source.runs_on)
     except Irregular as reason:
         found.irregular = str(reason)
         return found, None
-    kept = rows.are(Role.OTHER) | _last_answers(rows)
-    if kept.any():
-        found.rare = trimmed(rows.segment, kept, columns, np.zeros(0, dtype=np.int64))
     return found, records
 
 
-def _look(rows: Rows, found: Survey) -> Records:
+def _look(rows: Rows, found: Survey, columns: tuple[str, ...], *, runs_on: bool) -> Records:
     segment = rows.segment
     found.topic_ids = _topic_ids(segment)
     if segment.columns.uniform("key") is None:
         _without_keys(rows)
     followed = _follow(rows, found)
-    offsets, values = Lists.of(segment, "offsets"), Lists.of(segment, "values")
+    values = Lists.of(segment, "values")
+    offsets = None if runs_on else Lists.of(segment, "offsets")
     _look_at_records(segment, followed.answered, offsets, values)
-    _order_of_polls(rows, followed.answered, offsets, found)
-    found.failed = segment.numbers("value", UNSET)[rows.are(Role.SEND_FAIL)]
     final = rows.are_final
+    answered = _Polls.of(segment, followed.answered, values.lengths, final)
+    _order_of_polls(rows, answered, offsets, found)
+    if Role.SEND_FAIL in rows.possible:
+        found.failed = segment.numbers("value", UNSET)[rows.are(Role.SEND_FAIL)]
     if followed.is_plain and rows.are_all:
-        found.plain = _plain(final[followed.answered])
+        found.plain = _plain(answered.final)
     (sent, _), (value, _) = (segment.columns.stored(name) for name in ("offset", "value"))
     sends = followed.done, sent, value
-    read_offsets = None if found.runs_on else offsets.flat
+    read_offsets = None if offsets is None or found.runs_on else offsets.flat
     records = Records.of(sends, values.lengths, final, values.flat, read_offsets)
     if (read := span_of(records.read)) is not None:
         found.values = wider(found.values, read)
     found.cells = _cells(records, followed.acknowledged)
+    kept = _last_answers(rows, answered.at[answered.final])
+    if Role.OTHER in rows.possible:
+        kept |= rows.are(Role.OTHER)
+    if kept.any():
+        found.rare = trimmed(segment, kept, columns, np.zeros(0, dtype=np.int64), runs_on=runs_on)
     return records
 
 
@@ -258,23 +263,44 @@ def _runs(processes: Numbers) -> list[tuple[int, int]]:
     return list(zip([0, *cuts], [*cuts, len(processes)], strict=True)) if len(processes) else []
 
 
-def _look_at_records(segment: Segment, answered: Numbers, offsets: Lists, values: Lists) -> None:
-    if not offsets.is_whole or len(offsets.flat) != int(offsets.lengths[answered].sum()):
+@dataclass(frozen=True, slots=True)
+class _Polls:
+    """Polls that were answered."""
+
+    at: Numbers
+    """Their rows."""
+    positions: Numbers
+    lengths: Numbers
+    final: Mask
+
+    @classmethod
+    def of(cls, segment: Segment, at: Numbers, lengths: Numbers, final: Mask) -> _Polls:
+        """``lengths`` and ``final`` are of all rows."""
+        positions = segment.columns.stored("offset")[0][at]
+        return cls(at, positions, lengths[at].astype(np.int64), final[at])
+
+
+def _look_at_records(
+    segment: Segment, answered: Numbers, offsets: Lists | None, values: Lists
+) -> None:
+    if not values.is_whole or len(values.flat) != int(values.lengths[answered].sum()):
         raise Irregular("records that were not polled")
-    if not values.is_whole or not np.array_equal(offsets.lengths, values.lengths):
-        raise Irregular("a poll that has not as many values as offsets")
     positions, are_set = segment.columns.stored("offset")
-    if (positions[answered] < 0).any() or not are_set[answered].all() or (offsets.flat < 0).any():
-        raise Irregular("a position or an offset below 0")
+    if (positions[answered] < 0).any() or not are_set[answered].all():
+        raise Irregular("a position below 0")
+    if offsets is not None:
+        if not offsets.is_whole or (offsets.flat < 0).any():
+            raise Irregular("an offset below 0")
+        if not np.array_equal(offsets.lengths, values.lengths):
+            raise Irregular("a poll that has not as many values as offsets")
 
 
-def _order_of_polls(rows: Rows, at: Numbers, offsets: Lists, found: Survey) -> None:
+def _order_of_polls(rows: Rows, polls: _Polls, offsets: Lists | None, found: Survey) -> None:
+    segment, at, positions, lengths = rows.segment, polls.at, polls.positions, polls.lengths
     found.polls = len(at)
-    segment = rows.segment
-    positions, lengths = segment.columns.stored("offset")[0][at], offsets.lengths[at]
     ends = positions + lengths
     full = lengths > 0
-    if not kernels.runs_on(offsets.flat, lengths, positions):
+    if offsets is not None and not kernels.runs_on(offsets.flat, lengths, positions):
         found.is_clean = found.runs_on = False
         starts = np.cumsum(lengths) - lengths
         highest = np.maximum.reduceat(offsets.flat, starts[full])
@@ -291,7 +317,7 @@ def _order_of_polls(rows: Rows, at: Numbers, offsets: Lists, found: Survey) -> N
         row = int(segment.rows[at[order[end - 1]]])
         consumed = Consumed(int(positions[start]), int(ends[end - 1]), row)
         found.consumers[words[processes[start]]] = consumed
-    is_final = rows.are_final[at][order]
+    is_final = polls.final[order]
     if is_final.any():
         found.final_position = int(positions[is_final].min())
     found.read = int(positions.min()), int(ends.max())
@@ -314,10 +340,9 @@ def _under_high_watermarks(segment: Segment, at: Numbers, ends: Numbers, found: 
         found.unproved = int(ends.max()) - 1
 
 
-def _last_answers(rows: Rows) -> Mask:
-    """The final polls that were answered last: here, and before each final read was over."""
+def _last_answers(rows: Rows, places: Numbers) -> Mask:
+    """Of final polls, those that were answered last: here, and before each final read was over."""
     kept = np.zeros(len(rows.segment), dtype=np.bool_)
-    places = np.flatnonzero(rows.are(Role.POLL_OK) & rows.are_final)
     if len(places):
         times = rows.segment.numbers("time", UNSET)
         until = times[rows.segment.is_kind(Kind.FINAL_READ)]
@@ -331,25 +356,28 @@ def _last_answers(rows: Rows) -> Mask:
 
 def _cells(records: Records, acknowledged: Span | None) -> dict[int, Span]:
     found: dict[int, Span] = {}
-    read = _read(records)
-    for whole, each in (
-        (acknowledged, lambda: records.offsets[records.sent]),
-        (read, records.where_read),
-    ):
-        if whole is None:
-            continue
-        for cell, least, most in _in_one_cell(whole) or _by_cell(each()):
-            found[cell] = wider(found.get(cell), (least, most))
+    for cell, least, most in (*_cells_sent(records, acknowledged), *_cells_read(records)):
+        found[cell] = wider(found.get(cell), (least, most))
     return found
 
 
-def _read(records: Records) -> Span | None:
-    """The smallest offset that was read, and the largest."""
+def _cells_sent(records: Records, span: Span | None) -> Iterable[tuple[int, int, int]]:
+    if span is None:
+        return ()
+    return _in_one_cell(span) or _by_cell(records.offsets[records.sent])
+
+
+def _cells_read(records: Records) -> Iterator[tuple[int, int, int]]:
     if records.read_offsets is not None:
-        return span_of(records.read_offsets)
-    if not len(records.positions):
-        return None
-    return int(records.positions.min()), int((records.positions + records.lengths).max()) - 1
+        yield from _by_cell(records.read_offsets)
+        return
+    firsts, lasts = records.positions, records.positions + records.lengths - 1
+    across = firsts >> CELL_BITS != lasts >> CELL_BITS
+    if not across.all():
+        yield from _by_cell(np.column_stack((firsts[~across], lasts[~across])).ravel())
+    for first, last in zip(firsts[across].tolist(), lasts[across].tolist(), strict=True):
+        for cell in range(first >> CELL_BITS, (last >> CELL_BITS) + 1):
+            yield cell, max(first, cell << CELL_BITS), min(last, (cell + 1 << CELL_BITS) - 1)
 
 
 def _in_one_cell(span: Span) -> list[tuple[int, int, int]]:

@@ -21,7 +21,8 @@ def touching(source: Source, offsets: Numbers, values: Numbers, columns: Sequenc
     """
     rows = source.read()
     segment, polls = rows.segment, rows.are(Role.POLL_OK)
-    read, held = Lists.of(segment, "offsets"), Lists.of(segment, "values")
+    held = Lists.of(segment, "values")
+    read = Lists.of_polls(segment) if source.runs_on else Lists.of(segment, "offsets")
     positions, ends = segment.numbers("offset"), segment.numbers("offset").copy()
     full = np.flatnonzero(read.lengths)
     if len(full):
@@ -29,4 +30,6 @@ def touching(source: Source, offsets: Numbers, values: Numbers, columns: Sequenc
     went_over = np.searchsorted(offsets, ends) > np.searchsorted(offsets, positions)
     returned = np.bincount(held.owners[is_in(held.flat, values)], minlength=len(segment)) > 0
     sends = rows.are_sends & is_in(segment.numbers("value"), values)
-    return trimmed(segment, sends | (polls & (went_over | returned)), columns, values)
+    return trimmed(
+        segment, sends | (polls & (went_over | returned)), columns, values, runs_on=source.runs_on
+    )

@@ -24,11 +24,13 @@ class Trimmed:
     """By row, behind the last record that a poll returned."""
 
 
-def trimmed(segment: Segment, kept: Mask, columns: Sequence[str], values: Numbers) -> Trimmed:
-    """The rows to be kept, of their records those with these values (sorted)."""
+def trimmed(
+    segment: Segment, kept: Mask, columns: Sequence[str], values: Numbers, *, runs_on: bool
+) -> Trimmed:
+    """The rows to be kept, of their records those with these values (sorted); ``runs_on`` as of their ``Source``."""
     places = np.flatnonzero(kept)
     few = segment.take(places)
-    offsets = Lists.of(few, "offsets")
+    offsets = Lists.of_polls(few) if runs_on else Lists.of(few, "offsets")
     lists = {
         name: _lists(np.zeros(0, np.int64), np.zeros(len(places), np.int64)) for name in _LISTS
     }

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -13,9 +16,14 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from checkers import rounds
-from checkers.log import ClientLog, certificate, client_log, survey
+from checkers.engine import run_checks
+from checkers.log import ClientLog, certificate, client_log, sections, survey
 from checkers.model import Result
+from history.encoding import EventsFile
 from history.events import Event, Kind
+from history.memory import MemoryRowGroup
+from history.reader import StoredRowGroup
+from history.schema import ordered, table
 from tests.checkers import test_generated_histories as generated
 from tests.checkers.anomalies import ANOMALIES, Spoil
 from tests.checkers.histories import judge
@@ -44,6 +52,7 @@ def small_cells(bits: int) -> Iterator[list[object]]:
         original = rounds.at_once
         patch.setattr(survey, "CELL_BITS", bits)
         patch.setattr(certificate, "CELL_BITS", bits)
+        patch.setattr(sections, "CELL_BITS", bits)
         patch.setattr(client_log, "at_once", at_once)
         yield whole
 
@@ -96,6 +105,33 @@ def test_of_one_anomaly(
     assert spoiled is not None
     with small_cells(bits):
         agree(spoiled, cut)
+
+
+@settings(max_examples=25, deadline=None)
+@given(steps, cuts, st.integers(1, 4), st.data())
+def test_of_a_history_in_files(
+    taken: list[tuple[int, int]], cut: list[int], bits: int, data: st.DataObject
+) -> None:
+    events = run(taken)
+    places = [at for at, one in enumerate(events) if one.f in ("send", "poll")]
+    for at in data.draw(st.lists(st.sampled_from(places), max_size=2)) if places else ():
+        events[at] = data.draw(spoiled(events[at]))
+    check = ClientLog()
+    whole = ordered(table(events))
+    edges = sorted({0, whole.num_rows, *(one % (whole.num_rows + 1) for one in cut)})
+    with tempfile.TemporaryDirectory() as directory, small_cells(bits):
+        path = Path(directory) / "events.parquet"
+        with EventsFile(path) as file:
+            for start, stop in pairwise(edges):
+                file.write(whole.slice(start, stop - start))
+        groups = [
+            StoredRowGroup(path, index, start, stop - start)
+            for index, (start, stop) in enumerate(pairwise(edges))
+        ]
+        check.large = WALKED  # type: ignore[misc]
+        walked = run_checks([MemoryRowGroup(whole)], [check])
+        check.large = DIVIDED  # type: ignore[misc]
+        assert run_checks(groups, [check]) == walked
 
 
 numbers = st.integers(-1, 12)
