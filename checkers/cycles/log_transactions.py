@@ -44,7 +44,10 @@ NAMES: Final = ("G0", "G1c", "G1c-process", "G1c-realtime")
 ALLOWED: Final = (
     "Kafka does not isolate appends of transactions that are under way together, and allows that."
 )
-BY_APPENDS: Final = "by the order of their appends and who polled them"
+BY_APPENDS: Final = {
+    "G0": "by the order of their appends",
+    "G1c": "by the order of their appends and who polled them",
+}
 BY_POLLS: Final = {
     "G1c": "by who polled what they sent",
     "G1c-process": "by who polled what they sent, and by the order of a process",
@@ -76,7 +79,7 @@ class LogTransactions(Whole[LogRows]):
         for cycle in analysis.circles_of_polls():
             findings[cycle.name].append(analysis.tell(cycle, BY_POLLS[cycle.name], allowed))
         for cycle in analysis.circles_of_appends():
-            findings[cycle.name].append(analysis.tell(cycle, BY_APPENDS, ALLOWED))
+            findings[cycle.name].append(analysis.tell(cycle, BY_APPENDS[cycle.name], ALLOWED))
         return [
             conclude(
                 name,
@@ -143,7 +146,7 @@ class _Analysis:
         return [
             cycle
             for cycle in found
-            if cycle.name in ("G0", "G1c") and any(step.kind == WW for step in cycle.steps)
+            if cycle.name in BY_APPENDS and any(step.kind == WW for step in cycle.steps)
         ]
 
     def tell(self, cycle: Cycle, by: str, allowed: str) -> Finding:
