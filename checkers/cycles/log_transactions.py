@@ -101,6 +101,8 @@ class _Analysis:
     """From the sender of a record to who polled it; each shown by an entry of ``rows.polled``."""
     appends: Edges
     """From the sender of a record to the sender of the next; each shown by the later one's entry of ``rows.sent``."""
+    sender: Numbers
+    """For each entry of ``rows.polled`` the one of ``rows.sent``, or ``NONE``."""
     before: Numbers
     """For each entry of ``rows.sent`` the one at the next smaller offset."""
     placed: Numbers
@@ -127,7 +129,7 @@ class _Analysis:
         before = np.full(len(sent.part), NONE, dtype=np.int64)
         before[later] = earlier
         appends = Edges.of(WW, txn[sent.part[earlier]], txn[sent.part[later]], later)
-        return cls(rows, txns, txn, reads, appends, before, placed, len(known))
+        return cls(rows, txns, txn, reads, appends, sender, before, placed, len(known))
 
     def circles_of_polls(self) -> list[Cycle]:
         from checkers.cycles.process_order import process_edges
@@ -192,7 +194,8 @@ class _Analysis:
         from checkers.cycles.edges import WR, WW
 
         if step.kind == WR:
-            parts = [self.rows.polled.part[step.via]]
+            sent = self.rows.sent.part[self.sender[step.via]]
+            parts = [sent, self.rows.polled.part[step.via]]
         elif step.kind == WW:
             parts = [self.rows.sent.part[step.via], self.rows.sent.part[self.before[step.via]]]
         else:
