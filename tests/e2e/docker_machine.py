@@ -1,4 +1,4 @@
-"""Whether this machine can run containers, and what is at its engine."""
+"""Whether this machine can run containers, and what is at its engine. As a program it builds the image of the nodes."""
 
 from __future__ import annotations
 
@@ -61,3 +61,7 @@ def run_id_of(run: Path) -> str:
     services = compose_file.read(run / compose_file.FILE_NAME)["services"]
     (run_id,) = {service["labels"][labels.RUN] for service in services.values()}
     return str(run_id)
+
+
+if __name__ == "__main__" and not reason:
+    build_image()
