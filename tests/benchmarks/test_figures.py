@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from benchmarks import bench_core, bench_cycles, bench_queue, bench_register
+from benchmarks import bench_core, bench_cycles, bench_queue, bench_register, measuring
 from benchmarks.__main__ import main
 from benchmarks.figures import Figure, plots, read, save, summary
+from history import spark
 
 
 def figure(**fields: Any) -> Figure:
@@ -109,7 +111,15 @@ def test_bad_usage_is_one_sentence(
     assert said in line
 
 
+@pytest.fixture(scope="module")
+def _one_spark() -> Iterator[None]:
+    """It takes longer to start than what is measured here."""
+    yield
+    spark.stop()
+
+
 @pytest.mark.e2e
+@pytest.mark.usefixtures("_one_spark")
 @pytest.mark.parametrize(
     ("module", "size", "lines"),
     [
@@ -119,7 +129,13 @@ def test_bad_usage_is_one_sentence(
         (bench_cycles, 2_000, 4),
     ],
 )
-def test_a_benchmark_of_a_tiny_history(module: ModuleType, size: int, lines: int) -> None:
+def test_a_benchmark_of_a_tiny_history(
+    module: ModuleType, size: int, lines: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "stop", lambda: None)
+    monkeypatch.setattr(measuring, "ROUNDS", 1)
+    for warm_up in {"WARM_UP_EVENTS", "WARM_UP_RECORDS"} & vars(module).keys():
+        monkeypatch.setattr(module, warm_up, size)
     figures = module.main(size)
     assert len({one.what for one in figures}) == len(figures) == lines
     assert {(one.benchmark, one.size) for one in figures} == {(module.NAME, size)}

@@ -22,7 +22,7 @@ from nemesis.runtimes.docker.compose_file import disk_volume
 from nemesis.runtimes.docker.disks import loop
 from nemesis.runtimes.docker.machine import packet_features
 from nemesis.runtimes.docker.runtime import DockerRuntime
-from tests.e2e.docker_machine import build_image, engine, needs_docker, things
+from tests.e2e.docker_machine import build_image, engine, needs_docker, run_id_of, things
 from tests.e2e.onlooker import PROBE_TIMEOUT_S, SILENCE_S, Watcher, join_and_leave, stall_a_follower
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300, func_only=True), needs_docker]
@@ -228,50 +228,46 @@ async def until_led(
             await asyncio.sleep(0.1)
 
 
-def test_a_cluster_comes_and_goes_and_leaves_nothing(tmp_path: Path) -> None:
-    async def scene() -> str:
-        runtime = runtime_in(tmp_path / "run")
-        await runtime.start()
-        [(_, entry)] = read_journals()
-        assert entry is not None
-        (run_id,) = entry.engine_runs
-        assert things(run_id) == sorted(
-            [f"network nemesis-{run_id}-network"]
-            + [
-                f"{kind} nemesis-{run_id}-{node}"
-                for kind in ("container", "volume")
-                for node in (*runtime.brokers, *runtime.zookeepers)
-            ]
-            + [f"volume nemesis-{run_id}-{disk_volume(node)}" for node in runtime.brokers]
-            + [f"disk {device}" for device in loop.devices_of(run_id)]
-        )
-        await runtime.pause("broker-2")
-        await runtime.stop()
-        assert things(run_id) == []
-        await runtime.stop()
-        return run_id
-
-    assert asyncio.run(scene())
-    assert read_journals() == []
-
-
-def test_two_clusters_do_not_meet(tmp_path: Path) -> None:
+def test_two_clusters_do_not_meet_and_leave_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         first, second = (runtime_in(tmp_path / name, brokers=1) for name in ("one", "two"))
         await asyncio.gather(first.start(), second.start())
         try:
+            one, two = (run_id_of(tmp_path / name) for name in ("one", "two"))
+            assert things(one) == all_of(first, one)
+            assert things(two) == all_of(second, two)
             assert first.address("broker-1") != second.address("broker-1")
             everything = frozenset({Link("client-1", "broker-1"), Link("broker-1", "client-1")})
             await first.cut(everything)
             assert not await first.probe("client-1", "broker-1", timeout_s=SILENCE_S)
             assert await second.probe("client-1", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+            await first.pause("broker-1")
             await first.stop()
+            assert things(one) == []
+            await first.stop()
+            assert things(two) == all_of(second, two)
             assert second.is_alive("broker-1")
             assert await second.probe("client-1", "broker-1", timeout_s=PROBE_TIMEOUT_S)
         finally:
             await asyncio.gather(first.stop(), second.stop())
+        assert things(two) == []
 
     asyncio.run(scene())
+    assert read_journals() == []
+
+
+def all_of(runtime: DockerRuntime, run_id: str) -> list[str]:
+    """Return what a running cluster has at the engine."""
+    return sorted(
+        [f"network nemesis-{run_id}-network"]
+        + [
+            f"{kind} nemesis-{run_id}-{node}"
+            for kind in ("container", "volume")
+            for node in (*runtime.brokers, *runtime.zookeepers)
+        ]
+        + [f"volume nemesis-{run_id}-{disk_volume(node)}" for node in runtime.brokers]
+        + [f"disk {device}" for device in loop.devices_of(run_id)]
+    )
 
 
 def test_without_a_free_subnet_nothing_is_started(

@@ -47,9 +47,11 @@ def _own_context(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     spark.stop()
 
 
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
-    with running_cluster(tmp_path / "spark", "worker-1", "worker-2") as running:
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    """One for all; who ends its workers comes last."""
+    directory = tmp_path_factory.mktemp("cluster") / "spark"
+    with running_cluster(directory, "worker-1", "worker-2") as running:
         yield running
 
 
