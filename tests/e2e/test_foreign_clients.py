@@ -53,7 +53,7 @@ class Cluster(LocalCluster):
 
     def stored_codecs(self, topic: str) -> list[set[int]]:
         """The codec bits of the batches in the topic's partition 0, on each replica."""
-        segments = sorted(self.directory.rglob(f"{topic}-0/{0:020d}.log"))
+        segments = sorted(self.directory.glob(f"data/*/{topic}-0/{0:020d}.log"))
         return [
             {batch.attributes & CODEC_BITS for batch in iter_batches(segment.read_bytes())}
             for segment in segments
@@ -168,7 +168,7 @@ def test_every_replica_stores_the_same_batches(cluster: Cluster) -> None:
     while cluster.stored_codecs("replicated") != [{CODECS["lz4"]}] * 3:
         assert time.monotonic() < deadline, cluster.stored_codecs("replicated")
         time.sleep(0.05)
-    segments = sorted(cluster.directory.rglob(f"replicated-0/{0:020d}.log"))
+    segments = sorted(cluster.directory.glob(f"data/*/replicated-0/{0:020d}.log"))
     deadline = time.monotonic() + DEADLINE_S
     while len({segment.read_bytes() for segment in segments}) > 1:
         assert time.monotonic() < deadline, "the replicas differ"

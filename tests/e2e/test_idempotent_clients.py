@@ -41,7 +41,7 @@ class Cluster(LocalCluster):
 
     def stored(self, topic: str) -> list[RecordBatchHeader]:
         """The batches of partition 0, the same on all replicas once they have all of it."""
-        segments = sorted(self.directory.rglob(f"{topic}-0/{0:020d}.log"))
+        segments = sorted(self.directory.glob(f"data/*/{topic}-0/{0:020d}.log"))
         assert len(segments) == 3
         deadline = time.monotonic() + DEADLINE_S
         while len({segment.read_bytes() for segment in segments}) > 1:

@@ -13,11 +13,12 @@ from nemesis.journal import Journal, read_journals
 from nemesis.runtimes.base import RuntimeFailure
 from nemesis.runtimes.local.node_process import NodeProcess
 
+BOUND_S = 60.0
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(300)"]
 STUBBORN = [
     sys.executable,
     "-c",
-    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(300)",
+    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(300)",
 ]
 
 
@@ -67,7 +68,9 @@ def test_a_process_that_is_asked_ends_or_is_killed_after_the_grace(
             process = node(tmp_path, journal, command)
             process.start()
             if command is STUBBORN:
-                await asyncio.sleep(0.5)  # until it has chosen not to listen
+                async with asyncio.timeout(BOUND_S):
+                    while "deaf" not in (tmp_path / "logs" / "x.log").read_text():
+                        await asyncio.sleep(0.01)
             pid = process.pid
             ended = await process.terminate(grace_s=grace_s)
             assert ended == {"pid": pid, "dead": True, "ended_by": signal}
@@ -126,7 +129,7 @@ def test_an_exit_is_told_with_the_last_words(tmp_path: Path, journal: Journal) -
     async def scene() -> None:
         process = node(tmp_path, journal, [sys.executable, "-c", "raise SystemExit('no znode')"])
         process.start()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(BOUND_S):
             while process.is_alive:
                 await asyncio.sleep(0.01)
         with pytest.raises(RuntimeFailure, match=r"broker-1 exited with code 1: no znode \(see "):
