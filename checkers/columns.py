@@ -160,6 +160,13 @@ class Columns:
             return self._source.uniform_list(name, kind)
         return self._known_of(self._source).uniform_list(name, kind)
 
+    def kinds(self) -> frozenset[str] | None:
+        """The kinds of these rows, if they are known without looking at them."""
+        if isinstance(self._source, Columns):
+            return None
+        told = self._known_of(self._source).follows().kinds
+        return frozenset(told) or None
+
     def _known_of(self, source: Rows) -> Known:
         if self._known is None:
             self._known = source.known()
@@ -308,7 +315,7 @@ def words_following(said: Said, codes: Codes, words: list[str]) -> tuple[Codes, 
     table = [
         places[one] if isinstance(one, str) else -1 for one in (said.get(word) for word in words)
     ]
-    return np.array(table, dtype=np.min_scalar_type(-len(mine) - 1))[codes], mine
+    return translated(codes, table), mine
 
 
 def numbers_following(said: Said, codes: Codes, words: list[str]) -> tuple[Numbers, Mask] | None:
@@ -316,8 +323,24 @@ def numbers_following(said: Said, codes: Codes, words: list[str]) -> tuple[Numbe
     if not _are_told(said, codes, words):
         return None
     numbers = [said.get(word) for word in words]
+    are_set = translated(codes, [one is not None for one in numbers]).astype(np.bool_)
+    given = {one for one in numbers if isinstance(one, int)}
+    if len(given) <= 1:
+        return np.full(len(codes), max(given, default=0), dtype=np.int64), are_set
     values = np.array([one if isinstance(one, int) else 0 for one in numbers], dtype=np.int64)
-    return values[codes], np.array([one is not None for one in numbers], dtype=np.bool_)[codes]
+    return values[codes], are_set
+
+
+def translated(codes: Codes, table: Sequence[int]) -> Codes:
+    """What a table says of each code, if there is no code that it does not speak of. Bytes are translated at once."""
+    if (
+        codes.itemsize > 1
+        or len(table) > 128
+        or not -128 <= min(table, default=0) <= max(table, default=0) < 128
+    ):
+        return np.array(table, dtype=np.int64)[codes]
+    whole = bytes(one & 255 for one in table).ljust(256, b"\0")
+    return np.frombuffer(bytearray(codes).translate(whole), dtype=np.int8)
 
 
 def _are_told(said: Said, codes: Codes, words: list[str]) -> bool:

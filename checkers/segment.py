@@ -132,8 +132,10 @@ class Segment:
 
     def _places_of(self, kinds: frozenset[str]) -> Place:
         """Where the rows of these kinds are. Mostly none or all are, and which kinds there are is known."""
-        _, kinds_here = self.columns.words("kind")
-        if kinds.isdisjoint(kinds_here):
+        told = self.columns.kinds()
+        if told is not None and told <= kinds:
+            return slice(0, len(self))
+        if kinds.isdisjoint(told or self.columns.words("kind")[1]):
             return slice(0, 0)
         mask = self.is_word("kind", kinds)
         return slice(0, len(self)) if mask.all() else np.flatnonzero(mask)

@@ -29,6 +29,8 @@ class Follows(msgspec.Struct, frozen=True):
 
     words: dict[str, tuple[str, Said]] = {}
     """By column, the column of words that it follows from, and what goes with each."""
+    kinds: tuple[str, ...] = ()
+    """The kinds that there are; none if they are not told."""
     offsets_run_on: bool = False
     """Whether ``offsets`` has in each row as many numbers as ``values``, from ``offset`` on."""
 
@@ -41,6 +43,7 @@ def follows(rows: pa.Table) -> Follows:
     told = {column: (of, _said(rows, column, of)) for column, of in _COLUMNS}
     return Follows(
         {column: (of, said) for column, (of, said) in told.items() if said is not None},
+        tuple(pc.unique(rows.column("kind")).to_pylist()),
         _run_on(rows),
     )
 

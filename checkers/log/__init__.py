@@ -6,9 +6,9 @@ head of ``client_log``, the check; start there.
 * the walk over a partition: ``lives`` tells the lives of a topic apart, ``operations`` gathers what clients did,
   ``writes`` and ``polls`` hold one pure function per anomaly, ``compaction`` and ``high_watermarks`` what they ask,
   ``report`` puts it together
-* partitions of any size: ``certificate`` says how; ``survey`` (one row group), ``chain`` (their order), ``cells`` (what
-  stands at which offset), ``zones`` (values at several), ``suspects`` (what is walked); ``rows``, ``trimmed`` and
-  ``kernels`` are their columns, their excerpts, and their loops
+* partitions of any size: ``certificate`` says how; ``sections`` (what is read together), ``survey`` (one row group),
+  ``chain`` (their order), ``cells`` (what stands at which offset), ``zones`` (values at several), ``suspects`` (what is
+  walked); ``rows``, ``records``, ``trimmed``, ``spans`` and ``kernels`` are their columns, their excerpts, and their loops
 """
 
 from checkers.log.client_log import ClientLog

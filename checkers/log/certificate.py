@@ -3,9 +3,10 @@
 The idea: nearly all of a large partition is in order, and to see that takes a few operations on columns, in stretches
 that know nothing of each other; to tell what is wrong takes a walk, but over little. In rounds of tasks:
 
-1. ``survey`` of each row group: order in time, and where its offsets and values lie. ``chain`` joins them.
-2. of each four million offsets, ``cells``: which value stands where, acknowledged, read, read at the end. And the walk
-   of each row group that is out of order, given the state before it.
+1. ``sections``: of each million offsets the row groups that tell of them. ``survey`` of each row group: order in time,
+   and where its offsets and values lie. ``cells``: which value stands where, acknowledged, read, read at the end.
+   ``chain`` joins the surveys.
+2. the walk of each row group that is out of order, given the state before it. And cells that were not seen as a whole.
 3. ``zones``: values that may stand in several cells.
 4. ``suspects``: the operations that touch an offset or a value with which something is wrong, if there is one.
 

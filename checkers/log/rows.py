@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from checkers.columns import translated
 from checkers.log.operations import ALL_REPLICAS, FINAL_READER
 from checkers.segment import Mask, Numbers, Segment
 from history.events import Kind
@@ -36,23 +37,20 @@ class Source:
     def read(self, *columns: str) -> Rows:
         """The partition's rows. These columns are read at once, others when they are asked for. Raises HistoryError."""
         whole = Segment.of(self.group)
-        told = {"offsets"} if self.runs_on else set()
+        runs_on = self.group.known().follows().offsets_run_on
+        told = {"offsets"} if runs_on else set()
         whole.columns.fetch([name for name in ("kind", "f", *columns) if name not in told])
         roles, possible = _roles(whole, self.kinds)
         if self._has_all(whole) and Role.NONE not in possible:
-            return Rows(whole, roles, possible, are_all=True)
+            return Rows(whole, roles, possible, runs_on, are_all=True)
         is_here: Mask = roles != Role.NONE
         if not self._has_all(whole):
             is_here &= whole.numbers("partition") == self.partition
             is_here &= whole.is_word("topic", {self.topic})
         if is_here.all():
-            return Rows(whole, roles, possible, are_all=True)
-        return Rows(whole.take(np.flatnonzero(is_here)), roles[is_here], possible, are_all=False)
-
-    @property
-    def runs_on(self) -> bool:
-        """Whether each poll is known to have returned all offsets from its position on, with a value each."""
-        return self.group.known().follows().offsets_run_on
+            return Rows(whole, roles, possible, runs_on, are_all=True)
+        here = whole.take(np.flatnonzero(is_here))
+        return Rows(here, roles[is_here], possible, runs_on, are_all=False)
 
     def _has_all(self, whole: Segment) -> bool:
         """Whether all rows are known to be of this partition."""
@@ -98,7 +96,8 @@ def _roles(segment: Segment, kinds: frozenset[str]) -> tuple[Roles, frozenset[in
     places += f_codes
     places += 1
     possible = table if (f_codes < 0).any() else table[:, 1:]
-    return table.ravel()[places], frozenset(possible.ravel().tolist())
+    roles = translated(places, table.ravel().tolist()).astype(np.int8, copy=False)
+    return roles, frozenset(possible.ravel().tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +108,8 @@ class Rows:
     roles: Roles
     possible: frozenset[int]
     """The roles that there may be."""
+    runs_on: bool
+    """Whether each poll is known to have returned all offsets from its position on, with a value each."""
     are_all: bool
     """Whether the row group has no others."""
 
@@ -172,8 +173,10 @@ class Lists:
         return cls(lengths, _numbers(flat if is_whole else pc.fill_null(flat, UNSET)), is_whole)
 
     @classmethod
-    def of_polls(cls, segment: Segment) -> Lists:
-        """The offsets of polls each of which returned all from its position on, as many as values."""
+    def of_offsets(cls, segment: Segment, *, runs_on: bool) -> Lists:
+        """The offsets of polls; ``runs_on`` as of their ``Rows``."""
+        if not runs_on:
+            return cls.of(segment, "offsets")
         values = cls.of(segment, "values")
         first = segment.columns.stored("offset")[0] - values.starts
         flat = np.repeat(first, values.lengths) + np.arange(len(values.flat))

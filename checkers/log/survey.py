@@ -119,21 +119,21 @@ def survey(source: Source, columns: tuple[str, ...]) -> tuple[Survey, Records | 
     found = Survey()
     rows = source.read(*COLUMNS)
     try:
-        records = _look(rows, found, columns, runs_on=source.runs_on)
+        records = _look(rows, found, columns)
     except Irregular as reason:
         found.irregular = str(reason)
         return found, None
     return found, records
 
 
-def _look(rows: Rows, found: Survey, columns: tuple[str, ...], *, runs_on: bool) -> Records:
+def _look(rows: Rows, found: Survey, columns: tuple[str, ...]) -> Records:
     segment = rows.segment
     found.topic_ids = _topic_ids(segment)
     if segment.columns.uniform("key") is None:
         _without_keys(rows)
     followed = _follow(rows, found)
     values = Lists.of(segment, "values")
-    offsets = None if runs_on else Lists.of(segment, "offsets")
+    offsets = None if rows.runs_on else Lists.of(segment, "offsets")
     _look_at_records(segment, followed.answered, offsets, values)
     final = rows.are_final
     answered = _Polls.of(segment, followed.answered, values.lengths, final)
@@ -153,7 +153,9 @@ def _look(rows: Rows, found: Survey, columns: tuple[str, ...], *, runs_on: bool)
     if Role.OTHER in rows.possible:
         kept |= rows.are(Role.OTHER)
     if kept.any():
-        found.rare = trimmed(segment, kept, columns, np.zeros(0, dtype=np.int64), runs_on=runs_on)
+        found.rare = trimmed(
+            segment, kept, columns, np.zeros(0, dtype=np.int64), runs_on=rows.runs_on
+        )
     return records
 
 

@@ -22,7 +22,7 @@ def touching(source: Source, offsets: Numbers, values: Numbers, columns: Sequenc
     rows = source.read()
     segment, polls = rows.segment, rows.are(Role.POLL_OK)
     held = Lists.of(segment, "values")
-    read = Lists.of_polls(segment) if source.runs_on else Lists.of(segment, "offsets")
+    read = Lists.of_offsets(segment, runs_on=rows.runs_on)
     positions, ends = segment.numbers("offset"), segment.numbers("offset").copy()
     full = np.flatnonzero(read.lengths)
     if len(full):
@@ -31,5 +31,5 @@ def touching(source: Source, offsets: Numbers, values: Numbers, columns: Sequenc
     returned = np.bincount(held.owners[is_in(held.flat, values)], minlength=len(segment)) > 0
     sends = rows.are_sends & is_in(segment.numbers("value"), values)
     return trimmed(
-        segment, sends | (polls & (went_over | returned)), columns, values, runs_on=source.runs_on
+        segment, sends | (polls & (went_over | returned)), columns, values, runs_on=rows.runs_on
     )

@@ -27,10 +27,10 @@ class Trimmed:
 def trimmed(
     segment: Segment, kept: Mask, columns: Sequence[str], values: Numbers, *, runs_on: bool
 ) -> Trimmed:
-    """The rows to be kept, of their records those with these values (sorted); ``runs_on`` as of their ``Source``."""
+    """The rows to be kept, of their records those with these values (sorted); ``runs_on`` as of their ``Rows``."""
     places = np.flatnonzero(kept)
     few = segment.take(places)
-    offsets = Lists.of_polls(few) if runs_on else Lists.of(few, "offsets")
+    offsets = Lists.of_offsets(few, runs_on=runs_on)
     lists = {
         name: _lists(np.zeros(0, np.int64), np.zeros(len(places), np.int64)) for name in _LISTS
     }

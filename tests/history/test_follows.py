@@ -25,7 +25,7 @@ events = st.lists(
         Event,
         time=st.just(1),
         process=st.sampled_from(["a", "b"]),
-        kind=st.just("ok"),
+        kind=st.sampled_from(["invoke", "ok"]),
         f=st.sampled_from([None, "send", "poll"]),
         acks=st.sampled_from([None, -1, 1]),
         offset=st.sampled_from([None, 1, 2]),
@@ -66,6 +66,7 @@ def test_a_file_tells_what_follows_and_columns_say_the_same(groups: list[list[Ev
             assert set(told.words) == {
                 name for name, of in (("f", "process"), ("acks", "f")) if follows(rows, name, of)
             }
+            assert set(told.kinds) == {row.kind for row in rows}
             assert told.offsets_run_on == all(map(run_on, rows))
             stored = Columns.of(group, len(rows), SCHEMA.names)
             plain = Columns.of(MemoryRowGroup(table(rows)), len(rows), SCHEMA.names)
