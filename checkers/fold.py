@@ -155,7 +155,7 @@ class Whole(Check, Generic[Part]):
 
     @abstractmethod
     def judge(self, parts: list[Part]) -> Results:
-        """Turn the parts, in history order and at least one, into results."""
+        """Turn the parts, in history order and at least one, into results. May take them out of the list."""
 
 
 def conclude(

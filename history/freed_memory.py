@@ -9,7 +9,7 @@ Arrow has an allocator of its own, which gives back what was not used for ten mi
 less than a row group takes. So it is told to use the C library's, too.
 
 Limits: GNU's C library only; others go on as they are. Arrays larger than ``LARGE_BYTES`` go back at once, as before.
-Source: mallopt(3).
+Source: mallopt(3), malloc_trim(3).
 """
 
 from __future__ import annotations
@@ -36,3 +36,10 @@ def keep_freed_memory() -> None:
         mallopt(_MMAP_THRESHOLD, LARGE_BYTES)
         mallopt(_TRIM_THRESHOLD, KEPT_BYTES)
         pa.set_memory_pool(pa.system_memory_pool())
+
+
+def give_back_freed_memory() -> None:
+    """Give the system what is free after all: where many small arrays have become few large ones, it is much."""
+    malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)

@@ -46,14 +46,17 @@ class ObjectCheck(Whole[Part]):
         return Part(pairs(segment, self.fs), listed(segment, self.lists))
 
     def judge(self, parts: list[Part]) -> Results:
+        lists = [part.listed for part in parts]
+        found_pairs = [part.pairs for part in parts]
+        parts.clear()
         try:
-            found = operations(part.pairs for part in parts)
+            found = operations(found_pairs)
         except UnpairableError as error:
             return [
                 conclude(name, checked=0, findings=[told.unpairable(name, error.row)])
                 for name in self.property_names()
             ]
-        return self.decide(found, all_listed([part.listed for part in parts]))
+        return self.decide(found, all_listed(lists))
 
     @abstractmethod
     def decide(self, operations: Operations, lists: Listed) -> Results:

@@ -12,7 +12,7 @@ has found its other half in its own; readers of other systems' histories see it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, Final, TypeVar
@@ -21,6 +21,7 @@ import numpy as np
 
 from checkers.segment import Mask, Numbers, Segment
 from history.events import Kind
+from history.freed_memory import LARGE_BYTES, give_back_freed_memory
 
 UNSET: Final = np.iinfo(np.int64).min
 """A value or key that the history does not state."""
@@ -30,12 +31,14 @@ ALWAYS: Final = -NEVER
 OK: Final = 1
 FAIL: Final = 2
 INFO: Final = 3
-_INVOKE: Final = 0
-_OUTCOMES: Final = {Kind.INVOKE: _INVOKE, Kind.OK: OK, Kind.FAIL: FAIL, Kind.INFO: INFO}
+INVOKE: Final = 0
+_OUTCOMES: Final = {Kind.INVOKE: INVOKE, Kind.OK: OK, Kind.FAIL: FAIL, Kind.INFO: INFO}
 
 KINDS: Final = frozenset(kind.value for kind in _OUTCOMES)
 COLUMNS: Final = ("op", "f", "key", "value")
 NO_ROW: Final = -1
+WORTH_COMPILED: Final = 16_384
+"""Rows that are worth importing compiled code for."""
 SPARSE: Final = 8
 """Numbers are looked up in an array if they span at most so many places for each."""
 
@@ -110,10 +113,13 @@ Columns = TypeVar("Columns", Operations, Rows)
 
 def pairs(segment: Segment, fs: Sequence[str]) -> Pairs:
     """The operations of a segment whose ``f`` is one of these."""
+    key = segment.columns.uniform("key")
     rows = Rows(
         f=_places(segment, "f", fs),
         outcome=_places(segment, "kind", list(_OUTCOMES)),
-        key=segment.numbers("key", UNSET),
+        key=segment.numbers("key", UNSET)
+        if key is None
+        else np.broadcast_to(np.int64(UNSET if key.value is None else key.value), len(segment)),
         value=segment.numbers("value", UNSET),
         time=segment.numbers("time"),
         row=segment.rows,
@@ -123,21 +129,25 @@ def pairs(segment: Segment, fs: Sequence[str]) -> Pairs:
     return _joined(rows if wanted.all() else rows.at(wanted))
 
 
-def operations(parts: Iterable[Pairs]) -> Operations:
-    """All operations of these row groups, in no particular order. Raises UnpairableError."""
-    listed = list(parts)
-    left_over = _joined(_concatenated(Rows, [part.rest for part in listed]))
-    for part in (*listed, left_over):
+def operations(parts: list[Pairs]) -> Operations:
+    """All operations of these row groups, in no particular order. Takes the parts out of the list, so that there are no
+    two of each operation. Raises UnpairableError.
+    """
+    left_over = _joined(_concatenated(Rows, [part.rest for part in parts]))
+    for part in (*parts, left_over):
         if len(part.doubled):
             raise UnpairableError(int(part.doubled[0]))
-    whole = [part.whole for part in listed]
-    return _concatenated(Operations, [*whole, left_over.whole, _halves(left_over.rest)])
+    whole = [*(part.whole for part in parts), left_over.whole, _halves(left_over.rest)]
+    parts.clear()
+    return _concatenated(Operations, whole)
 
 
 def sequence_numbers(numbers: Numbers) -> tuple[Numbers, int]:
     """Small numbers from 0, equal for equal numbers and in their order; and a bound that all are below."""
     if not len(numbers):
         return numbers, 0
+    if is_one_number(numbers):
+        return np.broadcast_to(np.int64(0), len(numbers)), 1
     low, high = int(numbers.min()), int(numbers.max())
     if high - low < SPARSE * len(numbers):
         return numbers - low, high - low + 1
@@ -166,14 +176,33 @@ def _first_rows(operations: Operations) -> Numbers:
 
 def _places(segment: Segment, column: str, words: Sequence[str]) -> Codes:
     """For each row the position of its word in the list, −1 if it is not there."""
-    codes, known = segment.codes(column)
+    codes, known = segment.columns.words(column)
     place = {word: at for at, word in enumerate(words)}
-    return np.array([place.get(word, -1) for word in known] + [-1], dtype=np.int8)[codes]
+    places = np.array([place.get(word, -1) for word in known] + [-1], dtype=np.int8)
+    if codes.dtype != np.int8:
+        return places[codes]
+    table = np.full(256, places[-1])
+    table[: len(known)] = places[:-1]
+    return np.frombuffer(codes.tobytes().translate(table.tobytes()), dtype=np.int8)
 
 
 def _joined(rows: Rows) -> Pairs:
+    """The operations of these rows, and what is left over."""
+    if len(rows) >= WORTH_COMPILED:
+        low, high = int(rows.op.min()), int(rows.op.max())
+        if high - low < SPARSE * len(rows):
+            from checkers.linearizable.pairing import joined
+
+            found = joined(rows, low, high - low + 1)
+            if found is not None:
+                whole, alone = found
+                return Pairs(whole, rows.at(alone), rows.row[:0])
+    return _joined_by_arrays(rows)
+
+
+def _joined_by_arrays(rows: Rows) -> Pairs:
     ids, count = sequence_numbers(rows.op)
-    is_begin = rows.outcome == _INVOKE
+    is_begin = rows.outcome == INVOKE
     begins, end = np.flatnonzero(is_begin), np.flatnonzero(~is_begin)
     end_ids = ids[end]
     begin_of, end_of = last_of(ids[begins], begins, count), last_of(end_ids, end, count)
@@ -216,7 +245,7 @@ def last_of(ids: Numbers, positions: Numbers, count: int) -> Numbers:
 
 def _halves(rows: Rows) -> Operations:
     """Operations of which the history has only the invocation, or only the completion."""
-    is_begin = rows.outcome == _INVOKE
+    is_begin = rows.outcome == INVOKE
     return Operations(
         f=rows.f,
         outcome=np.where(is_begin, INFO, rows.outcome).astype(np.int8),
@@ -229,7 +258,30 @@ def _halves(rows: Rows) -> Operations:
     )
 
 
-def _concatenated(kind: type[Columns], parts: Sequence[Columns]) -> Columns:
-    return kind(
-        *(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(kind))
-    )
+def _concatenated(kind: type[Columns], parts: list[Columns]) -> Columns:
+    """The columns of all parts, one after the other; takes the parts out of the list."""
+    columns = {one.name: [getattr(part, one.name) for part in parts] for one in fields(kind)}
+    parts.clear()
+    return kind(*(_one_after_the_other(columns.pop(one.name)) for one in fields(kind)))
+
+
+def _one_after_the_other(pieces: list[Any]) -> Any:
+    """The pieces joined. If one number fills them all, as the key of a single register does, it is stored once."""
+    filled = [piece for piece in pieces if len(piece)]
+    if filled and all(_is_filled_with(filled[0][0], piece) for piece in filled):
+        return np.broadcast_to(filled[0][0], sum(map(len, filled)))
+    whole = np.concatenate(pieces)
+    pieces.clear()
+    filled.clear()
+    if whole.nbytes > LARGE_BYTES:
+        give_back_freed_memory()
+    return whole
+
+
+def _is_filled_with(number: np.int64, piece: Numbers) -> bool:
+    return bool((piece[:1] == number).all() if is_one_number(piece) else (piece == number).all())
+
+
+def is_one_number(column: Numbers) -> bool:
+    """Whether one number is stored for all places of a column."""
+    return column.strides == (0,)

@@ -14,7 +14,7 @@ How it is decided, key by key:
 
 The two properties differ in name only: what a history calls its workload is what its user looks for.
 
-Limits: all operations fit into memory (40 bytes each). More than ``MAX_SEARCHED`` operations on keys that need a search
+Limits: all operations fit into memory (50 bytes each). More than ``MAX_SEARCHED`` operations on keys that need a search
 are not searched: ``unknown``. One finding for each key that was searched: what comes after it is not judged.
 """
 

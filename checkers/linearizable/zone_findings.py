@@ -38,6 +38,14 @@ def findings(name: str, operations: Operations, values: Values) -> Told:
 
 
 @dataclass(frozen=True, slots=True)
+class _ReadsOfValues:
+    """Positions of reads, and the ids of what they read."""
+
+    ids: Numbers
+    positions: Numbers
+
+
+@dataclass(frozen=True, slots=True)
 class _Telling:
     name: str
     operations: Operations
@@ -65,6 +73,9 @@ class _Telling:
 
     def conflicts(self, found: Conflicts, sorted_reads: Reads) -> Iterator[Finding]:
         """Two values that exclude each other, the first of them."""
+        if not len(found.count):
+            return
+        possible = _ReadsOfValues(self.values.ids[sorted_reads.possible], sorted_reads.possible)
         for throughout, between, count in islice(
             zip(
                 *(one.tolist() for one in (found.throughout, found.between, found.count)),
@@ -72,9 +83,11 @@ class _Telling:
             ),
             MAX_FINDINGS,
         ):
-            yield self._conflict(throughout, between, count, sorted_reads.possible)
+            yield self._conflict(throughout, between, count, possible)
 
-    def _conflict(self, throughout: int, between: int, count: int, possible: Numbers) -> Finding:
+    def _conflict(
+        self, throughout: int, between: int, count: int, possible: _ReadsOfValues
+    ) -> Finding:
         ended, began = self._ends(throughout, possible)
         other_ended, other_began = self._ends(between, possible)
         value = "nil" if self.values.is_initial[throughout] else self._value(began)
@@ -113,9 +126,9 @@ class _Telling:
         sentence += "." if count == 1 else f", and {count - 1} other values."
         return self._finding(began, sentence, steps, ended, began, other_ended, other_began)
 
-    def _ends(self, value: int, possible: Numbers) -> tuple[int | None, int]:
+    def _ends(self, value: int, possible: _ReadsOfValues) -> tuple[int | None, int]:
         """The operations of a value that end first and that start last; of nil none ends first."""
-        of_value = possible[self.values.ids[possible] == value]
+        of_value = possible.positions[possible.ids == value]
         write = int(self.values.written_by[value])
         if write >= 0:
             of_value = np.append(of_value, write)

@@ -32,6 +32,7 @@ from checkers.linearizable.operations import (
     NEVER,
     OK,
     UNSET,
+    WORTH_COMPILED,
     Operations,
     last_of,
     sequence_numbers,
@@ -130,6 +131,12 @@ class Conflicts:
 def conflicts(operations: Operations, values: Values, possible_reads: Numbers) -> Conflicts:
     """Return the zones that exclude each other, by the time of the first."""
     low, high = zones(operations, values, possible_reads)
+    if len(low) >= WORTH_COMPILED:
+        from checkers.linearizable import zone_walk
+
+        found = zone_walk.conflicts(low, high, values.keys, LARGEST)
+        if found is not None:
+            return Conflicts(*found)
     ids = np.flatnonzero((low != NEVER) | (high != ALWAYS))
     low, high = key_after_key(np.stack([low[ids], high[ids]]), values.keys[ids])
     is_forward = low < high
@@ -150,12 +157,19 @@ def zones(
     """For each id (earliest end, latest start); (``NEVER``, ``ALWAYS``) if it has no operations that count."""
     count = len(values.keys)
     is_read = np.zeros(count, dtype=np.bool_)
+    low = np.full(count, NEVER, dtype=np.int64)
+    high = np.full(count, ALWAYS, dtype=np.int64)
+    if count >= WORTH_COMPILED:
+        from checkers.linearizable import zone_walk
+
+        told = (operations.start, operations.finish, operations.outcome)
+        of_id = (values.written_by, values.is_initial)
+        zone_walk.zones(values.ids, *told, *of_id, possible_reads, is_read, low, high)
+        return low, high
     is_read[values.ids[possible_reads]] = True
     writes = values.written_by[values.written_by >= 0]
     took_place = (operations.outcome[writes] == OK) | is_read[values.ids[writes]]
     counted = np.concatenate([writes[took_place], possible_reads])
-    low = np.full(count, NEVER, dtype=np.int64)
-    high = np.full(count, ALWAYS, dtype=np.int64)
     np.minimum.at(low, values.ids[counted], operations.finish[counted])
     np.maximum.at(high, values.ids[counted], operations.start[counted])
     low[values.is_initial & is_read] = ALWAYS

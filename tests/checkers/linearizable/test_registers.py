@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -14,8 +15,11 @@ from checkers.linearizable import (
     LinearizableCasRegister,
     LinearizableMutex,
     LinearizableRegister,
+    operations,
+    zones,
 )
-from checkers.model import Verdict
+from checkers.model import Result, Verdict
+from history.events import Event
 from tests.checkers.histories import judge, only
 from tests.checkers.linearizable.objects import Call, events, has_order
 
@@ -305,6 +309,36 @@ def test_trying_out_every_order_agrees() -> None:
 def test_trying_out_every_order_agrees_ten_thousand_times() -> None:
     right, wrong = agree(range(10_000, 20_000))
     assert min(right, wrong) > 2_000
+
+
+def judged(told: list[Event], cuts: list[int], worth_compiled: int) -> Result:
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (operations, zones):
+            patch.setattr(module, "WORTH_COMPILED", worth_compiled)
+        return judge(LinearizableRegister(), told, cuts)[REGISTER]
+
+
+def test_compiled_walks_say_the_same() -> None:
+    verdicts = set()
+    for seed in range(300):
+        rng = Random(seed)
+        calls = []
+        for number in range(rng.randint(1, 30)):
+            (call,) = tiny(rng, "read read write", distinct=False)[:1]
+            start = call.start + 4 * number
+            value = number if call.f == "write" else rng.choice([None, *range(number + 1)][-9:])
+            key = rng.choice([None, 1]) if seed % 3 == 0 else None
+            calls.append(
+                replace(call, start=start, finish=start + rng.randint(0, 9), value=value, key=key)
+            )
+        told = events(*calls)
+        if seed % 5 == 0:
+            told.append(rng.choice(told))
+        cuts = [rng.randint(0, 40)]
+        compiled = judged(told, cuts, 1)
+        assert compiled == judged(told, cuts, 2**60), seed
+        verdicts.add((compiled.verdict, min(compiled.finding_count, 2)))
+    assert len(verdicts) >= 4
 
 
 @st.composite
