@@ -140,11 +140,15 @@ def test_clean_removes_what_a_killed_build_has_left_and_no_finished_ones_contain
     dockerfile.write_text(text.replace("COPY node", "RUN sleep 600\nCOPY node"))
     before = ours(client)
     persons = client.containers.create(tag)
+
+    def is_at_its_long_step() -> bool:
+        return any("sleep 600" in str(one.attrs["Config"]["Cmd"]) for one in unfinished(client))
+
     builder = subprocess.Popen([sys.executable, "-c", BUILDER, dockerfile])
     try:
-        wait_until(lambda: bool(unfinished(client)), "a step of the build")
+        wait_until(is_at_its_long_step, "the long step of the build")
         assert clean().engine == (), "a living build is left alone"
-        assert unfinished(client)
+        assert is_at_its_long_step()
         builder.kill()
         builder.wait()
         # The engine may have been faster with its own; this one it would not have removed.
@@ -160,6 +164,7 @@ def test_clean_removes_what_a_killed_build_has_left_and_no_finished_ones_contain
         persons.reload()
     finally:
         builder.kill()
+        builder.wait()
         persons.remove()
 
 
