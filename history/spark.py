@@ -99,12 +99,12 @@ def _start(master: str, java_options: Sequence[str]) -> SparkContext:
             f'"{option}"' for option in (*JVM_OPTIONS, *java_options)
         ),
         "spark.executor.memory": EXECUTOR_MEMORY,
+        # Said in either case: a JVM remembers what an earlier context was told.
+        "spark.python.daemon.module": DAEMON_OF_WORKERS if is_local(master) else "pyspark.daemon",
     }
     address = "127.0.0.1" if is_local(master) else spark_cluster.driver_address(master)
     if address is not None:
         settings |= {"spark.driver.host": address, "spark.driver.bindAddress": address}
-    if is_local(master):
-        settings["spark.python.daemon.module"] = DAEMON_OF_WORKERS
     conf = SparkConf(loadDefaults=False)
     for name, value in settings.items():
         conf.set(name, value)
