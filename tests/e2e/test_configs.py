@@ -69,9 +69,7 @@ class Cluster(LocalCluster):
     def error(self, topic: str, value: bytes = b"v") -> str | None:
         """What becomes of a produce under acks=all."""
         errors: list[Any] = []
-        producer = Producer(
-            self.client | {"acks": "all", "message.timeout.ms": 20_000, "retries": 0}
-        )
+        producer = Producer(self.client | {"acks": "all", "message.timeout.ms": 3000, "retries": 0})
         producer.produce(topic, value=value, partition=0, on_delivery=lambda e, _: errors.append(e))
         assert producer.flush(DEADLINE_S) == 0
         (error,) = errors

@@ -63,7 +63,7 @@ def test_ctrl_c_removes_everything_and_says_how_to_judge_it(tmp_path: Path) -> N
     run_id = run_id_of(latest(tmp_path))
     assert things(run_id)
     harness.send_signal(signal.SIGINT)
-    _, said = harness.communicate(timeout=90)
+    _, said = harness.communicate(timeout=40)
     assert harness.returncode == EXIT_CRASH, said
     run = latest(tmp_path).resolve()
     assert f"`nemesis check {run.relative_to(tmp_path)}` judges it" in said
@@ -73,14 +73,13 @@ def test_ctrl_c_removes_everything_and_says_how_to_judge_it(tmp_path: Path) -> N
     require_judged(tmp_path, run)
 
 
-@pytest.mark.nightly  # test_docker_clean and test_interrupt show a half each
 def test_after_sigkill_clean_removes_everything_and_the_record_can_be_judged(
     tmp_path: Path,
 ) -> None:
     harness = start_and_wait_for_a_partition(tmp_path)
     run_id = run_id_of(latest(tmp_path))
     harness.kill()
-    harness.communicate(timeout=90)
+    harness.communicate(timeout=40)
     assert things(run_id), "the cluster should have outlived its harness"
     cleaned = nemesis(tmp_path, "clean")
     assert cleaned.returncode == 0, cleaned.stdout + cleaned.stderr

@@ -109,7 +109,7 @@ def test_the_znode_elects_preferred_leaders(cluster: Cluster) -> None:
     cluster.start(2)
     cluster.until_led("v", 1, 1, 2)
     zookeeper = KazooClient(cluster.zookeeper)
-    zookeeper.start(DEADLINE_S)
+    zookeeper.start()
     try:
         asked = preferred_replica_election.encode([Partition("v", 0)])
         zookeeper.create(zk_data.PREFERRED_REPLICA_ELECTION, asked)

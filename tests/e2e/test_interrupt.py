@@ -45,7 +45,7 @@ def test_ctrl_c_stops_everything_and_says_how_to_judge_it(tmp_path: Path) -> Non
     names = journal_names(tmp_path)
     assert processes_of(names)
     harness.send_signal(signal.SIGINT)
-    _, said = harness.communicate(timeout=90)
+    _, said = harness.communicate(timeout=40)
     assert harness.returncode == EXIT_CRASH
     run = latest(tmp_path).resolve()
     assert f"`nemesis check {run.relative_to(tmp_path)}` judges it" in said
@@ -78,7 +78,7 @@ def test_after_sigkill_clean_ends_all_and_the_record_can_be_judged(tmp_path: Pat
     harness = start_and_wait_for_a_fault(tmp_path)
     names = journal_names(tmp_path)
     harness.kill()
-    harness.communicate(timeout=90)
+    harness.communicate(timeout=40)
     assert processes_of(names), "the cluster should have outlived its harness"
     cleaned = nemesis(tmp_path, "clean")
     assert cleaned.returncode == 0, cleaned.stdout + cleaned.stderr

@@ -35,7 +35,7 @@ Placement = dict[tuple[int, str], bool]
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
-    slowly = {"replica.alter.log.dirs.io.max.bytes.per.second": 15_000}
+    slowly = {"replica.alter.log.dirs.io.max.bytes.per.second": 40_000}
     with running(LocalCluster, tmp_path, slowly, brokers=len(BROKERS), log_dirs=2) as cluster:
         yield cluster
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,27 +14,20 @@ from nemesis.faults.remove_broker import RemoveBroker
 from nemesis.faults.rolling_restart import RollingRestart
 from tests.e2e.command import SCENARIO, latest, nemesis
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 PLAN = (
     PlannedFault(4.5, AddBroker(partitions=3, duration_s=7.0)),
     PlannedFault(18.0, RemoveBroker(target="leader", duration_s=5.0)),
     PlannedFault(30.0, RollingRestart(order="controller-first")),
 )
-TIME_LIMIT_S = 48
-STRETCHES = (1, 2, 4)
-"""Of all times. On a busy machine a broker is not back when the next fault is due; then the run shows nothing."""
-UNKNOWN = 2
 
 
 def test_members_change_and_the_run_is_valid(tmp_path: Path) -> None:
-    for stretch in STRETCHES:
-        plan = tmp_path / f"plan-{stretch}.yaml"
-        plans.write(plan, [replace(planned, at_s=planned.at_s * stretch) for planned in PLAN])
-        options = ("--plan", str(plan), "--time-limit", str(TIME_LIMIT_S * stretch))
-        ran = nemesis(tmp_path, "run", SCENARIO, *options, "--engine", "inline", timeout_s=400)
-        if ran.returncode != UNKNOWN:
-            break
+    plan = tmp_path / "plan.yaml"
+    plans.write(plan, PLAN)
+    options = ("--plan", str(plan), "--time-limit", "48", "--engine", "inline")
+    ran = nemesis(tmp_path, "run", SCENARIO, *options)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     run = latest(tmp_path)
     results = json.loads((run / "results.json").read_text())["results"]

@@ -156,7 +156,7 @@ def test_the_old_way_through_zookeeper_works_too(cluster: Cluster) -> None:
     cluster.create_topic("old-way", 1, 2)
     cluster.produce("old-way", range(COUNT))
     zookeeper = KazooClient(cluster.zookeeper)
-    zookeeper.start(DEADLINE_S)
+    zookeeper.start()
     try:
         asked = zk_data.encode_partition_reassignment({Partition("old-way", 0): (2, 3)})
         zookeeper.create(zk_data.REASSIGN_PARTITIONS, asked)

@@ -19,7 +19,7 @@ from nemesis.session_takeover import (
     end_session,
     session_password,
 )
-from tests.history.zookeeper_server import PATIENCE_S, zookeeper_server
+from tests.history.zookeeper_server import zookeeper_server
 
 
 def test_java_random_gives_javas_numbers() -> None:
@@ -46,12 +46,12 @@ def test_a_session_ends_although_its_owner_reconnects_at_once(tmp_path: Path) ->
     """The owner takes its session back within milliseconds: attaching and closing must be one write."""
     with zookeeper_server(tmp_path) as address:
         watcher = KazooClient(hosts=address)
-        watcher.start(PATIENCE_S)
+        watcher.start()
         eager = KazooRetry(max_tries=-1, delay=0.001, backoff=1, max_delay=0.001)
         try:
             for _ in range(10):
                 owner = KazooClient(hosts=address, timeout=10, connection_retry=eager)
-                owner.start(PATIENCE_S)
+                owner.start()
                 owner.create("/owned", ephemeral=True)
                 session = watcher.exists("/owned").ephemeralOwner
                 assert end_session(address, session)
@@ -82,7 +82,7 @@ TOO_SHORT = struct.pack(">ii", 4, 0)
 def replying(*replies: bytes) -> Iterator[str]:
     """A server that takes exactly one connection per reply, writes it and closes."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        server.settimeout(PATIENCE_S)
+        server.settimeout(5)
 
         def serve() -> None:
             for reply in replies:

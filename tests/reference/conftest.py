@@ -13,7 +13,9 @@ import pytest
 from kazoo.client import KazooClient
 
 from nemesis.runtimes.local.java import find_java
-from tests.history.zookeeper_server import JVM_OPTIONS, PATIENCE_S
+from tests.history.zookeeper_server import JVM_OPTIONS
+
+START_TIMEOUT_S = 30
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +47,7 @@ def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             stderr=log,
         )
     try:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + START_TIMEOUT_S
         while True:
             try:
                 socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -64,7 +66,7 @@ def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def zookeeper_address(zookeeper_server: str) -> str:
     """The server with nothing but ``/zookeeper`` in it."""
     client = KazooClient(zookeeper_server)
-    client.start(PATIENCE_S)
+    client.start()
     try:
         for name in client.get_children("/"):
             if name != "zookeeper":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from kazoo.client import KazooClient
 
 from nemesis.session_takeover import end_session
-from tests.history.zookeeper_server import PATIENCE_S
 
 
 def expire(address: str, session_id: int) -> None:
@@ -16,7 +15,7 @@ def expire(address: str, session_id: int) -> None:
 def drop_connection(address: str, session_id: int) -> None:
     """Break the connection of a session that lives on: ZooKeeper drops it for whoever tries a wrong password."""
     impostor = KazooClient(address, client_id=(session_id, b"\0" * 15 + b"\1"))
-    impostor.start(PATIENCE_S)
+    impostor.start()
     assert impostor.client_id is not None
     assert impostor.client_id[0] != session_id, "the wrong password was right"
     impostor.stop()

@@ -28,7 +28,7 @@ from tests.nemesis.runtimes.test_runtime import SmallTarget
 
 pytestmark = pytest.mark.e2e
 
-VERIFY_TIMEOUT_S = 60.0
+VERIFY_TIMEOUT_S = 10.0
 
 
 @pytest.fixture(autouse=True)
@@ -58,7 +58,7 @@ class Owner:
         self.client = KazooClient(hosts=hosts, timeout=10)
         self.is_lost = False
         self.client.add_listener(self._listen)
-        self.client.start(VERIFY_TIMEOUT_S)
+        self.client.start()
 
     def _listen(self, state: str) -> None:
         self.is_lost |= state == KazooState.LOST

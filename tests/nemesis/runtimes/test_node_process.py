@@ -13,7 +13,7 @@ from nemesis.journal import Journal, read_journals
 from nemesis.runtimes.base import RuntimeFailure
 from nemesis.runtimes.local.node_process import NodeProcess
 
-BOUND_S = 60.0
+BOUND_S = 10.0
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(300)"]
 STUBBORN = [
     sys.executable,

@@ -22,17 +22,11 @@ def run(code: str, where: Path) -> subprocess.CompletedProcess[str]:
     (where / "test_example.py").write_text(code)
     (where / "pytest.ini").write_text("[pytest]\n")
     command = [sys.executable, "-m", "pytest", "-q", "--hypothesis-seed=1", "test_example.py"]
-    return subprocess.run(command, cwd=where, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        command, cwd=where, capture_output=True, text=True, timeout=280, check=False
+    )
 
 
-def test_it_is_a_test() -> None:
-    space: dict[str, object] = {}
-    exec(example(), space)
-    assert callable(space["test_leader_epochs_only_grow"])
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(1_200)
 def test_it_finds_the_planted_bug_with_one_plain_fault(tmp_path: Path) -> None:
     done = run(example(), tmp_path)
     assert done.returncode == 1, done.stdout
@@ -43,7 +37,6 @@ def test_it_finds_the_planted_bug_with_one_plain_fault(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(1_200)
 def test_without_the_bug_it_passes(tmp_path: Path) -> None:
     sound = example().replace('        mutant="leader-epoch-not-raised",\n', "")
     assert "mutant" not in sound

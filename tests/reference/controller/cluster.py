@@ -180,7 +180,7 @@ async def create_topic(node: Node, topic: str, *replicas: tuple[int, ...]) -> No
     await node.zk_client.topics.create_topic(assignment, {})
 
 
-async def until(condition: Callable[[], bool], timeout_s: float = 45) -> None:
+async def until(condition: Callable[[], bool], timeout_s: float = 15) -> None:
     """Wait for what the controller's own task brings about."""
     async with asyncio.timeout(timeout_s):
         while not condition():
@@ -188,4 +188,4 @@ async def until(condition: Callable[[], bool], timeout_s: float = 45) -> None:
 
 
 def run(test: Any) -> None:
-    asyncio.run(asyncio.wait_for(test, 120))
+    asyncio.run(asyncio.wait_for(test, 60))

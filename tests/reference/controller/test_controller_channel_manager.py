@@ -57,7 +57,7 @@ async def turns(count: int = 20) -> None:
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(test, 60))
+    asyncio.run(asyncio.wait_for(test, 10))
 
 
 def test_a_request_is_repeated_until_answered_before_the_next_one_goes() -> None:

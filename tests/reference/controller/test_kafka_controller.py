@@ -199,7 +199,7 @@ def test_a_restarted_broker_waits_for_the_session_of_its_previous_life(
             await asyncio.to_thread(expire, zookeeper_address, first.zookeeper.session_id)
             try:
                 await first.controller.shutdown()
-                await asyncio.wait_for(starting, 45)
+                await asyncio.wait_for(starting, 20)
                 await until(lambda: again.controller.is_active)
                 assert again.controller.broker_epoch > first.controller.broker_epoch
                 assert again.controller.context.epoch > 1

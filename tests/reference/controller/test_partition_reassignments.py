@@ -386,7 +386,7 @@ async def ask_in_znode(node: Node, data: bytes) -> None:
 
 
 async def znode_is_gone(node: Node) -> None:
-    async with asyncio.timeout(45):
+    async with asyncio.timeout(15):
         while await node.zookeeper.exists(zk_data.REASSIGN_PARTITIONS) is not None:
             await asyncio.sleep(0.01)
 
@@ -407,7 +407,7 @@ def test_what_cannot_be_is_taken_out_of_the_znode(zookeeper_address: str) -> Non
     async def test(first: Node, *_: Node) -> None:
         wrong = {TopicPartition("absent", 0): (1,), TopicPartition("t", 9): (1, 1)}
         await ask_in_znode(first, zk_data.encode_partition_reassignment({TP: (1, 3), **wrong}))
-        async with asyncio.timeout(45):
+        async with asyncio.timeout(15):
             while await first.zk_client.reassignment.get_partition_reassignment() != {TP: (1, 3)}:
                 await asyncio.sleep(0.01)
         await until_begun(first, 3)

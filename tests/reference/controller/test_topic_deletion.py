@@ -52,7 +52,7 @@ async def is_deleted(node: Node, topic: str = "t") -> bool:
 
 
 async def deleted(node: Node, topic: str = "t") -> None:
-    async with asyncio.timeout(45):
+    async with asyncio.timeout(15):
         while not await is_deleted(node, topic):
             await asyncio.sleep(0.005)
 

@@ -116,7 +116,7 @@ class Cluster:
         self,
         connection: BrokerConnection,
         request: Any,
-        timeout_s: float = 30,
+        timeout_s: float = 5,
         listener: str = "PLAINTEXT",
     ) -> Any:
         return await connection.send(HOST, self.ports[listener], request, timeout_s=timeout_s)
@@ -165,7 +165,7 @@ def configured(**properties: Any) -> KafkaConfig:
 
 def run(test: Callable[[], Awaitable[None]]) -> None:
     async def bounded() -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(20):
             await test()
 
     asyncio.run(bounded())
@@ -356,7 +356,7 @@ def test_nobody_listening_is_a_definite_failure() -> None:
             connection = cluster.connection()
             port = cluster.port
         with pytest.raises(NetworkError) as raised:
-            await connection.send(HOST, port, ask("a"), timeout_s=30)
+            await connection.send(HOST, port, ask("a"), timeout_s=5)
         assert raised.value.definite
 
     run(scenario)
@@ -422,7 +422,7 @@ def test_the_source_address_is_bound() -> None:
             )
             port = server.sockets[0].getsockname()[1]
             with pytest.raises(NetworkError):
-                await connection.send(HOST, port, ApiVersionsRequestV0(), timeout_s=30)
+                await connection.send(HOST, port, ApiVersionsRequestV0(), timeout_s=5)
             await done.wait()
         assert peers == ["127.0.0.9"]
 

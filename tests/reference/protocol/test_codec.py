@@ -247,7 +247,7 @@ def test_an_api_that_is_not_offered_says_so_before_its_body_is_read() -> None:
     assert raised.value.correlation_id == 4
 
 
-@settings(max_examples=300)
+@settings(deadline=2000, max_examples=300)
 @given(st.sampled_from(EVERY_VERSION), st.binary(max_size=200))
 def test_random_bodies_never_crash_or_hang_the_decoder(
     api: tuple[ApiKey, int], body: bytes
@@ -256,7 +256,7 @@ def test_random_bodies_never_crash_or_hang_the_decoder(
         decode_request(header(*api) + body, is_offered=is_offered)
 
 
-@settings(max_examples=300)
+@settings(deadline=2000, max_examples=300)
 @given(st.sampled_from(EVERY_VERSION), st.data())
 def test_damaged_requests_never_crash_or_hang_the_decoder(
     api: tuple[ApiKey, int], data: st.DataObject

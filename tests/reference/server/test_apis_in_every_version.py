@@ -231,7 +231,7 @@ def run(tmp_path: Path, scenario: Callable[[Broker], Awaitable[None]]) -> None:
         broker = Broker(tmp_path)
         broker.update_metadata()
         await broker.lead()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(20):
             await scenario(broker)
 
     asyncio.run(bounded())

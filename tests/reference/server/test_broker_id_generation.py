@@ -17,7 +17,6 @@ from reference.kafka_config import ConfigError, KafkaConfig
 from reference.server.broker_id_generation import with_broker_id
 from reference.server.broker_metadata_checkpoint import BrokerMetadata, BrokerMetadataCheckpoint
 from reference.zk import zk_data
-from tests.history.zookeeper_server import PATIENCE_S
 from tests.reference.cluster.hosting import config
 from tests.reference.controller.cluster import SESSION_TIMEOUT_MS
 from tests.reference.server.test_kafka_server import HOST, free_port
@@ -85,7 +84,7 @@ def start(directory: Path, address: str, **properties: object) -> subprocess.Pop
 
 def stop(broker: subprocess.Popen[str]) -> None:
     broker.terminate()
-    broker.communicate(timeout=PATIENCE_S)
+    broker.communicate(timeout=30)
 
 
 async def registered(client: KazooClient, broker_id: int) -> None:
@@ -97,16 +96,16 @@ def test_a_broker_process_keeps_its_id_and_refuses_another_one(
     tmp_path: Path, zookeeper_address: str
 ) -> None:
     client = KazooClient(zookeeper_address)
-    client.start(PATIENCE_S)
+    client.start()
     try:
         for _ in range(2):
             broker = start(tmp_path, zookeeper_address)
             try:
-                asyncio.run(asyncio.wait_for(registered(client, 1001), PATIENCE_S))
+                asyncio.run(asyncio.wait_for(registered(client, 1001), 30))
             finally:
                 stop(broker)
         refused = start(tmp_path, zookeeper_address, **{"broker.id": 7})
-        _, said = refused.communicate(timeout=PATIENCE_S)
+        _, said = refused.communicate(timeout=30)
         assert refused.returncode == 1
         last = said.splitlines()[-1]
         assert last.startswith("InconsistentBrokerIdError: broker.id is 7, and ")

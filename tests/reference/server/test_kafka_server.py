@@ -25,7 +25,6 @@ from reference.server.broker_metadata_checkpoint import InconsistentClusterIdErr
 from reference.server.kafka_server import KafkaServer
 from reference.trace import Kind
 from reference.zk import zk_data
-from tests.history.zookeeper_server import PATIENCE_S
 from tests.reference.cluster.hosting import config
 from tests.reference.controller.cluster import SESSION_TIMEOUT_MS, ListTracer, until
 from tests.reference.session_expiry import expire
@@ -77,7 +76,7 @@ def broker(
 
 
 def run(test: Any) -> None:
-    asyncio.run(asyncio.wait_for(test, 90))
+    asyncio.run(asyncio.wait_for(test, 30))
 
 
 @pytest.mark.parametrize("path", ["/brokers/topics", zk_data.CLUSTER_ID, zk_data.broker_path(1)])
@@ -114,7 +113,7 @@ class PreviousLife:
 
     def __init__(self, address: str) -> None:
         self._client = KazooClient(address)
-        self._client.start(PATIENCE_S)
+        self._client.start()
         _, stat = self._client.create(
             zk_data.broker_path(1), b"", ephemeral=True, makepath=True, include_data=True
         )
@@ -185,7 +184,7 @@ def test_a_broker_that_is_not_registered_yet_can_be_stopped(
         )
         await asyncio.wait([late], timeout=0.2)
         starting.cancel()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(5):
             await asyncio.gather(starting, return_exceptions=True)
             await server.shutdown()
             await asyncio.gather(late, return_exceptions=True)
@@ -297,7 +296,7 @@ def test_quotas_of_clients_are_read_at_the_start_and_followed(
 ) -> None:
     async def test() -> None:
         client = KazooClient(zookeeper_address)
-        await asyncio.to_thread(client.start, PATIENCE_S)
+        await asyncio.to_thread(client.start)
 
         def set_quota(name: str, rate: str) -> None:
             path = f"/config/clients/{name}"

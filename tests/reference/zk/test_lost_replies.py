@@ -59,7 +59,7 @@ async def losing(address: str) -> AsyncIterator[tuple[LosingZooKeeperClient, Kaf
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(test, 90))
+    asyncio.run(asyncio.wait_for(test, 30))
 
 
 async def office(zk_client: KafkaZkClient) -> ControllerFence:

@@ -35,7 +35,7 @@ async def client(address: str, timeout_ms: int = 10_000) -> AsyncIterator[KazooZ
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(test, 90))
+    asyncio.run(asyncio.wait_for(test, 30))
 
 
 def test_reads_back_what_it_wrote_with_the_stat(zookeeper_address: str) -> None:

@@ -12,8 +12,8 @@ from tests.nemesis.runtimes.docker.packets.laboratory import Laboratory, links, 
 
 pytestmark = pytest.mark.e2e
 
-ROUNDS = 10
-"""At most: other work on the machine may slow some down."""
+ROUNDS = 3
+"""Other work on the machine may slow some down."""
 SIZE = 50_000_000
 
 
@@ -22,9 +22,7 @@ def test_what_is_required_comes_through_with_a_delay_in_both_directions(tmp_path
         both = links(("broker-1", "broker-2"), ("broker-2", "broker-1"))
         await lab.rules.delay(both, delay_ms=DELAY_MS)
         one, two = lab.machines["broker-1"], lab.machines["broker-2"]
-        rates: list[float] = []
-        while len(rates) < ROUNDS and max(rates, default=0) < REQUIRED_MB_S:
-            rates.append(await transfer(one, two, size=SIZE))
+        rates = [await transfer(one, two, size=SIZE) for _ in range(ROUNDS)]
         assert max(rates) >= REQUIRED_MB_S, rates
         counted = (await lab.rules.packet_counters(both)).values()
         assert all(link.delayed for link in counted)
