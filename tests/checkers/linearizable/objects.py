@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import permutations
 from typing import Any
 
 from history.events import Event
@@ -50,24 +49,17 @@ def events(*calls: Call) -> list[Event]:
 
 
 def has_order(calls: Sequence[Call], initial: Hashable, apply: Apply) -> bool:
-    """Whether some order explains all, by trying out each order of each choice of those in doubt."""
-    certain = [call for call in calls if call.outcome == "ok"]
-    in_doubt = [call for call in calls if call.outcome in ("info", "none")]
-    for chosen in range(2 ** len(in_doubt)):
-        took_place = certain + [one for at, one in enumerate(in_doubt) if chosen >> at & 1]
-        if any(_explains(order, initial, apply) for order in permutations(took_place)):
-            return True
-    return False
+    """Whether some order explains all, by trying out each; those in doubt may have their effect late or never."""
+    return _goes_on([call for call in calls if call.outcome != "fail"], initial, apply)
 
 
-def _explains(order: Sequence[Call], initial: Hashable, apply: Apply) -> bool:
-    for at, call in enumerate(order):
-        if any(
-            later.outcome == "ok" and later.finish is not None and later.finish < call.start
-            for later in order[at + 1 :]
-        ):
-            return False
-    states = {initial}
-    for call in order:
-        states = {after for state in states for after in apply(state, call)}
-    return bool(states)
+def _goes_on(left: list[Call], state: Hashable, apply: Apply) -> bool:
+    due = min((call.finish or 0 for call in left if call.outcome == "ok"), default=None)
+    if due is None:
+        return True
+    return any(
+        _goes_on(left[:at] + left[at + 1 :], after, apply)
+        for at, call in enumerate(left)
+        if call.start <= due
+        for after in apply(state, call)
+    )
