@@ -15,15 +15,13 @@ from typing import Any, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
+from checkers.arrays import Codes, Mask, Numbers, filled
+from checkers.following import looked_up, numbers_following, words_following
 from history.follows import Said
 from history.reader import Known, Uniform
 from history.schema import SCHEMA
 from history.told import Says
 
-Numbers = np.ndarray[Any, np.dtype[np.int64]]
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
-Codes = np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
-"""Words as small numbers, −1 for none, in as few bytes as will do."""
 Place = Numbers | slice
 """Positions of rows, or a stretch of them, whose ends are given."""
 
@@ -33,7 +31,6 @@ MAX_SPAN: Final = 2**20
 """Values of a key column that lie further apart are numbered by sorting them."""
 SMALL_PART: Final = 8
 """Of so few of a file's rows, one in eight, a part picks first and fills then."""
-_NOT_TOLD: Final = -2
 _UNSET: Final = Uniform(None)
 _TYPES: Final = {field.name: field.type for field in SCHEMA}
 
@@ -193,7 +190,7 @@ class Columns:
                 root, at = self._root_place()
                 array = root.numbers(name, missing)[at]
             else:
-                array = _filled(*self.stored(name), missing)
+                array = filled(*self.stored(name), missing)
             self._numbers[name, missing] = array
         return self._numbers[name, missing]
 
@@ -306,78 +303,6 @@ def _composed(outer: Place, inner: Place) -> Place:
     return inner + outer.start if outer.start else inner
 
 
-def words_following(said: Said, codes: Codes, words: list[str]) -> tuple[Codes, list[str]] | None:
-    """What goes with these words, as (codes, words); None if that is not told of all of them."""
-    if not _are_told(said, codes, words):
-        return None
-    mine = sorted({one for one in said.values() if isinstance(one, str)})
-    places = {one: place for place, one in enumerate(mine)}
-    table = [
-        places[one] if isinstance(one, str) else -1 for one in (said.get(word) for word in words)
-    ]
-    return translated(codes, table), mine
-
-
-def numbers_following(said: Said, codes: Codes, words: list[str]) -> tuple[Numbers, Mask] | None:
-    """What goes with these words, as numbers and whether they are set; None if that is not told of all of them."""
-    if not _are_told(said, codes, words):
-        return None
-    numbers = [said.get(word) for word in words]
-    are_set = translated(codes, [one is not None for one in numbers]).astype(np.bool_)
-    given = {one for one in numbers if isinstance(one, int)}
-    if len(given) <= 1:
-        return np.full(len(codes), max(given, default=0), dtype=np.int64), are_set
-    values = np.array([one if isinstance(one, int) else 0 for one in numbers], dtype=np.int64)
-    return values[codes], are_set
-
-
-def translated(codes: Codes, table: Sequence[int]) -> Codes:
-    """What a table says of each code, if there is no code that it does not speak of. Bytes are translated at once."""
-    if (
-        codes.itemsize > 1
-        or len(table) > 128
-        or not -128 <= min(table, default=0) <= max(table, default=0) < 128
-    ):
-        return np.array(table, dtype=np.int64)[codes]
-    whole = bytes(one & 255 for one in table).ljust(256, b"\0")
-    return np.frombuffer(bytearray(codes).translate(whole), dtype=np.int8)
-
-
-def _are_told(said: Said, codes: Codes, words: list[str]) -> bool:
-    missing = [-1, *(at for at, word in enumerate(words) if word not in said)]
-    return not any((codes == one).any() for one in missing)
-
-
-def looked_up(
-    told: list[Says], kinds: tuple[Codes, list[str]], nodes: tuple[Numbers, Mask]
-) -> tuple[Codes, list[str]] | None:
-    """The words that rows of these kinds and nodes say, as (codes, words); None if not all of them are told.
-
-    Kind and node make one byte, and bytes are translated by a table of 256.
-    """
-    codes, names = kinds
-    numbers, are_set = nodes
-    known = [one.node for one in told if one.node is not None]
-    low, unset = min(known, default=0), max(known, default=0) - min(known, default=0) + 1
-    if len(names) * (unset + 1) > 255 or not len(codes):
-        return None
-    numbers = _filled(numbers, are_set, low)
-    if numbers.min() < low or numbers.max() >= low + unset or codes.min() < 0:
-        return None
-    numbers = _filled(numbers, are_set, low + unset)
-    words = sorted({one.word for one in told if one.word is not None})
-    table = np.full(256, _NOT_TOLD, dtype=np.int8)
-    for kind, node, word in told:
-        if kind in names:
-            place = names.index(kind) * (unset + 1) + (unset if node is None else node - low)
-            table[place] = -1 if word is None else words.index(word)
-    places = np.empty(len(numbers), dtype=np.uint8)
-    np.subtract(numbers, low, out=places, casting="unsafe")
-    places += codes.astype(np.uint8) * np.uint8(unset + 1)
-    found = np.frombuffer(places.tobytes().translate(table.tobytes()), dtype=np.int8)
-    return None if (found == _NOT_TOLD).any() else (found, words)
-
-
 def _stored(column: pa.ChunkedArray) -> tuple[Numbers, Mask]:
     """The integers of a column, and which of them are set."""
     if not column.null_count:
@@ -397,11 +322,6 @@ def _buffers(array: pa.Array) -> tuple[np.ndarray[Any, Any], Mask]:
     are_set = np.unpackbits(np.frombuffer(validity, np.uint8), count=end, bitorder="little")
     values = np.frombuffer(data, array.type.to_pandas_dtype(), count=end)[array.offset :]
     return values, are_set[array.offset :].view(np.bool_)
-
-
-def _filled(values: Numbers, are_set: Mask, missing: int) -> Numbers:
-    """Arrow's own ``fill_null`` takes longer than decoding them."""
-    return values if are_set.all() else np.where(are_set, values, missing)
 
 
 def _small(values: Numbers) -> Numbers:

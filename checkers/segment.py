@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.columns import Columns, Mask, Numbers, Place
+from checkers.arrays import Mask, Numbers
+from checkers.columns import Columns, Place
 from history.events import Event
 from history.memory import MemoryRowGroup
 from history.reader import RowGroup

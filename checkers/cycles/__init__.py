@@ -1,7 +1,7 @@
 """Transactions: do their reads and writes admit an order that the consistency model asks for?
 
 * ``models``         anomalies and consistency models, as one lattice (start here)
-* ``check``          the two checks: lists and registers; ``log_transactions`` (and ``log_rows``): over logs
+* ``check``          the two checks: lists and registers
 * ``analysis``       from rows to anomalies: the order of the steps
 * ``rows``, ``transactions``             what the history says: rows, micro-operations
 * ``writes``, ``lookup``                 who wrote what
@@ -11,6 +11,7 @@
 * ``suspects``       where cycles can be at all
 * ``states``, ``search``, ``paths``       which cycles there are, the shortest ones
 * ``words``, ``reasons``, ``explain``     findings, step by step
+* ``log_transactions``    the check of transactions over logs; its ``log_rows``, ``log_analysis``, ``log_explain``
 
 Source: Adya, "Weak Consistency" (1999); Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental
 Observations" (VLDB 2020), for what lists and registers tell of versions.

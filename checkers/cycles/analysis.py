@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from checkers.columns import Numbers
+from checkers.arrays import Numbers
 from checkers.cycles.edges import Edges
 from checkers.cycles.internal import contradicting_lists, contradicting_registers
 from checkers.cycles.list_edges import list_edges

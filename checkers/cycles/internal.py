@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.columns import Numbers
+from checkers.arrays import Numbers
 from checkers.compiled import compiled
 from checkers.cycles.rows import Elements
 from checkers.cycles.transactions import READ, UNKNOWN, Bytes, MicroOperations

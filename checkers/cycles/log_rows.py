@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.columns import Mask, Numbers
+from checkers.arrays import Mask, Numbers
 from checkers.segment import Segment
 from history.events import Kind
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.columns import Numbers
+from checkers.arrays import Numbers
 from checkers.compiled import compiled
 from checkers.cycles.lookup import placed
 from checkers.cycles.rows import Elements

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns import Numbers
+from checkers.arrays import Numbers
 from checkers.compiled import compiled
 from checkers.cycles.transactions import Mask
 

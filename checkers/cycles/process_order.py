@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.columns import Numbers
+from checkers.arrays import Numbers
 from checkers.compiled import compiled
 from checkers.cycles.edges import PROCESS, Edges
 from checkers.cycles.transactions import NEVER, Mask, Transactions

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.columns import Numbers
+from checkers.arrays import Numbers
 from checkers.cycles.edges import RW, WR, WW, Edges, later_writes
 from checkers.cycles.lookup import NOTHING
 from checkers.cycles.seen import Seen

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.columns import UNSET, Numbers
+from checkers.arrays import Numbers
+from checkers.columns import UNSET
 from checkers.segment import Segment
 from history.events import Kind
 

@@ -23,7 +23,8 @@ from typing import Final
 
 import numpy as np
 
-from checkers.columns import UNSET, Numbers
+from checkers.arrays import Numbers
+from checkers.columns import UNSET
 from checkers.cycles.edges import PROCESS, REALTIME, RW, WR, Edges
 from checkers.cycles.models import Level, Order, cycle_name
 from checkers.cycles.paths import (

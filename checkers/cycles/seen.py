@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.columns import Numbers
+from checkers.arrays import Numbers
 from checkers.cycles.lookup import first_readers
 from checkers.cycles.rows import INFO, OK
 from checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations, Transactions

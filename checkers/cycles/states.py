@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.columns import Numbers
+from checkers.arrays import Numbers
 from checkers.cycles.edges import PROCESS, RW, WR, WW, Edges
 from checkers.cycles.models import Level, Order
 from checkers.cycles.transactions import Mask

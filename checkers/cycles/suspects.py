@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.columns import Numbers
+from checkers.arrays import Numbers
 from checkers.cycles.paths import earliest_moments
 from checkers.cycles.transactions import Mask
 

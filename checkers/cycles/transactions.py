@@ -20,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.columns import UNSET, Numbers
+from checkers.arrays import Numbers
+from checkers.columns import UNSET
 from checkers.compiled import compiled
 from checkers.cycles.rows import INFO, INVOKE, OK, Elements, Rows
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.columns import Numbers
+from checkers.arrays import Numbers
 from checkers.compiled import compiled
 from checkers.cycles.lookup import NOTHING
 from checkers.cycles.transactions import READ, Bytes, Mask, MicroOperations

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.columns import Numbers
+from checkers.arrays import Numbers
 from checkers.cycles.lookup import find, indexed, last_found
 from checkers.cycles.transactions import UNKNOWN, WRITE, Mask, MicroOperations
 

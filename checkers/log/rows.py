@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.columns import translated
+from checkers.following import translated
 from checkers.log.operations import ALL_REPLICAS, FINAL_READER
 from checkers.segment import Mask, Numbers, Segment
 from history.events import Kind

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.columns import looked_up
+from checkers.following import looked_up
 from checkers.segment import Segment
 from history.encoding import PARQUET_OPTIONS, EventsFile
 from history.errors import DamagedHistoryError

@@ -1,0 +1,115 @@
+"""From sends and polls to circles of transactions: the order of the steps. ``log_transactions`` says what it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from checkers.arrays import Numbers
+from checkers.columns import UNSET
+from checkers.cycles.edges import WR, WW, Edges
+from checkers.cycles.log_rows import LogRows, Placed
+from checkers.cycles.process_order import process_edges
+from checkers.cycles.rows import OK
+from checkers.cycles.search import Cycle, cycles_among
+from checkers.cycles.transactions import Transactions
+from checkers.linearizable.elements import NONE, numbered
+from history.foreign.logs import process_of
+
+NAMES_OF_APPENDS: Final = ("G0", "G1c")
+"""What a circle of appends and polls is called; real time says nothing about appends that interleave."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogAnalysis:
+    rows: LogRows
+    txns: Transactions
+    txn: Numbers
+    """Of each part that succeeded its transaction."""
+    reads: Edges
+    """From the sender of a record to who polled it; each shown by an entry of ``rows.polled``."""
+    appends: Edges
+    """From the sender of a record to the sender of the next; each shown by the later one's entry of ``rows.sent``."""
+    sender: Numbers
+    """For each entry of ``rows.polled`` the one of ``rows.sent``, or ``NONE``."""
+    before: Numbers
+    """For each entry of ``rows.sent`` the one at the next smaller offset."""
+    placed: Numbers
+    """The entries of ``rows.sent`` of which the offset is known, by log and offset."""
+    polls_known: int
+    """How many records were polled whose sender is known."""
+
+    @classmethod
+    def of(cls, rows: LogRows) -> LogAnalysis:
+        txns, txn = _transactions(rows)
+        sent, polled = rows.sent, rows.polled
+        sender = _senders(sent, polled)
+        known = np.flatnonzero(sender != NONE)
+        source, target = txn[sent.part[sender[known]]], txn[polled.part[known]]
+        _, once = np.unique(source * len(txns) + target, return_index=True)
+        reads = Edges.of(WR, source[once], target[once], known[once])
+        placed = np.flatnonzero(sent.offset >= 0)
+        placed = placed[np.lexsort((sent.offset[placed], sent.log[placed]))]
+        follows = (np.diff(sent.log[placed]) == 0) & (np.diff(sent.offset[placed]) > 0)
+        earlier, later = placed[:-1][follows], placed[1:][follows]
+        before = np.full(len(sent.part), NONE, dtype=np.int64)
+        before[later] = earlier
+        appends = Edges.of(WW, txn[sent.part[earlier]], txn[sent.part[later]], later)
+        return cls(rows, txns, txn, reads, appends, sender, before, placed, len(known))
+
+    def circles_of_polls(self) -> list[Cycle]:
+        everyone = np.ones(len(self.txns), dtype=np.bool_)
+        return cycles_among(self.txns, self.reads, process_edges(self.txns, everyone))
+
+    def circles_of_appends(self) -> list[Cycle]:
+        """Those of appends and polls that need an append, and nothing else."""
+        both = Edges.joined([self.appends, self.reads])
+        found = cycles_among(self.txns, both, self.appends.where(np.zeros(len(self.appends), bool)))
+        return [
+            cycle
+            for cycle in found
+            if cycle.name in NAMES_OF_APPENDS and any(step.kind == WW for step in cycle.steps)
+        ]
+
+
+def _transactions(rows: LogRows) -> tuple[Transactions, Numbers]:
+    """Return the transactions as they ended, and of each part that succeeded its transaction.
+
+    Parts of one are what one process ended at one time (``history.foreign.logs``).
+    """
+    names: dict[str, int] = {}
+    base = [names.setdefault(process_of(word), len(names)) for word in rows.processes]
+    process = np.array([*base, NONE], dtype=np.int64)[rows.process]
+    order = np.lexsort((rows.op, process, rows.ended))
+    is_first = np.ones(len(order), dtype=np.bool_)
+    is_first[1:] = (np.diff(rows.ended[order]) != 0) | (np.diff(process[order]) != 0)
+    txn = np.empty(len(order), dtype=np.int64)
+    txn[order] = np.cumsum(is_first) - 1
+    first = order[is_first]
+    by_op = np.argsort(rows.began_op, kind="stable")
+    place = np.searchsorted(rows.began_op[by_op], rows.op[first])
+    at = np.append(by_op, NONE)[place]
+    is_begun = np.append(rows.began_op, UNSET)[at] == rows.op[first]
+    txns = Transactions(
+        op=rows.op[first],
+        outcome=np.full(len(first), OK, dtype=np.int8),
+        process=process[first],
+        processes=list(names),
+        began=np.where(is_begun, np.append(rows.began_at, UNSET)[at], UNSET),
+        ended=rows.ended[first],
+        row=rows.row[first],
+        problems=(),
+    )
+    return txns, txn
+
+
+def _senders(sent: Placed, polled: Placed) -> Numbers:
+    """For each record that was polled the entry of the send of its value to its log; ``NONE`` if there is not one."""
+    numbering = numbered((sent.log, sent.value), (polled.log, polled.value))
+    of_sent, of_polled = numbering.ids
+    sender = np.full(len(numbering), NONE, dtype=np.int64)
+    sender[of_sent] = np.arange(len(of_sent))
+    sender[np.bincount(of_sent, minlength=len(numbering)) > 1] = NONE
+    return sender[of_polled]
