@@ -1,7 +1,7 @@
 """The judges: one module per family of properties, each with its prose and smallest breaking history.
 
 * ``fold``, ``segment``, ``engine``   what a check is, what it sees, how it is run (start with ``fold``)
-* ``columns``                         the arrays behind a segment
+* ``columns``, ``following``, ``arrays``  the arrays behind a segment; those that are looked up instead of decoded
 * ``model``                           verdicts, findings, results
 * ``controller``                      one live controller per epoch, stale ones fenced
 * ``broker_epochs``                   nothing is done in the name of an earlier life of a broker

@@ -6,6 +6,7 @@ The room holds the vocabulary that all other packages share, and the files it is
 * ``recorder``         writing events while a run lasts: JSON lines, one ``write()`` per event
 * ``schema``           the one Arrow schema of the Parquet history
 * ``reader``           reading raw JSON lines (torn tails included) and Parquet segments
+* ``encoding``         how Parquet files are written; ``told`` and ``follows``: what they tell of themselves
 * ``zookeeper_log``    ZooKeeper's transaction log, read from its files
 * ``ingest``           raw JSON lines and the transaction log to Parquet, on Spark or in process
 * ``spark``            a context and tasks; ``class_archive`` and ``worker_daemon`` make it start fast

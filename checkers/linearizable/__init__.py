@@ -2,9 +2,11 @@
 
 * ``registers``, ``mutex``, ``sets``, ``queues``   the checks, with the prose of their properties (start here)
 * ``object_check``, ``operations``, ``elements``   events → columns of operations; elements of lists
-* ``zones``, ``zone_findings``                     registers whose values are written once, in the time of a sort
+* ``pairing``                                      which completion belongs to which invocation, compiled
+* ``zones``, ``zone_walk``, ``zone_findings``      registers whose values are written once, in the time of a sort
 * ``search``                                       all else, with ``checkers.possible``; may give up
 * ``set_states``, ``queue_states``                 what became of each element
+* ``set_order``, ``queue_order``                   whether one order of all operations explains that
 * ``told``                                         findings in words
 
 Which of them judges a history is said by its workload (``checkers.foreign``).

@@ -8,7 +8,8 @@ head of ``client_log``, the check; start there.
   ``report`` puts it together
 * partitions of any size: ``certificate`` says how; ``sections`` (what is read together), ``survey`` (one row group),
   ``chain`` (their order), ``cells`` (what stands at which offset), ``zones`` (values at several), ``suspects`` (what is
-  walked); ``rows``, ``records``, ``trimmed``, ``spans`` and ``kernels`` are their columns, excerpts, and loops
+  walked); ``rows``, ``records``, ``trimmed``, ``spans``, ``whereabouts`` and ``kernels`` are their columns, excerpts,
+  places, and loops
 """
 
 from checkers.log.client_log import ClientLog

@@ -37,9 +37,10 @@ from checkers.log.report import Counts, Disorder, PartitionReport, judge
 from checkers.log.rows import Source
 from checkers.log.sections import Section, Seen, look_through, sections
 from checkers.log.spans import Span, has_any, meet, wider
-from checkers.log.survey import CELL_BITS, Survey
+from checkers.log.survey import Survey
 from checkers.log.suspects import touching
 from checkers.log.trimmed import Trimmed, joined
+from checkers.log.whereabouts import CELL_BITS
 from checkers.log.zones import overlaps, repeated
 from checkers.segment import Numbers, Segment
 

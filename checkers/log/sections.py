@@ -19,7 +19,8 @@ import numpy as np
 from checkers.log.cells import Cell, CellReport
 from checkers.log.rows import Source
 from checkers.log.spans import Span, wider
-from checkers.log.survey import CELL_BITS, Survey, survey
+from checkers.log.survey import Survey, survey
+from checkers.log.whereabouts import CELL_BITS
 from checkers.segment import Numbers
 
 MAX_CELLS = 8

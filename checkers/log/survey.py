@@ -15,7 +15,6 @@ Limits: a process does one thing at a time, and operations have numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -29,6 +28,7 @@ from checkers.log.records import Records
 from checkers.log.rows import UNSET, Lists, Role, Rows, Source, by_process
 from checkers.log.spans import Span, span_of, wider
 from checkers.log.trimmed import Trimmed, trimmed
+from checkers.log.whereabouts import cells_of
 from checkers.segment import Mask, Numbers, Segment
 from history.events import Kind
 
@@ -36,8 +36,6 @@ COLUMNS = ("process", "op", "value", "acks", "offset", "offsets", "values", "hig
 """What is read of every row."""
 UNKNOWN_TIME = -1
 """Of the sends that surveys tell of: few are asked for it, and their rows say it."""
-CELL_BITS = 20
-"""Offsets are looked at in cells of a million (``cells``)."""
 
 
 class Begun(NamedTuple):
@@ -148,7 +146,7 @@ def _look(rows: Rows, found: Survey, columns: tuple[str, ...]) -> Records:
     records = Records.of(sends, values.lengths, final, values.flat, read_offsets)
     if (read := span_of(records.read)) is not None:
         found.values = wider(found.values, read)
-    found.cells = _cells(records, followed.acknowledged)
+    found.cells = cells_of(records, followed.acknowledged)
     kept = _last_answers(rows, answered.at[answered.final])
     if Role.OTHER in rows.possible:
         kept |= rows.are(Role.OTHER)
@@ -177,8 +175,6 @@ def _topic_ids(segment: Segment) -> set[str]:
     said = np.bincount(codes[operations] + 1, minlength=len(words) + 1)[1:]
     return {word for word, times in zip(words, said.tolist(), strict=True) if times and word}
 
-
-# -- order ----------------------------------------------------------------------------------------
 
 _WHY = {
     kernels.UNTOLD: "operations without a number, a value or a position",
@@ -351,45 +347,3 @@ def _last_answers(rows: Rows, places: Numbers) -> Mask:
         last = np.searchsorted(times[places], until, side="right") - 1
         kept[places[last[last >= 0]]] = kept[places[-1]] = True
     return kept
-
-
-# -- where offsets and values lie -----------------------------------------------------------------
-
-
-def _cells(records: Records, acknowledged: Span | None) -> dict[int, Span]:
-    found: dict[int, Span] = {}
-    for cell, least, most in (*_cells_sent(records, acknowledged), *_cells_read(records)):
-        found[cell] = wider(found.get(cell), (least, most))
-    return found
-
-
-def _cells_sent(records: Records, span: Span | None) -> Iterable[tuple[int, int, int]]:
-    if span is None:
-        return ()
-    return _in_one_cell(span) or _by_cell(records.offsets[records.sent])
-
-
-def _cells_read(records: Records) -> Iterator[tuple[int, int, int]]:
-    if records.read_offsets is not None:
-        yield from _by_cell(records.read_offsets)
-        return
-    firsts, lasts = records.positions, records.positions + records.lengths - 1
-    across = firsts >> CELL_BITS != lasts >> CELL_BITS
-    if not across.all():
-        yield from _by_cell(np.column_stack((firsts[~across], lasts[~across])).ravel())
-    for first, last in zip(firsts[across].tolist(), lasts[across].tolist(), strict=True):
-        for cell in range(first >> CELL_BITS, (last >> CELL_BITS) + 1):
-            yield cell, max(first, cell << CELL_BITS), min(last, (cell + 1 << CELL_BITS) - 1)
-
-
-def _in_one_cell(span: Span) -> list[tuple[int, int, int]]:
-    cell = span[0] >> CELL_BITS
-    return [(cell, *span)] if span[1] >> CELL_BITS == cell else []
-
-
-def _by_cell(offsets: Numbers) -> Iterator[tuple[int, int, int]]:
-    """Yield the cells of stretches of offsets, with the smallest and the largest there."""
-    cells = offsets >> CELL_BITS
-    starts = np.concatenate(([0], np.flatnonzero(np.diff(cells)) + 1))
-    low, high = np.minimum.reduceat(offsets, starts), np.maximum.reduceat(offsets, starts)
-    yield from zip(cells[starts].tolist(), low.tolist(), high.tolist(), strict=True)

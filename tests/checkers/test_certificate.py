@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from checkers import rounds
 from checkers.engine import run_checks
-from checkers.log import ClientLog, certificate, client_log, sections, survey
+from checkers.log import ClientLog, certificate, client_log, sections, whereabouts
 from checkers.model import Result
 from history.encoding import EventsFile
 from history.events import Event, Kind
@@ -50,7 +50,7 @@ def small_cells(bits: int) -> Iterator[list[object]]:
             return original(*arguments)
 
         original = rounds.at_once
-        patch.setattr(survey, "CELL_BITS", bits)
+        patch.setattr(whereabouts, "CELL_BITS", bits)
         patch.setattr(certificate, "CELL_BITS", bits)
         patch.setattr(sections, "CELL_BITS", bits)
         patch.setattr(client_log, "at_once", at_once)
