@@ -1,8 +1,9 @@
 """Planted bugs in real processes are found by the properties named for them, on the plans that are pinned for them.
 
-One bug of each kind: of what controllers say, write and elect, of high watermarks, acknowledgements and logs; half of
-them every night only. All of the bugs are found in simulation (``tests/nemesis/test_pinned_plans.py``). Real processes
-do not repeat themselves exactly, so a bug has a few runs to show itself; the plan stays the same.
+One bug of each kind: of what controllers say, write and elect, of high watermarks, acknowledgements and logs; most of
+them, and those in containers, every night only. All of the bugs are found in simulation
+(``tests/nemesis/test_pinned_plans.py``). Real processes do not repeat themselves exactly, so a bug has a few runs to
+show itself; the plan stays the same.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pytest
 
 from nemesis.mutants import MUTANTS
 from tests.e2e.command import SCENARIO, events, latest, nemesis
+from tests.e2e.docker_machine import build_image, needs_docker
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -26,19 +28,24 @@ IN_REAL_PROCESSES = (
     pytest.param("hw-follows-leader-leo", marks=pytest.mark.nightly),
     pytest.param("truncate-to-hw", marks=pytest.mark.nightly),
 )
+RUNTIMES = ("local", pytest.param("docker", marks=[pytest.mark.nightly, needs_docker]))
 TRIES = 5
 
 
+@pytest.mark.parametrize("runtime", RUNTIMES)
 @pytest.mark.parametrize("name", IN_REAL_PROCESSES)
-def test_a_planted_bug_is_found_by_the_property_named_for_it(name: str, tmp_path: Path) -> None:
+def test_a_planted_bug_is_found_by_the_property_named_for_it(
+    name: str, runtime: str, tmp_path: Path
+) -> None:
+    if runtime == "docker":
+        build_image()
     mutant = MUTANTS[name]
     plan = PLANS / f"{mutant.name}.yaml"
     said = []
     for seed in range(TRIES):
+        planted = ["--runtime", runtime, "--plan", str(plan), "--mutant", mutant.name]
         options = ["--seed", str(seed), "--time-limit", "18", "--engine", "inline", "--json"]
-        ran = nemesis(
-            tmp_path, "run", SCENARIO, "--plan", str(plan), "--mutant", mutant.name, *options
-        )
+        ran = nemesis(tmp_path, "run", SCENARIO, *planted, *options)
         assert ran.returncode in (0, 1, 2), ran.stdout + ran.stderr
         outcome = json.loads((latest(tmp_path) / "results.json").read_text())
         verdicts = {result["property"]: result["verdict"] for result in outcome["results"]}
