@@ -12,15 +12,15 @@ from typing import ClassVar
 from checkers.fold import Results, Whole, conclude
 from checkers.linearizable import told
 from checkers.linearizable.elements import COLUMN, Listed, all_listed, listed
-from checkers.linearizable.operations import (
+from checkers.linearizable.joining import (
     COLUMNS,
     KINDS,
-    Operations,
     Pairs,
     UnpairableError,
     operations,
     pairs,
 )
+from checkers.linearizable.operations import Operations
 from checkers.segment import Segment
 
 
