@@ -31,6 +31,10 @@ MAX_SPAN: Final = 2**20
 """Values of a key column that lie further apart are numbered by sorting them."""
 SMALL_PART: Final = 8
 """Of so few of a file's rows, one in eight, a part picks first and fills then."""
+FEW_ROWS: Final = 1024
+"""Of so few rows of a file a column costs the same as of one: all that are named are read at once, and Python's values
+are kept for all parts.
+"""
 _UNSET: Final = Uniform(None)
 _TYPES: Final = {field.name: field.type for field in SCHEMA}
 
@@ -65,11 +69,14 @@ class Columns:
         self._arrow: dict[str, pa.ChunkedArray] = {}
         self._uniform: dict[str, Uniform | None] = {}
         self._known: Known | None = None
+        self._kinds: frozenset[str] | None = None
+        self._is_fetched = False
         self._stored: dict[str, tuple[Numbers, Mask]] = {}
         self._numbers: dict[tuple[str, int], Numbers] = {}
         self._words: dict[str, tuple[Codes, list[str]]] = {}
         self._codes: dict[str, Numbers] = {}
         self._dense: dict[str, Numbers] = {}
+        self._values: dict[str, list[Any]] = {}
         self._following: dict[str, tuple[str, Said]] | None = None
 
     @classmethod
@@ -84,6 +91,11 @@ class Columns:
     def part(self, length: int, at: Place, names: tuple[str, ...] | None = None) -> Columns:
         """The rows at these places, with all columns or these."""
         return Columns(length, self.names if names is None else names, self, at)
+
+    @property
+    def is_of_few(self) -> bool:
+        """Whether the file has few rows beside these."""
+        return self._root_place()[0].length <= FEW_ROWS
 
     def rows(self) -> Numbers:
         """The row number of each row, in the whole history."""
@@ -125,6 +137,10 @@ class Columns:
         if isinstance(self._source, Columns):
             self._source.fetch(names)
             return
+        if self.is_of_few:
+            if self._is_fetched:
+                return
+            names, self._is_fetched = self.names, True
         missing = [
             name
             for name in names
@@ -158,11 +174,13 @@ class Columns:
         return self._known_of(self._source).uniform_list(name, kind)
 
     def kinds(self) -> frozenset[str] | None:
-        """The kinds of these rows, if they are known without looking at them."""
+        """The kinds that these rows may be of, if that is known without looking at many."""
         if isinstance(self._source, Columns):
-            return None
-        told = self._known_of(self._source).follows().kinds
-        return frozenset(told) or None
+            return self._source.kinds()
+        if self._kinds is None:
+            told = self._known_of(self._source).follows().kinds
+            self._kinds = frozenset(told or (self.values("kind") if self.is_of_few else ()))
+        return self._kinds or None
 
     def _known_of(self, source: Rows) -> Known:
         if self._known is None:
@@ -275,6 +293,15 @@ class Columns:
 
     def values(self, name: str) -> list[Any]:
         """Any column as Python values, ``None`` where it is unset."""
+        if not self.is_of_few or name not in self.names:
+            return self._decoded(name)
+        root, at = self._root_place()
+        if name not in root._values:  # noqa: SLF001
+            root._values[name] = root._decoded(name)  # noqa: SLF001
+        whole = root._values[name]  # noqa: SLF001
+        return whole[at] if isinstance(at, slice) else [whole[row] for row in at.tolist()]
+
+    def _decoded(self, name: str) -> list[Any]:
         if (told := self.uniform(name)) is not None:
             return [told.value] * self.length
         if pa.types.is_dictionary(self.type(name)):

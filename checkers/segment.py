@@ -138,8 +138,12 @@ class Segment:
             return slice(0, len(self))
         if kinds.isdisjoint(told or self.columns.words("kind")[1]):
             return slice(0, 0)
-        mask = self.is_word("kind", kinds)
-        return slice(0, len(self)) if mask.all() else np.flatnonzero(mask)
+        if self.columns.is_of_few:
+            said = self.values("kind")
+            places = np.array([at for at, kind in enumerate(said) if kind in kinds], dtype=np.int64)
+        else:
+            places = np.flatnonzero(self.is_word("kind", kinds))
+        return slice(0, len(self)) if len(places) == len(self) else places
 
     def where(self, mask: Mask) -> Segment:
         """The rows where the mask is true."""

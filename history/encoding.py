@@ -30,7 +30,7 @@ from history.told import Teller
 ROW_GROUP_ROWS: Final = 128 * 1024
 ROW_GROUP_RECORDS: Final = 512 * 1024
 """Records of polls: a row may hold hundreds."""
-LONG_STRETCH: Final = 32 * 1024
+LONG_STRETCH: Final = 16 * 1024
 """Rows that are worth row groups of their own."""
 
 _FREQUENT: Final = frozenset(

@@ -89,7 +89,8 @@ class HistoryWriter:
 
     def _end_file(self) -> None:
         if self._waiting_rows:
-            self._write_group(pa.concat_tables(self._waiting))
+            for group in row_groups(pa.concat_tables(self._waiting)):
+                self._write_group(group)
             self._wait_with([])
         self._close_file()
 

@@ -145,11 +145,7 @@ class HwBounded(Scan[Held, BoundedSummary]):
 
     def state(self, segment: Segment) -> Held:
         if len(segment) < self.worth_proving:
-            ends = {
-                key: {broker: _log_end(part, int(at[-1])) for broker, at in _reports(part).items()}
-                for key, part in partitions(segment)
-            }
-            return Held(ends, power_cuts(segment))
+            return self._state_of_few(segment)
         from checkers.replication.claims import claims, tracing
 
         found = {key: (part, claims(part)) for key, part in partitions(segment)}
@@ -164,6 +160,17 @@ class HwBounded(Scan[Held, BoundedSummary]):
         )
         are_borne_out = all(one.are_borne_out for _, one in found.values())
         return Held(ends, power_cuts(segment), claimed if are_borne_out else None)
+
+    def _state_of_few(self, segment: Segment) -> Held:
+        """Nothing is proved but that no high watermark claims nothing."""
+        ends = {
+            key: {broker: _log_end(part, int(at[-1])) for broker, at in _reports(part).items()}
+            for key, part in partitions(segment)
+        }
+        if segment.is_kind(Kind.HIGH_WATERMARK).any():
+            return Held(ends, power_cuts(segment))
+        tracing = frozenset(brokers_in(_traced(segment)))
+        return Held(ends, power_cuts(segment), Claims(checked=0, tracing=tracing, needed={}))
 
     def join(self, a: Held, b: Held) -> Held:
         ends = {key: {**a.ends.get(key, {}), **later} for key, later in b.ends.items()}

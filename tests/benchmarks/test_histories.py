@@ -19,7 +19,7 @@ from checkers.engine import check
 from checkers.model import Outcome, Verdict
 from history.encoding import ROW_GROUP_ROWS
 from history.errors import MissingHistoryError
-from history.reader import open_history
+from history.reader import RowGroup, open_history
 from history.schema import WORD, ordered
 
 CORE = (
@@ -107,6 +107,18 @@ def test_a_written_history_is_the_one_in_memory(tmp_path: Path) -> None:
     assert plain(stored.table()).equals(plain(history.table()))
     assert len(stored.row_groups) > 1
     assert all(group.rows <= ROW_GROUP_ROWS for group in stored.row_groups)
+
+
+def test_elections_between_long_stretches_are_apart_to_the_last_of_a_file(tmp_path: Path) -> None:
+    write(tmp_path / "history", Shape(24_000, partitions=2), [])
+    groups = open_history(tmp_path / "history").row_groups
+    electing = [group for group in groups if "become-leader" in kinds_of(group)]
+    assert len(electing) == 2 * 3
+    assert all(group.rows < 100 for group in electing)
+
+
+def kinds_of(group: RowGroup) -> list[str]:
+    return group.read(["kind"]).column("kind").to_pylist()  # type: ignore[no-any-return]
 
 
 def test_the_hot_partition_has_its_share() -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from checkers import columns
 from checkers.following import looked_up
 from checkers.segment import Segment
 from history.encoding import PARQUET_OPTIONS, EventsFile
@@ -61,7 +62,16 @@ def same_classes(codes: list[int], values: list[Any]) -> bool:
 
 @settings(max_examples=30, deadline=None)
 @given(events, st.data())
+@pytest.mark.parametrize("few", [0, columns.FEW_ROWS])
 def test_a_part_of_a_file_says_what_its_events_say(
+    tmp_path_factory: pytest.TempPathFactory, few: int, rows: list[Event], data: st.DataObject
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(columns, "FEW_ROWS", few)
+        it_says_what_its_events_say(tmp_path_factory, rows, data)
+
+
+def it_says_what_its_events_say(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Event], data: st.DataObject
 ) -> None:
     segment = Segment.of(stored(tmp_path_factory.mktemp("columns"), rows))
@@ -75,6 +85,9 @@ def test_a_part_of_a_file_says_what_its_events_say(
             kept = [at for at in range(len(expected)) if data.draw(st.booleans())]
             segment = segment.take(np.array(kept, dtype=np.int64))
             expected = [expected[at] for at in kept]
+    if data.draw(st.booleans()):
+        segment = segment.only({"append", "fail"})
+        expected = [event for event in expected if event.kind == "append"]
     for name in data.draw(st.permutations(NAMES)):
         values = [getattr(event, name) for event in expected]
         assert segment.values(name) == values
@@ -182,21 +195,31 @@ def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:
         segment.values("process")
 
 
-class FarRowGroup(MemoryRowGroup):
+class CountingRowGroup(MemoryRowGroup):
     """Counts how often it is read."""
 
-    reads: ClassVar[list[list[str]]] = []
-    is_far = True
+    reads: ClassVar[list[list[str]]]
 
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         self.reads.append(list(columns or ()))
         return super().read(columns)
 
 
-def test_what_is_far_away_is_read_at_once() -> None:
+class FarRowGroup(CountingRowGroup):
+    is_far = True
+
+
+@pytest.mark.parametrize(
+    ("kind_of_group", "few"), [(FarRowGroup, 0), (CountingRowGroup, columns.FEW_ROWS)]
+)
+def test_what_is_far_away_or_little_is_read_at_once(
+    kind_of_group: type[CountingRowGroup], few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns, "FEW_ROWS", few)
+    monkeypatch.setattr(CountingRowGroup, "reads", [], raising=False)
     rows = table([Event(time=1, process="p", kind="ok", node=1, offset=2)])
-    segment = Segment.of(FarRowGroup(rows), ("kind", "node", "offset", "zxid"))
+    segment = Segment.of(kind_of_group(rows), ("kind", "node", "offset", "zxid"))
     assert segment.values("kind") == ["ok"]
     assert segment.numbers("node").tolist() == [1]
     assert segment.numbers("zxid").tolist() == [-1]
-    assert FarRowGroup.reads == [["kind", "node", "offset"]]
+    assert CountingRowGroup.reads == [["kind", "node", "offset"]]

@@ -241,7 +241,9 @@ class TestTheProof:
     ) -> None:
         for time, event in enumerate(events):
             event.time = event.seq = time
-        assert judge(Proves(), events, cuts) == judge(LooksTwice(), events, cuts)
+        looked = judge(LooksTwice(), events, cuts)
+        assert judge(Proves(), events, cuts) == looked
+        assert judge(HwBounded(), events, cuts) == looked
 
     @settings(max_examples=60, deadline=None)
     @given(st.lists(told, min_size=1, max_size=30), st.lists(st.integers(0, 30), max_size=6))
@@ -264,6 +266,12 @@ class TestTheProof:
         assert told_of.checked == 2
         assert check.told(claims, None) is None
         assert check.told(claims, state_of([append(1, 1, 0, 4), append(2, 2, 0, 2)])) is None
+
+    def test_a_short_stretch_without_a_high_watermark_is_not_looked_at_again(self) -> None:
+        check, events = HwBounded(), [append(1, 1, 0, 4), append(2, 2, 0, 4)]
+        told_of = check.told(check.state(Segment.starting_at(table(events), 0)), None)
+        assert told_of is not None
+        assert (told_of.checked, told_of.tracing) == (0, frozenset({1, 2}))
 
 
 def stored(directory: Path, events: list[Event], cuts: list[int]) -> list[StoredRowGroup]:
