@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from benchmarks.histories.anomalies import Anomaly
 from benchmarks.histories.client_anomalies import CLIENT_ANOMALIES
-from benchmarks.histories.clients import CLIENTS
+from benchmarks.histories.clients import CLIENTS, POLL_RECORDS, rows
 from benchmarks.histories.generate import BROKERS, Part, in_memory
-from benchmarks.histories.shape import Shape
+from benchmarks.histories.shape import Shape, stretches
 from checkers.engine import check, run_checks
 from checkers.log import ClientLog
 from checkers.model import Result, Verdict
@@ -53,3 +56,16 @@ def test_each_anomaly_is_named(name: str) -> None:
     assert divided == judged(history, Walked(), 700)
     (result,) = [one for one in divided if one.property == injected.property]
     assert injected.row in {event["row"] for one in result.findings for event in one.events}
+
+
+def test_a_consumer_polls_in_the_order_of_its_log_however_little_its_last_poll_returns() -> None:
+    last_polls = []
+    for seed in range(400):
+        shape = Shape(32 * sum(POLL_RECORDS) // 2, terms=1, seed=seed)
+        [stretch] = stretches(shape, shape.all_partitions()[0], 0)
+        table = rows(stretch)
+        polls = table.filter(pc.equal(table["process"].cast(pa.string()), "consumer-0"))
+        assert np.all(np.diff(polls["time"].to_numpy()) > 0)
+        assert np.all(np.diff(polls["seq"].to_numpy()) > 0)
+        last_polls.append(len(polls["offsets"][-1].as_py()))
+    assert min(last_polls) == 1
