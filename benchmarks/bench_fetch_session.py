@@ -120,12 +120,12 @@ class _Leader:
 
 async def _measure(directory: Path, *, busy: int, sessions: bool) -> Cost:
     rng = Random(1)
-    leader, cache = _broker(directory, 1)
+    leader_logs, leader, cache = _broker(directory, 1)
     slots = 1_000 if sessions else 0
     connection = _Leader(
         FetchApis(leader, cache, FetchManager(slots, rng=rng, topic_name=cache.topic_name))
     )
-    follower, _ = _broker(directory, 2, connection)
+    follower_logs, follower, _ = _broker(directory, 2, connection)
     one = record_batch.build([(None, b"x" * 100)], 0)
 
     def append() -> None:
@@ -139,6 +139,8 @@ async def _measure(directory: Path, *, busy: int, sessions: bool) -> Cost:
     spent = time.process_time() - connection.started
     await follower.shutdown()
     await leader.shutdown()
+    leader_logs.close()
+    follower_logs.close()
     return Cost(
         connection.request_bytes / FETCHES,
         connection.response_bytes / FETCHES,
@@ -148,7 +150,7 @@ async def _measure(directory: Path, *, busy: int, sessions: bool) -> Cost:
 
 def _broker(
     directory: Path, broker_id: int, leader: _Leader | None = None
-) -> tuple[ReplicaManager, MetadataCache]:
+) -> tuple[LogManager, ReplicaManager, MetadataCache]:
     config = KafkaConfig.from_properties(
         {
             "broker.id": broker_id,
@@ -174,7 +176,7 @@ def _broker(
         broker_epoch=lambda: 1,
         connect=lambda _: connection,
     )
-    return manager, cache
+    return logs, manager, cache
 
 
 def _appoint(broker: ReplicaManager) -> None:

@@ -123,11 +123,13 @@ class Station:
         """Send a request and wait for its answer; raises OSError when the kernel refuses."""
         came: list[Packet] = []
         self.socket.send(message)
+        poller = select.poll()  # select takes no high descriptors, and a harness may have many
+        poller.register(self.socket, select.POLLIN)
         deadline = time.monotonic() + ANSWER_TIMEOUT_S
         while self._sequence not in self._answers:
             if time.monotonic() > deadline:
                 raise OSError(errno.ETIMEDOUT, "the kernel does not answer")
-            select.select([self.socket], [], [], ANSWER_TIMEOUT_S)
+            poller.poll(ANSWER_TIMEOUT_S * 1000)
             came += self.receive()
         if error := self._answers.pop(self._sequence):
             raise OSError(error, os.strerror(error))

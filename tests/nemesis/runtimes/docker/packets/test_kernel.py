@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
+import resource
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +19,8 @@ from nemesis.runtimes.docker.packets.shaping import Lane
 from tests.nemesis.runtimes.docker.packets.laboratory import features
 
 ALL = frozenset(Feature)
+MANY_FILES = 1_024
+"""``select`` takes descriptors below this only."""
 
 
 def test_a_kernel_with_everything_lacks_nothing() -> None:
@@ -64,3 +70,14 @@ def test_a_kernel_that_takes_the_rule_and_hands_no_packets_over_has_no_queues(
 
     monkeypatch.setattr(Station, "open_lane", refuse)
     assert asyncio.run(kernel.features()) == features() - {Feature.QUEUE}
+
+
+def test_queues_are_found_by_a_process_that_has_many_files_open() -> None:
+    assert Feature.QUEUE in features()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2 * MANY_FILES), hard))
+    with ExitStack() as files:
+        files.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        while files.enter_context(Path(os.devnull).open("rb")).fileno() < MANY_FILES:
+            pass
+        assert asyncio.run(kernel.features()) == features()
