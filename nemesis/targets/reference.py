@@ -55,12 +55,17 @@ class ReferenceTarget:
         return whole
 
     def lacks(self, properties: Mapping[str, object]) -> Lacks:
-        """Return AlterPartition where leaders write their ISRs themselves."""
-        if properties.get("inter.broker.protocol.version") != "2.6":
-            return {}
-        return {
-            Capability.ALTER_PARTITION: "under inter.broker.protocol.version 2.6 nobody sends AlterPartition"
-        }
+        """Return AlterPartition where leaders write their ISRs themselves, and unsynced ends where all is synced."""
+        lacks = {}
+        if properties.get("inter.broker.protocol.version") == "2.6":
+            lacks[Capability.ALTER_PARTITION] = (
+                "under inter.broker.protocol.version 2.6 nobody sends AlterPartition"
+            )
+        if properties.get("log.flush.interval.messages") == 1:
+            lacks[Capability.TAIL] = (
+                "with log.flush.interval.messages 1 a broker has nothing that is not synced"
+            )
+        return lacks
 
     def broker_command(
         self,

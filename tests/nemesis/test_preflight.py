@@ -84,6 +84,25 @@ def test_brokers_that_send_no_alter_partition_cannot_have_it_held(
 
 
 @pytest.mark.parametrize("runtime", ["local", "simulation"])
+def test_brokers_that_sync_every_record_have_no_ends_to_damage(
+    tmp_path: Path, runtime: str
+) -> None:
+    """Seed 7 of ``log-compaction``, every kind of fault, drew one that could have no effect, and was ``unknown``."""
+    asked = replace(options(tmp_path, faults="all"), runtime=runtime)
+    assert "corrupt-tail" in prepare(asked).scenario.faults.kinds
+    syncing = replace(asked, broker_properties=("log.flush.interval.messages=1",))
+    compacting = replace(asked, scenario="log-compaction", seed=7)
+    for one in (syncing, compacting):
+        kinds = prepare(one).scenario.faults.kinds
+        assert "corrupt-tail" not in kinds
+        assert "power-cut" in kinds
+    with pytest.raises(
+        FaultUnsupported, match=r"corrupt-tail \(with log.flush.interval.messages 1"
+    ):
+        prepare(replace(compacting, faults="corrupt-tail"))
+
+
+@pytest.mark.parametrize("runtime", ["local", "simulation"])
 def test_broker_properties_of_the_command_line_are_above_those_of_the_scenario(
     tmp_path: Path, runtime: str
 ) -> None:
