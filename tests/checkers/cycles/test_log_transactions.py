@@ -260,5 +260,6 @@ def test_looking_at_every_pair_agrees() -> None:
 
 
 @pytest.mark.nightly
-def test_looking_at_every_pair_agrees_ten_thousand_times() -> None:
-    assert min(agree(range(10_000, 20_000)).values()) > 500
+@pytest.mark.parametrize("start", range(10_000, 20_000, 1_000))
+def test_looking_at_every_pair_agrees_ten_thousand_times(start: int) -> None:
+    assert min(agree(range(start, start + 1_000)).values()) > 50
