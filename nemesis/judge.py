@@ -18,7 +18,7 @@ import msgspec
 
 import reports
 from checkers import CHECKERS, foreign_properties, select, select_foreign
-from checkers.cycles import MODELS
+from checkers.cycles import MODELS, WELL_FORMED
 from checkers.engine import Engine, check
 from checkers.foreign import MODELLED
 from checkers.model import Outcome, Verdict, combine
@@ -92,7 +92,8 @@ def judge(
         chosen = select_foreign(workload, checkers, info.foreign.get("consistency_model"))
     outcome = check(run.history, chosen, engine=engine, spark_master=spark_master)
     if workload is not None:
-        outcome = foreign.settle(only(outcome, checkers or foreign_properties(workload)), run)
+        wanted = {*checkers, WELL_FORMED} if checkers else foreign_properties(workload)
+        outcome = foreign.settle(only(outcome, wanted), run)
     elif checkers is not None:
         outcome = only(outcome, checkers)
     durations_s = {**info.durations_s, "ingest": ingest_s, "check": round(outcome.seconds, 3)}

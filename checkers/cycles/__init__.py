@@ -17,7 +17,15 @@ Source: Adya, "Weak Consistency" (1999); Kingsbury and Alvaro, "Elle: Inferring 
 Observations" (VLDB 2020), for what lists and registers tell of versions.
 """
 
-from checkers.cycles.check import ListAppend, RwRegister, Transactional
+from checkers.cycles.check import WELL_FORMED, ListAppend, RwRegister, Transactional
 from checkers.cycles.models import MODELS, SERIALIZABLE, Model
 
-__all__ = ["MODELS", "SERIALIZABLE", "ListAppend", "Model", "RwRegister", "Transactional"]
+__all__ = [
+    "MODELS",
+    "SERIALIZABLE",
+    "WELL_FORMED",
+    "ListAppend",
+    "Model",
+    "RwRegister",
+    "Transactional",
+]

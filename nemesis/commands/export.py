@@ -10,7 +10,7 @@ import typer
 from history.foreign.exporting import operations_of, write
 from history.run_directory import RunDirectory
 from nemesis.commands.options import Json, RunPath
-from nemesis.commands.speech import out, say_json
+from nemesis.commands.speech import note, out, say_json
 from nemesis.errors import UsageError
 from nemesis.foreign import workload_of
 
@@ -32,7 +32,13 @@ def export(
         count = write(operations, file)
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from None
+    may_lack = bool(run.read_info().foreign.get("may_lack_operations"))
     if as_json:
-        say_json({"file": str(file), "workload": workload, "operations": count})
-    else:
-        out.print(f"{count} lines of workload {workload}: {file}")
+        said = {"file": str(file), "workload": workload, "operations": count}
+        say_json({**said, "may_lack_operations": may_lack})
+        return
+    if may_lack:
+        note(
+            f"operations may be missing from this history, and nothing in {file} tells a checker so"
+        )
+    out.print(f"{count} lines of workload {workload}: {file}")

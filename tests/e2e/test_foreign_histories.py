@@ -184,6 +184,33 @@ def test_an_export_can_be_judged_in_its_place(capsys: pytest.CaptureFixture[str]
     assert again["outcome"]["results"] == first["outcome"]["results"]
 
 
+def test_an_export_of_what_may_be_incomplete_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = judged(capsys, LOG.replace(":index 3", ":index 30"), "kafka")
+    assert code == UNKNOWN
+    assert call(["export", said["run"], "again.edn"]) == VALID
+    assert "operations may be missing from this history" in capsys.readouterr().err
+    assert call(["export", said["run"], "twice.edn", "--json"]) == VALID
+    assert json.loads(capsys.readouterr().out)["may_lack_operations"] is True
+
+
+def test_some_properties_alone_do_not_hide_what_was_left_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """1 is appended twice, so that nothing is said of the key, nor of the 9 whose append failed."""
+    text = """{:type :invoke, :process 0, :f :txn, :value [[:append 1 1]], :index 0}
+{:type :ok, :process 0, :f :txn, :value [[:append 1 1]], :index 1}
+{:type :invoke, :process 1, :f :txn, :value [[:append 1 1] [:append 1 9]], :index 2}
+{:type :fail, :process 1, :f :txn, :value [[:append 1 1] [:append 1 9]], :index 3}
+{:type :invoke, :process 2, :f :txn, :value [[:append 2 1]], :index 4}
+{:type :ok, :process 2, :f :txn, :value [[:append 2 1]], :index 5}
+{:type :invoke, :process 2, :f :txn, :value [[:r 1 nil] [:r 2 nil]], :index 6}
+{:type :ok, :process 2, :f :txn, :value [[:r 1 [1 9]] [:r 2 [1]]], :index 7}
+"""
+    code, said = judged(capsys, text, "list-append", "--checkers", "G1a")
+    assert code == UNKNOWN
+    assert {one["property"] for one in said["outcome"]["results"]} == {"well-formed", "G1a"}
+
+
 def test_an_export_overwrites_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     _, said = judged(capsys, LOG, "kafka")
     for file, words in {
