@@ -107,6 +107,7 @@ _CHARACTERS: Final = {
 }
 _SPECIAL: Final = {"Inf": float("inf"), "-Inf": float("-inf"), "NaN": float("nan")}
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_SURROGATES: Final = re.compile("([\ud800-\udbff])([\udc00-\udfff])|[\ud800-\udfff]")
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _PLAIN: Final = re.compile(r"[^\\\"\n\r\t\f\x08]*")
 _keywords: Final[dict[str, Keyword]] = {}
@@ -221,7 +222,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _string(word: str) -> str:
-    return _ESCAPE.sub(_unescaped, word) if "\\" in word else word
+    return printable(_ESCAPE.sub(_unescaped, word)) if "\\" in word else word
 
 
 def _special(word: str) -> Any:
@@ -230,7 +231,7 @@ def _special(word: str) -> Any:
 
 def _character(word: str) -> str:
     is_code = len(word) == 5 and word[0] == "u"
-    return chr(int(word[1:], 16)) if is_code else _CHARACTERS.get(word, word)
+    return printable(chr(int(word[1:], 16))) if is_code else _CHARACTERS.get(word, word)
 
 
 _RARE: Final[dict[int | None, Callable[[str], Any]]] = {6: _string, 9: _special, 11: _character}
@@ -268,6 +269,53 @@ def dumps(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{' '.join(map(dumps, value))}]"
     raise TypeError(f"{type(value).__name__} has no notation in EDN")
+
+
+def canonical(value: Any) -> str:
+    """Return a value as EDN, the same for equal values: what has no order, sets and maps, comes sorted.
+
+    Raises ``TypeError`` as ``dumps`` does.
+    """
+    return dumps(_ordered(value))
+
+
+def _ordered(value: Any) -> Any:
+    if isinstance(value, Tagged):
+        return Tagged(value.tag, _ordered(value.value))
+    if isinstance(value, EdnSet):
+        return EdnSet(sorted(map(_ordered, value), key=dumps))
+    if isinstance(value, dict):
+        entries = [(_ordered(key), _ordered(one)) for key, one in value.items()]
+        return dict(sorted(entries, key=lambda entry: dumps(entry[0])))
+    if isinstance(value, list | tuple):
+        return tuple(map(_ordered, value))
+    return value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two values are equal: unlike in Python true is not 1, nor is 1.0, and a set has no order."""
+    if is_vector(one) and is_vector(other):
+        return len(one) == len(other) and all(map(same, one, other))
+    if type(one) is not type(other):
+        return False
+    return bool(one == other) if isinstance(one, int | str) else canonical(one) == canonical(other)
+
+
+def is_vector(value: Any) -> bool:
+    """Whether a value is a vector or a list."""
+    return isinstance(value, list | tuple) and not isinstance(value, EdnSet | Tagged)
+
+
+def printable(text: str) -> str:
+    """Return a text that a file can hold: two surrogates become the character they mean, a lone one is spelled out."""
+    return _SURROGATES.sub(_joined, text)
+
+
+def _joined(match: re.Match[str]) -> str:
+    high, low = match.groups()
+    if high is None:
+        return f"\\u{ord(match[0]):04x}"
+    return chr(0x10000 + ((ord(high) & 0x3FF) << 10) + (ord(low) & 0x3FF))
 
 
 def _number(value: float) -> str:

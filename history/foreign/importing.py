@@ -92,8 +92,22 @@ def read_file(path: Path) -> ForeignFile:
         raise ForeignHistoryError(f"{path} is no history of operations{why}")
     placed = list(without_repeats(in_order(operations, problems), problems))
     give_times(placed)
+    _note_missing(placed, problems)
     indexes = [one.index for one in placed]
     return ForeignFile(placed, problems, is_complete=indexes == list(range(len(placed))))
+
+
+def _note_missing(placed: list[Operation], problems: Problems) -> None:
+    """Note gaps in the indexes, unless they are no more than the lines that could not be read."""
+    indexes = [one.index for one in placed if one.index is not None]
+    if len(indexes) < len(placed):
+        return
+    missing = 1 + indexes[-1] - indexes[0] - len(set(indexes))
+    if missing <= problems.count(Damage.UNREADABLE):
+        return
+    for before, after, one in zip(indexes, indexes[1:], placed[1:], strict=False):
+        if after > before + 1:
+            problems.note(Damage.MISSING, one.line)
 
 
 def _require_text(path: Path) -> None:

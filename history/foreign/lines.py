@@ -100,7 +100,7 @@ def parse_json(text: str, start: int) -> tuple[Any, int]:
         raise EdnError(str(error)) from None
     if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise EdnError(TOO_DEEP)
-    return value, end
+    return (_printable(value) if _SURROGATE.search(text) else value), end
 
 
 def _depth(value: Any) -> int:
@@ -117,7 +117,20 @@ def _depth(value: Any) -> int:
     return depth
 
 
+def _printable(value: Any) -> Any:
+    """The value with texts that a file can hold."""
+    if isinstance(value, str):
+        return edn.printable(value)
+    if isinstance(value, list):
+        return [_printable(one) for one in value]
+    if isinstance(value, dict):
+        return {edn.printable(key): _printable(one) for key, one in value.items()}
+    return value
+
+
 _JSON: Final = json.JSONDecoder()
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a character that takes two."""
 
 
 class _Lines:

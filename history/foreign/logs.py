@@ -22,7 +22,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from history.events import IDEMPOTENT
-from history.foreign.edn import Keyword
+from history.foreign.edn import Keyword, is_vector
 from history.foreign.names import FIRST_NAME, INTEGER, Names, value_of, word_of
 from history.foreign.operations import FAIL, INFO, INVOKE, OK, Operation
 from history.foreign.pairs import Pair
@@ -35,7 +35,6 @@ from history.foreign.vocabulary import (
     aside,
     event,
     is_aside,
-    is_vector,
     keyed,
     operation,
     operation_aside,

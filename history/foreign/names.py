@@ -26,7 +26,7 @@ INTEGER: Final = re.compile(r"0|-?[1-9]\d*")
 
 
 class Names:
-    """The table. A name is the value as EDN."""
+    """The table. A name is the value as EDN, the same for equal values."""
 
     def __init__(self, names: list[str] | None = None) -> None:
         self._names = names or []
@@ -42,7 +42,7 @@ class Names:
         """
         if type(value) is int and 0 <= value < FIRST_NAME:
             return value
-        name = edn.dumps(value)
+        name = edn.canonical(value)
         number = self._numbers.get(name)
         if number is None:
             number = FIRST_NAME + len(self._names)
@@ -83,7 +83,7 @@ class Names:
 def word_of(value: Any) -> str:
     """Return a key or a process as one word, from which ``value_of`` makes it again: a number, a plain word, or EDN."""
     is_plain = type(value) is str and _PLAIN.fullmatch(value)
-    return str(value) if is_plain else edn.dumps(value)
+    return str(value) if is_plain else edn.canonical(value)
 
 
 def value_of(word: str) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from history.foreign.edn import EdnSet
+from history.foreign.edn import EdnSet, is_vector
 from history.foreign.names import Names
 from history.foreign.operations import OK
 from history.foreign.pairs import Pair
@@ -19,7 +19,6 @@ from history.foreign.vocabulary import (
     Part,
     Plain,
     WrongValue,
-    is_vector,
     keyed,
     numbers,
 )
@@ -74,6 +73,9 @@ class Objects(Plain):
                 raise WrongValue(f"{f} did not return a collection")
             columns["values"] = numbers(value, names)
         return columns
+
+    def may_be_silent(self, f: str) -> bool:
+        return f in self.takes or f in self.exchanges
 
     def value(self, columns: Mapping[str, Any], names: Names) -> Any:
         told: Any = None

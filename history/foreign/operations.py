@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from history.foreign.edn import Keyword, Tagged, keyword_or_text
+from history.foreign.edn import Keyword, Tagged, keyword_or_text, same
 
 TYPES: Final = ("invoke", "ok", "fail", "info")
 INVOKE, OK, FAIL, INFO = TYPES
@@ -49,7 +49,7 @@ class Operation(msgspec.Struct, kw_only=True, gc=False):
         """Whether two lines tell of one thing: the same line written twice."""
         return (
             (self.type, self.process, self.f) == (other.type, other.process, other.f)
-            and self.value == other.value
+            and same(self.value, other.value)
             and (self.time, self.index) == (other.time, other.index)
         )
 

@@ -1,9 +1,9 @@
 """The order of a history's operations, and a time for each that says the same.
 
-A history is a sequence: its order is that of ``index`` where all operations have one, else that of ``time`` where all
-have one, else that of the lines. Where two of these disagree, that is damage. Every operation gets a time of its own,
-later than that of the operation before: whoever sorts by time gets the order back. So times that are equal, missing or
-falling move by the nanoseconds that this takes.
+A history is a sequence: its order is that of ``index`` where all operations have one, else that of ``time``, where one
+that has none stays behind the line before it, else that of the lines. Where two of these disagree, that is damage.
+Every operation gets a time of its own, later than that of the operation before: whoever sorts by time gets the order
+back. So times that are equal, missing or falling move by the nanoseconds that this takes.
 """
 
 from __future__ import annotations
@@ -34,9 +34,17 @@ def in_order(operations: Sequence[Operation], problems: Problems) -> list[Operat
             if after.time is not None and after.time < (before.time or 0):
                 problems.note(Damage.TIME_FALLS, after.line)
         return placed
-    if untimed:
+    if len(untimed) == len(operations):
         return list(operations)
-    return _sorted(operations, [one.time or 0 for one in operations], Damage.NOT_BY_TIME, problems)
+    return _sorted(operations, _times(operations), Damage.NOT_BY_TIME, problems)
+
+
+def _times(operations: Sequence[Operation]) -> list[int]:
+    """The time of each; of those that have none, that of the line before."""
+    times: list[int] = []
+    for one in operations:
+        times.append(one.time if one.time is not None else times[-1] if times else 0)
+    return times
 
 
 def give_times(operations: Sequence[Operation]) -> None:

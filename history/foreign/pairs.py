@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from msgspec import structs
 
+from history.foreign.edn import same
 from history.foreign.operations import INVOKE, OK, Operation
 from history.foreign.problems import Damage, Problems
 
@@ -129,7 +130,7 @@ class _Process:
 
 
 def _ask_the_same(one: Operation, other: Operation) -> bool:
-    return one.f == other.f and bool(one.value == other.value)
+    return one.f == other.f and same(one.value, other.value)
 
 
 def fits(invocation: Operation, completion: Operation) -> bool:
@@ -139,7 +140,7 @@ def fits(invocation: Operation, completion: Operation) -> bool:
 
 def _fits(asked: Any, told: Any) -> bool:
     """What was asked for stands in the answer: as it was, filled in, or, of a record, behind its offset."""
-    if asked is None or asked == told:
+    if asked is None or same(asked, told):
         return True
     if not isinstance(told, list | tuple):
         return isinstance(told, dict)
@@ -149,7 +150,7 @@ def _fits(asked: Any, told: Any) -> bool:
                 break
         else:
             return True
-    return bool(told) and bool(asked == told[-1])
+    return bool(told) and same(asked, told[-1])
 
 
 def _supposed(completion: Operation, time: int) -> Operation:

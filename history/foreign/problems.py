@@ -28,6 +28,10 @@ class Damage(Enum):
         "is of one of several objects ([key value]) where lines before are of the only one, or the reverse",
         True,
     )
+    MISSING = (
+        "is the first behind indexes that are missing; if they were left out on purpose, leave out all indexes",
+        True,
+    )
     REPEATED = ("says again what the line before of its process said; it is left out", False)
     SAME_INDEX = ("has the index of an earlier line", False)
     NOT_BY_INDEX = ("is not where its index belongs: the lines were sorted by index", False)
@@ -41,6 +45,14 @@ class Damage(Enum):
     def __init__(self, sentence: str, may_cost_operations: bool) -> None:
         self.sentence = sentence
         self.may_cost_operations = may_cost_operations
+
+
+_COSTLY_TOGETHER: Final = (
+    (Damage.TORN, Damage.NOT_BY_INDEX),
+    (Damage.TORN, Damage.NOT_BY_TIME),
+    (Damage.NO_TIME, Damage.NOT_BY_TIME),
+)
+"""What costs no operation, unless the file is not in order."""
 
 
 @dataclass(slots=True)
@@ -60,13 +72,21 @@ class Problems:
         kind = self._kinds.setdefault(damage, _Kind([], reason))
         kind.lines.append(line)
 
+    def count(self, damage: Damage) -> int:
+        """Return how many lines of this kind there are."""
+        return len(self._kinds[damage].lines) if damage in self._kinds else 0
+
     def may_lack_operations(self, *, is_complete: bool = False) -> bool:
-        """Whether any damage may have cost operations; ``is_complete``: no line of an operation is missing."""
-        return any(
-            damage.may_cost_operations
-            for damage in self._kinds
-            if not (is_complete and damage is Damage.UNREADABLE)
-        )
+        """Whether any damage may have cost operations; ``is_complete``: no line of an operation is missing.
+
+        In a file that is not in order its end is any place of the history, and neighbours do not say where a line
+        belongs that has no time.
+        """
+        costly = {damage for damage in self._kinds if damage.may_cost_operations}
+        costly |= {one for one, other in _COSTLY_TOGETHER if {one, other} <= self._kinds.keys()}
+        if is_complete:
+            costly -= {Damage.UNREADABLE, Damage.TORN}
+        return bool(costly)
 
     def sentences(self) -> list[str]:
         """Return one sentence for each kind of damage, in the order of ``Damage``."""

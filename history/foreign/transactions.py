@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from history.foreign.edn import Keyword
+from history.foreign.edn import Keyword, is_vector
 from history.foreign.names import Names
-from history.foreign.objects import is_collection
 from history.foreign.operations import OK
-from history.foreign.vocabulary import Columns, Plain, WrongValue, is_vector, numbers
+from history.foreign.vocabulary import Columns, Plain, WrongValue, numbers
 
 READ: Final = 0
 WRITE: Final = 1
@@ -78,7 +77,7 @@ class ListAppend(Transactions):
     def elements(self, read: Any) -> Sequence[Any]:
         if read is None:
             return ()
-        if not is_collection(read):
+        if not is_vector(read):
             raise WrongValue("a read did not return a list")
         return tuple(read)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from history.foreign.edn import EdnSet, Keyword, Tagged, dumps, keyword_or_text, loads
+from history.foreign.edn import Keyword, dumps, is_vector, keyword_or_text, loads
 from history.foreign.names import Names, value_of, word_of
 from history.foreign.operations import INFO, INVOKE, NEMESIS, OK, Operation
 from history.foreign.pairs import Pair
@@ -65,18 +65,26 @@ class Plain(Vocabulary):
         if completion is None:
             _note(problems, asked, invoke)
             return [Part(event(invoke, f, _known(asked)), None)]
-        # Who failed, or does not know how it ended, repeats what was asked for.
-        again = self._columns(f, INVOKE, completion.value, names)
+        told = asked
+        if isinstance(asked, WrongValue) or invoke.value is None:
+            # Who failed, or does not know how it ended, may say what was asked for.
+            told = self._columns(f, INVOKE, completion.value, names)
         if isinstance(asked, WrongValue):
-            _note(problems, again, invoke)
-            asked = again
+            _note(problems, told, invoke)
+            asked = told
         kind = completion.type
-        told = self._columns(f, OK, completion.value, names) if kind == OK else again
-        if kind == OK and isinstance(told, WrongValue):
-            _note(problems, told, completion)
-            kind = INFO
+        if kind == OK:
+            is_silent = completion.value is None and self.may_be_silent(f)
+            told = self._columns(f, OK, invoke.value if is_silent else completion.value, names)
+            if isinstance(told, WrongValue):
+                _note(problems, told, completion)
+                kind = INFO
         columns = asked if isinstance(told, WrongValue) else told
         return [Part(event(invoke, f, _known(asked)), event(completion, f, _known(columns), kind))]
+
+    def may_be_silent(self, f: str) -> bool:  # noqa: ARG002
+        """Whether an ``ok`` of this function that has no value says what its invocation says."""
+        return False
 
     def operations(self, events: Iterable[Mapping[str, Any]], names: Names) -> Iterable[Operation]:
         for line, one in enumerate(events, start=1):
@@ -156,11 +164,6 @@ def operation_aside(said: Mapping[str, Any], line: int) -> Operation:
     found = operation(said, line, said["f"], value)
     found.other = {str(name): value for name, value in entries.items()} or None
     return found
-
-
-def is_vector(value: Any) -> bool:
-    """Whether a value is a vector or a list."""
-    return isinstance(value, list | tuple) and not isinstance(value, EdnSet | Tagged)
 
 
 def keyed(value: Any) -> tuple[Any, Any] | None:

@@ -10,33 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers import FOREIGN, select_foreign
-from checkers.engine import check
-from checkers.model import Outcome, Verdict
+from checkers import FOREIGN
+from checkers.model import Verdict
 from history.errors import HistoryError
 from history.foreign.edn import Keyword, dumps
-from history.foreign.importing import events_of
-from history.foreign.names import Names
 from history.foreign.operations import Operation, form_of
-from history.memory import history_of
-from nemesis.foreign import settled
-from tests.history.foreign.reading import read
+from tests.nemesis.foreign_judge import judged
 
 Step = Callable[[str, Any], Any]
 """Carries an operation out; returns what it returns, or ``REFUSED``."""
 REFUSED = object()
 PROCESSES = 3
-
-
-def judged(text: str, workload: str) -> Outcome:
-    """Judge a history as the command does, without its files."""
-    file, names = read(text), Names()
-    events = list(events_of(file, workload, names))
-    outcome = check(
-        history_of(events, problems=file.problems.sentences()), select_foreign(workload)
-    )
-    doubt = file.problems.may_lack_operations(is_complete=file.is_complete)
-    return settled(outcome, names, workload, is_doubtful=doubt)
 
 
 def a_register() -> Step:
