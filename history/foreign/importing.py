@@ -98,14 +98,14 @@ def read_file(path: Path) -> ForeignFile:
 
 
 def _note_missing(placed: list[Operation], problems: Problems) -> None:
-    """Note gaps in the indexes, unless they are no more than the lines that could not be read."""
+    """Note gaps in the indexes, which begin with 0 or 1, unless lines that could not be read account for them."""
     indexes = [one.index for one in placed if one.index is not None]
     if len(indexes) < len(placed):
         return
-    missing = 1 + indexes[-1] - indexes[0] - len(set(indexes))
-    if missing <= problems.count(Damage.UNREADABLE):
+    start = min(indexes[0], 1) - 1
+    if indexes[-1] - start - len(set(indexes)) <= problems.count(Damage.UNREADABLE):
         return
-    for before, after, one in zip(indexes, indexes[1:], placed[1:], strict=False):
+    for before, after, one in zip([start, *indexes], indexes, placed, strict=False):
         if after > before + 1:
             problems.note(Damage.MISSING, one.line)
 

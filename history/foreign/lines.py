@@ -98,9 +98,11 @@ def parse_json(text: str, start: int) -> tuple[Any, int]:
         raise EdnError(error.msg, is_incomplete=is_incomplete) from None
     except (ValueError, RecursionError) as error:
         raise EdnError(str(error)) from None
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(value) > MAX_DEPTH:
+    # The value's own text, for the line may be the whole file.
+    opened = text.count("[", position, end) + text.count("{", position, end)
+    if opened > MAX_DEPTH and _depth(value) > MAX_DEPTH:
         raise EdnError(TOO_DEEP)
-    return (_printable(value) if _SURROGATE.search(text) else value), end
+    return (_printable(value) if _SURROGATE.search(text, position, end) else value), end
 
 
 def _depth(value: Any) -> int:

@@ -65,14 +65,8 @@ ENQUEUED = (
             "linearizable-set",
             ("invoke 0 add 1", "info 0 add :timeout", "invoke 1 read nil", "ok 1 read [1]"),
         ),
-        (
-            "queue",
-            ENQUEUED,
-        ),
-        (
-            "fifo-queue",
-            ENQUEUED,
-        ),
+        ("queue", ENQUEUED),
+        ("fifo-queue", ENQUEUED),
     ],
 )
 def test_what_has_no_answer_did_what_it_was_asked_to(workload: str, lines: tuple[str, ...]) -> None:
@@ -94,6 +88,11 @@ def test_a_write_that_is_acknowledged_without_its_value_was_done() -> None:
     acknowledged = ("invoke 0 write 1", "ok 0 write nil", "invoke 1 read nil")
     assert verdict_of(history(*acknowledged, "ok 1 read 1"), "register") is Verdict.VALID
     assert verdict_of(history(*acknowledged, "ok 1 read nil"), "register") is Verdict.INVALID
+
+
+def test_what_is_no_number_is_a_value() -> None:
+    wrote = ("invoke 0 write ##NaN", "ok 0 write ##NaN", "invoke 1 read nil")
+    assert verdict_of(history(*wrote, "ok 1 read ##NaN"), "register") is Verdict.VALID
 
 
 @pytest.mark.parametrize(("one", "other"), [("#{1 2}", "#{2 1}"), ("{:a 1 :b 2}", "{:b 2 :a 1}")])
@@ -170,6 +169,13 @@ def test_indexes_that_are_missing_may_be_operations() -> None:
     whole = begun + "{:type :info :process 0 :f :read :value nil :index 1}\n" + READ_5
     assert problems(whole) == []
     assert verdict_of(whole, "register") is Verdict.INVALID
+
+
+def test_a_beginning_that_is_missing_may_be_operations() -> None:
+    assert verdict_of(READ_5, "register") is Verdict.UNKNOWN
+    from_1 = READ_5.replace(":index 2", ":index 1").replace(":index 3", ":index 2")
+    assert problems(from_1) == []
+    assert verdict_of(from_1, "register") is Verdict.INVALID
 
 
 def test_a_line_that_cannot_be_read_is_where_the_indexes_are_missing() -> None:
