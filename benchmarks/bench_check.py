@@ -17,11 +17,11 @@ from rich.table import Table
 
 from benchmarks.generate import write
 from benchmarks.measuring import best, columns_of, scan
-from checkers import select
-from checkers.engine import check
-from history.ingest import ingest
-from history.reader import open_history
-from history.spark import context, stop
+from nemesis.checkers import select
+from nemesis.checkers.framework.engine import check
+from nemesis.history.ingest import ingest
+from nemesis.history.reader import open_history
+from nemesis.history.spark import context, stop
 
 EVENTS = 300_000
 

@@ -21,7 +21,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
-from history.run_directory import RunDirectory
+from nemesis.history.run_directory import RunDirectory
 from nemesis.runtimes.docker.engine import connect
 from nemesis.runtimes.docker.image import ensure_image
 

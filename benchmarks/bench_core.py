@@ -26,11 +26,11 @@ from benchmarks.histories.generate import write
 from benchmarks.histories.shape import Shape
 from benchmarks.measuring import best, made_apart, scan
 from benchmarks.resident_memory import PeakMemory
-from checkers import select
-from checkers.engine import check
-from checkers.model import Verdict
-from history.reader import open_history
-from history.spark import context, stop
+from nemesis.checkers import select
+from nemesis.checkers.framework.engine import check
+from nemesis.checkers.framework.model import Verdict
+from nemesis.history.reader import open_history
+from nemesis.history.spark import context, stop
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

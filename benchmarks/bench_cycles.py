@@ -18,11 +18,11 @@ from rich.table import Table
 from benchmarks.figures import MILLION, Figure
 from benchmarks.histories.transactions import Shape, write
 from benchmarks.measuring import best, columns_of, made_apart, scan
-from checkers.cycles import MODELS, ListAppend, RwRegister
-from checkers.cycles.check import Transactional
-from checkers.engine import Engine, check
-from history.reader import open_history
-from history.spark import context, stop
+from nemesis.checkers.cycles import MODELS, ListAppend, RwRegister
+from nemesis.checkers.cycles.check import Transactional
+from nemesis.checkers.framework.engine import Engine, check
+from nemesis.history.reader import open_history
+from nemesis.history.spark import context, stop
 
 NAME = "cycles"
 SIZES = (1_000_000, 4_000_000)

@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cluster import BROKERS, Cluster, cluster, events_after
-from history.events import Kind
 from nemesis.faults.cluster_view import ClusterView
+from nemesis.history.events import Kind
 
 SIZES: Final = (250, 1_000, 2_500, 5_000)
 REFERENCE: Final = 1_000

@@ -20,10 +20,10 @@ from uuid import UUID
 from rich.console import Console
 from rich.table import Table
 
-from reference.adapters.disk import RealDisk
-from reference.kafka_config import KafkaConfig
-from reference.log.log_manager import LogManager
-from reference.model import (
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import (
     Broker,
     BrokerEndPoint,
     LeaderAndIsr,
@@ -31,22 +31,22 @@ from reference.model import (
     TopicPartition,
     UpdateMetadataPartitionState,
 )
-from reference.protocol.codec import (
+from nemesis.reference.protocol.codec import (
     SIZE_BYTES,
     decode_request,
     decode_response,
     encode_request,
     encode_response,
 )
-from reference.protocol.schema import response_class
-from reference.server.alter_partition_manager import DefaultAlterPartitionManager
-from reference.server.apis.fetch import FetchApis
-from reference.server.fetch_manager import FetchManager
-from reference.server.kafka_scheduler import KafkaScheduler
-from reference.server.metadata_cache import MetadataCache
-from reference.server.replica_manager import ReplicaManager
-from reference.trace import NullTracer
-from workloads.kafka import record_batch
+from nemesis.reference.protocol.schema import response_class
+from nemesis.reference.server.alter_partition_manager import DefaultAlterPartitionManager
+from nemesis.reference.server.apis.fetch import FetchApis
+from nemesis.reference.server.fetch_manager import FetchManager
+from nemesis.reference.server.kafka_scheduler import KafkaScheduler
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.replica_manager import ReplicaManager
+from nemesis.reference.trace import NullTracer
+from nemesis.workloads.kafka import record_batch
 
 PARTITIONS = 1_000
 FETCHES = 100

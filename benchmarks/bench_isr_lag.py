@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cluster import BROKERS, PARTITIONS, TOPIC, Cluster, cluster, events_after
-from history.events import Kind
-from nemesis.runtimes.base import FETCH_API_KEY, Link
+from nemesis.history.events import Kind
+from nemesis.interfaces.runtime import FETCH_API_KEY, Link
 
 LAG_TIME_MAX_MS = 2_000
 ROUNDS = 10

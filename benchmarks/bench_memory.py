@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.cluster import BROKERS, PARTITIONS, READY_TIMEOUT_S, TOPIC, Cluster, cluster
-from workloads.kafka.record_batch import build
+from nemesis.workloads.kafka.record_batch import build
 
 if TYPE_CHECKING:
     from kio.static.primitive import Records

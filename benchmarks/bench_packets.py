@@ -21,13 +21,13 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.namespaces import PORT, SWITCH, Machine, network, transfer
-from nemesis.journal import Journal
-from nemesis.runtimes.base import Link
+from nemesis.interfaces.runtime import Link
 from nemesis.runtimes.docker.packets import kernel
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.packets.namespace import NamespaceError
 from nemesis.runtimes.docker.packets.packet_rules import PacketRules
 from nemesis.runtimes.docker.packets.rules import PacketNode
+from nemesis.support.journal import Journal
 
 DELAY_MS = 10
 REQUIRED_MB_S = 25

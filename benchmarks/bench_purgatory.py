@@ -19,8 +19,8 @@ from random import Random
 from rich.console import Console
 from rich.table import Table
 
-from reference.model import TopicPartition
-from reference.server.delayed_operations import DelayedOperationPurgatory
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
 
 OPERATIONS = 100_000
 PARTITIONS = [TopicPartition("t", number) for number in range(3_000)]

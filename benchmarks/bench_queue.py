@@ -26,11 +26,11 @@ from benchmarks.histories.clients import CLIENTS
 from benchmarks.histories.generate import write
 from benchmarks.histories.shape import Shape
 from benchmarks.measuring import best, made_apart, scan
-from checkers.engine import check
-from checkers.log import ClientLog
-from checkers.model import Outcome, Verdict
-from history.reader import open_history
-from history.spark import context, stop
+from nemesis.checkers.framework.engine import check
+from nemesis.checkers.framework.model import Outcome, Verdict
+from nemesis.checkers.log import ClientLog
+from nemesis.history.reader import open_history
+from nemesis.history.spark import context, stop
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -27,12 +27,12 @@ from uuid import UUID
 from rich.console import Console
 from rich.table import Table
 
-from reference.__main__ import collect_garbage_seldom
-from reference.adapters.disk import RealDisk
-from reference.kafka_config import KafkaConfig
-from reference.log.log_manager import LogManager
-from reference.model import TopicPartition
-from workloads.kafka.record_batch import Producer, build
+from nemesis.reference.__main__ import collect_garbage_seldom
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import TopicPartition
+from nemesis.workloads.kafka.record_batch import Producer, build
 
 LOG_BYTES = 1_000_000_000
 RECORD_BYTES = 1_000

@@ -20,10 +20,10 @@ from benchmarks.figures import MILLION, Figure
 from benchmarks.histories.registers import Registers, write
 from benchmarks.measuring import best, columns_of, made_apart, scan
 from benchmarks.resident_memory import PeakMemory
-from checkers.engine import Engine, check
-from checkers.linearizable import LinearizableRegister
-from history.reader import open_history
-from history.spark import context, stop
+from nemesis.checkers.framework.engine import Engine, check
+from nemesis.checkers.linearizable import LinearizableRegister
+from nemesis.history.reader import open_history
+from nemesis.history.spark import context, stop
 
 NAME = "register"
 SIZES = (2_000_000, 20_000_000)

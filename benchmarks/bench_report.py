@@ -12,14 +12,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-import reports
 from benchmarks.generate import write
 from benchmarks.measuring import best, scan
-from checkers import select
-from checkers.engine import check
-from history.ingest import ingest
-from history.reader import open_history
-from reports.series import COLUMNS
+from nemesis import reports
+from nemesis.checkers import select
+from nemesis.checkers.framework.engine import check
+from nemesis.history.ingest import ingest
+from nemesis.history.reader import open_history
+from nemesis.reports.series import COLUMNS
 
 EVENTS = 300_000
 

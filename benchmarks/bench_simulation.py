@@ -20,11 +20,11 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from checkers.model import Verdict
-from nemesis import scenario
+from nemesis.checkers.framework.model import Verdict
 from nemesis.faults import plan as plans
-from nemesis.simulation.order import SimulationOrder
-from nemesis.simulation.run import simulate
+from nemesis.running.simulated.run import simulate
+from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.scenarios import scenario
 
 CODEC, BY_REFERENCE = "Kafka's codec", "by reference"
 BATCHES = (

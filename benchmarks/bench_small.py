@@ -17,7 +17,7 @@ from rich.table import Table
 
 from benchmarks.figures import Figure
 from benchmarks.generate import write
-from history.run_directory import RunDirectory
+from nemesis.history.run_directory import RunDirectory
 
 NAME = "small"
 EVENTS = 60_000

@@ -13,14 +13,14 @@ from random import Random
 import msgspec
 import psutil
 
-from history.events import Event
-from nemesis.runtimes.base import Address
+from nemesis.history.events import Event
+from nemesis.interfaces.runtime import Address
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.runtimes.local.addresses import AddressPlan
 from nemesis.targets.base import BrokerPlace
-from workloads.kafka.admin import KafkaAdmin
-from workloads.kafka.errors import KafkaError
+from nemesis.workloads.kafka.admin import KafkaAdmin
+from nemesis.workloads.kafka.errors import KafkaError
 
 BROKERS = 3
 MIN_INSYNC_REPLICAS = 2

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from history.events import NO_ERROR, Event, Kind
-from history.run_directory import RunDirectory, RunInfo
+from nemesis.history.events import NO_ERROR, Event, Kind
+from nemesis.history.run_directory import RunDirectory, RunInfo
 
 BROKERS = (1, 2, 3)
 TICK_NS = 1_000

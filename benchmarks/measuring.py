@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from checkers.fold import Check
-from checkers.segment import ALWAYS
-from history.reader import History, RowGroup
-from history.schema import SCHEMA
-from history.spark import run_all
+from nemesis.checkers.framework.fold import Check
+from nemesis.checkers.framework.segment import ALWAYS
+from nemesis.history.reader import History, RowGroup
+from nemesis.history.schema import SCHEMA
+from nemesis.history.spark import run_all
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -21,7 +21,7 @@ from confluent_kafka import KafkaError as ConfluentError
 from confluent_kafka import Producer
 
 from benchmarks.cluster import PARTITIONS, TOPIC, Cluster
-from workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.client import KafkaClient
 
 RECORD_BYTES = 1_000
 LINGER_MS = 5

@@ -32,24 +32,28 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from checkers.broker_epochs import BrokerEpochFenced
-from checkers.controller import ControllerEpochGrows, SingleController, StaleControllerFenced
-from checkers.convergence import Convergence
-from checkers.deletion import Deletion
-from checkers.faults import FaultEffect
-from checkers.fold import Check
-from checkers.foreign import FOREIGN, foreign_properties, select_foreign
-from checkers.leadership import LeaderEpochGrows, LeaderFromIsr, OneLeaderPerEpoch
-from checkers.liveness import Liveness
-from checkers.log import ClientLog
-from checkers.reassignment import Reassignment
-from checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
-from checkers.replication.final_logs import FinalLogs
-from checkers.replication.high_watermark import HwBounded
-from checkers.replication.hw_grows import HwGrows
-from checkers.replication.log_start import LogStartBounded
-from checkers.replication.logs import ReplicaLogs
-from checkers.transitions import LegalTransition
+from nemesis.checkers.broker_epochs import BrokerEpochFenced
+from nemesis.checkers.controller import (
+    ControllerEpochGrows,
+    SingleController,
+    StaleControllerFenced,
+)
+from nemesis.checkers.convergence import Convergence
+from nemesis.checkers.deletion import Deletion
+from nemesis.checkers.faults import FaultEffect
+from nemesis.checkers.foreign import FOREIGN, foreign_properties, select_foreign
+from nemesis.checkers.framework.fold import Check
+from nemesis.checkers.leadership import LeaderEpochGrows, LeaderFromIsr, OneLeaderPerEpoch
+from nemesis.checkers.liveness import Liveness
+from nemesis.checkers.log import ClientLog
+from nemesis.checkers.reassignment import Reassignment
+from nemesis.checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
+from nemesis.checkers.replication.final_logs import FinalLogs
+from nemesis.checkers.replication.high_watermark import HwBounded
+from nemesis.checkers.replication.hw_grows import HwGrows
+from nemesis.checkers.replication.log_start import LogStartBounded
+from nemesis.checkers.replication.logs import ReplicaLogs
+from nemesis.checkers.transitions import LegalTransition
 
 __all__ = ["CHECKERS", "FOREIGN", "foreign_properties", "select", "select_foreign"]
 

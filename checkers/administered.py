@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from checkers.possible import Effect, Possible, State
-from checkers.rare import Rare, Row
-from checkers.segment import Segment
-from history.events import Event, Kind
+from nemesis.checkers.framework.rare import Rare, Row
+from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.possible import Effect, Possible, State
+from nemesis.history.events import Event, Kind
 
 CLIENT_KINDS = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO})
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from checkers.rare import Row
-from checkers.znodes import BROKER_IDS, TOPICS, changes, epoch_changes, is_election
+from nemesis.checkers.framework.rare import Row
+from nemesis.checkers.znodes import BROKER_IDS, TOPICS, changes, epoch_changes, is_election
 
 TopicPartition = tuple[str, int]
 

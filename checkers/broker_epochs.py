@@ -28,11 +28,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from checkers.findings import finding, tp_name
-from checkers.fold import Results, conclude
-from checkers.model import Finding
-from checkers.rare import Rare, Row, succeeded
-from history.events import Event, Kind
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Results, conclude
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.rare import Rare, Row, succeeded
+from nemesis.history.events import Event, Kind
 
 UNKNOWN_BROKER_EPOCH: Final = -1
 

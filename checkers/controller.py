@@ -26,12 +26,12 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import NamedTuple
 
-from checkers import znodes
-from checkers.findings import finding, tp_name
-from checkers.fold import Results, conclude
-from checkers.model import Finding, Verdict
-from checkers.rare import Rare, Row, succeeded
-from history.events import Event, Kind
+from nemesis.checkers import znodes
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Results, conclude
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.rare import Rare, Row, succeeded
+from nemesis.history.events import Event, Kind
 
 _ACTS = frozenset(
     {

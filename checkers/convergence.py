@@ -12,11 +12,11 @@ failed check is ``unknown`` instead of ``invalid``. Success needs no such excuse
 
 from __future__ import annotations
 
-from checkers.findings import finding, tp_name
-from checkers.fold import Results, conclude
-from checkers.model import Finding, Verdict
-from checkers.rare import Rare, Row, succeeded
-from history.events import Event, Kind
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Results, conclude
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.rare import Rare, Row, succeeded
+from nemesis.history.events import Event, Kind
 
 HEAL = "heal"
 HARNESS = "HARNESS: "

@@ -10,15 +10,16 @@
 (e) ZooKeeper deletes a topic's znode only while the topic is marked for deletion.
 
 Smallest breaks: (b) ok(create t with 1 partition), at the end ZooKeeper has no t; (c) the same, ok(delete t), at the
-end broker 2 keeps a log of t-0. That records of an earlier life are read is ``earlier-life-read`` of ``checkers.log``.
+end broker 2 keeps a log of t-0. That records of an earlier life are read is ``earlier-life-read`` of
+``nemesis.checkers.log``.
 
 What a correct cluster does and is not convicted for: an operation of unknown outcome may have its effect at any later
 time, or never; deleting what is being deleted already succeeds; a topic that is marked for deletion counts as absent,
 whether its deletion comes to an end is the property ``convergence``; the configuration of a topic whose creation then
 failed stays.
 
-Limits: judged by what the harness saw at the end (``checkers.end_state``); names that nobody operated on are not
-judged. Without ZooKeeper's log (c) says nothing of znodes, (d) and (e) nothing at all.
+Limits: judged by what the harness saw at the end (``nemesis.checkers.end_state``); names that nobody operated on are
+not judged. Without ZooKeeper's log (c) says nothing of znodes, (d) and (e) nothing at all.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from checkers import end_state
-from checkers.administered import CLIENT_KINDS, Administered, follow, in_time
-from checkers.end_state import EndState
-from checkers.findings import finding, tp_name
-from checkers.fold import Results, conclude
-from checkers.model import Finding
-from checkers.possible import Possible
-from checkers.rare import Row
-from checkers.znodes import TOPICS, changes
-from history.events import Event, Kind
+from nemesis.checkers import end_state
+from nemesis.checkers.administered import CLIENT_KINDS, Administered, follow, in_time
+from nemesis.checkers.end_state import EndState
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Results, conclude
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.rare import Row
+from nemesis.checkers.possible import Possible
+from nemesis.checkers.znodes import TOPICS, changes
+from nemesis.history.events import Event, Kind
 
 CREATE, GROW, DELETE = "create-topic", "create-partitions", "delete-topic"
 ABSENT = 0

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from checkers.findings import finding
-from checkers.model import Finding, Verdict
-from checkers.rare import Row, succeeded
-from history.events import Kind
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.rare import Row, succeeded
+from nemesis.history.events import Kind
 
 TopicPartition = tuple[str, int]
 

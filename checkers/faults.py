@@ -17,11 +17,11 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 
-from checkers.findings import finding
-from checkers.fold import Results, conclude
-from checkers.model import Finding, Verdict
-from checkers.rare import Rare, Row
-from history.events import Event, Kind
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.fold import Results, conclude
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.rare import Rare, Row
+from nemesis.history.events import Event, Kind
 
 MAX_SKIPPED_SHARE = 0.2
 MEASURED = "measured"

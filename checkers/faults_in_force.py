@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from checkers.segment import Segment
-from history.events import Kind
-from history.reader import History, Uniform
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Kind
+from nemesis.history.reader import History, Uniform
 
 FOREVER_NS = 2**63 - 1
 _UNSET = Uniform(None)

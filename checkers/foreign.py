@@ -1,6 +1,6 @@
 """Which checks judge a history from elsewhere: chosen by the name of its workload, never by looking.
 
-The operations of other systems are events of the same schema (``history.events``), and one word means different
+The operations of other systems are events of the same schema (``nemesis.history.events``), and one word means different
 things in different workloads: a ``read`` is of a register or of a set. So the user names the workload, and only
 its checks are made. They are no part of ``CHECKERS``: in a run of ours they would see nothing, and a check that saw
 nothing is ``unknown``.
@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from checkers.cycles import MODELS, SERIALIZABLE, ListAppend, RwRegister, Transactional
-from checkers.cycles.log_transactions import LogTransactions
-from checkers.fold import Check
-from checkers.linearizable import (
+from nemesis.checkers.cycles import MODELS, SERIALIZABLE, ListAppend, RwRegister, Transactional
+from nemesis.checkers.cycles.log_transactions import LogTransactions
+from nemesis.checkers.framework.fold import Check
+from nemesis.checkers.linearizable import (
     FifoQueue,
     LinearizableCasRegister,
     LinearizableMutex,
@@ -26,7 +26,7 @@ from checkers.linearizable import (
     SetFull,
     TotalQueue,
 )
-from checkers.log.offset_log import OffsetLog
+from nemesis.checkers.log.offset_log import OffsetLog
 
 FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
     {

@@ -31,15 +31,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from checkers import unclean, znodes
-from checkers.findings import finding, tp_name
-from checkers.fold import Fold, Results, conclude
-from checkers.model import Finding, Verdict
-from checkers.rare import Rare, Row
-from checkers.read_after import Readings
-from checkers.segment import Mask, Numbers, Segment
-from checkers.unclean import UNCLEAN, Election, Permission
-from history.events import Event, Kind
+from nemesis.checkers import unclean, znodes
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Fold, Results, conclude
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.rare import Rare, Row
+from nemesis.checkers.framework.segment import Mask, Numbers, Segment
+from nemesis.checkers.read_after import Readings
+from nemesis.checkers.unclean import UNCLEAN, Election, Permission
+from nemesis.history.events import Event, Kind
 
 NO_LEADER = -1
 FEW_LEADERS = 8

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from checkers.segment import Segment
-from history.events import Event, Kind
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Event, Kind
 
 LOSING: Final = frozenset({"power-cut", "corrupt-tail"})
 """The ``fault`` of the ``fault-applied`` events after which a broker's disk has lost something; their ``targets`` are

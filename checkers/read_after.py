@@ -20,8 +20,8 @@ from typing import Any, Final
 
 import msgspec
 
-from checkers import znodes
-from checkers.rare import Row
+from nemesis.checkers import znodes
+from nemesis.checkers.framework.rare import Row
 
 LOG_DIR_EVENTS: Final = "/log_dir_event_notification/"
 

@@ -10,17 +10,17 @@ Smallest breaks: (a) ok(describe t-0: 1, 2), ok(reassign t-0 to 2, 3), at the en
 t-0 has replicas 2, 3, and broker 1 keeps a log of it.
 
 That no reassignment is still in progress, and that the ISR is the whole assignment, is the property ``convergence``;
-that nothing is lost on the way is told by ``checkers.replication`` and ``checkers.log``.
+that nothing is lost on the way is told by ``nemesis.checkers.replication`` and ``nemesis.checkers.log``.
 
 What a correct cluster does and is not convicted for: a request of unknown outcome may be carried out at any later time,
 or never; a cancel goes back to where the last completed move ended; a broker that was away, or whose controller was
 deposed, when its replica was taken away is told by nobody and keeps its log, with Kafka too: that is reported and
 allowed.
 
-Limits: judged by what the harness saw at the end (``checkers.end_state``). A partition whose first replicas nobody
-described can be anywhere until it is moved. (a) is not judged where the topic was deleted and created again: a move may
-have been meant for an earlier life of it. Without ZooKeeper's log no log counts as left behind with reason, and topics
-have one life.
+Limits: judged by what the harness saw at the end (``nemesis.checkers.end_state``). A partition whose first replicas
+nobody described can be anywhere until it is moved. (a) is not judged where the topic was deleted and created again:
+a move may have been meant for an earlier life of it. Without ZooKeeper's log no log counts as left behind with
+reason, and topics have one life.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from checkers import end_state
-from checkers.administered import CLIENT_KINDS, Administered, follow, in_time
-from checkers.assignments import Assignment, Assignments, TopicPartition, assignments
-from checkers.end_state import EndState
-from checkers.findings import finding, tp_name
-from checkers.fold import Results, conclude
-from checkers.model import Finding, Verdict
-from checkers.possible import Possible
-from checkers.rare import Row
-from history.events import Event, Kind
+from nemesis.checkers import end_state
+from nemesis.checkers.administered import CLIENT_KINDS, Administered, follow, in_time
+from nemesis.checkers.assignments import Assignment, Assignments, TopicPartition, assignments
+from nemesis.checkers.end_state import EndState
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Results, conclude
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.rare import Row
+from nemesis.checkers.possible import Possible
+from nemesis.history.events import Event, Kind
 
 DESCRIBE, MOVE, CANCEL = "describe", "reassign", "cancel-reassign"
 COMPLETE = "complete"

@@ -25,11 +25,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from checkers.findings import finding, tp_name
-from checkers.fold import Results, conclude
-from checkers.model import Finding, Verdict
-from checkers.rare import Rare, Row, succeeded
-from history.events import Event, Kind
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Results, conclude
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.rare import Rare, Row, succeeded
+from nemesis.history.events import Event, Kind
 
 PREVIOUS_STATES: Final[Mapping[str, Mapping[str, frozenset[str]]]] = MappingProxyType(
     {

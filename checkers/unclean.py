@@ -27,9 +27,9 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from checkers.rare import Row
-from checkers.segment import Segment
-from history.events import Event, Kind
+from nemesis.checkers.framework.rare import Row
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Event, Kind
 
 UNCLEAN: Final = "unclean"
 """The detail of a ``leader-elected`` event, and of an ``election-asked``."""

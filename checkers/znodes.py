@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from checkers.rare import Row
-from history.events import Event, Kind
+from nemesis.checkers.framework.rare import Row
+from nemesis.history.events import Event, Kind
 
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"

@@ -1,8 +1,8 @@
 """Spark's classes, stored as the JVM has them in memory: to load and verify them is most of Spark's start.
 
-``history.class_archiver`` stores them once (JEP 350, dynamic class-data sharing: 70 MB in the virtual environment);
-later starts map the file. The JVM looks whether the same Java made it of the same jars and does without it otherwise,
-so it is never in the way.
+``nemesis.history.class_archiver`` stores them once (JEP 350, dynamic class-data sharing: 70 MB in the virtual
+environment); later starts map the file. The JVM looks whether the same Java made it of the same jars and does
+without it otherwise, so it is never in the way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stores Spark's classes: ``python -m history.class_archiver`` starts Spark for it, unless that was done."""
+"""Stores Spark's classes: ``python -m nemesis.history.class_archiver`` starts Spark for it, unless that was done."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final
 
 from pyspark import SparkContext
 
-from history import class_archive
-from history.spark import context, run_all, stop
+from nemesis.history import class_archive
+from nemesis.history.spark import context, run_all, stop
 
 _WAIT_S: Final = 120.0
 

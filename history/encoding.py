@@ -6,7 +6,7 @@ decoded four times as fast as compressed plain numbers. A row group is what a ch
 that the calls around the arithmetic do not count, small enough that its columns stay in the processor's cache
 (``row_groups`` cuts it).
 
-Beside its columns a file tells what follows from a row's kind and node (``history.told``).
+Beside its columns a file tells what follows from a row's kind and node (``nemesis.history.statistics``).
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from history.events import Kind
-from history.schema import NUMBER_LISTS, SCHEMA, WORD_COLUMNS
-from history.told import Teller
+from nemesis.history.events import Kind
+from nemesis.history.schema import NUMBER_LISTS, SCHEMA, WORD_COLUMNS
+from nemesis.history.statistics import Teller
 
 ROW_GROUP_ROWS: Final = 128 * 1024
 ROW_GROUP_RECORDS: Final = 512 * 1024

@@ -33,7 +33,7 @@ invoke, ok, fail, info     op (pairs them), f, tp; ``fail`` = certainly did not 
                            replica; ok: it has begun to).
 final-read                 tp, offset (position reached), high_watermark (the leader's), log_start_offset (where it
                            had to begin; 0 if at the beginning), error
-Operations of other systems (process as it is named there; ``history.foreign`` reads them)
+Operations of other systems (process as it is named there; ``nemesis.history.foreign`` reads them)
 ----------------------------------------------------------------------------------------------------
 invoke, ok, fail, info     as above, but for the workload that ``run.json`` names. key: which object (unset: there is
                            but one). Keys and values are never negative: what is no number from 0 to 2**62 − 1 was given

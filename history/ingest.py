@@ -39,10 +39,10 @@ import numpy as np
 import psutil
 import pyarrow as pa
 
-from history import raw_lines
-from history.encoding import EventsFile, row_groups
-from history.errors import HistoryError, MissingHistoryError
-from history.reader import (
+from nemesis.history import raw_lines
+from nemesis.history.encoding import EventsFile, row_groups
+from nemesis.history.errors import HistoryError, MissingHistoryError
+from nemesis.history.reader import (
     MANIFEST,
     FileEntry,
     History,
@@ -50,12 +50,12 @@ from history.reader import (
     open_history,
     read_manifest,
 )
-from history.run_directory import RunDirectory, write_atomically
-from history.schema import SCHEMA, ordered, table
-from history.spark import run_all
-from history.znodes import PROCESS, ZnodeEvents
-from history.zookeeper_ensemble import merge
-from history.zookeeper_log import read_log
+from nemesis.history.run_directory import RunDirectory, write_atomically
+from nemesis.history.schema import SCHEMA, ordered, table
+from nemesis.history.spark import run_all
+from nemesis.history.znodes import PROCESS, ZnodeEvents
+from nemesis.history.zookeeper_ensemble import merge
+from nemesis.history.zookeeper_log import read_log
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -69,7 +69,7 @@ DRAFT: Final = ".history-"
 Spark = Callable[[], "SparkContext"]
 """Returns Spark's context when it has started; raises SparkError."""
 TopicPartitionKey = tuple[str, int]
-"""Topic ("" when unset) and partition (−1 when unset): sorts as ``history.schema`` orders rows."""
+"""Topic ("" when unset) and partition (−1 when unset): sorts as ``nemesis.history.schema`` orders rows."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """A history made of events at hand, without files: what simulation and property tests check.
 
-The rows, their order and their row numbers are those that ``history.ingest`` would give the same events, so every
-check says the same of both, down to the rows that prove a finding. A test says so.
+The rows, their order and their row numbers are those that ``nemesis.history.ingest`` would give the same events, so
+every check says the same of both, down to the rows that prove a finding. A test says so.
 
 Limits: all rows are one row group and must fit into memory. Nobody looks for sources that are missing: whoever
 collected the events knows which of them are not there, and states it as a problem.
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from history.events import Event
-from history.follows import NOTHING, Follows
-from history.reader import History, Manifest, Uniform
-from history.schema import ordered, table
-from history.told import Says
-from history.znodes import ZnodeEvents
-from history.zookeeper_log import Transaction
+from nemesis.history.dependencies import NOTHING, Follows
+from nemesis.history.events import Event
+from nemesis.history.reader import History, Manifest, Uniform
+from nemesis.history.schema import ordered, table
+from nemesis.history.statistics import Says
+from nemesis.history.znodes import ZnodeEvents
+from nemesis.history.zookeeper_log import Transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.json
 
-from history.events import Event, Kind
-from history.schema import REQUIRED, SCHEMA, WORD, table
+from nemesis.history.events import Event, Kind
+from nemesis.history.schema import REQUIRED, SCHEMA, WORD, table
 
 PIECE_BYTES: Final = 16 * 1024 * 1024
 MAX_PROBLEMS: Final = 3

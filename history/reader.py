@@ -2,7 +2,7 @@
 
 ``history/`` of a run holds ``_manifest.json`` and files ``events-NNNNN.parquet``, to be read in that
 order; a manifest may also say that the files lie elsewhere. The schema and the order of rows are
-those of ``history.schema``. Pages carry checksums, which are verified.
+those of ``nemesis.history.schema``. Pages carry checksums, which are verified.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from history.errors import (
+from nemesis.history.dependencies import Follows
+from nemesis.history.errors import (
     DamagedHistoryError,
     ForeignHistoryError,
     HistoryError,
     MissingHistoryError,
 )
-from history.follows import Follows
-from history.remote import RemotePath, brief
-from history.schema import FORMAT_VERSION, SCHEMA, WORD
-from history.told import Lists, Says, Told, Words
+from nemesis.history.remote import RemotePath, brief
+from nemesis.history.schema import FORMAT_VERSION, SCHEMA, WORD
+from nemesis.history.statistics import Lists, Says, Told, Words
 
 FORMAT: Final = "nemesis-history"
 _LISTS: Final = frozenset(field.name for field in SCHEMA if pa.types.is_list(field.type))
@@ -221,7 +221,8 @@ def _parquet(path: Path | RemotePath, **options: Any) -> pq.ParquetFile:
 
 
 class History:
-    """A history that can be read: ``open_history`` opens a stored one, ``history.memory`` makes one of events."""
+    """A history that can be read: ``open_history`` opens a stored one, ``nemesis.history.memory`` makes one of
+    events."""
 
     def __init__(self, manifest: Manifest, row_groups: Sequence[RowGroup]) -> None:
         self.manifest = manifest

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from history.events import Event, Kind
+from nemesis.history.events import Event, Kind
 
 Clock = Callable[[], int]
 """Returns the event time in nanoseconds."""

@@ -21,7 +21,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 import pyarrow.fs
 
-from history.errors import ForeignHistoryError
+from nemesis.history.errors import ForeignHistoryError
 
 LOCAL_SCHEME: Final = "file"
 

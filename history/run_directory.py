@@ -29,7 +29,7 @@ from typing import Any, Final
 
 import msgspec
 
-from history.errors import DamagedHistoryError, ForeignHistoryError, MissingHistoryError
+from nemesis.history.errors import DamagedHistoryError, ForeignHistoryError, MissingHistoryError
 
 FORMAT: Final = "nemesis-run"
 VERSION: Final = 1

@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from history.events import Event, Kind
+from nemesis.history.events import Event, Kind
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 

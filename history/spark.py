@@ -6,7 +6,7 @@ two cores).
 
 Starting Spark takes seconds, mostly of the JVM; ``context`` may be called early from a thread, and later callers get
 the same one. A session for SQL on top of it would take as long again, and nobody here speaks SQL. What a cluster of
-other machines needs is in ``history.spark_cluster``.
+other machines needs is in ``nemesis.history.spark_cluster``.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from history import class_archive, spark_cluster
-from history.errors import HistoryError, SparkError
-from history.freed_memory import keep_freed_memory
-from history.spark_cluster import is_local
+from nemesis.history import class_archive, spark_cluster
+from nemesis.history.errors import HistoryError, SparkError
+from nemesis.history.freed_memory import keep_freed_memory
+from nemesis.history.spark_cluster import is_local
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -35,7 +35,7 @@ DRIVER_MEMORY: Final = "1g"
 EXECUTOR_MEMORY: Final = "512m"
 """Of a worker's JVM, through which only tasks and summaries pass; what tasks read is Python's."""
 PYTHON_OF_WORKERS: Final = "PYSPARK_PYTHON"
-DAEMON_OF_WORKERS: Final = "history.worker_daemon"
+DAEMON_OF_WORKERS: Final = "nemesis.history.worker_daemon"
 JVM_OPTIONS: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """Of our own JVM, which hands out tasks and passes their answers on: never enough for the second compiler to pay, nor
 for several threads that collect garbage.

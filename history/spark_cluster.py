@@ -25,13 +25,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from history.errors import SparkError
+from nemesis.history.errors import SparkError
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
 SHIPPED_PACKAGES: Final = ("history", "checkers")
-WHAT_TASKS_IMPORT: Final = (*SHIPPED_PACKAGES, "history.ingest")
+WHAT_TASKS_IMPORT: Final = ("nemesis.history", "nemesis.checkers", "nemesis.history.ingest")
 WHAT_SOME_TASKS_IMPORT: Final = ("numba", "scipy")
 """Only looked for: they take long to import."""
 STANDALONE: Final = "spark://"
@@ -152,10 +152,14 @@ def _await_worker(context: SparkContext) -> None:
 def _ship_packages(context: SparkContext) -> None:
     """Give the workers, also those that join later, the code that tasks refer to by name."""
     root = Path(__file__).resolve().parent.parent
+    root_package = importlib.import_module("nemesis").__file__
+    assert root_package is not None
     staging = Path(tempfile.mkdtemp(prefix="nemesis-spark-"))
     atexit.register(shutil.rmtree, staging, ignore_errors=True)
+    (staging / "code" / "nemesis").mkdir(parents=True)
+    shutil.copy2(root_package, staging / "code" / "nemesis" / "__init__.py")
     for package in SHIPPED_PACKAGES:
-        target = staging / "code" / package
+        target = staging / "code" / "nemesis" / package
         shutil.copytree(root / package, target, ignore=shutil.ignore_patterns("__pycache__"))
     context.addPyFile(shutil.make_archive(str(staging / "nemesis"), "zip", staging / "code"))
 

@@ -1,7 +1,7 @@
 """What Spark starts here to fork its Python workers: ``pyspark.daemon``, from the installed package.
 
 Spark puts its own ``pyspark.zip`` first on the path, out of which every module is compiled at each start: 1.4 s instead
-of 0.4. ``history.spark`` names this module as ``spark.python.daemon.module`` where workers run on this machine.
+of 0.4. ``nemesis.history.spark`` names this module as ``spark.python.daemon.module`` where workers run on this machine.
 """
 
 from __future__ import annotations

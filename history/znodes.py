@@ -2,7 +2,7 @@
 
 The znodes that Kafka's controllers use (``/controller``, ``/controller_epoch``, ``/brokers/...``)
 are parsed into columns; any other path keeps its path and data. The mapping is in
-``history.events``.
+``nemesis.history.events``.
 
 Data that does not parse leaves the parsed columns unset; it is no problem of the history, because
 the system under test may well have written it.
@@ -18,8 +18,8 @@ from uuid import UUID
 
 import msgspec
 
-from history.events import Event, Kind
-from history.zookeeper_log import (
+from nemesis.history.events import Event, Kind
+from nemesis.history.zookeeper_log import (
     CREATES,
     DELETES,
     ERROR_NAMES,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from history.zookeeper_log import EPOCH_BITS, LogContents, Transaction
+from nemesis.history.zookeeper_log import EPOCH_BITS, LogContents, Transaction
 
 
 def merge(members: Sequence[LogContents]) -> LogContents:

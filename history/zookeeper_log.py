@@ -16,7 +16,7 @@ What is not obvious:
 * A closed session lists the ephemerals it took along; servers before 3.6 do not, so we keep count
   ourselves.
 
-Of an ensemble each member has a log of its own: ``history.zookeeper_ensemble`` says what they committed.
+Of an ensemble each member has a log of its own: ``nemesis.history.zookeeper_ensemble`` says what they committed.
 
 Limits: a log is read from its first transaction; a server whose old logs were purged is reported as
 a problem, for then the znodes at the start are unknown. A server that is killed while it writes leaves a torn record at

@@ -8,13 +8,13 @@ from __future__ import annotations
 import sys
 
 EXIT_INTERRUPTED = 255
-"""``nemesis.errors.EXIT_CRASH``, which cannot be imported yet."""
+"""``nemesis.support.errors.EXIT_CRASH``, which cannot be imported yet."""
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
     try:
-        from nemesis.cli import call
+        from nemesis.cli.app import call
 
         code = call(sys.argv[1:])
     except KeyboardInterrupt:

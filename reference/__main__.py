@@ -1,8 +1,8 @@
-"""One broker as a process: ``python -m reference CONFIG.json``.
+"""One broker as a process: ``python -m nemesis.reference CONFIG.json``.
 
-CONFIG.json holds the broker's properties under Kafka's names (see ``reference.kafka_config``). The real adapters are
-chosen here and nowhere else. The process runs until SIGTERM or SIGINT, logs to stderr, and exits with 1 and one
-sentence when it cannot start. It halts with 1 when its last log directory has failed.
+CONFIG.json holds the broker's properties under Kafka's names (see ``nemesis.reference.kafka_config``). The real
+adapters are chosen here and nowhere else. The process runs until SIGTERM or SIGINT, logs to stderr, and exits with 1
+and one sentence when it cannot start. It halts with 1 when its last log directory has failed.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random  # noqa: TID251  # seeded here, handed to everything else
 
-from history.recorder import FileSink, Recorder
-from reference.adapters.clock import monotonic_ns, wall_clock_ms
-from reference.adapters.disk import RealDisk
-from reference.adapters.log_dir_locks import locked_log_dirs
-from reference.adapters.process import halt
-from reference.adapters.sockets import RealSocketBuffers
-from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.kafka_config import ConfigError, KafkaConfig
-from reference.log.errors import KafkaStorageError
-from reference.ports import Disk
-from reference.server.broker_id_generation import with_broker_id
-from reference.server.broker_metadata_checkpoint import BrokerMetadataError
-from reference.server.kafka_server import KafkaServer
-from reference.trace import NullTracer, RecorderTracer, Tracer
+from nemesis.history.recorder import FileSink, Recorder
+from nemesis.reference.adapters.clock import monotonic_ns, wall_clock_ms
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.adapters.log_dir_locks import locked_log_dirs
+from nemesis.reference.adapters.process import halt
+from nemesis.reference.adapters.sockets import RealSocketBuffers
+from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
+from nemesis.reference.kafka_config import ConfigError, KafkaConfig
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.ports import Disk
+from nemesis.reference.server.broker_id_generation import with_broker_id
+from nemesis.reference.server.broker_metadata_checkpoint import BrokerMetadataError
+from nemesis.reference.server.kafka_server import KafkaServer
+from nemesis.reference.trace import NullTracer, RecorderTracer, Tracer
 
 logger = logging.getLogger(__name__)
 
 FAILED = 1
 ALLOCATIONS_BEFORE_COLLECTION = 50_000
 """Of objects that may be part of a cycle, more than were freed; Python's own is 700."""
-USAGE = "usage: python -m reference CONFIG.json"
+USAGE = "usage: python -m nemesis.reference CONFIG.json"
 
 
 def main(arguments: list[str], *, open_disk: Callable[[], Disk] = RealDisk) -> None:

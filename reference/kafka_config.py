@@ -14,8 +14,13 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from reference.kafka_log_config import KafkaLogConfig, NonNegativeInt, PositiveInt
-from reference.listeners import ListenerConfig, ListenerError, key_value_pairs, listener_config
+from nemesis.reference.kafka_log_config import KafkaLogConfig, NonNegativeInt, PositiveInt
+from nemesis.reference.listeners import (
+    ListenerConfig,
+    ListenerError,
+    key_value_pairs,
+    listener_config,
+)
 
 BufferSize = Annotated[int, Meta(ge=-1)]
 """Of a socket, in bytes; −1: as the system has it."""

@@ -1,7 +1,8 @@
 """The part of a broker's configuration that its logs follow, under Kafka's own property names.
 
-``KafkaConfig`` extends it. What has a topic's setting of the same purpose is its default: ``reference.log.log_config``.
-Source: ServerLogConfigs, CleanerConfig and AbstractKafkaConfig of Kafka 3.9, whose defaults these are.
+``KafkaConfig`` extends it. What has a topic's setting of the same purpose is its default:
+``nemesis.reference.log.log_config``. Source: ServerLogConfigs, CleanerConfig and AbstractKafkaConfig of Kafka 3.9,
+whose defaults these are.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from reference.model import PLAINTEXT, EndPoint
+from nemesis.reference.model import PLAINTEXT, EndPoint
 
 MAX_PORT = 65_535
 ANY_HOST = ("", "0.0.0.0", "::")

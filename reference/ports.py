@@ -2,7 +2,7 @@
 
 Clock and timers are the asyncio loop's (``loop.time()``), connections are its ``create_connection`` and
 ``create_server``, randomness is a ``random.Random`` and the wall clock a callable, all given as
-arguments. The rest is here. Real ones live in ``reference.adapters``; simulated ones with the harness.
+arguments. The rest is here. Real ones live in ``nemesis.reference.adapters``; simulated ones with the harness.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ Watch = Callable[[], None]
 
 
 class ZooKeeperClient(Protocol):
-    """One ZooKeeper session after another. Errors are those of ``reference.zk.errors``.
+    """One ZooKeeper session after another. Errors are those of ``nemesis.reference.zk.errors``.
 
     Watches and completions are delivered on the loop in the order in which the server sent them. A session that
     expired is finished (its EXPIRED listeners have run, and what they returned is done) before the next one is

@@ -1,22 +1,22 @@
 """What a broker tells about itself: one event for every step that a property speaks about.
 
 ``Tracer.event`` is called after the effect and before anybody else can see it (before the reply is sent, before
-the request leaves). It costs one JSON encoding and one ``write()``. The vocabulary is ``history.events``.
+the request leaves). It costs one JSON encoding and one ``write()``. The vocabulary is ``nemesis.history.events``.
 """
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
-from history.events import Kind
-from history.recorder import Recorder
+from nemesis.history.events import Kind
+from nemesis.history.recorder import Recorder
 
 __all__ = ["Kind", "NullTracer", "RecorderTracer", "Tracer"]
 
 
 class Tracer(Protocol):
     def event(self, kind: Kind, /, **columns: Any) -> None:
-        """Record one event; ``columns`` are those that ``history.events`` lists for the kind."""
+        """Record one event; ``columns`` are those that ``nemesis.history.events`` lists for the kind."""
 
 
 class RecorderTracer:

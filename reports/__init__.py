@@ -19,12 +19,12 @@ from __future__ import annotations
 
 import msgspec
 
-from checkers.model import Outcome
-from history.reader import open_history
-from history.run_directory import RunDirectory, RunInfo, write_atomically
-from reports.containers import containers
-from reports.html import render as render_page
-from reports.junit import render as render_junit
+from nemesis.checkers.framework.model import Outcome
+from nemesis.history.reader import open_history
+from nemesis.history.run_directory import RunDirectory, RunInfo, write_atomically
+from nemesis.reports.containers import containers
+from nemesis.reports.html import render as render_page
+from nemesis.reports.junit import render as render_junit
 
 __all__ = ["Results", "write"]
 

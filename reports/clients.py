@@ -13,10 +13,10 @@ from typing import Final
 
 import numpy as np
 
-from checkers.segment import Numbers, Segment
-from history.events import Kind
-from reports.sampling import Floats, bounds
-from reports.series import NS
+from nemesis.checkers.framework.segment import Numbers, Segment
+from nemesis.history.events import Kind
+from nemesis.reports.sampling import Floats, bounds
+from nemesis.reports.series import NS
 
 OUTCOMES: Final = (Kind.OK.value, Kind.FAIL.value, Kind.INFO.value)
 

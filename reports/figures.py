@@ -17,10 +17,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from reports.clients import OUTCOMES, Operations, quantiles, rates
-from reports.marks import Marks, with_marks
-from reports.sampling import Floats, evenly, nice_width, thinned
-from reports.series import Line, PartitionSeries, Reign, RunSeries
+from nemesis.reports.clients import OUTCOMES, Operations, quantiles, rates
+from nemesis.reports.marks import Marks, with_marks
+from nemesis.reports.sampling import Floats, evenly, nice_width, thinned
+from nemesis.reports.series import Line, PartitionSeries, Reign, RunSeries
 
 Figure = dict[str, Any]
 

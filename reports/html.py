@@ -19,16 +19,16 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from checkers.model import Finding, Outcome, Verdict
-from checkers.segment import Segment
-from history.events import Kind
-from history.reader import History
-from history.run_directory import RunInfo
-from reports import clients, figures, series, wording
-from reports.containers import NamedContainer
-from reports.diagram import message_diagrams
-from reports.liveness import lasted, liveness
-from reports.marks import Marks, timeline
+from nemesis.checkers.framework.model import Finding, Outcome, Verdict
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Kind
+from nemesis.history.reader import History
+from nemesis.history.run_directory import RunInfo
+from nemesis.reports import clients, figures, series, wording
+from nemesis.reports.containers import NamedContainer
+from nemesis.reports.diagram import message_diagrams
+from nemesis.reports.liveness import lasted, liveness
+from nemesis.reports.marks import Marks, timeline
 
 MAX_DIAGRAMS: Final = 4
 """Each costs a pass over the history."""

@@ -11,9 +11,9 @@ import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
 
-from checkers.model import Outcome, Result, Verdict
-from history.run_directory import RunInfo
-from reports.wording import event_line, promise
+from nemesis.checkers.framework.model import Outcome, Result, Verdict
+from nemesis.history.run_directory import RunInfo
+from nemesis.reports.wording import event_line, promise
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML 1.0 cannot hold, however it is escaped."""

@@ -12,9 +12,9 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any, Final
 
-from checkers.liveness.faults import ALL, NO_FAULT
-from checkers.model import Distribution, Outcome, Result, Stretch
-from reports.marks import Marks, with_marks
+from nemesis.checkers.framework.model import Distribution, Outcome, Result, Stretch
+from nemesis.checkers.liveness.faults import ALL, NO_FAULT
+from nemesis.reports.marks import Marks, with_marks
 
 NS: Final = 1e9
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from reports.series import Fault, Phase, RunSeries
+from nemesis.reports.series import Fault, Phase, RunSeries
 
 PLOT_WIDTH_PX: Final = 980
 CHARACTER_PX: Final = 5.6

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from checkers.segment import Numbers
+from nemesis.checkers.framework.segment import Numbers
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 

@@ -14,10 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from checkers.segment import ALWAYS, Segment
-from history.events import Event, Kind
-from history.reader import History
-from reports.sampling import Floats
+from nemesis.checkers.framework.segment import ALWAYS, Segment
+from nemesis.history.events import Event, Kind
+from nemesis.history.reader import History
+from nemesis.reports.sampling import Floats
 
 NS: Final = 1e9
 

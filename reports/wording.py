@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from history.run_directory import RunInfo
+from nemesis.history.run_directory import RunInfo
 
 PROMISES: Final[Mapping[str, str]] = MappingProxyType(
     {

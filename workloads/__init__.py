@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from workloads.base import Workload, WorkloadContext, WorkloadFactory
-from workloads.produce_consume import ProduceConsume
-from workloads.reassignment import Reassignment
-from workloads.topics import Topics
+from nemesis.workloads.base import Workload, WorkloadContext, WorkloadFactory
+from nemesis.workloads.produce_consume import ProduceConsume
+from nemesis.workloads.reassignment import Reassignment
+from nemesis.workloads.topics import Topics
 
 __all__ = ["WORKLOADS", "Workload", "WorkloadContext", "WorkloadFactory"]
 

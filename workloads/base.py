@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from random import Random  # noqa: TID251 - the type only; the instance comes from the seed
 from typing import Any, Protocol
 
-from history.recorder import Recorder
-from workloads.kafka import codec as wire_format
-from workloads.kafka.codec import Codec
+from nemesis.history.recorder import Recorder
+from nemesis.workloads.kafka import codec as wire_format
+from nemesis.workloads.kafka.codec import Codec
 
 
 class WorkloadError(Exception):

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from random import Random  # noqa: TID251 - the type only
 
-from history.recorder import Recorder
-from workloads.kafka.admin import KafkaAdmin
-from workloads.kafka.errors import KafkaError
-from workloads.operations import OperationLog
-from workloads.subjects import subject
+from nemesis.history.recorder import Recorder
+from nemesis.workloads.kafka.admin import KafkaAdmin
+from nemesis.workloads.kafka.errors import KafkaError
+from nemesis.workloads.operations import OperationLog
+from nemesis.workloads.subjects import subject
 
 
 async def move_between_log_dirs_again_and_again(

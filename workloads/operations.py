@@ -6,9 +6,9 @@ import asyncio
 from random import Random  # noqa: TID251 - the type only
 from typing import Any, Self
 
-from history.events import Kind
-from history.recorder import Recorder
-from workloads.kafka.errors import KafkaError
+from nemesis.history.events import Kind
+from nemesis.history.recorder import Recorder
+from nemesis.workloads.kafka.errors import KafkaError
 
 
 class OperationLog:

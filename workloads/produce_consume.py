@@ -10,7 +10,8 @@
 * An administrator creates further topics during the run; producers and consumers take them up.
 * At the end the final readers read every partition from its start until they reach the leader's high watermark.
 
-Kafka's protocol settings are stated in ``workloads.kafka.client``; the history's vocabulary in ``history.events``.
+Kafka's protocol settings are stated in ``nemesis.workloads.kafka.client``; the history's vocabulary in
+``nemesis.history.events``.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from uuid import UUID
 
 import msgspec
 
-from history.events import IDEMPOTENT, Kind
-from history.recorder import Recorder
-from workloads.base import WorkloadContext, WorkloadError
-from workloads.kafka.admin import KafkaAdmin
-from workloads.kafka.client import KafkaClient, Polled
-from workloads.kafka.errors import KafkaError
-from workloads.kafka.idempotent_producer import IdempotentProducer, Records
-from workloads.log_dir_moves import move_between_log_dirs_again_and_again
-from workloads.operations import Avoid, OperationLog, Pace
-from workloads.produce_consume_options import ProduceConsumeOptions
-from workloads.record_deletion import delete_records_again_and_again
-from workloads.subjects import TopicPartition, payload_of, subject, value_of
+from nemesis.history.events import IDEMPOTENT, Kind
+from nemesis.history.recorder import Recorder
+from nemesis.workloads.base import WorkloadContext, WorkloadError
+from nemesis.workloads.kafka.admin import KafkaAdmin
+from nemesis.workloads.kafka.client import KafkaClient, Polled
+from nemesis.workloads.kafka.errors import KafkaError
+from nemesis.workloads.kafka.idempotent_producer import IdempotentProducer, Records
+from nemesis.workloads.log_dir_moves import move_between_log_dirs_again_and_again
+from nemesis.workloads.operations import Avoid, OperationLog, Pace
+from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
+from nemesis.workloads.record_deletion import delete_records_again_and_again
+from nemesis.workloads.subjects import TopicPartition, payload_of, subject, value_of
 
 COMPACTED: Final = {"cleanup.policy": "compact"}
 LAST_EPOCH: Final = 1

@@ -5,9 +5,9 @@ brokers, with all replicas or one less; to cancel a move that is in progress; to
 mover thinks better of it a moment after it has asked for a move, and cancels it or asks for another. Moves meet: of the
 same partition, by several movers, while others are in progress.
 
-Operations (``history.events``): ``describe`` tells a partition's replicas before anybody moves it; ``reassign`` with
-the target as ``replicas``, ``cancel-reassign``, ``elect-leaders``. What must be true at the end is worked out by
-``checkers.reassignment``.
+Operations (``nemesis.history.events``): ``describe`` tells a partition's replicas before anybody moves it;
+``reassign`` with the target as ``replicas``, ``cancel-reassign``, ``elect-leaders``. What must be true at the end is
+worked out by ``nemesis.checkers.reassignment``.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from history.recorder import Recorder
-from workloads.kafka.admin import KafkaAdmin
-from workloads.kafka.errors import KafkaError
-from workloads.operations import Pace
-from workloads.produce_consume import ProduceConsume
-from workloads.produce_consume_options import ProduceConsumeOptions
-from workloads.subjects import TopicPartition
+from nemesis.history.recorder import Recorder
+from nemesis.workloads.kafka.admin import KafkaAdmin
+from nemesis.workloads.kafka.errors import KafkaError
+from nemesis.workloads.operations import Pace
+from nemesis.workloads.produce_consume import ProduceConsume
+from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
+from nemesis.workloads.subjects import TopicPartition
 
 ELECT_SHARE, CANCEL_SHARE = 0.2, 0.15
 """Of the requests; the others move."""

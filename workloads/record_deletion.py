@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Sequence
 from random import Random  # noqa: TID251 - the type only
 
-from history.recorder import Recorder
-from workloads.kafka.admin import KafkaAdmin
-from workloads.kafka.errors import KafkaError
-from workloads.operations import OperationLog
-from workloads.subjects import TopicPartition, subject
+from nemesis.history.recorder import Recorder
+from nemesis.workloads.kafka.admin import KafkaAdmin
+from nemesis.workloads.kafka.errors import KafkaError
+from nemesis.workloads.operations import OperationLog
+from nemesis.workloads.subjects import TopicPartition, subject
 
 
 async def delete_records_again_and_again(

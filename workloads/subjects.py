@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from workloads.kafka.client import KafkaClient
-from workloads.kafka.errors import ForeignRecord
+from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.kafka.errors import ForeignRecord
 
 TopicPartition = tuple[str, int]
 

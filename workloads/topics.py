@@ -5,8 +5,8 @@ which may be stale, and asks for what fits: a name that is absent is created, on
 or is deleted. Producers and consumers use the partitions that some administrator has seen last, beside those of the
 topics that stay; they learn of a deletion by their errors.
 
-Operations (``history.events``): ``create-topic`` and ``create-partitions`` with the number of partitions as ``value``,
-``delete-topic``. What must be true at the end is worked out by ``checkers.deletion``.
+Operations (``nemesis.history.events``): ``create-topic`` and ``create-partitions`` with the number of partitions as
+``value``, ``delete-topic``. What must be true at the end is worked out by ``nemesis.checkers.deletion``.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from history.recorder import Recorder
-from workloads.kafka.admin import KafkaAdmin
-from workloads.kafka.client import KafkaClient
-from workloads.operations import Pace
-from workloads.produce_consume import ProduceConsume
-from workloads.produce_consume_options import ProduceConsumeOptions
+from nemesis.history.recorder import Recorder
+from nemesis.workloads.kafka.admin import KafkaAdmin
+from nemesis.workloads.kafka.client import KafkaClient
+from nemesis.workloads.operations import Pace
+from nemesis.workloads.produce_consume import ProduceConsume
+from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
 
 GROW_SHARE = 0.4
 """Of the requests about a topic that exists and may grow; the others delete it."""

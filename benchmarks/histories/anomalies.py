@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from benchmarks.histories.columns import Array, replaced
 from benchmarks.histories.shape import Partition
-from history.events import Kind
+from nemesis.history.events import Kind
 
 
 class Place(StrEnum):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from benchmarks.histories import columns
 from benchmarks.histories.columns import Array
 from benchmarks.histories.shape import SLOT_NS, Stretch
-from history.events import Kind
+from nemesis.history.events import Kind
 
 ROUND_RECORDS = 4
 INCARNATION = 1

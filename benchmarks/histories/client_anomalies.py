@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.histories.anomalies import Anomaly, Found, Place, Spoiler
-from history.events import Kind
+from nemesis.history.events import Kind
 
 FOREIGN: Final = 1 << 62
 """A value that nobody sends."""

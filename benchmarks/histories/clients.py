@@ -17,7 +17,7 @@ from benchmarks.histories import columns
 from benchmarks.histories.columns import Array
 from benchmarks.histories.generate import Part
 from benchmarks.histories.shape import SLOT_NS, START_NS, Partition, Shape, Stretch
-from history.events import NO_ERROR, Kind
+from nemesis.history.events import NO_ERROR, Kind
 
 PRODUCERS: Final = 16
 UNANSWERED_EVERY: Final = 128

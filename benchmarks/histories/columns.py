@@ -1,7 +1,7 @@
 """Columns of the history's schema from numpy arrays, without a Python object per value.
 
 A part of a generated history is a mapping from column to Arrow array, made by the functions below; ``rows`` completes
-it to a table of ``history.schema.SCHEMA``. Columns that are left out are unset.
+it to a table of ``nemesis.history.schema.SCHEMA``. Columns that are left out are unset.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from history.schema import SCHEMA, WORD
+from nemesis.history.schema import SCHEMA, WORD
 
 Array = np.ndarray[Any, Any]
 

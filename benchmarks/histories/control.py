@@ -13,8 +13,8 @@ import msgspec
 
 from benchmarks.histories.brokers import INCARNATION
 from benchmarks.histories.shape import START_NS, Partition, Shape
-from history.events import NO_ERROR, Event, Kind
-from history.znodes import PROCESS
+from nemesis.history.events import NO_ERROR, Event, Kind
+from nemesis.history.znodes import PROCESS
 
 TICK_NS = 1_000
 

@@ -18,9 +18,9 @@ from benchmarks.histories.anomalies import ANOMALIES, Anomaly, Injected, Injecto
 from benchmarks.histories.client_anomalies import CLIENT_ANOMALIES
 from benchmarks.histories.shape import Partition, Shape, Stretch, stretches
 from benchmarks.histories.writer import HistoryWriter
-from history.memory import MemoryRowGroup
-from history.reader import History, Manifest
-from history.schema import ordered, table
+from nemesis.history.memory import MemoryRowGroup
+from nemesis.history.reader import History, Manifest
+from nemesis.history.schema import ordered, table
 
 RowsOfStretch = Callable[[Stretch], pa.Table]
 

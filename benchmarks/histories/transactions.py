@@ -24,7 +24,7 @@ import pyarrow as pa
 from benchmarks.histories import columns
 from benchmarks.histories.columns import Array
 from benchmarks.histories.writer import HistoryWriter
-from history.events import Kind
+from nemesis.history.events import Kind
 
 CHUNK: Final = 200_000
 SLOTS: Final = 10

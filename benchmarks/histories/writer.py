@@ -1,8 +1,8 @@
-"""Tables → a history directory: row groups and files as ``history.ingest`` makes them, and the manifest.
+"""Tables → a history directory: row groups and files as ``nemesis.history.ingest`` makes them, and the manifest.
 
-Give it tables of the history's schema in the history's order (``history.schema``), of any length; it cuts them into row
-groups as large as they may be and starts a new file at the end of a partition that filled one, or, inside a hot
-partition, after ``FILE_ROWS`` rows. It holds no more than a row group and what it was given last.
+Give it tables of the history's schema in the history's order (``nemesis.history.schema``), of any length; it cuts
+them into row groups as large as they may be and starts a new file at the end of a partition that filled one, or,
+inside a hot partition, after ``FILE_ROWS`` rows. It holds no more than a row group and what it was given last.
 
     with HistoryWriter(directory) as writer:
         for table in tables:
@@ -19,15 +19,15 @@ from typing import Final, Self
 import msgspec
 import pyarrow as pa
 
-from history.encoding import (
+from nemesis.history.encoding import (
     ROW_GROUP_RECORDS,
     ROW_GROUP_ROWS,
     EventsFile,
     records_in,
     row_groups,
 )
-from history.ingest import BUCKET_ROWS
-from history.reader import MANIFEST, FileEntry, Manifest
+from nemesis.history.ingest import BUCKET_ROWS
+from nemesis.history.reader import MANIFEST, FileEntry, Manifest
 
 FILE_ROWS: Final = 16 * ROW_GROUP_ROWS
 

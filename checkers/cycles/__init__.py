@@ -17,8 +17,8 @@ Source: Adya, "Weak Consistency" (1999); Kingsbury and Alvaro, "Elle: Inferring 
 Observations" (VLDB 2020), for what lists and registers tell of versions.
 """
 
-from checkers.cycles.check import WELL_FORMED, ListAppend, RwRegister, Transactional
-from checkers.cycles.models import MODELS, SERIALIZABLE, Model
+from nemesis.checkers.cycles.check import WELL_FORMED, ListAppend, RwRegister, Transactional
+from nemesis.checkers.cycles.models import MODELS, SERIALIZABLE, Model
 
 __all__ = [
     "MODELS",

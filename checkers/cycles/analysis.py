@@ -10,19 +10,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.cycles.edges import Edges
-from checkers.cycles.internal import contradicting_lists, contradicting_registers
-from checkers.cycles.list_edges import list_edges
-from checkers.cycles.lookup import NOTHING
-from checkers.cycles.models import Level, Model
-from checkers.cycles.orders import ListOrders
-from checkers.cycles.process_order import process_edges
-from checkers.cycles.register_edges import register_edges
-from checkers.cycles.rows import FAIL, Rows
-from checkers.cycles.search import Cycle, cycles_among
-from checkers.cycles.seen import Seen
-from checkers.cycles.transactions import (
+from nemesis.checkers.cycles.edges import Edges
+from nemesis.checkers.cycles.internal import contradicting_lists, contradicting_registers
+from nemesis.checkers.cycles.list_edges import list_edges
+from nemesis.checkers.cycles.lookup import NOTHING
+from nemesis.checkers.cycles.models import Level, Model
+from nemesis.checkers.cycles.orders import ListOrders
+from nemesis.checkers.cycles.process_order import process_edges
+from nemesis.checkers.cycles.register_edges import register_edges
+from nemesis.checkers.cycles.rows import FAIL, Rows
+from nemesis.checkers.cycles.search import Cycle, cycles_among
+from nemesis.checkers.cycles.seen import Seen
+from nemesis.checkers.cycles.transactions import (
     READ,
     UNKNOWN,
     Mask,
@@ -30,8 +29,9 @@ from checkers.cycles.transactions import (
     Transactions,
     transactions,
 )
-from checkers.cycles.updates import Updates, list_versions, register_versions
-from checkers.cycles.writes import Writes
+from nemesis.checkers.cycles.updates import Updates, list_versions, register_versions
+from nemesis.checkers.cycles.writes import Writes
+from nemesis.checkers.framework.arrays import Numbers
 
 
 @dataclass(frozen=True, slots=True)

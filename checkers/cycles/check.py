@@ -9,13 +9,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from checkers.cycles.models import ANOMALIES, CYCLES, SERIALIZABLE, Model
-from checkers.cycles.rows import COLUMNS, KINDS, Rows
-from checkers.fold import Results, Whole, conclude
-from checkers.segment import Segment
+from nemesis.checkers.cycles.models import ANOMALIES, CYCLES, SERIALIZABLE, Model
+from nemesis.checkers.cycles.rows import COLUMNS, KINDS, Rows
+from nemesis.checkers.framework.fold import Results, Whole, conclude
+from nemesis.checkers.framework.segment import Segment
 
 if TYPE_CHECKING:
-    from checkers.cycles.analysis import Analysis
+    from nemesis.checkers.cycles.analysis import Analysis
 
 WELL_FORMED: Final = "well-formed"
 _OF_LISTS: Final = ("duplicate-elements", "incompatible-order", "dirty-update")
@@ -38,7 +38,7 @@ class Transactional(Whole[Rows]):
         if not len(rows.row):
             return [conclude(name, checked=0) for name in self.properties]
         # numba takes half a second to import, which a history without transactions need not wait for.
-        from checkers.cycles.explain import Explainer
+        from nemesis.checkers.cycles.explain import Explainer
 
         analysis = self._analyse(rows)
         explainer = Explainer(analysis, self.model)
@@ -78,7 +78,7 @@ class ListAppend(Transactional):
     properties = (WELL_FORMED, *ANOMALIES)
 
     def _analyse(self, rows: Rows) -> Analysis:
-        from checkers.cycles.analysis import analyse_lists
+        from nemesis.checkers.cycles.analysis import analyse_lists
 
         return analyse_lists(rows, self.model)
 
@@ -90,6 +90,6 @@ class RwRegister(Transactional):
     properties = (WELL_FORMED, *(name for name in ANOMALIES if name not in _OF_LISTS))
 
     def _analyse(self, rows: Rows) -> Analysis:
-        from checkers.cycles.analysis import analyse_registers
+        from nemesis.checkers.cycles.analysis import analyse_registers
 
         return analyse_registers(rows, self.model)

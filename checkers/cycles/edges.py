@@ -18,9 +18,9 @@ from typing import Final
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.compiled import compiled
-from checkers.cycles.transactions import Bytes, Mask
+from nemesis.checkers.cycles.transactions import Bytes, Mask
+from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.framework.compiled import compiled
 
 WW, WR, RW, PROCESS, REALTIME = range(5)
 MAX_PAIRS: Final = 4096

@@ -7,16 +7,16 @@ from typing import Final
 
 import numpy as np
 
-from checkers.cycles.analysis import Analysis
-from checkers.cycles.models import ANOMALIES, CYCLES, SUFFIXES, Model, Order
-from checkers.cycles.reasons import Reasons
-from checkers.cycles.rows import FAIL
-from checkers.cycles.search import Cycle
-from checkers.cycles.transactions import WRITE
-from checkers.cycles.words import SHOWN, Words
-from checkers.findings import finding
-from checkers.fold import MAX_FINDINGS
-from checkers.model import Finding, Verdict
+from nemesis.checkers.cycles.analysis import Analysis
+from nemesis.checkers.cycles.models import ANOMALIES, CYCLES, SUFFIXES, Model, Order
+from nemesis.checkers.cycles.reasons import Reasons
+from nemesis.checkers.cycles.rows import FAIL
+from nemesis.checkers.cycles.search import Cycle
+from nemesis.checkers.cycles.transactions import WRITE
+from nemesis.checkers.cycles.words import SHOWN, Words
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.fold import MAX_FINDINGS
+from nemesis.checkers.framework.model import Finding, Verdict
 
 BECAUSE: Final = {
     "G0": "by the order of their writes",

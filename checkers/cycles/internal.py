@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.compiled import compiled
-from checkers.cycles.rows import Elements
-from checkers.cycles.transactions import READ, UNKNOWN, Bytes, MicroOperations
+from nemesis.checkers.cycles.rows import Elements
+from nemesis.checkers.cycles.transactions import READ, UNKNOWN, Bytes, MicroOperations
+from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.framework.compiled import compiled
 
 
 def contradicting_lists(micro: MicroOperations) -> Numbers:

@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.compiled import compiled
-from checkers.cycles.edges import RW, WR, WW, Edges, later_writes
-from checkers.cycles.lookup import NOTHING
-from checkers.cycles.orders import ListOrders
-from checkers.cycles.seen import Seen
-from checkers.cycles.transactions import Mask, MicroOperations, Transactions
-from checkers.cycles.writes import Writes
+from nemesis.checkers.cycles.edges import RW, WR, WW, Edges, later_writes
+from nemesis.checkers.cycles.lookup import NOTHING
+from nemesis.checkers.cycles.orders import ListOrders
+from nemesis.checkers.cycles.seen import Seen
+from nemesis.checkers.cycles.transactions import Mask, MicroOperations, Transactions
+from nemesis.checkers.cycles.writes import Writes
+from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.framework.compiled import compiled
 
 
 def list_edges(

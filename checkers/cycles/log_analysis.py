@@ -7,16 +7,16 @@ from typing import Final
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.columns import UNSET
-from checkers.cycles.edges import WR, WW, Edges
-from checkers.cycles.log_rows import LogRows, Placed
-from checkers.cycles.process_order import process_edges
-from checkers.cycles.rows import OK
-from checkers.cycles.search import Cycle, cycles_among
-from checkers.cycles.transactions import Transactions
-from checkers.linearizable.elements import NONE, numbered
-from history.foreign.logs import process_of
+from nemesis.checkers.cycles.edges import WR, WW, Edges
+from nemesis.checkers.cycles.log_rows import LogRows, Placed
+from nemesis.checkers.cycles.process_order import process_edges
+from nemesis.checkers.cycles.rows import OK
+from nemesis.checkers.cycles.search import Cycle, cycles_among
+from nemesis.checkers.cycles.transactions import Transactions
+from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.framework.columns import UNSET
+from nemesis.checkers.linearizable.elements import NONE, numbered
+from nemesis.history.foreign.logs import process_of
 
 NAMES_OF_APPENDS: Final = ("G0", "G1c")
 """What a circle of appends and polls is called; real time says nothing about appends that interleave."""
@@ -77,7 +77,7 @@ class LogAnalysis:
 def _transactions(rows: LogRows) -> tuple[Transactions, Numbers]:
     """Return the transactions as they ended, and of each part that succeeded its transaction.
 
-    Parts of one are what one process ended at one time (``history.foreign.logs``).
+    Parts of one are what one process ended at one time (``nemesis.history.foreign.logs``).
     """
     names: dict[str, int] = {}
     base = [names.setdefault(process_of(word), len(names)) for word in rows.processes]

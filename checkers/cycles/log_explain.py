@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from checkers.cycles.edges import PROCESS, WR, WW
-from checkers.cycles.log_analysis import LogAnalysis
-from checkers.cycles.search import Cycle, Step
-from checkers.findings import finding
-from checkers.model import Finding, Verdict
+from nemesis.checkers.cycles.edges import PROCESS, WR, WW
+from nemesis.checkers.cycles.log_analysis import LogAnalysis
+from nemesis.checkers.cycles.search import Cycle, Step
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.model import Finding, Verdict
 
 
 class LogExplainer:

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.arrays import Mask, Numbers
-from checkers.segment import Segment
-from history.events import Kind
+from nemesis.checkers.framework.arrays import Mask, Numbers
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Kind
 
 SEND: Final = "send"
 POLL: Final = "poll"

@@ -21,12 +21,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Final
 
-from checkers.cycles.log_rows import LogRows
-from checkers.cycles.models import SERIALIZABLE, Level, Model
-from checkers.fold import Results, Whole, conclude
-from checkers.model import Finding
-from checkers.segment import Segment
-from history.events import Kind
+from nemesis.checkers.cycles.log_rows import LogRows
+from nemesis.checkers.cycles.models import SERIALIZABLE, Level, Model
+from nemesis.checkers.framework.fold import Results, Whole, conclude
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Kind
 
 NAMES: Final = ("G0", "G1c", "G1c-process", "G1c-realtime")
 ALLOWED: Final = (
@@ -60,8 +60,8 @@ class LogTransactions(Whole[LogRows]):
         if not len(rows.op):
             return [conclude(name, checked=0) for name in NAMES]
         # numba takes half a second to import, which a history without transactions need not wait for.
-        from checkers.cycles.log_analysis import LogAnalysis
-        from checkers.cycles.log_explain import LogExplainer
+        from nemesis.checkers.cycles.log_analysis import LogAnalysis
+        from nemesis.checkers.cycles.log_explain import LogExplainer
 
         analysis = LogAnalysis.of(rows)
         explainer = LogExplainer(analysis)

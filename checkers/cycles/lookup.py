@@ -1,6 +1,6 @@
 """Kernels that look writes up: tables of writes, one per key, and what walks over reads with them.
 
-A kernel that calls another one lies in the same file with it (``checkers.compiled`` says why).
+A kernel that calls another one lies in the same file with it (``nemesis.checkers.framework.compiled`` says why).
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.compiled import compiled
-from checkers.cycles.rows import Elements
-from checkers.cycles.transactions import Mask
+from nemesis.checkers.cycles.rows import Elements
+from nemesis.checkers.cycles.transactions import Mask
+from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.framework.compiled import compiled
 
 NOTHING: Final = -1
 """What was read is the initial state: nil, or the empty list."""

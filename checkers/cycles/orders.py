@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.compiled import compiled
-from checkers.cycles.lookup import placed
-from checkers.cycles.rows import Elements
-from checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations
-from checkers.cycles.writes import Writes
+from nemesis.checkers.cycles.lookup import placed
+from nemesis.checkers.cycles.rows import Elements
+from nemesis.checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations
+from nemesis.checkers.cycles.writes import Writes
+from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.framework.compiled import compiled
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.compiled import compiled
-from checkers.cycles.transactions import Mask
+from nemesis.checkers.cycles.transactions import Mask
+from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.framework.compiled import compiled
 
 MAX_STEPS: Final = 50_000_000
 """Edges looked at in one search."""

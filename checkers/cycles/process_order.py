@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.compiled import compiled
-from checkers.cycles.edges import PROCESS, Edges
-from checkers.cycles.transactions import NEVER, Mask, Transactions
+from nemesis.checkers.cycles.edges import PROCESS, Edges
+from nemesis.checkers.cycles.transactions import NEVER, Mask, Transactions
+from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.framework.compiled import compiled
 
 
 def process_edges(txns: Transactions, chosen: Mask) -> Edges:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.cycles.edges import PROCESS, REALTIME, WR, WW
-from checkers.cycles.search import Step
-from checkers.cycles.transactions import WRITE
-from checkers.cycles.words import SHOWN, Words
+from nemesis.checkers.cycles.edges import PROCESS, REALTIME, WR, WW
+from nemesis.checkers.cycles.search import Step
+from nemesis.checkers.cycles.transactions import WRITE
+from nemesis.checkers.cycles.words import SHOWN, Words
 
 
 class Reasons:

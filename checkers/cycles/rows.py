@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.arrays import Numbers
-from checkers.columns import UNSET
-from checkers.segment import Segment
-from history.events import Kind
+from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.framework.columns import UNSET
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Kind
 
 TXN: Final = "txn"
 INVOKE, OK, FAIL, INFO = range(4)

@@ -23,19 +23,19 @@ from typing import Final
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.columns import UNSET
-from checkers.cycles.edges import PROCESS, REALTIME, RW, WR, Edges
-from checkers.cycles.models import Level, Order, cycle_name
-from checkers.cycles.paths import (
+from nemesis.checkers.cycles.edges import PROCESS, REALTIME, RW, WR, Edges
+from nemesis.checkers.cycles.models import Level, Order, cycle_name
+from nemesis.checkers.cycles.paths import (
     adjacency,
     earliest_moments,
     shortest_cycle,
     shortest_from_later,
 )
-from checkers.cycles.states import States, crossing, join, sizes
-from checkers.cycles.suspects import suspects
-from checkers.cycles.transactions import Mask, Transactions
+from nemesis.checkers.cycles.states import States, crossing, join, sizes
+from nemesis.checkers.cycles.suspects import suspects
+from nemesis.checkers.cycles.transactions import Mask, Transactions
+from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.framework.columns import UNSET
 
 MAX_EXPLAINED: Final = 200
 

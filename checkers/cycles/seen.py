@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.cycles.lookup import first_readers
-from checkers.cycles.rows import INFO, OK
-from checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations, Transactions
-from checkers.cycles.writes import Writes
+from nemesis.checkers.cycles.lookup import first_readers
+from nemesis.checkers.cycles.rows import INFO, OK
+from nemesis.checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations, Transactions
+from nemesis.checkers.cycles.writes import Writes
+from nemesis.checkers.framework.arrays import Numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.cycles.edges import PROCESS, RW, WR, WW, Edges
-from checkers.cycles.models import Level, Order
-from checkers.cycles.transactions import Mask
+from nemesis.checkers.cycles.edges import PROCESS, RW, WR, WW, Edges
+from nemesis.checkers.cycles.models import Level, Order
+from nemesis.checkers.cycles.transactions import Mask
+from nemesis.checkers.framework.arrays import Numbers
 
 KINDS = {
     Level.G0: (WW,),

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.cycles.paths import earliest_moments
-from checkers.cycles.transactions import Mask
+from nemesis.checkers.cycles.paths import earliest_moments
+from nemesis.checkers.cycles.transactions import Mask
+from nemesis.checkers.framework.arrays import Numbers
 
 
 def suspects(source: Numbers, target: Numbers, began: Numbers, ended: Numbers) -> Mask:

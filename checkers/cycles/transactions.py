@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.arrays import Numbers
-from checkers.columns import UNSET
-from checkers.compiled import compiled
-from checkers.cycles.rows import INFO, INVOKE, OK, Elements, Rows
+from nemesis.checkers.cycles.rows import INFO, INVOKE, OK, Elements, Rows
+from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.framework.columns import UNSET
+from nemesis.checkers.framework.compiled import compiled
 
 READ, WRITE = 0, 1
 UNKNOWN: Final = -1

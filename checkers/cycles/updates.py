@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.compiled import compiled
-from checkers.cycles.lookup import NOTHING
-from checkers.cycles.transactions import READ, Bytes, Mask, MicroOperations
-from checkers.cycles.writes import Writes
+from nemesis.checkers.cycles.lookup import NOTHING
+from nemesis.checkers.cycles.transactions import READ, Bytes, Mask, MicroOperations
+from nemesis.checkers.cycles.writes import Writes
+from nemesis.checkers.framework.arrays import Numbers
+from nemesis.checkers.framework.compiled import compiled
 
 
 @dataclass(frozen=True, slots=True)

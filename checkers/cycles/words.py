@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from checkers.cycles.analysis import Analysis
-from checkers.cycles.transactions import WRITE
+from nemesis.checkers.cycles.analysis import Analysis
+from nemesis.checkers.cycles.transactions import WRITE
 
 SHOWN: Final = 8
 """Elements of a list that are told, its last ones."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.arrays import Numbers
-from checkers.cycles.lookup import find, indexed, last_found
-from checkers.cycles.transactions import UNKNOWN, WRITE, Mask, MicroOperations
+from nemesis.checkers.cycles.lookup import find, indexed, last_found
+from nemesis.checkers.cycles.transactions import UNKNOWN, WRITE, Mask, MicroOperations
+from nemesis.checkers.framework.arrays import Numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,13 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Final
 
-from checkers.explain import clients, controllers, ends, leaders, replicas
-from checkers.explain.case import Case, Reason
-from checkers.explain.tell import since, tell
-from checkers.explain.words import sentence
-from checkers.model import Finding, Verdict
-from checkers.segment import PROOF_ROW
-from history.events import Event
+from nemesis.checkers.explain import clients, controllers, ends, leaders, replicas
+from nemesis.checkers.explain.case import Case, Reason
+from nemesis.checkers.explain.tell import since, tell
+from nemesis.checkers.explain.words import sentence
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.segment import PROOF_ROW
+from nemesis.history.events import Event
 
 __all__ = ["REASONS", "explain"]
 

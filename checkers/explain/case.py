@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from checkers.model import Finding, Verdict
-from history.events import Event, Kind
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.history.events import Event, Kind
 
 
 @dataclass(frozen=True, slots=True)

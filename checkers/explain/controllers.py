@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from checkers.explain.case import Case, Reason
-from checkers.znodes import CONTROLLER_EPOCH
-from history.events import Kind
+from nemesis.checkers.explain.case import Case, Reason
+from nemesis.checkers.znodes import CONTROLLER_EPOCH
+from nemesis.history.events import Kind
 
 
 def _single_controller(case: Case) -> str:

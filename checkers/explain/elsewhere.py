@@ -11,7 +11,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
-from history.events import Event, Kind
+from nemesis.history.events import Event, Kind
 
 SHOWN: Final = 8
 """Of more micro-operations the first are told, of more elements the last."""

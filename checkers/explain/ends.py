@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from checkers.explain.case import Case, Reason
-from history.events import Kind
+from nemesis.checkers.explain.case import Case, Reason
+from nemesis.history.events import Kind
 
 _BLIND: Final = (
     "What nobody could look at can neither be held against the cluster nor be taken for right."

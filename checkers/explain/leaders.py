@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from checkers.explain.case import Case, Reason
-from checkers.transitions import FIRST_STATES, PREVIOUS_STATES
-from history.events import Event, Kind
+from nemesis.checkers.explain.case import Case, Reason
+from nemesis.checkers.transitions import FIRST_STATES, PREVIOUS_STATES
+from nemesis.history.events import Event, Kind
 
 NO_LEADER: Final = -1
 

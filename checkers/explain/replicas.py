@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from checkers.explain.case import Case, Reason
-from history.events import Event, Kind
+from nemesis.checkers.explain.case import Case, Reason
+from nemesis.history.events import Event, Kind
 
 
 def _hw_bounded(case: Case) -> str:

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from checkers.convergence import HARNESS
-from checkers.explain.elsewhere import FUNCTIONS, client, error, told_elsewhere
-from checkers.explain.words import brokers, counted, duration, listed, offsets, tp, zxid
-from checkers.rare import succeeded
-from history.events import Event, Kind
+from nemesis.checkers.convergence import HARNESS
+from nemesis.checkers.explain.elsewhere import FUNCTIONS, client, error, told_elsewhere
+from nemesis.checkers.explain.words import brokers, counted, duration, listed, offsets, tp, zxid
+from nemesis.checkers.framework.rare import succeeded
+from nemesis.history.events import Event, Kind
 
 _MAX_READ: Final = 8
 """More offsets than this are told by the first and the last."""

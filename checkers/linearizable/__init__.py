@@ -4,18 +4,18 @@
 * ``object_check``, ``operations``, ``elements``   events → columns of operations; elements of lists
 * ``pairing``                                      which completion belongs to which invocation, compiled
 * ``zones``, ``zone_walk``, ``zone_findings``      registers whose values are written once, in the time of a sort
-* ``search``                                       all else, with ``checkers.possible``; may give up
+* ``search``                                       all else, with ``nemesis.checkers.possible``; may give up
 * ``set_states``, ``queue_states``                 what became of each element
 * ``set_order``, ``queue_order``                   whether one order of all operations explains that
 * ``told``                                         findings in words
 
-Which of them judges a history is said by its workload (``checkers.foreign``).
+Which of them judges a history is said by its workload (``nemesis.checkers.foreign``).
 """
 
-from checkers.linearizable.mutex import LinearizableMutex
-from checkers.linearizable.queues import FifoQueue, TotalQueue
-from checkers.linearizable.registers import LinearizableCasRegister, LinearizableRegister
-from checkers.linearizable.sets import LinearizableSet, SetFull
+from nemesis.checkers.linearizable.mutex import LinearizableMutex
+from nemesis.checkers.linearizable.queues import FifoQueue, TotalQueue
+from nemesis.checkers.linearizable.registers import LinearizableCasRegister, LinearizableRegister
+from nemesis.checkers.linearizable.sets import LinearizableSet, SetFull
 
 __all__ = [
     "FifoQueue",

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.linearizable.operations import NO_ROW, OK, UNSET, Operations, sequence_numbers
-from checkers.segment import Numbers, Segment
+from nemesis.checkers.framework.segment import Numbers, Segment
+from nemesis.checkers.linearizable.operations import NO_ROW, OK, UNSET, Operations, sequence_numbers
 
 COLUMN: Final = "values"
 NONE: Final = -1

@@ -17,7 +17,8 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from checkers.linearizable.operations import (
+from nemesis.checkers.framework.segment import Numbers, Segment
+from nemesis.checkers.linearizable.operations import (
     ALWAYS,
     FAIL,
     INFO,
@@ -35,9 +36,8 @@ from checkers.linearizable.operations import (
     last_of,
     sequence_numbers,
 )
-from checkers.segment import Numbers, Segment
-from history.events import Kind
-from history.freed_memory import LARGE_BYTES, give_back_freed_memory
+from nemesis.history.events import Kind
+from nemesis.history.freed_memory import LARGE_BYTES, give_back_freed_memory
 
 _OUTCOMES: Final = {Kind.INVOKE: INVOKE, Kind.OK: OK, Kind.FAIL: FAIL, Kind.INFO: INFO}
 
@@ -114,7 +114,7 @@ def _joined(rows: Rows) -> Pairs:
     if len(rows) >= WORTH_COMPILED:
         low, high = int(rows.op.min()), int(rows.op.max())
         if high - low < SPARSE * len(rows):
-            from checkers.linearizable.pairing import joined
+            from nemesis.checkers.linearizable.pairing import joined
 
             found = joined(rows, low, high - low + 1)
             if found is not None:

@@ -14,17 +14,17 @@ from typing import Final
 
 import numpy as np
 
-from checkers.fold import Results, conclude
-from checkers.linearizable import told
-from checkers.linearizable.elements import Listed
-from checkers.linearizable.object_check import ObjectCheck
-from checkers.linearizable.operations import (
+from nemesis.checkers.framework.fold import Results, conclude
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.linearizable import told
+from nemesis.checkers.linearizable.elements import Listed
+from nemesis.checkers.linearizable.object_check import ObjectCheck
+from nemesis.checkers.linearizable.operations import (
     OK,
     Operations,
     by_key,
 )
-from checkers.linearizable.search import LIMIT, Effect, GaveUp, search
-from checkers.model import Finding
+from nemesis.checkers.linearizable.search import LIMIT, Effect, GaveUp, search
 
 FREE: Final = 0
 HELD: Final = 1

@@ -9,10 +9,11 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from checkers.fold import Results, Whole, conclude
-from checkers.linearizable import told
-from checkers.linearizable.elements import COLUMN, Listed, all_listed, listed
-from checkers.linearizable.joining import (
+from nemesis.checkers.framework.fold import Results, Whole, conclude
+from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.linearizable import told
+from nemesis.checkers.linearizable.elements import COLUMN, Listed, all_listed, listed
+from nemesis.checkers.linearizable.joining import (
     COLUMNS,
     KINDS,
     Pairs,
@@ -20,8 +21,7 @@ from checkers.linearizable.joining import (
     operations,
     pairs,
 )
-from checkers.linearizable.operations import Operations
-from checkers.segment import Segment
+from nemesis.checkers.linearizable.operations import Operations
 
 
 @dataclass(frozen=True, slots=True)

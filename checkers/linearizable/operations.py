@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from checkers.segment import Mask, Numbers
+from nemesis.checkers.framework.segment import Mask, Numbers
 
 UNSET: Final = np.iinfo(np.int64).min
 """A value or key that the history does not state."""

@@ -14,7 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numba import njit, types
 
-from checkers.linearizable.operations import (
+from nemesis.checkers.framework.segment import Numbers
+from nemesis.checkers.linearizable.operations import (
     INFO,
     INVOKE,
     NEVER,
@@ -24,7 +25,6 @@ from checkers.linearizable.operations import (
     Rows,
     is_one_number,
 )
-from checkers.segment import Numbers
 
 _NOT_MET: Final = -1
 _OVER: Final = -2

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.linearizable.elements import NONE, at
-from checkers.linearizable.operations import NEVER, OK, UNSET, Operations
-from checkers.linearizable.queue_states import DEQUEUE, DRAIN, QueueStates
-from checkers.linearizable.zones import key_after_key
-from checkers.segment import Numbers
+from nemesis.checkers.framework.segment import Numbers
+from nemesis.checkers.linearizable.elements import NONE, at
+from nemesis.checkers.linearizable.operations import NEVER, OK, UNSET, Operations
+from nemesis.checkers.linearizable.queue_states import DEQUEUE, DRAIN, QueueStates
+from nemesis.checkers.linearizable.zones import key_after_key
 
 
 def overtaken(operations: Operations, states: QueueStates) -> tuple[Numbers, Numbers]:

@@ -7,8 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from checkers.linearizable.elements import NONE, Listed, answers, at, first_of, numbered
-from checkers.linearizable.operations import (
+from nemesis.checkers.framework.segment import Mask, Numbers
+from nemesis.checkers.linearizable.elements import NONE, Listed, answers, at, first_of, numbered
+from nemesis.checkers.linearizable.operations import (
     ALWAYS,
     FAIL,
     INFO,
@@ -17,7 +18,6 @@ from checkers.linearizable.operations import (
     UNSET,
     Operations,
 )
-from checkers.segment import Mask, Numbers
 
 FS: Final = ("enqueue", "dequeue", "drain")
 ENQUEUE, DEQUEUE, DRAIN = range(len(FS))

@@ -26,12 +26,14 @@ from typing import Final
 
 import numpy as np
 
-from checkers.findings import finding
-from checkers.fold import Results, conclude
-from checkers.linearizable import told, zone_findings
-from checkers.linearizable.elements import Listed
-from checkers.linearizable.object_check import ObjectCheck
-from checkers.linearizable.operations import (
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.fold import Results, conclude
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.segment import Mask
+from nemesis.checkers.linearizable import told, zone_findings
+from nemesis.checkers.linearizable.elements import Listed
+from nemesis.checkers.linearizable.object_check import ObjectCheck
+from nemesis.checkers.linearizable.operations import (
     FAIL,
     INFO,
     OK,
@@ -39,10 +41,8 @@ from checkers.linearizable.operations import (
     Operations,
     by_key,
 )
-from checkers.linearizable.search import LIMIT, Effect, GaveUp, search
-from checkers.linearizable.zones import Values, written_again
-from checkers.model import Finding, Verdict
-from checkers.segment import Mask
+from nemesis.checkers.linearizable.search import LIMIT, Effect, GaveUp, search
+from nemesis.checkers.linearizable.zones import Values, written_again
 
 FS: Final = ("read", "write", "cas")
 READ, WRITE, CAS = range(len(FS))

@@ -17,9 +17,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from checkers.linearizable.operations import FAIL, INFO, NEVER, OK, Operations
-from checkers.possible import Possible, TooManyConfigurations
-from checkers.segment import Mask
+from nemesis.checkers.framework.segment import Mask
+from nemesis.checkers.linearizable.operations import FAIL, INFO, NEVER, OK, Operations
+from nemesis.checkers.possible import Possible, TooManyConfigurations
 
 LIMIT: Final = 200_000
 """Configurations that are tried beyond ``possible.FREE`` for each operation, before the search gives up."""

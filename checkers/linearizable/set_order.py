@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.linearizable.elements import NONE, at
-from checkers.linearizable.operations import NEVER, OK, Operations
-from checkers.linearizable.set_states import READ, SetStates
-from checkers.segment import Mask, Numbers
+from nemesis.checkers.framework.segment import Mask, Numbers
+from nemesis.checkers.linearizable.elements import NONE, at
+from nemesis.checkers.linearizable.operations import NEVER, OK, Operations
+from nemesis.checkers.linearizable.set_states import READ, SetStates
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
-from checkers.linearizable.elements import NONE, Listed, answers, at, first_of, numbered
-from checkers.linearizable.operations import ALWAYS, FAIL, NEVER, OK, Operations
-from checkers.segment import Mask, Numbers
+from nemesis.checkers.framework.segment import Mask, Numbers
+from nemesis.checkers.linearizable.elements import NONE, Listed, answers, at, first_of, numbered
+from nemesis.checkers.linearizable.operations import ALWAYS, FAIL, NEVER, OK, Operations
 
 FS: Final = ("add", "read")
 ADD, READ = range(len(FS))

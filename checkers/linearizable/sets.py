@@ -31,16 +31,16 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from checkers.findings import finding
-from checkers.fold import MAX_FINDINGS, Results, conclude
-from checkers.linearizable import told
-from checkers.linearizable.elements import NONE, Listed
-from checkers.linearizable.object_check import ObjectCheck
-from checkers.linearizable.operations import Operations, in_history_order
-from checkers.linearizable.set_order import SetOrder
-from checkers.linearizable.set_states import FS, READ, SetStates
-from checkers.model import Finding, Result, Verdict
-from checkers.segment import Numbers
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.fold import MAX_FINDINGS, Results, conclude
+from nemesis.checkers.framework.model import Finding, Result, Verdict
+from nemesis.checkers.framework.segment import Numbers
+from nemesis.checkers.linearizable import told
+from nemesis.checkers.linearizable.elements import NONE, Listed
+from nemesis.checkers.linearizable.object_check import ObjectCheck
+from nemesis.checkers.linearizable.operations import Operations, in_history_order
+from nemesis.checkers.linearizable.set_order import SetOrder
+from nemesis.checkers.linearizable.set_states import FS, READ, SetStates
 
 LOST: Final = "set-lost"
 UNEXPECTED: Final = "set-unexpected"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from checkers.findings import finding
-from checkers.linearizable.operations import ALWAYS, NEVER, NO_ROW, UNSET, Operations
-from checkers.linearizable.search import Effect, GaveUp, Misfit, State
-from checkers.model import Finding, Verdict
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.linearizable.operations import ALWAYS, NEVER, NO_ROW, UNSET, Operations
+from nemesis.checkers.linearizable.search import Effect, GaveUp, Misfit, State
 
 TOLD: Final = 4
 """Of many operations or states so many are told one by one."""

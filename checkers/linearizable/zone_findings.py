@@ -8,13 +8,13 @@ from itertools import chain, islice
 
 import numpy as np
 
-from checkers.findings import finding
-from checkers.fold import MAX_FINDINGS
-from checkers.linearizable.operations import Operations
-from checkers.linearizable.told import key_name, rows, value_name, when
-from checkers.linearizable.zones import READ, Conflicts, Reads, Values, conflicts, reads
-from checkers.model import Finding
-from checkers.segment import Numbers
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.fold import MAX_FINDINGS
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.segment import Numbers
+from nemesis.checkers.linearizable.operations import Operations
+from nemesis.checkers.linearizable.told import key_name, rows, value_name, when
+from nemesis.checkers.linearizable.zones import READ, Conflicts, Reads, Values, conflicts, reads
 
 
 @dataclass(frozen=True, slots=True)

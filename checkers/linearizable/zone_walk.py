@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 from numba import njit, types
 
-from checkers.linearizable.operations import ALWAYS, NEVER, OK, Codes
-from checkers.segment import Mask, Numbers
+from nemesis.checkers.framework.segment import Mask, Numbers
+from nemesis.checkers.linearizable.operations import ALWAYS, NEVER, OK, Codes
 
 MOST_OWNERS: Final = 4096
 """Zones into which others fall; of more the walk gives up."""

@@ -26,7 +26,8 @@ from typing import Final
 
 import numpy as np
 
-from checkers.linearizable.operations import (
+from nemesis.checkers.framework.segment import Mask, Numbers
+from nemesis.checkers.linearizable.operations import (
     ALWAYS,
     FAIL,
     NEVER,
@@ -37,7 +38,6 @@ from checkers.linearizable.operations import (
     last_of,
     sequence_numbers,
 )
-from checkers.segment import Mask, Numbers
 
 READ: Final = 0
 WRITE: Final = 1
@@ -132,7 +132,7 @@ def conflicts(operations: Operations, values: Values, possible_reads: Numbers) -
     """Return the zones that exclude each other, by the time of the first."""
     low, high = zones(operations, values, possible_reads)
     if len(low) >= WORTH_COMPILED:
-        from checkers.linearizable import zone_walk
+        from nemesis.checkers.linearizable import zone_walk
 
         found = zone_walk.conflicts(low, high, values.keys, LARGEST)
         if found is not None:
@@ -160,7 +160,7 @@ def zones(
     low = np.full(count, NEVER, dtype=np.int64)
     high = np.full(count, ALWAYS, dtype=np.int64)
     if count >= WORTH_COMPILED:
-        from checkers.linearizable import zone_walk
+        from nemesis.checkers.linearizable import zone_walk
 
         told = (operations.start, operations.finish, operations.outcome)
         of_id = (values.written_by, values.is_initial)

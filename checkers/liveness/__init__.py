@@ -7,6 +7,6 @@
 * ``faults``    which kind of fault a stretch is put down to, and the distributions
 """
 
-from checkers.liveness.check import Liveness
+from nemesis.checkers.liveness.check import Liveness
 
 __all__ = ["Liveness"]

@@ -33,15 +33,15 @@ from typing import Final
 
 import msgspec
 
-from checkers.findings import tp_name
-from checkers.fold import Fold, Results, conclude
-from checkers.liveness import cluster, faults, produce
-from checkers.liveness.produce import Produce
-from checkers.liveness.spans import Spans, intersection
-from checkers.model import Stretch
-from checkers.rare import Row
-from checkers.segment import Segment
-from history.events import Event, Kind
+from nemesis.checkers.framework.findings import tp_name
+from nemesis.checkers.framework.fold import Fold, Results, conclude
+from nemesis.checkers.framework.model import Stretch
+from nemesis.checkers.framework.rare import Row
+from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.liveness import cluster, faults, produce
+from nemesis.checkers.liveness.produce import Produce
+from nemesis.checkers.liveness.spans import Spans, intersection
+from nemesis.history.events import Event, Kind
 
 MAX_STRETCHES: Final = 1_000
 WITHOUT_CONTROLLER: Final = "without-controller"

@@ -16,10 +16,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from checkers import znodes
-from checkers.liveness.spans import NONE, Spans, complement, spans
-from checkers.rare import Row
-from history.events import Event, Kind
+from nemesis.checkers import znodes
+from nemesis.checkers.framework.rare import Row
+from nemesis.checkers.liveness.spans import NONE, Spans, complement, spans
+from nemesis.history.events import Event, Kind
 
 KINDS: Final = frozenset(
     {

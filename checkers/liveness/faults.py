@@ -13,9 +13,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from checkers.model import Distribution, Stretch
-from checkers.rare import Row
-from history.events import Kind
+from nemesis.checkers.framework.model import Distribution, Stretch
+from nemesis.checkers.framework.rare import Row
+from nemesis.history.events import Kind
 
 ALL: Final = "all"
 NO_FAULT: Final = "none"

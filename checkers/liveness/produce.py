@@ -14,9 +14,9 @@ from typing import Final
 
 import numpy as np
 
-from checkers.liveness.spans import NONE, Spans, complement, union
-from checkers.segment import Mask, Numbers, Segment
-from history.events import Kind
+from nemesis.checkers.framework.segment import Mask, Numbers, Segment
+from nemesis.checkers.liveness.spans import NONE, Spans, complement, union
+from nemesis.history.events import Kind
 
 COLUMNS: Final = ("op", "f", "acks", "topic", "partition")
 OPERATIONS: Final = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO})

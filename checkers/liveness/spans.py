@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from checkers.segment import Numbers
+from nemesis.checkers.framework.segment import Numbers
 
 Spans = Numbers
 """An array of shape (n, 2)."""

@@ -12,6 +12,6 @@ head of ``client_log``, the check; start there.
   places, and loops
 """
 
-from checkers.log.client_log import ClientLog
+from nemesis.checkers.log.client_log import ClientLog
 
 __all__ = ["ClientLog"]

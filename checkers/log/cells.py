@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.log import kernels
-from checkers.log.records import Records
-from checkers.log.rows import UNSET, Lists, Source, are_plain
-from checkers.log.spans import Span
-from checkers.log.trimmed import is_in
-from checkers.segment import Mask, Numbers, Segment
+from nemesis.checkers.framework.segment import Mask, Numbers, Segment
+from nemesis.checkers.log import kernels
+from nemesis.checkers.log.records import Records
+from nemesis.checkers.log.rows import UNSET, Lists, Source, are_plain
+from nemesis.checkers.log.spans import Span
+from nemesis.checkers.log.trimmed import is_in
 
 ACKNOWLEDGED, READ, FINAL = 1, 2, 4
 SPARSE = 8

@@ -27,22 +27,22 @@ from typing import Any
 
 import numpy as np
 
-from checkers.fold import Task
-from checkers.log.cells import CellReport, Piece, look
-from checkers.log.chain import Ordered, chain, holding, walked
-from checkers.log.high_watermarks import leaders_told
-from checkers.log.lives import is_one_life
-from checkers.log.operations import Operations, gather
-from checkers.log.report import Counts, Disorder, PartitionReport, judge
-from checkers.log.rows import Source
-from checkers.log.sections import Section, Seen, look_through, sections
-from checkers.log.spans import Span, has_any, meet, wider
-from checkers.log.survey import Survey
-from checkers.log.suspects import touching
-from checkers.log.trimmed import Trimmed, joined
-from checkers.log.whereabouts import CELL_BITS
-from checkers.log.zones import overlaps, repeated
-from checkers.segment import Numbers, Segment
+from nemesis.checkers.framework.fold import Task
+from nemesis.checkers.framework.segment import Numbers, Segment
+from nemesis.checkers.log.cells import CellReport, Piece, look
+from nemesis.checkers.log.chain import Ordered, chain, holding, walked
+from nemesis.checkers.log.high_watermarks import leaders_told
+from nemesis.checkers.log.lives import is_one_life
+from nemesis.checkers.log.operations import Operations, gather
+from nemesis.checkers.log.report import Counts, Disorder, PartitionReport, judge
+from nemesis.checkers.log.rows import Source
+from nemesis.checkers.log.sections import Section, Seen, look_through, sections
+from nemesis.checkers.log.spans import Span, has_any, meet, wider
+from nemesis.checkers.log.survey import Survey
+from nemesis.checkers.log.suspects import touching
+from nemesis.checkers.log.trimmed import Trimmed, joined
+from nemesis.checkers.log.whereabouts import CELL_BITS
+from nemesis.checkers.log.zones import overlaps, repeated
 
 SPARE_CELLS = 64
 """Cells that a partition may have beyond four times those that its sends would fill."""

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from checkers.log import polls, writes
-from checkers.log.high_watermarks import STATED, Mark, rising
-from checkers.log.operations import Send, Start, gather
-from checkers.log.rows import Rows, Source
-from checkers.log.survey import Begun, Survey
-from checkers.model import Finding
-from checkers.segment import PROOF_ROW, Mask, Segment
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.segment import PROOF_ROW, Mask, Segment
+from nemesis.checkers.log import polls, writes
+from nemesis.checkers.log.high_watermarks import STATED, Mark, rising
+from nemesis.checkers.log.operations import Send, Start, gather
+from nemesis.checkers.log.rows import Rows, Source
+from nemesis.checkers.log.survey import Begun, Survey
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,19 +44,19 @@ from functools import partial
 
 import msgspec
 
-from checkers import unclean
-from checkers.findings import tp_name
-from checkers.fold import Divided, Results, Rounds, conclude
-from checkers.log import operations as ops
-from checkers.log.lives import COLUMNS, KINDS, earlier_life_reads, lives
-from checkers.log.report import PartitionReport, count, disorder, judge
-from checkers.log.rows import Source
-from checkers.model import Finding, Verdict
-from checkers.rounds import at_once
-from checkers.segment import Key, Segment
-from checkers.unclean import Permissions
-from history.events import Kind
-from history.reader import RowGroup
+from nemesis.checkers import unclean
+from nemesis.checkers.framework.findings import tp_name
+from nemesis.checkers.framework.fold import Divided, Results, Rounds, conclude
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.rounds import at_once
+from nemesis.checkers.framework.segment import Key, Segment
+from nemesis.checkers.log import operations as ops
+from nemesis.checkers.log.lives import COLUMNS, KINDS, earlier_life_reads, lives
+from nemesis.checkers.log.report import PartitionReport, count, disorder, judge
+from nemesis.checkers.log.rows import Source
+from nemesis.checkers.unclean import Permissions
+from nemesis.history.events import Kind
+from nemesis.history.reader import RowGroup
 
 LARGE = 30_000
 """Rows of a partition that are walked in less time than it takes to load the compiled loops."""
@@ -121,7 +121,7 @@ class ClientLog(Divided[PartitionReport]):
 
     def divide(self, key: Key, groups: Sequence[RowGroup]) -> Rounds[PartitionReport]:
         # Its compiled loops are imported for those who need them only.
-        from checkers.log.certificate import certify
+        from nemesis.checkers.log.certificate import certify
 
         topic, partition = key
         report = None

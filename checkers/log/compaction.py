@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.segment import Segment
-from history.events import Kind
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Kind
 
 EVERYWHERE = 2**63 - 1
 NEVER = 2**63 - 1

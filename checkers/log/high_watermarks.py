@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.segment import Segment
-from history.events import Kind
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Kind
 
 STATED = frozenset({Kind.HIGH_WATERMARK, Kind.BECOME_LEADER, Kind.LOG_LOADED})
 

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from checkers.compiled import compiled
-from checkers.log.rows import UNSET, Role
+from nemesis.checkers.framework.compiled import compiled
+from nemesis.checkers.log.rows import UNSET, Role
 
 Array = np.ndarray[Any, Any]
 

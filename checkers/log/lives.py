@@ -19,10 +19,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.findings import finding
-from checkers.model import Finding
-from checkers.segment import Segment
-from history.events import Kind
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Kind
 
 OPERATIONS = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO, Kind.FINAL_READ})
 KINDS = frozenset({*OPERATIONS, Kind.ZNODE, Kind.REPLICA_STOPPED})

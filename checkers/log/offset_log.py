@@ -14,8 +14,8 @@ some), so a gap alone is no anomaly.
 * **nonmonotonic-send**: a producer's send was acknowledged at an offset below that of an earlier one of its own.
 
 Premises, which are those of the workload: a value is sent once; consumers begin at the start of a log and read all of
-it, or are other consumers (``history.foreign.logs`` names those that are assigned anew); nothing is deleted by age or
-compaction. How many acknowledged records nobody had read when the history ended is told as a number.
+it, or are other consumers (``nemesis.history.foreign.logs`` names those that are assigned anew); nothing is deleted
+by age or compaction. How many acknowledged records nobody had read when the history ended is told as a number.
 
 The check is arithmetic on columns, one partition at a time. Limits: a partition's records must fit into memory; a
 value that nobody sent is not looked for. Source: jepsen.tests.kafka.
@@ -30,11 +30,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow.compute as pc
 
-from checkers.findings import finding, tp_name
-from checkers.fold import MAX_FINDINGS, Grouped, Results, conclude
-from checkers.model import Finding
-from checkers.segment import Key, Numbers, Segment
-from history.events import Kind
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import MAX_FINDINGS, Grouped, Results, conclude
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.segment import Key, Numbers, Segment
+from nemesis.history.events import Kind
 
 
 @dataclass(frozen=True, slots=True)

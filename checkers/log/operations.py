@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
 
-from checkers.log.compaction import Compaction, Reach, Sent, keys_of, reach_of
-from checkers.log.high_watermarks import HighWatermarks, high_watermarks
-from checkers.rare import succeeded
-from checkers.segment import Segment
-from checkers.unclean import Election, elections
-from history.events import IDEMPOTENT, Event, Kind
+from nemesis.checkers.framework.rare import succeeded
+from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.log.compaction import Compaction, Reach, Sent, keys_of, reach_of
+from nemesis.checkers.log.high_watermarks import HighWatermarks, high_watermarks
+from nemesis.checkers.unclean import Election, elections
+from nemesis.history.events import IDEMPOTENT, Event, Kind
 
 ALL_REPLICAS = -1
 """``acks=all``: only such a send promises anything."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from checkers.findings import finding
-from checkers.log.operations import Operations, Poll
-from checkers.model import Finding
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.log.operations import Operations, Poll
 
 SKIP = "poll-skip"
 BACKWARDS = "nonmonotonic-poll"

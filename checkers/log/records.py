@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.segment import Mask, Numbers
+from nemesis.checkers.framework.segment import Mask, Numbers
 
 
 @dataclass(frozen=True, slots=True)

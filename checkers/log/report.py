@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from checkers.log import operations as ops
-from checkers.log import polls, writes
-from checkers.model import Finding
-from checkers.segment import Segment
-from checkers.unclean import Election, Permissions, permissions
-from history.events import Kind
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.log import operations as ops
+from nemesis.checkers.log import polls, writes
+from nemesis.checkers.unclean import Election, Permissions, permissions
+from nemesis.history.events import Kind
 
 LOSSES = frozenset(
     {

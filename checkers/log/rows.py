@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.following import translated
-from checkers.log.operations import ALL_REPLICAS, FINAL_READER
-from checkers.segment import Mask, Numbers, Segment
-from history.events import Kind
-from history.reader import RowGroup
+from nemesis.checkers.framework.dependencies import translated
+from nemesis.checkers.framework.segment import Mask, Numbers, Segment
+from nemesis.checkers.log.operations import ALL_REPLICAS, FINAL_READER
+from nemesis.history.events import Kind
+from nemesis.history.reader import RowGroup
 
 UNSET = np.iinfo(np.int64).min
 Roles = np.ndarray[Any, np.dtype[np.int8]]

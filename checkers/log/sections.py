@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from checkers.log.cells import Cell, CellReport
-from checkers.log.rows import Source
-from checkers.log.spans import Span, wider
-from checkers.log.survey import Survey, survey
-from checkers.log.whereabouts import CELL_BITS
-from checkers.segment import Numbers
+from nemesis.checkers.framework.segment import Numbers
+from nemesis.checkers.log.cells import Cell, CellReport
+from nemesis.checkers.log.rows import Source
+from nemesis.checkers.log.spans import Span, wider
+from nemesis.checkers.log.survey import Survey, survey
+from nemesis.checkers.log.whereabouts import CELL_BITS
 
 MAX_CELLS = 8
 """A row group whose offsets are further apart probably ends one reading of the log and begins another."""

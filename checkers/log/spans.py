@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from checkers.segment import Numbers
+from nemesis.checkers.framework.segment import Numbers
 
 Span = tuple[int, int]
 

@@ -20,17 +20,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.log import kernels
-from checkers.log.high_watermarks import STATED, Mark
-from checkers.log.lives import OPERATIONS
-from checkers.log.operations import Send
-from checkers.log.records import Records
-from checkers.log.rows import UNSET, Lists, Role, Rows, Source, by_process
-from checkers.log.spans import Span, span_of, wider
-from checkers.log.trimmed import Trimmed, trimmed
-from checkers.log.whereabouts import cells_of
-from checkers.segment import Mask, Numbers, Segment
-from history.events import Kind
+from nemesis.checkers.framework.segment import Mask, Numbers, Segment
+from nemesis.checkers.log import kernels
+from nemesis.checkers.log.high_watermarks import STATED, Mark
+from nemesis.checkers.log.lives import OPERATIONS
+from nemesis.checkers.log.operations import Send
+from nemesis.checkers.log.records import Records
+from nemesis.checkers.log.rows import UNSET, Lists, Role, Rows, Source, by_process
+from nemesis.checkers.log.spans import Span, span_of, wider
+from nemesis.checkers.log.trimmed import Trimmed, trimmed
+from nemesis.checkers.log.whereabouts import cells_of
+from nemesis.history.events import Kind
 
 COLUMNS = ("process", "op", "value", "acks", "offset", "offsets", "values", "high_watermark")
 """What is read of every row."""

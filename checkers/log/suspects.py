@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from checkers.log.rows import Lists, Role, Source
-from checkers.log.trimmed import Trimmed, is_in, trimmed
-from checkers.segment import Numbers
+from nemesis.checkers.framework.segment import Numbers
+from nemesis.checkers.log.rows import Lists, Role, Source
+from nemesis.checkers.log.trimmed import Trimmed, is_in, trimmed
 
 
 def touching(source: Source, offsets: Numbers, values: Numbers, columns: Sequence[str]) -> Trimmed:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from checkers.log.rows import Lists
-from checkers.segment import ALWAYS, Mask, Numbers, Segment
-from history.schema import SCHEMA
+from nemesis.checkers.framework.segment import ALWAYS, Mask, Numbers, Segment
+from nemesis.checkers.log.rows import Lists
+from nemesis.history.schema import SCHEMA
 
 _LISTS = ("offsets", "values")
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from checkers.log.records import Records
-from checkers.log.spans import Span, wider
-from checkers.segment import Numbers
+from nemesis.checkers.framework.segment import Numbers
+from nemesis.checkers.log.records import Records
+from nemesis.checkers.log.spans import Span, wider
 
 CELL_BITS = 20
 

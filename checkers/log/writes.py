@@ -6,10 +6,10 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from checkers.findings import finding
-from checkers.log.compaction import NEVER
-from checkers.log.operations import FinalRead, Operations, Poll, Send
-from checkers.model import Finding, Verdict
+from nemesis.checkers.framework.findings import finding
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.log.compaction import NEVER
+from nemesis.checkers.log.operations import FinalRead, Operations, Poll, Send
 
 
 class Coverage:

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.log.cells import CellReport, Piece
-from checkers.log.spans import Span
-from checkers.segment import Numbers
+from nemesis.checkers.framework.segment import Numbers
+from nemesis.checkers.log.cells import CellReport, Piece
+from nemesis.checkers.log.spans import Span
 
 
 class Overlap(NamedTuple):

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 from numba import njit, types
 
-from checkers.replication.rows import brokers_in
-from checkers.segment import Mask, Numbers, Segment
-from history.events import Kind
+from nemesis.checkers.framework.segment import Mask, Numbers, Segment
+from nemesis.checkers.replication.rows import brokers_in
+from nemesis.history.events import Kind
 
 _NEVER: Final = -1
 _ROOM: Final = 1024

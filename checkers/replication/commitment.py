@@ -29,23 +29,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers import unclean
-from checkers.findings import finding, tp_name
-from checkers.fold import Results, Scan, conclude
-from checkers.model import Finding, Verdict
-from checkers.power_cuts import NEVER, PowerCuts, join_power_cuts, power_cuts
-from checkers.replication import removed_replicas
-from checkers.replication.removed_replicas import Freed, Removals
-from checkers.replication.rows import (
+from nemesis.checkers import unclean
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Results, Scan, conclude
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.segment import Mask, Segment
+from nemesis.checkers.power_cuts import NEVER, PowerCuts, join_power_cuts, power_cuts
+from nemesis.checkers.replication import removed_replicas
+from nemesis.checkers.replication.removed_replicas import Freed, Removals
+from nemesis.checkers.replication.rows import (
     TopicKey,
     are_committed,
     high_watermark_rows,
     members,
     partitions,
 )
-from checkers.segment import Mask, Segment
-from checkers.unclean import Election, Permissions, elections, permissions
-from history.events import Kind
+from nemesis.checkers.unclean import Election, Permissions, elections, permissions
+from nemesis.history.events import Kind
 
 KEPT_PER_PARTITION = 3
 _NOT_FREED = Freed(NEVER, NEVER - 1)

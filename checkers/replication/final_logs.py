@@ -29,15 +29,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers import unclean
-from checkers.findings import finding, tp_name
-from checkers.fold import Grouped, Results, conclude
-from checkers.model import Finding, Verdict
-from checkers.replication.rows import members
-from checkers.replication.steps import distinct, without
-from checkers.segment import Key, Numbers, Segment
-from checkers.unclean import Election, Permissions, elections, permissions
-from history.events import NO_ERROR, Kind
+from nemesis.checkers import unclean
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Grouped, Results, conclude
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.segment import Key, Numbers, Segment
+from nemesis.checkers.replication.rows import members
+from nemesis.checkers.replication.steps import distinct, without
+from nemesis.checkers.unclean import Election, Permissions, elections, permissions
+from nemesis.history.events import NO_ERROR, Kind
 
 NAME = "final-logs"
 BATCH = ("offset", "last_offset", "leader_epoch", "crc")

@@ -28,18 +28,18 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from checkers.findings import finding, tp_name
-from checkers.fold import Results, Scan, conclude
-from checkers.model import Finding, Verdict
-from checkers.power_cuts import PowerCuts, join_power_cuts, power_cuts
-from checkers.replication.rows import (
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Results, Scan, conclude
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.segment import Numbers, Segment
+from nemesis.checkers.power_cuts import PowerCuts, join_power_cuts, power_cuts
+from nemesis.checkers.replication.rows import (
     TopicKey,
     brokers_in,
     members,
     partitions,
 )
-from checkers.segment import Numbers, Segment
-from history.events import Kind
+from nemesis.history.events import Kind
 
 KEPT_PER_PARTITION = 3
 NEVER = -1
@@ -146,7 +146,7 @@ class HwBounded(Scan[Held, BoundedSummary]):
     def state(self, segment: Segment) -> Held:
         if len(segment) < self.worth_proving:
             return self._state_of_few(segment)
-        from checkers.replication.claims import claims, tracing
+        from nemesis.checkers.replication.claims import claims, tracing
 
         found = {key: (part, claims(part)) for key, part in partitions(segment)}
         ends = {

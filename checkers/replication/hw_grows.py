@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from checkers.findings import finding, tp_name
-from checkers.fold import Fold, Results, conclude
-from checkers.segment import Segment
-from history.events import Kind
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Fold, Results, conclude
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Kind
 
 LeaderKey = tuple[str | None, str | None, int | None, int, int, int]
 """Topic, topic id, partition, broker, incarnation, leader epoch."""

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from checkers.findings import finding, tp_name
-from checkers.fold import Results, conclude
-from checkers.model import Finding
-from checkers.rare import Rare, Row
-from checkers.segment import Segment
-from history.events import Kind
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Results, conclude
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.rare import Rare, Row
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Kind
 
 BY_CLIENT = "client-record-deletion"
 EVERYTHING = 2**63 - 1

@@ -34,13 +34,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers import unclean
-from checkers.findings import finding, tp_name
-from checkers.fold import Fold, Results, conclude
-from checkers.model import Finding, Verdict
-from checkers.replication.replica_log import ReplicaLog
-from checkers.replication.rows import TopicKey, partitions
-from checkers.replication.steps import (
+from nemesis.checkers import unclean
+from nemesis.checkers.framework.findings import finding, tp_name
+from nemesis.checkers.framework.fold import Fold, Results, conclude
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.replication.replica_log import ReplicaLog
+from nemesis.checkers.replication.rows import TopicKey, partitions
+from nemesis.checkers.replication.steps import (
     NOT_TOLD,
     Did,
     PartitionLogs,
@@ -50,9 +51,8 @@ from checkers.replication.steps import (
     summarise,
     without,
 )
-from checkers.segment import Segment
-from checkers.unclean import Permissions, permissions
-from history.events import Kind
+from nemesis.checkers.unclean import Permissions, permissions
+from nemesis.history.events import Kind
 
 COMPLETENESS = "leader-completeness"
 MATCHING = "log-matching"

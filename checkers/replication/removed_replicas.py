@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from checkers.segment import Segment
-from history.events import Event, Kind
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Event, Kind
 
 COLUMNS: Final = ("node", "isr", "partition_epoch", "leader_epoch", "detail", "error")
 KINDS: Final = frozenset(

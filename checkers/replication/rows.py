@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from checkers.segment import Mask, Numbers, Segment
-from history.events import Kind
+from nemesis.checkers.framework.segment import Mask, Numbers, Segment
+from nemesis.history.events import Kind
 
 MAX_COUNTED: Final = 2**16
 """Broker ids below this are told apart by counting, which is faster than sorting."""

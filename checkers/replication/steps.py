@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from checkers.replication.rows import high_watermark_rows, members
-from checkers.segment import Mask, Numbers, Segment
-from checkers.unclean import Election, elections
-from history.events import Kind
+from nemesis.checkers.framework.segment import Mask, Numbers, Segment
+from nemesis.checkers.replication.rows import high_watermark_rows, members
+from nemesis.checkers.unclean import Election, elections
+from nemesis.history.events import Kind
 
 
 class Did(Enum):

@@ -10,5 +10,5 @@
 * ``names``         numbers for keys and values that are none
 * ``problems``      what is wrong with a file, by line
 
-The events are those of ``history.events``, so the same checkers, engines and reports serve.
+The events are those of ``nemesis.history.events``, so the same checkers, engines and reports serve.
 """

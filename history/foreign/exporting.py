@@ -22,16 +22,16 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from history.errors import MissingHistoryError
-from history.events import Kind
-from history.foreign.edn import Keyword, dumps, keyword_or_text
-from history.foreign.importing import WORKLOADS
-from history.foreign.logs import ALL_REPLICAS
-from history.foreign.names import Names
-from history.foreign.operations import FAIL, INFO, INVOKE, OK, Operation, form_of
-from history.ingest import renew
-from history.reader import MANIFEST, History, open_history
-from history.run_directory import RunDirectory
+from nemesis.history.errors import MissingHistoryError
+from nemesis.history.events import Kind
+from nemesis.history.foreign.edn import Keyword, dumps, keyword_or_text
+from nemesis.history.foreign.importing import WORKLOADS
+from nemesis.history.foreign.logs import ALL_REPLICAS
+from nemesis.history.foreign.names import Names
+from nemesis.history.foreign.operations import FAIL, INFO, INVOKE, OK, Operation, form_of
+from nemesis.history.ingest import renew
+from nemesis.history.reader import MANIFEST, History, open_history
+from nemesis.history.run_directory import RunDirectory
 
 KINDS: Final = (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO)
 COLUMNS: Final = (

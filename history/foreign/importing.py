@@ -1,8 +1,8 @@
 """From a file of somebody else's to the raw events of a run.
 
 The file is read once; its operations are put in order, paired, given names, and written as events, one JSON line each,
-where a run of ours has them. From there on all is as with a run: ``history.ingest``, checks, report. What is wrong with
-the file is a list of sentences, kept with the run; a file in which no operation can be read is no history.
+where a run of ours has them. From there on all is as with a run: ``nemesis.history.ingest``, checks, report. What is
+wrong with the file is a list of sentences, kept with the run; a file in which no operation can be read is no history.
 
 Limits: all operations are in memory at once, about 1 kB each. Entries of an operation other than type, process, f,
 value, time and error are not kept, but for operations that no check looks at.
@@ -19,18 +19,18 @@ from typing import Final
 
 import msgspec
 
-from history.errors import ForeignHistoryError, MissingHistoryError
-from history.events import Event, Kind
-from history.foreign.lines import Unreadable, read_lines
-from history.foreign.logs import Logs
-from history.foreign.names import Names
-from history.foreign.objects import CasRegister, Mutex, Queue, Register, Set
-from history.foreign.operations import Operation
-from history.foreign.order import give_times, in_order
-from history.foreign.pairs import Pair, pairs, without_repeats
-from history.foreign.problems import Damage, Problems
-from history.foreign.transactions import ListAppend, RwRegister
-from history.foreign.vocabulary import Part, Vocabulary, aside
+from nemesis.history.errors import ForeignHistoryError, MissingHistoryError
+from nemesis.history.events import Event, Kind
+from nemesis.history.foreign.lines import Unreadable, read_lines
+from nemesis.history.foreign.logs import Logs
+from nemesis.history.foreign.names import Names
+from nemesis.history.foreign.objects import CasRegister, Mutex, Queue, Register, Set
+from nemesis.history.foreign.operations import Operation
+from nemesis.history.foreign.order import give_times, in_order
+from nemesis.history.foreign.pairs import Pair, pairs, without_repeats
+from nemesis.history.foreign.problems import Damage, Problems
+from nemesis.history.foreign.transactions import ListAppend, RwRegister
+from nemesis.history.foreign.vocabulary import Part, Vocabulary, aside
 
 WORKLOADS: Final[MappingProxyType[str, type[Vocabulary]]] = MappingProxyType(
     {

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from history.foreign import edn
-from history.foreign.edn import MAX_DEPTH, TOO_DEEP, EdnError
-from history.foreign.operations import NotAnOperation, Operation, operation_of
+from nemesis.history.foreign import edn
+from nemesis.history.foreign.edn import MAX_DEPTH, TOO_DEEP, EdnError
+from nemesis.history.foreign.operations import NotAnOperation, Operation, operation_of
 
 MAX_LINES: Final = 200
 """What one map may take, if it is not all in one line."""

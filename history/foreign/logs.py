@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
-from history.events import IDEMPOTENT
-from history.foreign.edn import Keyword, is_vector
-from history.foreign.names import FIRST_NAME, INTEGER, Names, value_of, word_of
-from history.foreign.operations import FAIL, INFO, INVOKE, OK, Operation
-from history.foreign.pairs import Pair
-from history.foreign.problems import Damage, Problems
-from history.foreign.vocabulary import (
+from nemesis.history.events import IDEMPOTENT
+from nemesis.history.foreign.edn import Keyword, is_vector
+from nemesis.history.foreign.names import FIRST_NAME, INTEGER, Names, value_of, word_of
+from nemesis.history.foreign.operations import FAIL, INFO, INVOKE, OK, Operation
+from nemesis.history.foreign.pairs import Pair
+from nemesis.history.foreign.problems import Damage, Problems
+from nemesis.history.foreign.vocabulary import (
     Columns,
     Part,
     Vocabulary,

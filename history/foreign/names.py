@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import msgspec
 
-from history.errors import DamagedHistoryError
-from history.foreign import edn
-from history.run_directory import write_atomically
+from nemesis.history.errors import DamagedHistoryError
+from nemesis.history.foreign import edn
+from nemesis.history.run_directory import write_atomically
 
 FIRST_NAME: Final = 2**62
 FILE: Final = "names.json"

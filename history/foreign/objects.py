@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from history.foreign.edn import EdnSet, is_vector
-from history.foreign.names import Names
-from history.foreign.operations import OK
-from history.foreign.pairs import Pair
-from history.foreign.problems import Damage, Problems
-from history.foreign.vocabulary import (
+from nemesis.history.foreign.edn import EdnSet, is_vector
+from nemesis.history.foreign.names import Names
+from nemesis.history.foreign.operations import OK
+from nemesis.history.foreign.pairs import Pair
+from nemesis.history.foreign.problems import Damage, Problems
+from nemesis.history.foreign.vocabulary import (
     Columns,
     Part,
     Plain,

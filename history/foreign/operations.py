@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from history.foreign.edn import Keyword, Tagged, keyword_or_text, same
+from nemesis.history.foreign.edn import Keyword, Tagged, keyword_or_text, same
 
 TYPES: Final = ("invoke", "ok", "fail", "info")
 INVOKE, OK, FAIL, INFO = TYPES

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from history.foreign.operations import Operation
-from history.foreign.problems import Damage, Problems
+from nemesis.history.foreign.operations import Operation
+from nemesis.history.foreign.problems import Damage, Problems
 
 STEP_NS: Final = 1_000
 """From operation to operation where no operation has a time."""

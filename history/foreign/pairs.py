@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from history.foreign.edn import same
-from history.foreign.operations import INVOKE, OK, Operation
-from history.foreign.problems import Damage, Problems
+from nemesis.history.foreign.edn import same
+from nemesis.history.foreign.operations import INVOKE, OK, Operation
+from nemesis.history.foreign.problems import Damage, Problems
 
 MAX_OPEN: Final = 100
 """So many invocations of one process can be completed yet; what it invoked before them stays open."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from history.foreign.edn import Keyword, is_vector
-from history.foreign.names import Names
-from history.foreign.operations import OK
-from history.foreign.vocabulary import Columns, Plain, WrongValue, numbers
+from nemesis.history.foreign.edn import Keyword, is_vector
+from nemesis.history.foreign.names import Names
+from nemesis.history.foreign.operations import OK
+from nemesis.history.foreign.vocabulary import Columns, Plain, WrongValue, numbers
 
 READ: Final = 0
 WRITE: Final = 1

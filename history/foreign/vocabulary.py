@@ -1,7 +1,7 @@
 """How the operations of one workload become events, and events become operations again.
 
 A workload's vocabulary says which functions it has and what their values look like. Most operations are one event that
-invokes and one that completes (``Plain``); an operation on several logs is several (``history.foreign.logs``).
+invokes and one that completes (``Plain``); an operation on several logs is several (``nemesis.history.foreign.logs``).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from history.foreign.edn import Keyword, dumps, is_vector, keyword_or_text, loads
-from history.foreign.names import Names, value_of, word_of
-from history.foreign.operations import INFO, INVOKE, NEMESIS, OK, Operation
-from history.foreign.pairs import Pair
-from history.foreign.problems import Damage, Problems
+from nemesis.history.foreign.edn import Keyword, dumps, is_vector, keyword_or_text, loads
+from nemesis.history.foreign.names import Names, value_of, word_of
+from nemesis.history.foreign.operations import INFO, INVOKE, NEMESIS, OK, Operation
+from nemesis.history.foreign.pairs import Pair
+from nemesis.history.foreign.problems import Damage, Problems
 
 Columns = dict[str, Any]
-"""Fields of ``history.events.Event``."""
+"""Fields of ``nemesis.history.events.Event``."""
 
 
 class WrongValue(ValueError):

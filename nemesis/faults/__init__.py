@@ -49,7 +49,7 @@ from nemesis.faults.rolling_restart import RollingRestart
 from nemesis.faults.session import ExpireSession
 from nemesis.faults.stall import StallFollower
 from nemesis.faults.zookeeper import KillZookeeper, PartitionZookeeper, PauseZookeeper
-from nemesis.runtimes.base import EVERYWHERE
+from nemesis.interfaces.runtime import EVERYWHERE
 
 __all__ = ["DEFAULT_KINDS", "FAULTS", "Fault"]
 

@@ -22,7 +22,7 @@ from nemesis.faults.departure import depart, described, named, trace_of
 from nemesis.faults.moves import Moves
 from nemesis.faults.remove_broker import MAX_PATIENCE_S, UNDO_PATIENCE_S
 from nemesis.faults.targets import id_of
-from nemesis.runtimes.base import Capability, NodeExited
+from nemesis.interfaces.runtime import Capability, NodeExited
 
 MAX_PARTITIONS = 1_000
 

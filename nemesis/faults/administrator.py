@@ -1,8 +1,8 @@
 """What faults ask of the controller, as an administrator does.
 
-Each request is an operation of the history (``history.events``), so that checkers which work out what must be true
-after the requests of administrators (``checkers.reassignment``) know of it. Requests go out from the first client's
-address: a partition that cuts it off is in the way of administrators, too.
+Each request is an operation of the history (``nemesis.history.events``), so that checkers which work out what must
+be true after the requests of administrators (``nemesis.checkers.reassignment``) know of it. Requests go out from the
+first client's address: a partition that cuts it off is in the way of administrators, too.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from history.recorder import Recorder
-from nemesis.runtimes.base import Runtime
-from workloads.kafka.admin import KafkaAdmin
-from workloads.operations import OperationLog
+from nemesis.history.recorder import Recorder
+from nemesis.interfaces.runtime import Runtime
+from nemesis.workloads.kafka.admin import KafkaAdmin
+from nemesis.workloads.operations import OperationLog
 
 NAME = "administrator"
 """Of the process in the history."""

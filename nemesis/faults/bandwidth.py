@@ -14,7 +14,7 @@ from msgspec import Meta
 
 from nemesis.faults import targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place
-from nemesis.runtimes.base import Capability
+from nemesis.interfaces.runtime import Capability
 
 MEASURED_EXCESS = 1.25
 """What comes through may be so much more: a bucket lets small amounts pass at once."""

@@ -25,11 +25,11 @@ from typing import Annotated, Any, ClassVar, Protocol, Self
 import msgspec
 from msgspec import Meta
 
-from history.recorder import Recorder
 from nemesis.faults.administrator import Administrator
 from nemesis.faults.cluster_view import ClusterView
-from nemesis.runtimes.base import Capability, Link, Runtime
-from nemesis.runtimes.impairment import Impairment
+from nemesis.history.recorder import Recorder
+from nemesis.interfaces.impairment import Impairment
+from nemesis.interfaces.runtime import Capability, Link, Runtime
 
 MAX_DURATION_S = 3600.0
 RESTART_S = 3.0

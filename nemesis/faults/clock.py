@@ -14,10 +14,10 @@ from typing import Annotated, Any, ClassVar, Self
 import msgspec
 from msgspec import Meta
 
-from nemesis.errors import UsageError
 from nemesis.faults import members, targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place
-from nemesis.runtimes.base import Capability
+from nemesis.interfaces.runtime import Capability
+from nemesis.support.errors import UsageError
 
 MAX_OFFSET_MS = 86_400_000
 TOLERANCE_MS = 50

@@ -16,12 +16,12 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-from history.events import Kind
-from history.recorder import Recorder
 from nemesis.faults import FAULTS
 from nemesis.faults.base import Fault, Measured, Place, Strike, TargetUnresolved
 from nemesis.faults.plan import PlannedFault, PlanSettings, redraw
-from nemesis.runtimes.base import FaultLost, NodeExited, RuntimeFailure
+from nemesis.history.events import Kind
+from nemesis.history.recorder import Recorder
+from nemesis.interfaces.runtime import FaultLost, NodeExited, RuntimeFailure
 
 RESOLVE_TIMEOUT_S = 5.0
 RESOLVE_INTERVAL_S = 0.03

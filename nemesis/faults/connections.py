@@ -21,7 +21,7 @@ from msgspec import Meta
 from nemesis.faults import grudge, targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
 from nemesis.faults.partition import CROSSES_TIMEOUT_S, PROBED_PAIRS, open_pairs, probes_cross
-from nemesis.runtimes.base import Capability, Link
+from nemesis.interfaces.runtime import Capability, Link
 
 Peers = Literal["brokers", "clients", "zookeeper", "all"]
 LEAST_DELAY_MS = 50

@@ -20,7 +20,7 @@ from nemesis.faults import targets
 from nemesis.faults.base import Measured, Place
 from nemesis.faults.kill import Kill, KillStrike
 from nemesis.faults.power_cut import require_survivors
-from nemesis.runtimes.base import Capability
+from nemesis.interfaces.runtime import Capability
 
 PATIENCE_S: Final = 4.0
 POLL_INTERVAL_S: Final = 0.05

@@ -19,7 +19,7 @@ from nemesis.faults import targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.held_requests import HeldRequests
-from nemesis.runtimes.base import ALTER_PARTITION_API_KEY, Capability, Link
+from nemesis.interfaces.runtime import ALTER_PARTITION_API_KEY, Capability, Link
 
 STEP_TIMEOUT_S: Final = 3.0
 """For the target to register anew, and for its leaders to propose it."""

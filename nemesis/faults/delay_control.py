@@ -22,7 +22,7 @@ from msgspec import Meta
 from nemesis.faults import targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place
 from nemesis.faults.held_requests import HeldRequests
-from nemesis.runtimes.base import CONTROL_API_KEYS, Capability, Link
+from nemesis.interfaces.runtime import CONTROL_API_KEYS, Capability, Link
 
 ELECTION_TIMEOUT_S = 3.0
 """From the end of a session until orders that follow from it are held."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 from nemesis.faults.base import Place
-from nemesis.runtimes.base import Link
+from nemesis.interfaces.runtime import Link
 
 
 class HeldRequests:

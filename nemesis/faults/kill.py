@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from nemesis.faults import targets
 from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place
-from nemesis.runtimes.base import Capability
+from nemesis.interfaces.runtime import Capability
 
 
 class Kill(Fault, frozen=True, kw_only=True):

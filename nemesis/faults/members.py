@@ -16,9 +16,9 @@ import re
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from nemesis.errors import UsageError
 from nemesis.faults.base import Place, TargetUnresolved
-from nemesis.runtimes.base import ZooKeeperMember
+from nemesis.interfaces.runtime import ZooKeeperMember
+from nemesis.support.errors import UsageError
 
 ALLOWED = "leader, follower, one, minority, majority, zookeeper-N"
 MAJORITY = "majority"

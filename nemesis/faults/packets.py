@@ -22,13 +22,13 @@ from typing import Annotated, Any, ClassVar, Self, get_args
 
 from msgspec import Meta
 
-from nemesis.errors import UsageError
 from nemesis.faults import targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
 from nemesis.faults.connections import Peers, links_of
 from nemesis.faults.partition import CROSSES_TIMEOUT_S, PROBED_PAIRS, open_pairs
-from nemesis.runtimes.base import Capability, Link
-from nemesis.runtimes.impairment import Impairment, PacketCounters
+from nemesis.interfaces.impairment import Impairment, PacketCounters
+from nemesis.interfaces.runtime import Capability, Link
+from nemesis.support.errors import UsageError
 
 EFFECT_TIMEOUT_S = 4.0
 TRIPS = 4

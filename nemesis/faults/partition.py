@@ -19,11 +19,11 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any, ClassVar, Literal, Self
 
-from nemesis.errors import UsageError
 from nemesis.faults import grudge, targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
 from nemesis.faults.grudge import Direction, Grudge
-from nemesis.runtimes.base import Capability, Link
+from nemesis.interfaces.runtime import Capability, Link
+from nemesis.support.errors import UsageError
 
 ShapeName = Literal[
     "halves", "majority-ring", "bridge", "one-way", "one-node", "from-zookeeper", "from-clients"

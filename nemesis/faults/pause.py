@@ -14,9 +14,10 @@ from __future__ import annotations
 from random import Random
 from typing import Any, ClassVar, Literal, Self
 
-from nemesis.faults import moment, targets
+from nemesis.faults import targets
+from nemesis.faults import trigger as moment
 from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
-from nemesis.runtimes.base import Capability
+from nemesis.interfaces.runtime import Capability
 
 
 class Pause(Fault, frozen=True, kw_only=True):

@@ -27,10 +27,10 @@ from typing import Any
 import msgspec
 import yaml
 
-from nemesis.errors import UsageError
 from nemesis.faults import FAULTS, Fault
 from nemesis.faults.base import DrawRange
-from nemesis.faults.episodes import EPISODES, Episode
+from nemesis.faults.recipes import EPISODES, Episode
+from nemesis.support.errors import UsageError
 
 FILE_NAME = "plan.yaml"
 """In the directory of a run."""

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from nemesis.faults import targets
 from nemesis.faults.base import Place, TargetUnresolved
 from nemesis.faults.kill import Kill, KillStrike
-from nemesis.runtimes.base import Capability
+from nemesis.interfaces.runtime import Capability
 
 
 class PowerCut(Kill, frozen=True, kw_only=True):

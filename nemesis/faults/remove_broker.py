@@ -17,12 +17,12 @@ from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import Meta
 
-from nemesis.errors import UsageError
 from nemesis.faults import targets
 from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place
 from nemesis.faults.departure import depart, described, named
 from nemesis.faults.moves import LEAST_REPLICAS, Moves
-from nemesis.runtimes.base import Capability, NodeExited
+from nemesis.interfaces.runtime import Capability, NodeExited
+from nemesis.support.errors import UsageError
 
 LEAST_BROKERS = LEAST_REPLICAS + 1
 MAX_PATIENCE_S = 120.0

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 from nemesis.faults import targets
 from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place
-from nemesis.runtimes.base import Capability, NodeExited
+from nemesis.interfaces.runtime import Capability, NodeExited
 
 
 class Restart(Fault, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.departure import named
 from nemesis.faults.graceful_restart import MAX_GRACE_S, GracefulRestartStrike
 from nemesis.faults.targets import id_of, node_of
-from nemesis.runtimes.base import Capability
+from nemesis.interfaces.runtime import Capability
 
 Order = Literal["controller-last", "controller-first", "by-id"]
 MAX_PAUSE_S = 60.0

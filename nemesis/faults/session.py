@@ -2,8 +2,8 @@
 are healthy.
 
 The session is that of ``/controller`` or ``/brokers/ids/N``; it is taken over and closed
-(``nemesis.session_takeover`` says how). Its owner goes on acting until it learns of it: the zombie window, without
-any other fault. A session of a broker that another fault has touched may be ended too: that is how
+(``nemesis.runtimes.session_takeover`` says how). Its owner goes on acting until it learns of it: the zombie window,
+without any other fault. A session of a broker that another fault has touched may be ended too: that is how
 a cut-off controller is deposed at a chosen moment.
 
 Effect: no ephemeral of that session is left, and no server keeps a connection of its owner, who therefore learns of it
@@ -16,9 +16,10 @@ import asyncio
 from random import Random
 from typing import Any, ClassVar, Literal, Self
 
-from nemesis.faults import moment, targets
+from nemesis.faults import targets
+from nemesis.faults import trigger as moment
 from nemesis.faults.base import DrawRange, Fault, Measured, Place
-from nemesis.runtimes.base import Capability
+from nemesis.interfaces.runtime import Capability
 
 GONE_TIMEOUT_S = 2.0
 POLL_INTERVAL_S = 0.05

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 from nemesis.faults import targets
 from nemesis.faults.base import DrawRange, Fault, Measured, Place
 from nemesis.faults.held_requests import HeldRequests
-from nemesis.runtimes.base import FETCH_API_KEY, Capability, Link
+from nemesis.interfaces.runtime import FETCH_API_KEY, Capability, Link
 
 HELD_TIMEOUT_S = 4.0
 POLL_INTERVAL_S = 0.1

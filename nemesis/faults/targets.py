@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from nemesis.errors import UsageError
 from nemesis.faults.base import Place, TargetUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
+from nemesis.support.errors import UsageError
 
 ALLOWED = (
     'controller, bystander, leader, leader("t",0), follower, follower("t",0), one, minority, majority, all, '

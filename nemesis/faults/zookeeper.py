@@ -14,7 +14,6 @@ from dataclasses import replace
 from random import Random
 from typing import Any, ClassVar, Literal, Self, get_args
 
-from nemesis.errors import UsageError
 from nemesis.faults import grudge, members
 from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place, Strike
 from nemesis.faults.cluster_view import ClusterSnapshot
@@ -23,7 +22,8 @@ from nemesis.faults.kill import KillStrike
 from nemesis.faults.partition import PartitionStrike
 from nemesis.faults.pause import PauseStrike
 from nemesis.faults.targets import node_of
-from nemesis.runtimes.base import Capability, ZooKeeperMember
+from nemesis.interfaces.runtime import Capability, ZooKeeperMember
+from nemesis.support.errors import UsageError
 
 MembersShape = Literal["from-members", "from-brokers", "from-one-broker", "from-all"]
 MEMBERS_SHAPES: tuple[MembersShape, ...] = get_args(MembersShape)

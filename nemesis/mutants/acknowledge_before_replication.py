@@ -31,7 +31,9 @@ MUTANT = Mutant(
     story="acks=all is answered before the in-sync replicas have the record",
     replacements=(
         Replacement(
-            "reference.cluster.partition", "Partition.check_enough_replicas_reach_offset", _at_once
+            "nemesis.reference.cluster.partition",
+            "Partition.check_enough_replicas_reach_offset",
+            _at_once,
         ),
     ),
 )

@@ -28,6 +28,6 @@ MUTANT = Mutant(
     property="convergence",
     story="the controller compares brokers by id alone and does not see that one has bounced (KAFKA-7235)",
     replacements=(
-        Replacement("reference.controller.cluster_changes", "broker_changes", _by_id_alone),
+        Replacement("nemesis.reference.controller.cluster_changes", "broker_changes", _by_id_alone),
     ),
 )

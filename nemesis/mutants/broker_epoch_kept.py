@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nemesis.mutants.base import Mutant, Replacement
-from reference.model import UNKNOWN_BROKER_EPOCH
+from nemesis.reference.model import UNKNOWN_BROKER_EPOCH
 
 Register = Callable[[Any], Awaitable[None]]
 
@@ -33,7 +33,7 @@ MUTANT = Mutant(
     story="a broker keeps the broker epoch of its first session when it registers in the next",
     replacements=(
         Replacement(
-            "reference.controller.kafka_controller",
+            "nemesis.reference.controller.kafka_controller",
             "KafkaController._register_broker",
             _keep_the_first,
         ),

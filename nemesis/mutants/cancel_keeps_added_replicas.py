@@ -28,7 +28,9 @@ MUTANT = Mutant(
     property="reassignment",
     story="a cancelled reassignment keeps the replicas that it was adding (KIP-455)",
     replacements=(
-        Replacement("reference.controller.partition_reassignments", "_towards", _to_all_of_them),
+        Replacement(
+            "nemesis.reference.controller.partition_reassignments", "_towards", _to_all_of_them
+        ),
     ),
     scenario="reassignment",
 )

@@ -29,7 +29,7 @@ MUTANT = Mutant(
     story="compaction does not stop at the high watermark",
     replacements=(
         Replacement(
-            "reference.log.log_cleaner_manager",
+            "nemesis.reference.log.log_cleaner_manager",
             "first_uncleanable_offset",
             _up_to_the_last_segment,
         ),

@@ -29,7 +29,9 @@ MUTANT = Mutant(
     story="a broker serves control requests before it has a broker epoch to tell old ones by (KIP-380)",
     replacements=(
         Replacement(
-            "reference.server.kafka_request_handler", "KafkaRequestHandlerPool.start", _open_at_once
+            "nemesis.reference.server.kafka_request_handler",
+            "KafkaRequestHandlerPool.start",
+            _open_at_once,
         ),
     ),
 )

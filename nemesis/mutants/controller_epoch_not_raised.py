@@ -30,7 +30,7 @@ MUTANT = Mutant(
     story="a new controller takes the office in the epoch of its predecessor",
     replacements=(
         Replacement(
-            "reference.zk.controller_election",
+            "nemesis.reference.zk.controller_election",
             "ControllerElection._get_or_create_controller_epoch",
             _as_it_was,
         ),

@@ -35,6 +35,6 @@ MUTANT = Mutant(
     name="damaged-tail-believed",
     property="final-logs",
     story="recovery takes damaged batches for intact ones",
-    replacements=(Replacement("reference.log.file_records", "crc32c", _any),),
+    replacements=(Replacement("nemesis.reference.log.file_records", "crc32c", _any),),
     scenario="disk-faults",
 )

@@ -28,7 +28,7 @@ MUTANT = Mutant(
     story="an election does not look whether the replica that it elects is alive",
     replacements=(
         Replacement(
-            "reference.controller.election",
+            "nemesis.reference.controller.election",
             "offline_partition_leader_election",
             _everybody_is_alive,
         ),

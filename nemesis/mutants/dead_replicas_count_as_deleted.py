@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nemesis.mutants.base import Mutant, Replacement
-from reference.controller.controller_context import ReplicaState
+from nemesis.reference.controller.controller_context import ReplicaState
 
 
 def _not_waiting(correct: Any) -> Callable[..., Any]:
@@ -49,12 +49,12 @@ MUTANT = Mutant(
     story="the deletion of a topic does not wait for brokers that are down",
     replacements=(
         Replacement(
-            "reference.controller.topic_deletion_manager",
+            "nemesis.reference.controller.topic_deletion_manager",
             "TopicDeletionManager._on_partition_deletion",
             _not_waiting,
         ),
         Replacement(
-            "reference.controller.topic_deletion_manager",
+            "nemesis.reference.controller.topic_deletion_manager",
             "TopicDeletionManager.fail_replica_deletion",
             _dead_meanwhile,
         ),

@@ -38,8 +38,10 @@ MUTANT = Mutant(
     property="earlier-life-read",
     story="a topic that is created again takes over the log of the one that was deleted (KAFKA-3751)",
     replacements=(
-        Replacement("reference.log.log_directory", "LogDirectory.rename_to_delete", _forget_only),
-        Replacement("reference.log.log", "Log.assign_topic_id", _whatever_it_was),
+        Replacement(
+            "nemesis.reference.log.log_directory", "LogDirectory.rename_to_delete", _forget_only
+        ),
+        Replacement("nemesis.reference.log.log", "Log.assign_topic_id", _whatever_it_was),
     ),
     scenario="topics",
 )

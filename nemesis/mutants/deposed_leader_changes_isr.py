@@ -16,7 +16,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from nemesis.mutants.base import Mutant, Replacement
-from reference.controller.alter_partition import Change, topic_partition_of
+from nemesis.reference.controller.alter_partition import Change, topic_partition_of
 
 
 def _unfenced(_correct: Any) -> Callable[..., Any]:
@@ -34,5 +34,5 @@ MUTANT = Mutant(
     name="deposed-leader-changes-isr",
     property="leader-from-isr",
     story="the controller takes AlterPartition from leaders of old epochs, with old views",
-    replacements=(Replacement("reference.controller.isr_changes", "decide", _unfenced),),
+    replacements=(Replacement("nemesis.reference.controller.isr_changes", "decide", _unfenced),),
 )

@@ -26,5 +26,5 @@ MUTANT = Mutant(
     name="empty-epoch-kept",
     property="convergence",
     story="a truncation without records to remove keeps epochs that the leader contradicts (KAFKA-10706)",
-    replacements=(Replacement("reference.log.log", "Log.truncate_to", _with_records_only),),
+    replacements=(Replacement("nemesis.reference.log.log", "Log.truncate_to", _with_records_only),),
 )

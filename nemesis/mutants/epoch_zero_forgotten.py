@@ -28,7 +28,9 @@ MUTANT = Mutant(
     story="epoch 0 is not recovered, so its replicas truncate to the high watermark (KAFKA-10432)",
     replacements=(
         Replacement(
-            "reference.log.leader_epoch_file_cache", "LeaderEpochFileCache.rebuild", _above_zero
+            "nemesis.reference.log.leader_epoch_file_cache",
+            "LeaderEpochFileCache.rebuild",
+            _above_zero,
         ),
     ),
 )

@@ -29,7 +29,9 @@ MUTANT = Mutant(
     story="a fetcher keeps the leader epoch in which it began to follow that leader (KAFKA-7164)",
     replacements=(
         Replacement(
-            "reference.server.replica_fetcher_thread", "ReplicaFetcherThread.add", _first_epoch
+            "nemesis.reference.server.replica_fetcher_thread",
+            "ReplicaFetcherThread.add",
+            _first_epoch,
         ),
     ),
 )

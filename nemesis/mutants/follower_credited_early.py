@@ -28,7 +28,9 @@ MUTANT = Mutant(
     story="a leader counts as replicated what it has only just sent to the follower",
     replacements=(
         Replacement(
-            "reference.cluster.partition", "Partition.update_follower_fetch_state", _as_if_sent
+            "nemesis.reference.cluster.partition",
+            "Partition.update_follower_fetch_state",
+            _as_if_sent,
         ),
     ),
 )

@@ -31,7 +31,9 @@ MUTANT = Mutant(
     story="a follower's high watermark is its own log end offset instead of its leader's high watermark",
     replacements=(
         Replacement(
-            "reference.cluster.local_replica", "LocalReplica.append_as_follower", _at_its_end
+            "nemesis.reference.cluster.local_replica",
+            "LocalReplica.append_as_follower",
+            _at_its_end,
         ),
     ),
 )

@@ -28,7 +28,7 @@ MUTANT = Mutant(
     story="only leaders remember producers, so what is sent again after an election is appended again",
     replacements=(
         Replacement(
-            "reference.log.producer_state_manager",
+            "nemesis.reference.log.producer_state_manager",
             "ProducerStateManager.replicated",
             _learn_nothing,
         ),

@@ -23,6 +23,8 @@ MUTANT = Mutant(
     name="future-log-swapped-early",
     property="no-truncation-below-hw",
     story="a replica that moves to another log directory goes over before its log is copied",
-    replacements=(Replacement("reference.cluster.local_replica", "has_caught_up", _anything),),
+    replacements=(
+        Replacement("nemesis.reference.cluster.local_replica", "has_caught_up", _anything),
+    ),
     scenario="log-dirs",
 )

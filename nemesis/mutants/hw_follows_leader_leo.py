@@ -27,7 +27,9 @@ MUTANT = Mutant(
     story="the high watermark follows the leader's own log end offset instead of the ISR's smallest",
     replacements=(
         Replacement(
-            "reference.cluster.partition", "Partition.leader_high_watermark_candidate", _own_end
+            "nemesis.reference.cluster.partition",
+            "Partition.leader_high_watermark_candidate",
+            _own_end,
         ),
     ),
 )

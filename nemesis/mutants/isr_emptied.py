@@ -27,6 +27,6 @@ MUTANT = Mutant(
     property="leader-from-isr",
     story="the last member of an ISR is removed when it dies, too (KAFKA-708)",
     replacements=(
-        Replacement("reference.controller.election", "remove_from_isr", _the_last_one_too),
+        Replacement("nemesis.reference.controller.election", "remove_from_isr", _the_last_one_too),
     ),
 )

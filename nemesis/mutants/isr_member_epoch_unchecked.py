@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nemesis.mutants.base import Mutant, Replacement
-from reference.model import UNKNOWN_BROKER_EPOCH
+from nemesis.reference.model import UNKNOWN_BROKER_EPOCH
 
 
 def _whichever_life(correct: Callable[..., bool]) -> Callable[..., bool]:
@@ -27,6 +27,8 @@ MUTANT = Mutant(
     property="broker-epoch-fenced",
     story="a replica joins the ISR for what its previous life had (KAFKA-14617, KIP-903)",
     replacements=(
-        Replacement("reference.controller.alter_partition", "_is_eligible", _whichever_life),
+        Replacement(
+            "nemesis.reference.controller.alter_partition", "_is_eligible", _whichever_life
+        ),
     ),
 )

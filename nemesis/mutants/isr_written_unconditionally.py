@@ -32,7 +32,7 @@ MUTANT = Mutant(
     story="a leader writes its ISR without comparing the state that it replaces, and so undoes elections",
     replacements=(
         Replacement(
-            "reference.zk.replication_utils", "ReplicationUtils._attempt", _unconditionally
+            "nemesis.reference.zk.replication_utils", "ReplicationUtils._attempt", _unconditionally
         ),
     ),
     scenario="isr-by-zookeeper",

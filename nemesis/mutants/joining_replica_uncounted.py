@@ -33,7 +33,7 @@ MUTANT = Mutant(
     story="the high watermark ignores a replica that is about to join the ISR (KIP-497)",
     replacements=(
         Replacement(
-            "reference.cluster.partition",
+            "nemesis.reference.cluster.partition",
             "Partition.leader_high_watermark_candidate",
             _committed_only,
         ),

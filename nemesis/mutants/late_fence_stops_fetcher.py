@@ -33,7 +33,7 @@ MUTANT = Mutant(
     story="a late FENCED_LEADER_EPOCH of an earlier leader epoch ends a follower's fetching (KAFKA-7786)",
     replacements=(
         Replacement(
-            "reference.server.replica_fetcher_thread",
+            "nemesis.reference.server.replica_fetcher_thread",
             "ReplicaFetcherThread._handle",
             _whatever_was_asked,
         ),

@@ -28,5 +28,7 @@ MUTANT = Mutant(
     name="leader-epoch-not-raised",
     property="leader-epoch-grows",
     story="an election writes the new leader with the old leader epoch",
-    replacements=(Replacement("reference.controller.election", "new_leader_and_isr", _same_epoch),),
+    replacements=(
+        Replacement("nemesis.reference.controller.election", "new_leader_and_isr", _same_epoch),
+    ),
 )

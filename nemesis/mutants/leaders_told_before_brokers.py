@@ -36,7 +36,7 @@ MUTANT = Mutant(
     story="after a failover LeaderAndIsr comes before any UpdateMetadata (KAFKA-4443)",
     replacements=(
         Replacement(
-            "reference.controller.controller_components",
+            "nemesis.reference.controller.controller_components",
             "ControllerComponents.on_controller_failover",
             _without_metadata,
         ),

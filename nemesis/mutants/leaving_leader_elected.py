@@ -30,7 +30,7 @@ MUTANT = Mutant(
     scenario="topics",
     replacements=(
         Replacement(
-            "reference.controller.election",
+            "nemesis.reference.controller.election",
             "controlled_shutdown_leader_election",
             _whoever_leaves,
         ),

@@ -33,7 +33,7 @@ MUTANT = Mutant(
     story="the high watermark passes a replica whose removal from the ISR is only asked for (KIP-497)",
     replacements=(
         Replacement(
-            "reference.cluster.partition",
+            "nemesis.reference.cluster.partition",
             "Partition.leader_high_watermark_candidate",
             _proposed_only,
         ),

@@ -28,7 +28,9 @@ MUTANT = Mutant(
     story="brokers accept control requests that were meant for their previous life (KAFKA-7235, KIP-380)",
     replacements=(
         Replacement(
-            "reference.server.replica_manager", "ReplicaManager.is_stale_broker_epoch", _never_stale
+            "nemesis.reference.server.replica_manager",
+            "ReplicaManager.is_stale_broker_epoch",
+            _never_stale,
         ),
     ),
 )

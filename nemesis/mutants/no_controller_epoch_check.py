@@ -29,7 +29,7 @@ MUTANT = Mutant(
     story="brokers accept control requests of a smaller controller epoch (KAFKA-1188)",
     replacements=(
         Replacement(
-            "reference.server.replica_manager",
+            "nemesis.reference.server.replica_manager",
             "ReplicaManager.is_stale_controller_epoch",
             _never_stale,
         ),

@@ -29,7 +29,9 @@ MUTANT = Mutant(
     property="log-matching",
     story="a new follower fetches without asking its leader where to truncate",
     replacements=(
-        Replacement("reference.server.replica_fetcher_thread", "ReplicaFetcherThread.add", _never),
+        Replacement(
+            "nemesis.reference.server.replica_fetcher_thread", "ReplicaFetcherThread.add", _never
+        ),
     ),
     scenario="isr-by-zookeeper",
 )

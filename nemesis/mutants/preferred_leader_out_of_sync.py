@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nemesis.mutants.base import Mutant, Replacement
-from reference.controller.election import ElectionResult, new_leader_and_isr
+from nemesis.reference.controller.election import ElectionResult, new_leader_and_isr
 
 
 def _if_alive(_correct: Any) -> Callable[[Any, Any, Callable[[int], bool]], ElectionResult]:
@@ -34,7 +34,7 @@ MUTANT = Mutant(
     scenario="reassignment",
     replacements=(
         Replacement(
-            "reference.controller.election", "preferred_replica_leader_election", _if_alive
+            "nemesis.reference.controller.election", "preferred_replica_leader_election", _if_alive
         ),
     ),
 )

@@ -26,6 +26,8 @@ MUTANT = Mutant(
     name="producer-snapshot-ignored",
     property="duplicate",
     story="a broker that starts forgets the producers in its snapshots, and appends again what is sent again",
-    replacements=(Replacement("reference.log.producer_state_manager", "decode_snapshot", _empty),),
+    replacements=(
+        Replacement("nemesis.reference.log.producer_state_manager", "decode_snapshot", _empty),
+    ),
     scenario="idempotent-producers",
 )

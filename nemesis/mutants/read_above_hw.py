@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nemesis.mutants.base import Mutant, Replacement
-from reference.model import FetchIsolation
+from nemesis.reference.model import FetchIsolation
 
 
 def _to_the_end(correct: Any) -> Callable[..., Any]:
@@ -26,5 +26,5 @@ MUTANT = Mutant(
     name="read-above-hw",
     property="stale-read-above-hw",
     story="consumers read above the high watermark (KAFKA-9835)",
-    replacements=(Replacement("reference.cluster.partition_reads", "_read", _to_the_end),),
+    replacements=(Replacement("nemesis.reference.cluster.partition_reads", "_read", _to_the_end),),
 )

@@ -14,5 +14,7 @@ MUTANT = Mutant(
     name="read-seam-doubled",
     property="nonmonotonic-poll",
     story="an answer to a consumer that is made of two reads has the batch between them twice",
-    replacements=(Replacement("reference.cluster.partition_reads", "_read", seam(times=2)),),
+    replacements=(
+        Replacement("nemesis.reference.cluster.partition_reads", "_read", seam(times=2)),
+    ),
 )

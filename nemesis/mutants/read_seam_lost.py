@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from nemesis.mutants.base import Mutant, Replacement
-from reference.model import FetchIsolation
-from reference.protocol.record_batch import iter_batches
+from nemesis.reference.model import FetchIsolation
+from nemesis.reference.protocol.record_batch import iter_batches
 
 LEAST_BATCHES = 3
 """A shorter answer is one read."""
@@ -47,5 +47,7 @@ MUTANT = Mutant(
     name="read-seam-lost",
     property="poll-skip",
     story="an answer to a consumer that is made of two reads lacks the batch between them",
-    replacements=(Replacement("reference.cluster.partition_reads", "_read", seam(times=0)),),
+    replacements=(
+        Replacement("nemesis.reference.cluster.partition_reads", "_read", seam(times=0)),
+    ),
 )

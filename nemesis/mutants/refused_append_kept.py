@@ -14,7 +14,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from nemesis.mutants.base import Mutant, Replacement
-from reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.errors import ReplicaError
 
 LEADER_ONLY = 1
 ALL_REPLICAS = -1
@@ -35,6 +35,8 @@ MUTANT = Mutant(
     property="dirty-read",
     story="what is refused for want of in-sync replicas has been appended (KAFKA-1555)",
     replacements=(
-        Replacement("reference.cluster.partition", "Partition.append_as_leader", _append_first),
+        Replacement(
+            "nemesis.reference.cluster.partition", "Partition.append_as_leader", _append_first
+        ),
     ),
 )

@@ -28,7 +28,7 @@ MUTANT = Mutant(
     property="convergence",
     story="a leader does not take back an ISR that was refused for an ineligible member (KAFKA-14140)",
     replacements=(
-        Replacement("reference.cluster.partition", "_LEFT_PENDING", _these_too),
-        Replacement("reference.cluster.partition", "_REVERTED", _none),
+        Replacement("nemesis.reference.cluster.partition", "_LEFT_PENDING", _these_too),
+        Replacement("nemesis.reference.cluster.partition", "_REVERTED", _none),
     ),
 )

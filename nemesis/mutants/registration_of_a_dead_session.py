@@ -27,6 +27,8 @@ MUTANT = Mutant(
     property="convergence",
     story="a broker takes the registration of its previous session for its own (KAFKA-7165, KAFKA-14845)",
     replacements=(
-        Replacement("reference.zk.broker_znodes", "BrokerZnodes._own_or_gone", _whosever_it_is),
+        Replacement(
+            "nemesis.reference.zk.broker_znodes", "BrokerZnodes._own_or_gone", _whosever_it_is
+        ),
     ),
 )

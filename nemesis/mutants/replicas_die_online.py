@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nemesis.mutants.base import Mutant, Replacement
-from reference.controller.controller_context import ReplicaState
+from nemesis.reference.controller.controller_context import ReplicaState
 
 Change = Callable[[Any, Any, ReplicaState], Awaitable[None]]
 
@@ -42,12 +42,12 @@ MUTANT = Mutant(
     story="replicas of a dead broker skip a state, and the state machine lets them",
     replacements=(
         Replacement(
-            "reference.controller.replica_state_machine",
+            "nemesis.reference.controller.replica_state_machine",
             "ReplicaStateMachine._is_legal",
             _unchecked,
         ),
         Replacement(
-            "reference.controller.replica_state_machine",
+            "nemesis.reference.controller.replica_state_machine",
             "ReplicaStateMachine.handle_state_changes",
             _straight_to_ineligible,
         ),

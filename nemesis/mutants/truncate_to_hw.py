@@ -28,7 +28,7 @@ MUTANT = Mutant(
     story="a new follower truncates to its high watermark instead of by leader epoch (KAFKA-1211)",
     replacements=(
         Replacement(
-            "reference.server.replica_fetcher_thread",
+            "nemesis.reference.server.replica_fetcher_thread",
             "ReplicaFetcherThread.initial_truncation_offset",
             _to_high_watermark,
         ),

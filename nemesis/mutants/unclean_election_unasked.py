@@ -27,7 +27,9 @@ MUTANT = Mutant(
     story="a leader from outside the ISR is elected though nothing permits it (the default before KIP-106)",
     replacements=(
         Replacement(
-            "reference.controller.leader_elections", "LeaderElections._allows_unclean", _always
+            "nemesis.reference.controller.leader_elections",
+            "LeaderElections._allows_unclean",
+            _always,
         ),
     ),
 )

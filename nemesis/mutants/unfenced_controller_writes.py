@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from nemesis.mutants.base import Mutant, Replacement
-from reference.controller.controller_events import Expire
-from reference.zk.errors import ConnectionLossError, SessionExpiredError
+from nemesis.reference.controller.controller_events import Expire
+from nemesis.reference.zk.errors import ConnectionLossError, SessionExpiredError
 
 
 def _unfenced(_correct: Any) -> Callable[[Any, Sequence[Any], Any], list[Any]]:
@@ -62,14 +62,14 @@ MUTANT = Mutant(
     property="stale-controller-fenced",
     story="a deposed controller's writes to ZooKeeper are neither fenced nor bound to its session (KAFKA-6082)",
     replacements=(
-        Replacement("reference.zk.fenced_writes", "FencedWrites.fenced", _unfenced),
+        Replacement("nemesis.reference.zk.fenced_writes", "FencedWrites.fenced", _unfenced),
         Replacement(
-            "reference.zk.zookeeper_session",
+            "nemesis.reference.zk.zookeeper_session",
             "ZooKeeperSession.retry_request_until_connected",
             _across_sessions,
         ),
         Replacement(
-            "reference.controller.kafka_controller",
+            "nemesis.reference.controller.kafka_controller",
             "KafkaController.before_initializing_session",
             _without_waiting,
         ),

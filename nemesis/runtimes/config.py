@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nemesis.errors import UsageError
+from nemesis.support.errors import UsageError
 from nemesis.targets import TARGETS
 
 

@@ -5,8 +5,8 @@ Names are numbered from 1 and never given again, so that whatever the record say
 
 from __future__ import annotations
 
-from nemesis.runtimes.base import RuntimeFailure
-from nemesis.runtimes.node_names import node_names
+from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.support.node_names import node_names
 
 ROLE = "broker"
 

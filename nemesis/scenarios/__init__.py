@@ -1,1 +1,1 @@
-"""The scenarios that come with nemesis: one YAML file each, read by ``nemesis.scenario``. Users bring their own."""
+"""Scenarios: ``scenario`` states what a scenario file may contain; our own scenarios are the YAML files beside it."""

@@ -22,7 +22,7 @@ class Timekeeper(Protocol):
 
 
 class SimulatedWallClock:
-    """Implements ``reference.ports.WallClock``: called, it returns milliseconds since 1970.
+    """Implements ``nemesis.reference.ports.WallClock``: called, it returns milliseconds since 1970.
 
     It may be stepped back, as a real one may; it is never before 1970.
     """

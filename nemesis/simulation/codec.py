@@ -18,8 +18,8 @@ from itertools import count
 from struct import Struct
 from typing import Any
 
-from reference.protocol.codec import SIZE_BYTES, Request
-from reference.protocol.errors import ProtocolError, UnsupportedVersionError
+from nemesis.reference.protocol.codec import SIZE_BYTES, Request
+from nemesis.reference.protocol.errors import ProtocolError, UnsupportedVersionError
 
 _REQUEST = Struct(">hhiq")
 _RESPONSE = Struct(">iq")

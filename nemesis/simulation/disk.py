@@ -6,7 +6,7 @@ A power cut (``power_cut``) loses what was not synced, as ``nemesis.simulation.f
 (``fill``) takes what still fits of a write and raises ENOSPC; a failing one (``fail``) raises EIO. Each life gets a
 view of its own (``fenced``), which does nothing once that life is over.
 
-Results and errors are those of ``reference.adapters.disk.RealDisk`` on a local file system; a conformance test
+Results and errors are those of ``nemesis.reference.adapters.disk.RealDisk`` on a local file system; a conformance test
 compares them. Limits: a path has no ``..`` and no links; directories and empty files take no space; a full disk is
 noticed by the write, not by a later sync; what a failed sync did not write may still be synced by a later one.
 """
@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from nemesis.runtimes import damage
-from nemesis.runtimes.damage import Damage
+from nemesis.reference.ports import TEMPORARY, DiskUsage
 from nemesis.simulation.fenced_disk import FencedDisk, Mortal, one_by_one
 from nemesis.simulation.files import Directory, File, Journal, Node
-from reference.ports import TEMPORARY, DiskUsage
+from nemesis.support import log_damage as damage
+from nemesis.support.log_damage import Damage
 
 _DIRECTORY_BYTES = 4096
 VOLUME_BYTES = 1 << 40
@@ -57,7 +57,7 @@ class PowerLoss:
 
 
 class SimulatedDisk:
-    """Implements ``reference.ports.Disk``. Errors are OSErrors with the real disk's errno."""
+    """Implements ``nemesis.reference.ports.Disk``. Errors are OSErrors with the real disk's errno."""
 
     def __init__(self) -> None:
         self._root = Directory()

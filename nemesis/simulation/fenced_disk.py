@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from reference.ports import Disk, DiskUsage
+from nemesis.reference.ports import Disk, DiskUsage
 
 
 class Mortal(Protocol):
@@ -22,7 +22,7 @@ class Mortal(Protocol):
 
 
 class FencedDisk:
-    """Implements ``reference.ports.Disk`` on top of another disk, for as long as the life lasts."""
+    """Implements ``nemesis.reference.ports.Disk`` on top of another disk, for as long as the life lasts."""
 
     def __init__(self, disk: Disk, life: Mortal) -> None:
         self._disk = disk

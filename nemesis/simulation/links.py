@@ -20,8 +20,8 @@ from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
-from nemesis.runtimes.base import Link, LinkCounters
-from nemesis.runtimes.frame_scanner import NO_KEYS, FrameScanner
+from nemesis.interfaces.runtime import Link, LinkCounters
+from nemesis.support.frame_scanner import NO_KEYS, FrameScanner
 
 if TYPE_CHECKING:
     from nemesis.simulation.loop import SimulationLoop

@@ -1,7 +1,7 @@
 """The record of a simulated run: every event of every process, in memory, in the order in which they happened.
 
 Simulated time is strictly increasing from event to event, so this order is the order of time. Nothing is written
-before the run is over; ``store`` of ``nemesis.simulation.run`` makes files of it.
+before the run is over; ``store`` of ``nemesis.running.simulated.run`` makes files of it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any
 
 import msgspec
 
-from history.events import Event, Kind
-from history.recorder import Clock, Recorder
-from history.znodes import PROCESS as ZOOKEEPER
-from history.znodes import ZnodeEvents
-from history.zookeeper_log import Transaction
+from nemesis.history.events import Event, Kind
+from nemesis.history.recorder import Clock, Recorder
+from nemesis.history.znodes import PROCESS as ZOOKEEPER
+from nemesis.history.znodes import ZnodeEvents
+from nemesis.history.zookeeper_log import Transaction
 from nemesis.simulation.node import Life
 
 
@@ -27,7 +27,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 
 class MemoryRecord:
-    """Implements ``nemesis.record.Record``, and makes the tracers of the brokers."""
+    """Implements ``nemesis.running.record.Record``, and makes the tracers of the brokers."""
 
     def __init__(self, clock: Clock, onlooker: Callable[[Event], None] | None = None) -> None:
         """``onlooker`` is shown every event, and must not touch the simulation."""
@@ -53,7 +53,7 @@ class MemoryRecord:
         return LifeTracer(recorder, life)
 
     def set_transactions(self, transactions: Sequence[Transaction]) -> None:
-        """Add what ZooKeeper has committed, as ``history.ingest`` reads it from the log of a real one; once."""
+        """Add what ZooKeeper has committed, as ``nemesis.history.ingest`` reads it from the log of a real one; once."""
         if not self._has_transactions:
             self._has_transactions = True
             events = ZnodeEvents().events(transactions)
@@ -79,7 +79,7 @@ class MemoryRecord:
 
 
 class LifeTracer:
-    """Implements ``reference.trace.Tracer`` for one life: the dead tell nothing."""
+    """Implements ``nemesis.reference.trace.Tracer`` for one life: the dead tell nothing."""
 
     def __init__(self, recorder: Recorder, life: Life) -> None:
         self._write = recorder.write

@@ -25,7 +25,7 @@ from contextvars import Context, copy_context
 from random import Random
 from typing import Any
 
-from nemesis.runtimes.base import Link, LinkCounters
+from nemesis.interfaces.runtime import Link, LinkCounters
 from nemesis.simulation.links import Ending, Latency, LinkState, Pipe
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.node import LIFE, Life

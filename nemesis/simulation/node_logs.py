@@ -16,7 +16,7 @@ from contextlib import contextmanager
 
 from nemesis.simulation.node import LIFE
 
-LOGGERS = ("reference", "asyncio", "nemesis.simulation")
+LOGGERS = ("nemesis.reference", "asyncio", "nemesis.simulation")
 """Who prints on behalf of a node."""
 
 

@@ -4,8 +4,8 @@ The trace of a run is its events in the order in which they were recorded, each 
 Equal orders must give equal traces, so one hash of the lines stands for the whole run: it is stored, compared between
 interpreters, and printed. It does not tell more than that; for the place where two traces part both are needed.
 
-The lines are those of ``history.recorder``: fields in the order of ``Event``, unset ones left out, no floating-point
-number among them. So the hash does not depend on the Python version, the machine or ``PYTHONHASHSEED``.
+The lines are those of ``nemesis.history.recorder``: fields in the order of ``Event``, unset ones left out, no
+floating-point number among them. So the hash does not depend on the Python version, the machine or ``PYTHONHASHSEED``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from history.events import Event
+from nemesis.history.events import Event
 
 DIGEST_BYTES: Final = 16
 """128 bits: no two runs that anybody will ever make share a hash by chance."""

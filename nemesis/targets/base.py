@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from nemesis.runtimes.base import Address, Lacks
+from nemesis.interfaces.runtime import Address, Lacks
 
 SEED_STRIDE = 1_000
 """Brokers of one run draw from different seeds, and so do equal brokers of neighbouring seeds."""

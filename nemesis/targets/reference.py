@@ -1,4 +1,4 @@
-"""The reference cluster as a target: ``python -m reference CONFIG.json``, one process per broker."""
+"""The reference cluster as a target: ``python -m nemesis.reference CONFIG.json``, one process per broker."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from nemesis.errors import UsageError
-from nemesis.runtimes.base import Capability, Lacks
+from nemesis.interfaces.runtime import Capability, Lacks
+from nemesis.reference.kafka_config import ConfigError, KafkaConfig
+from nemesis.reference.model import PLAINTEXT
+from nemesis.support.errors import UsageError
 from nemesis.targets.base import BrokerPlace
-from reference.kafka_config import ConfigError, KafkaConfig
-from reference.model import PLAINTEXT
 
 RUNTIME_PROPERTIES = frozenset(
     {
@@ -79,7 +79,7 @@ class ReferenceTarget:
         options = [] if mutant is None else ["--mutant", mutant]
         if disk_orders is not None:
             options += ["--disk-orders", str(disk_orders)]
-        module = "nemesis.launch_reference" if options else "reference"
+        module = "nemesis.runtimes.reference_launcher" if options else "nemesis.reference"
         return [python, "-m", module, str(config_file), *options]
 
 

@@ -19,18 +19,18 @@ import msgspec
 import yaml
 from hypothesis import HealthCheck, Phase, settings
 
-from checkers.model import Outcome, Verdict
-from history.run_directory import RunDirectory
-from nemesis import scenario as scenarios
-from nemesis.choices import SIMULATION, one_of
-from nemesis.explore.seed import doubts
+from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
+from nemesis.history.run_directory import RunDirectory
 from nemesis.mutants import MUTANTS
-from nemesis.scenario import Scenario
-from nemesis.shrink.passes import shortest_s
-from nemesis.simulation.order import SimulationOrder
-from nemesis.simulation.run import Simulated, simulate, store
+from nemesis.running.simulated.run import Simulated, simulate, store
+from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.scenarios import scenario as scenarios
+from nemesis.scenarios.scenario import Scenario
+from nemesis.searching.explore.seed import doubts
+from nemesis.searching.shrink.passes import shortest_s
+from nemesis.support.choices import SIMULATION, one_of
 from nemesis.testing.strategies import Turns
 
 MAX_FINDINGS: Final = 5

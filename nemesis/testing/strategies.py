@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from msgspec import inspect
 
-from nemesis import scenario as scenarios
-from nemesis.choices import one_of
-from nemesis.errors import UsageError
 from nemesis.faults import FAULTS
 from nemesis.faults.base import Fault
 from nemesis.faults.plan import Plan, PlannedFault
-from nemesis.scenario import Scenario
-from nemesis.simulation.order import DEVIATION_RATE
+from nemesis.running.simulated.specification import DEVIATION_RATE
+from nemesis.scenarios import scenario as scenarios
+from nemesis.scenarios.scenario import Scenario
+from nemesis.support.choices import one_of
+from nemesis.support.errors import UsageError
 
 STEP_S: Final = 0.5
 """Times and durations are multiples of it, in seconds."""

@@ -1,4 +1,4 @@
-"""The world outside a broker, as ``reference.ports`` describes it: ``disk``, ``zookeeper`` (kazoo), ``clock``.
+"""The world outside a broker, as ``nemesis.reference.ports`` describes it: ``disk``, ``zookeeper`` (kazoo), ``clock``.
 
 The only modules of the reference that may use files, threads and clocks themselves.
 """

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from reference.ports import TEMPORARY, DiskUsage
+from nemesis.reference.ports import TEMPORARY, DiskUsage
 
 _MODE = 0o644
 _MAX_HANDLES = 4096
@@ -40,7 +40,7 @@ def default_max_handles() -> int:
 
 
 class RealDisk:
-    """Implements ``reference.ports.Disk``. Errors are the operating system's OSErrors."""
+    """Implements ``nemesis.reference.ports.Disk``. Errors are the operating system's OSErrors."""
 
     def __init__(self, *, max_handles: int | None = None) -> None:
         self._max_handles = max_handles if max_handles is not None else default_max_handles()

@@ -13,8 +13,8 @@ from kazoo import exceptions as kazoo_errors
 from kazoo.protocol import serialization
 from kazoo.security import OPEN_ACL_UNSAFE
 
-from reference.ports import Check, Create, Delete, SetData, ZnodeStat, ZooKeeperOp
-from reference.zk.errors import (
+from nemesis.reference.ports import Check, Create, Delete, SetData, ZnodeStat, ZooKeeperOp
+from nemesis.reference.zk.errors import (
     BadVersionError,
     ConnectionLossError,
     MultiError,

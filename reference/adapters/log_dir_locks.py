@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-from reference.log.errors import KafkaStorageError
+from nemesis.reference.log.errors import KafkaStorageError
 
 LOCK_FILE: Final = ".lock"
 _MODE: Final = 0o644

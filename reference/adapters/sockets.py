@@ -1,4 +1,4 @@
-"""The options of real sockets, for ``reference.ports.SocketBuffers``."""
+"""The options of real sockets, for ``nemesis.reference.ports.SocketBuffers``."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ from kazoo.client import KazooClient
 from kazoo.protocol.states import KazooState
 from kazoo.retry import KazooRetry
 
-from reference.adapters.kazoo_handler import LoopHandler
-from reference.adapters.kazoo_requests import (
+from nemesis.reference.adapters.kazoo_handler import LoopHandler
+from nemesis.reference.adapters.kazoo_requests import (
     Transaction,
     found,
     left,
@@ -33,14 +33,14 @@ from reference.adapters.kazoo_requests import (
     translated,
     znode_stat,
 )
-from reference.ports import (
+from nemesis.reference.ports import (
     SessionListener,
     SessionState,
     Watch,
     ZnodeStat,
     ZooKeeperOp,
 )
-from reference.zk.errors import (
+from nemesis.reference.zk.errors import (
     ClientClosedError,
     ConnectionLossError,
     OperationFailedError,
@@ -52,7 +52,7 @@ _logger = logging.getLogger(__name__)
 
 
 class KazooZooKeeperClient:
-    """``reference.ports.ZooKeeperClient`` on a real ZooKeeper."""
+    """``nemesis.reference.ports.ZooKeeperClient`` on a real ZooKeeper."""
 
     def __init__(self, hosts: str, session_timeout_ms: int, source_host: str | None) -> None:
         """``hosts`` is ``host:port,host:port``; connections are bound to ``source_host`` when it is given."""

@@ -18,15 +18,15 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.errors import ReplicaError
-from reference.log.errors import InconsistentTopicIdError, KafkaStorageError
-from reference.log.future_logs import follow, has_caught_up
-from reference.log.log import Log, LogStartOffsetIncrementReason
-from reference.log.log_append_info import LogAppendInfo
-from reference.log.log_manager import LogManager
-from reference.model import UNDEFINED_EPOCH, TopicPartition
-from reference.protocol.record_batch import HEADER_SIZE, read_header
-from reference.trace import Kind, Tracer
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.log.errors import InconsistentTopicIdError, KafkaStorageError
+from nemesis.reference.log.future_logs import follow, has_caught_up
+from nemesis.reference.log.log import Log, LogStartOffsetIncrementReason
+from nemesis.reference.log.log_append_info import LogAppendInfo
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import UNDEFINED_EPOCH, TopicPartition
+from nemesis.reference.protocol.record_batch import HEADER_SIZE, read_header
+from nemesis.reference.trace import Kind, Tracer
 
 
 class LocalReplica:

@@ -20,27 +20,27 @@ from collections.abc import Callable
 
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.local_replica import LocalReplica
-from reference.cluster.partition_state import (
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.local_replica import LocalReplica
+from nemesis.reference.cluster.partition_state import (
     AlterPartitionItem,
     AlterPartitionSubmitter,
     CommittedPartitionState,
     PartitionState,
     PendingPartitionState,
 )
-from reference.cluster.replica import Replica
-from reference.kafka_config import KafkaConfig
-from reference.log.log import Log
-from reference.log.log_append_info import LogAppendInfo
-from reference.log.log_manager import LogManager
-from reference.model import (
+from nemesis.reference.cluster.replica import Replica
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.log_append_info import LogAppendInfo
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import (
     UNKNOWN_BROKER_EPOCH,
     LeaderAndIsr,
     LeaderAndIsrPartitionState,
     TopicPartition,
 )
-from reference.trace import Kind, Tracer
+from nemesis.reference.trace import Kind, Tracer
 
 _logger = logging.getLogger(__name__)
 

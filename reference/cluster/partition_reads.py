@@ -15,12 +15,12 @@ from collections.abc import Callable
 
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.partition import Partition
-from reference.cluster.replica import Replica
-from reference.log.errors import OffsetOutOfRangeError
-from reference.log.log import Log
-from reference.model import (
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.partition import Partition
+from nemesis.reference.cluster.replica import Replica
+from nemesis.reference.log.errors import OffsetOutOfRangeError
+from nemesis.reference.log.log import Log
+from nemesis.reference.model import (
     CONSUMER_ID,
     DEBUGGING_CONSUMER_ID,
     UNDEFINED_EPOCH,

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from reference.model import LeaderAndIsr, LeaderRecoveryState, TopicPartition
+from nemesis.reference.model import LeaderAndIsr, LeaderRecoveryState, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,8 @@ AlterPartitionCallback = Callable[[ErrorCode, LeaderAndIsr | None], None]
 
 
 class AlterPartitionSubmitter(Protocol):
-    """Carries proposals to where they are decided; ``reference.server.alter_partition_manager`` says where that is."""
+    """Carries proposals to where they are decided; ``nemesis.reference.server.alter_partition_manager`` says where
+    that is."""
 
     def submit(self, item: AlterPartitionItem, callback: AlterPartitionCallback) -> bool:
         """Queue ``item``; False if one of this partition is still on its way (then the callback is never called)."""

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.partition import Partition
-from reference.log.log import LogStartOffsetIncrementReason
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.partition import Partition
+from nemesis.reference.log.log import LogStartOffsetIncrementReason
 
 UP_TO_HIGH_WATERMARK = -1
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from reference.model import UNKNOWN_BROKER_EPOCH
+from nemesis.reference.model import UNKNOWN_BROKER_EPOCH
 
 UNKNOWN_OFFSET = -1
 NEVER = -inf

@@ -13,8 +13,8 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller.controller_context import ControllerContext
-from reference.model import (
+from nemesis.reference.controller.controller_context import ControllerContext
+from nemesis.reference.model import (
     UNKNOWN_BROKER_EPOCH,
     LeaderAndIsr,
     LeaderRecoveryState,

@@ -15,11 +15,11 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from reference.controller.controller_context import ControllerContext
-from reference.controller.controller_events import AutoPreferredReplicaLeaderElection, Event
-from reference.controller.replica_leader_elections import ReplicaLeaderElections
-from reference.kafka_config import KafkaConfig
-from reference.model import TopicPartition
+from nemesis.reference.controller.controller_context import ControllerContext
+from nemesis.reference.controller.controller_events import AutoPreferredReplicaLeaderElection, Event
+from nemesis.reference.controller.replica_leader_elections import ReplicaLeaderElections
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.model import TopicPartition
 
 _logger = logging.getLogger(__name__)
 

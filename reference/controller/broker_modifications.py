@@ -12,12 +12,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
-from reference.controller.controller_context import ControllerContext
-from reference.controller.controller_events import BrokerModifications, Event
-from reference.zk import zk_data
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.pipelining import pipelined
+from nemesis.reference.controller.controller_broker_request_batch import (
+    ControllerBrokerRequestBatch,
+)
+from nemesis.reference.controller.controller_context import ControllerContext
+from nemesis.reference.controller.controller_events import BrokerModifications, Event
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.pipelining import pipelined
 
 _logger = logging.getLogger(__name__)
 

@@ -10,22 +10,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
-from reference.controller.broker_modifications import BrokerModificationHandlers
-from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
-from reference.controller.controller_channel_manager import ControllerChannelManager
-from reference.controller.controller_context import (
+from nemesis.reference.controller.broker_modifications import BrokerModificationHandlers
+from nemesis.reference.controller.controller_broker_request_batch import (
+    ControllerBrokerRequestBatch,
+)
+from nemesis.reference.controller.controller_channel_manager import ControllerChannelManager
+from nemesis.reference.controller.controller_context import (
     ControllerContext,
     PartitionAndReplica,
     PartitionState,
     ReplicaState,
 )
-from reference.controller.controller_events import ReplicasFailed
-from reference.controller.partition_reassignments import PartitionReassignments
-from reference.controller.partition_state_machine import PartitionStateMachine
-from reference.controller.replica_state_machine import ReplicaStateMachine
-from reference.controller.topic_deletion_manager import TopicDeletionManager
-from reference.model import Broker
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.controller.controller_events import ReplicasFailed
+from nemesis.reference.controller.partition_reassignments import PartitionReassignments
+from nemesis.reference.controller.partition_state_machine import PartitionStateMachine
+from nemesis.reference.controller.replica_state_machine import ReplicaStateMachine
+from nemesis.reference.controller.topic_deletion_manager import TopicDeletionManager
+from nemesis.reference.model import Broker
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
 

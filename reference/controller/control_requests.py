@@ -19,7 +19,7 @@ from kio.schema.stop_replica.v4 import request as stop
 from kio.schema.stop_replica.v4.response import StopReplicaResponse
 from kio.schema.update_metadata.v8 import request as update
 
-from reference.model import (
+from nemesis.reference.model import (
     Broker,
     BrokerEndPoint,
     LeaderAndIsrPartitionState,
@@ -27,7 +27,7 @@ from reference.model import (
     TopicPartition,
     UpdateMetadataPartitionState,
 )
-from reference.protocol.schema import build, build_items
+from nemesis.reference.protocol.schema import build, build_items
 
 _INCREMENTAL = 0
 _PLAINTEXT = 0

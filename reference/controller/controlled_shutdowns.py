@@ -12,18 +12,20 @@ import logging
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
-from reference.controller.controller_context import (
+from nemesis.reference.controller.controller_broker_request_batch import (
+    ControllerBrokerRequestBatch,
+)
+from nemesis.reference.controller.controller_context import (
     ControllerContext,
     PartitionAndReplica,
     PartitionState,
     ReplicaState,
 )
-from reference.controller.controller_events import ControlledShutdown
-from reference.controller.leader_elections import PartitionLeaderElectionStrategy
-from reference.controller.partition_state_machine import PartitionStateMachine
-from reference.controller.replica_state_machine import ReplicaStateMachine
-from reference.model import UNKNOWN_BROKER_EPOCH, TopicPartition
+from nemesis.reference.controller.controller_events import ControlledShutdown
+from nemesis.reference.controller.leader_elections import PartitionLeaderElectionStrategy
+from nemesis.reference.controller.partition_state_machine import PartitionStateMachine
+from nemesis.reference.controller.replica_state_machine import ReplicaStateMachine
+from nemesis.reference.model import UNKNOWN_BROKER_EPOCH, TopicPartition
 
 _logger = logging.getLogger(__name__)
 

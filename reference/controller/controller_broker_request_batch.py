@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
-from reference.controller import control_requests
-from reference.controller.controller_channel_manager import ControllerChannelManager, ControlRequest
-from reference.controller.controller_context import ControllerContext
-from reference.controller.errors import IllegalStateError
-from reference.model import (
+from nemesis.reference.controller import control_requests
+from nemesis.reference.controller.controller_channel_manager import (
+    ControllerChannelManager,
+    ControlRequest,
+)
+from nemesis.reference.controller.controller_context import ControllerContext
+from nemesis.reference.controller.errors import IllegalStateError
+from nemesis.reference.model import (
     EPOCH_DURING_DELETE,
     LEADER_DURING_DELETE,
     PLAINTEXT,
@@ -27,7 +30,7 @@ from reference.model import (
     TopicPartition,
     UpdateMetadataPartitionState,
 )
-from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment
+from nemesis.reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment
 
 ResponseReceived = Callable[[str, int, Any, Any], None]
 """Called with the API, the broker, the kio request and its kio response."""

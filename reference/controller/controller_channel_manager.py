@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from reference.model import PLAINTEXT, Broker, BrokerEndPoint
-from reference.network.errors import NetworkError
-from reference.trace import Kind, Tracer
+from nemesis.reference.model import PLAINTEXT, Broker, BrokerEndPoint
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.trace import Kind, Tracer
 
 _logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ ResponseCallback = Callable[[Any], None]
 
 
 class Connection(Protocol):
-    """What ``reference.network.network_client.BrokerConnection`` offers."""
+    """What ``nemesis.reference.network.network_client.BrokerConnection`` offers."""
 
     async def send(self, host: str, port: int, request: Any, *, timeout_s: float) -> Any: ...
     async def close(self) -> None: ...

@@ -11,16 +11,21 @@ from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
-from reference.controller import response_events
-from reference.controller.auto_leader_rebalance import AutoLeaderRebalance
-from reference.controller.broker_modifications import BrokerModificationHandlers
-from reference.controller.cluster_changes import ClusterChanges
-from reference.controller.controlled_shutdowns import ControlledShutdowns
-from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
-from reference.controller.controller_channel_manager import Connection, ControllerChannelManager
-from reference.controller.controller_context import ControllerContext
-from reference.controller.controller_event_manager import ControllerEvent
-from reference.controller.controller_events import (
+from nemesis.reference.controller import response_events
+from nemesis.reference.controller.auto_leader_rebalance import AutoLeaderRebalance
+from nemesis.reference.controller.broker_modifications import BrokerModificationHandlers
+from nemesis.reference.controller.cluster_changes import ClusterChanges
+from nemesis.reference.controller.controlled_shutdowns import ControlledShutdowns
+from nemesis.reference.controller.controller_broker_request_batch import (
+    ControllerBrokerRequestBatch,
+)
+from nemesis.reference.controller.controller_channel_manager import (
+    Connection,
+    ControllerChannelManager,
+)
+from nemesis.reference.controller.controller_context import ControllerContext
+from nemesis.reference.controller.controller_event_manager import ControllerEvent
+from nemesis.reference.controller.controller_events import (
     AlterPartitionReceived,
     ApiPartitionReassignment,
     AutoPreferredReplicaLeaderElection,
@@ -44,20 +49,20 @@ from reference.controller.controller_events import (
     ZkPartitionReassignment,
     ZkPreferredReplicaElection,
 )
-from reference.controller.isr_change_notifications import IsrChangeNotificationHandler
-from reference.controller.isr_changes import IsrChanges
-from reference.controller.log_dir_failures import LogDirFailures
-from reference.controller.partition_reassignments import PartitionReassignments
-from reference.controller.partition_state_machine import PartitionStateMachine
-from reference.controller.reassignment_phases import ReassignmentPhases
-from reference.controller.replica_leader_elections import ReplicaLeaderElections
-from reference.controller.replica_state_machine import ReplicaStateMachine
-from reference.controller.topic_changes import TopicChanges
-from reference.controller.topic_deletion_manager import TopicDeletionManager
-from reference.kafka_config import KafkaConfig
-from reference.trace import Tracer
-from reference.zk import zk_data
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.controller.isr_change_notifications import IsrChangeNotificationHandler
+from nemesis.reference.controller.isr_changes import IsrChanges
+from nemesis.reference.controller.log_dir_failures import LogDirFailures
+from nemesis.reference.controller.partition_reassignments import PartitionReassignments
+from nemesis.reference.controller.partition_state_machine import PartitionStateMachine
+from nemesis.reference.controller.reassignment_phases import ReassignmentPhases
+from nemesis.reference.controller.replica_leader_elections import ReplicaLeaderElections
+from nemesis.reference.controller.replica_state_machine import ReplicaStateMachine
+from nemesis.reference.controller.topic_changes import TopicChanges
+from nemesis.reference.controller.topic_deletion_manager import TopicDeletionManager
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.trace import Tracer
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 
 Put = Callable[[Event], None]
 """Puts an event into the controller's queue."""

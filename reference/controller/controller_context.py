@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from enum import Enum
 from uuid import UUID
 
-from reference.model import NO_LEADER, Broker, TopicPartition
-from reference.zk.fenced_writes import ControllerFence
-from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicAssignment
+from nemesis.reference.model import NO_LEADER, Broker, TopicPartition
+from nemesis.reference.zk.fenced_writes import ControllerFence
+from nemesis.reference.zk.zk_data import (
+    LeaderIsrAndControllerEpoch,
+    ReplicaAssignment,
+    TopicAssignment,
+)
 
 NO_ASSIGNMENT = ReplicaAssignment(())
 

@@ -11,9 +11,9 @@ from typing import Generic, TypeVar
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller.alter_partition import AlterPartitionAnswer, AlterPartitionItem
-from reference.model import ApiError, TopicPartition
-from reference.zk.zk_data import ReplicaAssignment
+from nemesis.reference.controller.alter_partition import AlterPartitionAnswer, AlterPartitionItem
+from nemesis.reference.model import ApiError, TopicPartition
+from nemesis.reference.zk.zk_data import ReplicaAssignment
 
 Answer = TypeVar("Answer")
 

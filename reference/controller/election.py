@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from reference.model import NO_LEADER, LeaderAndIsr, LeaderRecoveryState
+from nemesis.reference.model import NO_LEADER, LeaderAndIsr, LeaderRecoveryState
 
 IsOnline = Callable[[int], bool]
 

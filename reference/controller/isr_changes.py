@@ -10,7 +10,7 @@ import logging
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller.alter_partition import (
+from nemesis.reference.controller.alter_partition import (
     AlterPartitionAnswer,
     AlterPartitionItem,
     Change,
@@ -18,15 +18,17 @@ from reference.controller.alter_partition import (
     decide,
     topic_partition_of,
 )
-from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
-from reference.controller.controller_context import ControllerContext
-from reference.controller.controller_events import AlterPartitionReceived
-from reference.controller.trace_columns import identity
-from reference.model import LeaderAndIsr, TopicPartition
-from reference.trace import Kind, Tracer
-from reference.zk.errors import BadVersionError
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.partition_states import CommittedState
+from nemesis.reference.controller.controller_broker_request_batch import (
+    ControllerBrokerRequestBatch,
+)
+from nemesis.reference.controller.controller_context import ControllerContext
+from nemesis.reference.controller.controller_events import AlterPartitionReceived
+from nemesis.reference.controller.trace_columns import identity
+from nemesis.reference.model import LeaderAndIsr, TopicPartition
+from nemesis.reference.trace import Kind, Tracer
+from nemesis.reference.zk.errors import BadVersionError
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.partition_states import CommittedState
 
 _logger = logging.getLogger(__name__)
 

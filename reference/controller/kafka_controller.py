@@ -21,11 +21,14 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
-from reference.controller.alter_partition import AlterPartitionItem
-from reference.controller.controller_channel_manager import Connection
-from reference.controller.controller_components import ControllerComponents
-from reference.controller.controller_event_manager import ControllerEvent, ControllerEventManager
-from reference.controller.controller_events import (
+from nemesis.reference.controller.alter_partition import AlterPartitionItem
+from nemesis.reference.controller.controller_channel_manager import Connection
+from nemesis.reference.controller.controller_components import ControllerComponents
+from nemesis.reference.controller.controller_event_manager import (
+    ControllerEvent,
+    ControllerEventManager,
+)
+from nemesis.reference.controller.controller_events import (
     AlterPartitionReceived,
     AlterPartitionResult,
     Answer,
@@ -38,15 +41,15 @@ from reference.controller.controller_events import (
     TopicUncleanLeaderElectionEnable,
     UncleanLeaderElectionEnable,
 )
-from reference.kafka_config import KafkaConfig
-from reference.model import UNKNOWN_BROKER_EPOCH, Broker
-from reference.ports import SessionState, WallClock
-from reference.trace import Kind, Tracer
-from reference.zk import zk_data
-from reference.zk.controller_election import NO_CONTROLLER, ControllerZnode, ElectionWon
-from reference.zk.errors import ControllerMovedError, SessionExpiredError
-from reference.zk.fenced_writes import ControllerFence
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.model import UNKNOWN_BROKER_EPOCH, Broker
+from nemesis.reference.ports import SessionState, WallClock
+from nemesis.reference.trace import Kind, Tracer
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.controller_election import NO_CONTROLLER, ControllerZnode, ElectionWon
+from nemesis.reference.zk.errors import ControllerMovedError, SessionExpiredError
+from nemesis.reference.zk.fenced_writes import ControllerFence
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
 

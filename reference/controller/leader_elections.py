@@ -12,11 +12,11 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 
-from reference.controller import election
-from reference.controller.controller_context import ControllerContext
-from reference.controller.election import ElectionResult
-from reference.model import LeaderAndIsr, TopicPartition
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.controller import election
+from nemesis.reference.controller.controller_context import ControllerContext
+from nemesis.reference.controller.election import ElectionResult
+from nemesis.reference.model import LeaderAndIsr, TopicPartition
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from reference.controller.controller_context import ControllerContext, ReplicaState
-from reference.controller.controller_events import Event, LogDirEventNotification
-from reference.controller.replica_state_machine import ReplicaStateMachine
-from reference.zk import zk_data
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.controller.controller_context import ControllerContext, ReplicaState
+from nemesis.reference.controller.controller_events import Event, LogDirEventNotification
+from nemesis.reference.controller.replica_state_machine import ReplicaStateMachine
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
 

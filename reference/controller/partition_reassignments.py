@@ -18,20 +18,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller.controller_context import ControllerContext
-from reference.controller.controller_events import (
+from nemesis.reference.controller.controller_context import ControllerContext
+from nemesis.reference.controller.controller_events import (
     ApiPartitionReassignment,
     ListPartitionReassignments,
     ZkPartitionReassignment,
 )
-from reference.controller.errors import StateChangeError
-from reference.controller.reassignment_phases import ReassignmentPhases
-from reference.model import ApiError, TopicPartition
-from reference.zk import zk_data
-from reference.zk.errors import NoNodeError, ZnodeFormatError
-from reference.zk.fenced_writes import ControllerFence
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.zk_data import ReplicaAssignment
+from nemesis.reference.controller.errors import StateChangeError
+from nemesis.reference.controller.reassignment_phases import ReassignmentPhases
+from nemesis.reference.model import ApiError, TopicPartition
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.errors import NoNodeError, ZnodeFormatError
+from nemesis.reference.zk.fenced_writes import ControllerFence
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.zk_data import ReplicaAssignment
 
 _logger = logging.getLogger(__name__)
 

@@ -14,20 +14,25 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from reference.controller import election
-from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
-from reference.controller.controller_context import ControllerContext, PartitionState
-from reference.controller.election import ElectionResult
-from reference.controller.errors import IllegalStateError, StateChangeError
-from reference.controller.leader_elections import LeaderElections, PartitionLeaderElectionStrategy
-from reference.controller.trace_columns import committed_state, identity
-from reference.model import LeaderAndIsr, TopicPartition
-from reference.trace import Kind, Tracer
-from reference.zk.errors import BadVersionError, NodeExistsError, ZooKeeperError
-from reference.zk.fenced_writes import ControllerFence
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.partition_states import CommittedState, StateResult
-from reference.zk.zk_data import LeaderIsrAndControllerEpoch
+from nemesis.reference.controller import election
+from nemesis.reference.controller.controller_broker_request_batch import (
+    ControllerBrokerRequestBatch,
+)
+from nemesis.reference.controller.controller_context import ControllerContext, PartitionState
+from nemesis.reference.controller.election import ElectionResult
+from nemesis.reference.controller.errors import IllegalStateError, StateChangeError
+from nemesis.reference.controller.leader_elections import (
+    LeaderElections,
+    PartitionLeaderElectionStrategy,
+)
+from nemesis.reference.controller.trace_columns import committed_state, identity
+from nemesis.reference.model import LeaderAndIsr, TopicPartition
+from nemesis.reference.trace import Kind, Tracer
+from nemesis.reference.zk.errors import BadVersionError, NodeExistsError, ZooKeeperError
+from nemesis.reference.zk.fenced_writes import ControllerFence
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.partition_states import CommittedState, StateResult
+from nemesis.reference.zk.zk_data import LeaderIsrAndControllerEpoch
 
 _logger = logging.getLogger(__name__)
 

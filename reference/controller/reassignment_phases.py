@@ -24,29 +24,31 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 
-from reference.controller import election
-from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
-from reference.controller.controller_context import (
+from nemesis.reference.controller import election
+from nemesis.reference.controller.controller_broker_request_batch import (
+    ControllerBrokerRequestBatch,
+)
+from nemesis.reference.controller.controller_context import (
     ControllerContext,
     PartitionAndReplica,
     PartitionState,
     ReplicaState,
 )
-from reference.controller.controller_events import PartitionReassignmentIsrChange
-from reference.controller.errors import IllegalStateError, StateChangeError
-from reference.controller.leader_elections import PartitionLeaderElectionStrategy
-from reference.controller.partition_state_machine import PartitionStateMachine
-from reference.controller.replica_state_machine import ReplicaStateMachine
-from reference.controller.topic_deletion_manager import TopicDeletionManager
-from reference.controller.trace_columns import committed_state
-from reference.model import TopicPartition
-from reference.trace import Kind, Tracer
-from reference.zk import zk_data
-from reference.zk.errors import BadVersionError
-from reference.zk.fenced_writes import ControllerFence
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.partition_states import CommittedState
-from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment
+from nemesis.reference.controller.controller_events import PartitionReassignmentIsrChange
+from nemesis.reference.controller.errors import IllegalStateError, StateChangeError
+from nemesis.reference.controller.leader_elections import PartitionLeaderElectionStrategy
+from nemesis.reference.controller.partition_state_machine import PartitionStateMachine
+from nemesis.reference.controller.replica_state_machine import ReplicaStateMachine
+from nemesis.reference.controller.topic_deletion_manager import TopicDeletionManager
+from nemesis.reference.controller.trace_columns import committed_state
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.trace import Kind, Tracer
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.errors import BadVersionError
+from nemesis.reference.zk.fenced_writes import ControllerFence
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.partition_states import CommittedState
+from nemesis.reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment
 
 _logger = logging.getLogger(__name__)
 

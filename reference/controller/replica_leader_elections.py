@@ -16,22 +16,22 @@ from collections.abc import Callable, Iterable, Sequence
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller.controller_context import ControllerContext, PartitionState
-from reference.controller.controller_events import (
+from nemesis.reference.controller.controller_context import ControllerContext, PartitionState
+from nemesis.reference.controller.controller_events import (
     ElectionResults,
     ElectionType,
     Event,
     ReplicaLeaderElection,
     ZkPreferredReplicaElection,
 )
-from reference.controller.errors import StateChangeError
-from reference.controller.leader_elections import PartitionLeaderElectionStrategy
-from reference.controller.partition_state_machine import Outcome, PartitionStateMachine
-from reference.controller.trace_columns import identity
-from reference.model import ApiError, TopicPartition
-from reference.trace import Kind, Tracer
-from reference.zk import zk_data
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.controller.errors import StateChangeError
+from nemesis.reference.controller.leader_elections import PartitionLeaderElectionStrategy
+from nemesis.reference.controller.partition_state_machine import Outcome, PartitionStateMachine
+from nemesis.reference.controller.trace_columns import identity
+from nemesis.reference.model import ApiError, TopicPartition
+from nemesis.reference.trace import Kind, Tracer
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
 

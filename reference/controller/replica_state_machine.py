@@ -17,22 +17,24 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from types import MappingProxyType
 
-from reference.controller import election
-from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
-from reference.controller.controller_context import (
+from nemesis.reference.controller import election
+from nemesis.reference.controller.controller_broker_request_batch import (
+    ControllerBrokerRequestBatch,
+)
+from nemesis.reference.controller.controller_context import (
     ControllerContext,
     PartitionAndReplica,
     ReplicaState,
 )
-from reference.controller.errors import IllegalStateError
-from reference.controller.trace_columns import committed_state, identity
-from reference.model import TopicPartition
-from reference.trace import Kind, Tracer
-from reference.zk.errors import BadVersionError
-from reference.zk.fenced_writes import ControllerFence
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.partition_states import CommittedState
-from reference.zk.zk_data import LeaderIsrAndControllerEpoch
+from nemesis.reference.controller.errors import IllegalStateError
+from nemesis.reference.controller.trace_columns import committed_state, identity
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.trace import Kind, Tracer
+from nemesis.reference.zk.errors import BadVersionError
+from nemesis.reference.zk.fenced_writes import ControllerFence
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.partition_states import CommittedState
+from nemesis.reference.zk.zk_data import LeaderIsrAndControllerEpoch
 
 _logger = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller import control_requests
-from reference.controller.controller_context import ControllerContext
-from reference.controller.controller_events import (
+from nemesis.reference.controller import control_requests
+from nemesis.reference.controller.controller_context import ControllerContext
+from nemesis.reference.controller.controller_events import (
     Event,
     NewerControllerSeen,
     ReplicasFailed,

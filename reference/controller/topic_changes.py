@@ -20,26 +20,26 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller.controller_context import (
+from nemesis.reference.controller.controller_context import (
     ControllerContext,
     PartitionAndReplica,
     PartitionState,
     ReplicaState,
 )
-from reference.controller.controller_events import (
+from nemesis.reference.controller.controller_events import (
     Event,
     PartitionModifications,
     TopicDeletion,
     TopicDeletionStopReplicaResponseReceived,
 )
-from reference.controller.partition_state_machine import PartitionStateMachine
-from reference.controller.replica_state_machine import ReplicaStateMachine
-from reference.controller.topic_deletion_manager import TopicDeletionManager
-from reference.model import TopicPartition
-from reference.zk import zk_data
-from reference.zk.errors import NoNodeError, ZnodeFormatError
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.zk_data import TopicAssignment
+from nemesis.reference.controller.partition_state_machine import PartitionStateMachine
+from nemesis.reference.controller.replica_state_machine import ReplicaStateMachine
+from nemesis.reference.controller.topic_deletion_manager import TopicDeletionManager
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.errors import NoNodeError, ZnodeFormatError
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.zk_data import TopicAssignment
 
 _logger = logging.getLogger(__name__)
 

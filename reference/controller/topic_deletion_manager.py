@@ -23,18 +23,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 
-from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
-from reference.controller.controller_context import (
+from nemesis.reference.controller.controller_broker_request_batch import (
+    ControllerBrokerRequestBatch,
+)
+from nemesis.reference.controller.controller_context import (
     ControllerContext,
     PartitionAndReplica,
     PartitionState,
     ReplicaState,
 )
-from reference.controller.partition_state_machine import PartitionStateMachine
-from reference.controller.replica_state_machine import ReplicaStateMachine
-from reference.zk import zk_data
-from reference.zk.fenced_writes import ControllerFence
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.controller.partition_state_machine import PartitionStateMachine
+from nemesis.reference.controller.replica_state_machine import ReplicaStateMachine
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.fenced_writes import ControllerFence
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
 

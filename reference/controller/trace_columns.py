@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from reference.controller.controller_context import ControllerContext
-from reference.model import TopicPartition
-from reference.zk.partition_states import CommittedState
+from nemesis.reference.controller.controller_context import ControllerContext
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.zk.partition_states import CommittedState
 
 
 def identity(context: ControllerContext, topic_partition: TopicPartition) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from reference.log.errors import KafkaStorageError
-from reference.model import TopicPartition
-from reference.ports import Disk
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.ports import Disk
 
 _VERSION: Final = 0
 

@@ -18,15 +18,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from reference.log.log import Log
-from reference.log.log_segment import LogSegment
-from reference.log.offset_index import MAX_RELATIVE_OFFSET
-from reference.log.offset_map import OffsetMap
-from reference.log.record_filter import RecordFilter
-from reference.log.storage_errors import StorageErrors
-from reference.ports import WallClock
-from reference.protocol.record_batch import RecordBatchHeader, iter_batches, verify_crc
-from reference.protocol.records import read_records
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.log_segment import LogSegment
+from nemesis.reference.log.offset_index import MAX_RELATIVE_OFFSET
+from nemesis.reference.log.offset_map import OffsetMap
+from nemesis.reference.log.record_filter import RecordFilter
+from nemesis.reference.log.storage_errors import StorageErrors
+from nemesis.reference.ports import WallClock
+from nemesis.reference.protocol.record_batch import RecordBatchHeader, iter_batches, verify_crc
+from nemesis.reference.protocol.records import read_records
 
 
 class LogToClean(NamedTuple):

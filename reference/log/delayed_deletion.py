@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-from reference.log.storage_errors import StorageErrors
-from reference.ports import Disk, Scheduler
+from nemesis.reference.log.storage_errors import StorageErrors
+from nemesis.reference.ports import Disk, Scheduler
 
 
 class DelayedDeletion:

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from kio.schema.errors import ErrorCode
 
-from reference.protocol.record_batch import (
+from nemesis.reference.protocol.record_batch import (
     CorruptRecordError,
     InvalidRecordError,
     RecordError,

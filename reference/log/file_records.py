@@ -13,9 +13,9 @@ from typing import Final
 
 from crc32c import crc32c
 
-from reference.log.errors import KafkaStorageError
-from reference.ports import Disk
-from reference.protocol.record_batch import (
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.ports import Disk
+from nemesis.reference.protocol.record_batch import (
     CRC_START,
     CURRENT_MAGIC,
     HEADER_SIZE,

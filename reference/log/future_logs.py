@@ -20,12 +20,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from reference.log.errors import KafkaStorageError
-from reference.log.log import Log, LogStartOffsetIncrementReason
-from reference.log.log_directory import Checkpointed, LogDirectory, OpenLog
-from reference.log.storage_errors import StorageErrors
-from reference.model import TopicPartition
-from reference.ports import Disk
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.log.log import Log, LogStartOffsetIncrementReason
+from nemesis.reference.log.log_directory import Checkpointed, LogDirectory, OpenLog
+from nemesis.reference.log.storage_errors import StorageErrors
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.ports import Disk
 
 CAUGHT_UP: Final = ".caught-up"
 

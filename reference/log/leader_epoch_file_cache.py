@@ -14,10 +14,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from reference.log.checkpoint import encode_checkpoint, read_checkpoint
-from reference.log.errors import KafkaStorageError
-from reference.model import UNDEFINED_EPOCH, OffsetAndEpoch
-from reference.ports import Disk
+from nemesis.reference.log.checkpoint import encode_checkpoint, read_checkpoint
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.model import UNDEFINED_EPOCH, OffsetAndEpoch
+from nemesis.reference.ports import Disk
 
 
 class EpochEntry(NamedTuple):

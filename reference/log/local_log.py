@@ -16,19 +16,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from reference.log.log_config import LogConfig
-from reference.log.log_segment import (
+from nemesis.reference.log.log_config import LogConfig
+from nemesis.reference.log.log_segment import (
     CLEANED_SUFFIX,
     LOG_SUFFIX,
     SWAP_SUFFIX,
     LogSegment,
     segment_file_name,
 )
-from reference.log.offset_index import MAX_RELATIVE_OFFSET
-from reference.log.storage_errors import StorageErrors
-from reference.model import TopicPartition
-from reference.ports import Disk, WallClock
-from reference.protocol.record_batch import RecordBatchHeader
+from nemesis.reference.log.offset_index import MAX_RELATIVE_OFFSET
+from nemesis.reference.log.storage_errors import StorageErrors
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.ports import Disk, WallClock
+from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
 DeleteLater = Callable[[Sequence[str], int], None]
 """Removes these files after so many ms."""

@@ -20,30 +20,33 @@ from enum import Enum
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from reference.log.errors import (
+from nemesis.reference.log.errors import (
     InconsistentTopicIdError,
     InvalidRecordError,
     OffsetOutOfRangeError,
     OffsetsOutOfOrderError,
     RecordBatchListTooLargeError,
 )
-from reference.log.leader_epoch_file_cache import LeaderEpochFileCache
-from reference.log.local_log import DeleteLater, LocalLog
-from reference.log.log_append_info import LogAppendInfo, appended_batches
-from reference.log.log_config import LogConfig
-from reference.log.log_loader import LogLoader
-from reference.log.log_retention import deletable_segments
-from reference.log.log_segment import LogSegment
-from reference.log.log_validator import validate_batch, validate_keys
-from reference.log.partition_metadata import read_partition_metadata, write_partition_metadata
-from reference.log.producer_state_manager import (
+from nemesis.reference.log.leader_epoch_file_cache import LeaderEpochFileCache
+from nemesis.reference.log.local_log import DeleteLater, LocalLog
+from nemesis.reference.log.log_append_info import LogAppendInfo, appended_batches
+from nemesis.reference.log.log_config import LogConfig
+from nemesis.reference.log.log_loader import LogLoader
+from nemesis.reference.log.log_retention import deletable_segments
+from nemesis.reference.log.log_segment import LogSegment
+from nemesis.reference.log.log_validator import validate_batch, validate_keys
+from nemesis.reference.log.partition_metadata import (
+    read_partition_metadata,
+    write_partition_metadata,
+)
+from nemesis.reference.log.producer_state_manager import (
     PRODUCER_ID_EXPIRATION_MS,
     ProducerStateManager,
     Updates,
 )
-from reference.model import UNDEFINED_EPOCH, OffsetAndEpoch, TopicPartition
-from reference.ports import Disk, WallClock
-from reference.protocol.record_batch import (
+from nemesis.reference.model import UNDEFINED_EPOCH, OffsetAndEpoch, TopicPartition
+from nemesis.reference.ports import Disk, WallClock
+from nemesis.reference.protocol.record_batch import (
     RecordBatchHeader,
     assign,
     complete_size,

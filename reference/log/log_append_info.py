@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from reference.protocol.record_batch import RecordBatchHeader
+from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
 
 class AppendedBatch(NamedTuple):

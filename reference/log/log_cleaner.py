@@ -15,13 +15,13 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from reference.kafka_config import KafkaConfig
-from reference.log.cleaner import CleanedSegments, Cleaner, LogToClean
-from reference.log.errors import KafkaStorageError, LogError, RecordError
-from reference.log.log import Log
-from reference.log.log_cleaner_manager import LogCleanerManager, LogCleaningAbortedError
-from reference.ports import WallClock
-from reference.trace import Kind, Tracer
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.cleaner import CleanedSegments, Cleaner, LogToClean
+from nemesis.reference.log.errors import KafkaStorageError, LogError, RecordError
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.log_cleaner_manager import LogCleanerManager, LogCleaningAbortedError
+from nemesis.reference.ports import WallClock
+from nemesis.reference.trace import Kind, Tracer
 
 OnStorageError = Callable[[KafkaStorageError], None]
 _logger = logging.getLogger(__name__)

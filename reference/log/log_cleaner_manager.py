@@ -20,12 +20,12 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-from reference.log.cleaner import LogToClean
-from reference.log.log import Log
-from reference.log.log_directory import LogDirectory
-from reference.log.log_segment import LogSegment
-from reference.model import TopicPartition
-from reference.ports import WallClock
+from nemesis.reference.log.cleaner import LogToClean
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.log_directory import LogDirectory
+from nemesis.reference.log.log_segment import LogSegment
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.ports import WallClock
 
 _NOTHING: Final = 0.0
 

@@ -17,8 +17,8 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Final
 
-from reference.kafka_config import KafkaConfig
-from reference.kafka_log_config import MAX_LONG
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.kafka_log_config import MAX_LONG
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _DECIMAL: Final = re.compile(

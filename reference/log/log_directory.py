@@ -28,12 +28,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from reference.log.checkpoint import read_offsets, write_offsets
-from reference.log.errors import KafkaStorageError
-from reference.log.log import Log
-from reference.log.storage_errors import StorageErrors
-from reference.model import TopicPartition
-from reference.ports import Disk
+from nemesis.reference.log.checkpoint import read_offsets, write_offsets
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.storage_errors import StorageErrors
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.ports import Disk
 
 _logger = logging.getLogger(__name__)
 

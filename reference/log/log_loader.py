@@ -22,10 +22,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from reference.log.errors import KafkaStorageError
-from reference.log.file_records import FileRecords
-from reference.log.leader_epoch_file_cache import EpochEntry, LeaderEpochFileCache
-from reference.log.log_segment import (
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.log.file_records import FileRecords
+from nemesis.reference.log.leader_epoch_file_cache import EpochEntry, LeaderEpochFileCache
+from nemesis.reference.log.log_segment import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     INDEX_SUFFIXES,
@@ -34,9 +34,9 @@ from reference.log.log_segment import (
     LogSegment,
     segment_file_name,
 )
-from reference.log.recent_batches import RecentBatches
-from reference.ports import Disk
-from reference.protocol.record_batch import RecordBatchHeader
+from nemesis.reference.log.recent_batches import RecentBatches
+from nemesis.reference.ports import Disk
+from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
 _logger = logging.getLogger(__name__)
 

@@ -18,20 +18,20 @@ import logging
 from collections.abc import Callable, Mapping
 from uuid import UUID
 
-from reference.kafka_config import KafkaConfig
-from reference.log.delayed_deletion import DelayedDeletion
-from reference.log.errors import KafkaStorageError, LogDirNotFoundError
-from reference.log.future_logs import FutureLogs
-from reference.log.leader_epoch_file_cache import assign_all
-from reference.log.log import Log, LogStartOffsetIncrementReason
-from reference.log.log_cleaner import LogCleaner
-from reference.log.log_cleaner_manager import LogCleanerManager
-from reference.log.log_config import LogConfig, Value, log_config_of
-from reference.log.log_directory import Checkpointed, LogDirectory
-from reference.log.storage_errors import StorageErrors
-from reference.model import TopicPartition
-from reference.ports import Disk, DiskUsage, Scheduler, WallClock
-from reference.trace import Kind, NullTracer, Tracer
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.delayed_deletion import DelayedDeletion
+from nemesis.reference.log.errors import KafkaStorageError, LogDirNotFoundError
+from nemesis.reference.log.future_logs import FutureLogs
+from nemesis.reference.log.leader_epoch_file_cache import assign_all
+from nemesis.reference.log.log import Log, LogStartOffsetIncrementReason
+from nemesis.reference.log.log_cleaner import LogCleaner
+from nemesis.reference.log.log_cleaner_manager import LogCleanerManager
+from nemesis.reference.log.log_config import LogConfig, Value, log_config_of
+from nemesis.reference.log.log_directory import Checkpointed, LogDirectory
+from nemesis.reference.log.storage_errors import StorageErrors
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.ports import Disk, DiskUsage, Scheduler, WallClock
+from nemesis.reference.trace import Kind, NullTracer, Tracer
 
 _logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from reference.log.log_config import LogConfig
-from reference.log.log_segment import LogSegment
+from nemesis.reference.log.log_config import LogConfig
+from nemesis.reference.log.log_segment import LogSegment
 
 
 class Retained(Protocol):

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from reference.log.errors import KafkaStorageError
-from reference.log.file_records import FileRecords
-from reference.log.offset_index import OffsetIndex
-from reference.log.time_index import TimeIndex
-from reference.ports import Disk
-from reference.protocol.record_batch import RecordBatchHeader
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.log.file_records import FileRecords
+from nemesis.reference.log.offset_index import OffsetIndex
+from nemesis.reference.log.time_index import TimeIndex
+from nemesis.reference.ports import Disk
+from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
 LOG_SUFFIX: Final = ".log"
 INDEX_SUFFIXES: Final = (".index", ".timeindex")

@@ -6,10 +6,10 @@ unless their topic is compacted.
 
 from __future__ import annotations
 
-from reference.log.errors import InvalidRecordError, RecordTooLargeError
-from reference.log.producer_state_entry import NO_PRODUCER_ID
-from reference.protocol.record_batch import RecordBatchHeader
-from reference.protocol.records import read_records
+from nemesis.reference.log.errors import InvalidRecordError, RecordTooLargeError
+from nemesis.reference.log.producer_state_entry import NO_PRODUCER_ID
+from nemesis.reference.protocol.record_batch import RecordBatchHeader
+from nemesis.reference.protocol.records import read_records
 
 
 def validate_batch(header: RecordBatchHeader, max_message_bytes: int) -> None:

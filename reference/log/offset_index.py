@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Final
 
-from reference.protocol.record_batch import RecordBatchHeader
+from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
 ENTRY_SIZE: Final = 8
 MAX_RELATIVE_OFFSET: Final = 2**31 - 1

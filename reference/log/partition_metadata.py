@@ -9,8 +9,8 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Final
 from uuid import UUID
 
-from reference.log.errors import KafkaStorageError
-from reference.ports import Disk
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.ports import Disk
 
 PARTITION_METADATA: Final = "partition.metadata"
 _ID_LENGTH: Final = 22

@@ -13,15 +13,15 @@ Source: kafka's ProducerAppendInfo. Limit: no transactions, so no markers that w
 
 from __future__ import annotations
 
-from reference.log.errors import (
+from nemesis.reference.log.errors import (
     InvalidProducerEpochError,
     OutOfOrderSequenceError,
 )
-from reference.log.producer_state_entry import (
+from nemesis.reference.log.producer_state_entry import (
     ProducerStateEntry,
     increment_sequence,
 )
-from reference.protocol.record_batch import RecordBatchHeader
+from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
 
 def check_sequence(entry: ProducerStateEntry | None, header: RecordBatchHeader) -> None:

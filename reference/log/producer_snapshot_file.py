@@ -17,7 +17,7 @@ from typing import Final
 
 from crc32c import crc32c
 
-from reference.log.producer_state_entry import (
+from nemesis.reference.log.producer_state_entry import (
     NO_SEQUENCE,
     BatchMetadata,
     ProducerStateEntry,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from reference.protocol.record_batch import RecordBatchHeader
+from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
 NO_PRODUCER_ID: Final = -1
 NO_SEQUENCE: Final = -1

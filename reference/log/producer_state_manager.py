@@ -17,23 +17,23 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from reference.log.log_segment import LogSegment
-from reference.log.producer_append_info import check_sequence
-from reference.log.producer_snapshot_file import (
+from nemesis.reference.log.log_segment import LogSegment
+from nemesis.reference.log.producer_append_info import check_sequence
+from nemesis.reference.log.producer_snapshot_file import (
     decode_snapshot,
     encode_snapshot,
     snapshot_file_name,
     snapshot_offset,
 )
-from reference.log.producer_state_entry import (
+from nemesis.reference.log.producer_state_entry import (
     NO_PRODUCER_ID,
     BatchMetadata,
     ProducerStateEntry,
     appended,
 )
-from reference.log.recent_batches import RecentBatches
-from reference.ports import Disk, WallClock
-from reference.protocol.record_batch import RecordBatchHeader
+from nemesis.reference.log.recent_batches import RecentBatches
+from nemesis.reference.ports import Disk, WallClock
+from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
 PRODUCER_ID_EXPIRATION_MS: Final = 86_400_000
 """Kafka's default of ``producer.id.expiration.ms``."""

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from itertools import groupby
 from operator import attrgetter
 
-from reference.log.producer_state_entry import NO_PRODUCER_ID, NUM_BATCHES_TO_RETAIN
-from reference.protocol.record_batch import RecordBatchHeader
+from nemesis.reference.log.producer_state_entry import NO_PRODUCER_ID, NUM_BATCHES_TO_RETAIN
+from nemesis.reference.protocol.record_batch import RecordBatchHeader
 
 
 class RecentBatches:

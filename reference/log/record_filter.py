@@ -17,9 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reference.log.offset_map import OffsetMap
-from reference.protocol.record_batch import RecordBatchHeader, verify_crc
-from reference.protocol.records import Record, delete_horizon_ms, emptied, read_records, rebuilt
+from nemesis.reference.log.offset_map import OffsetMap
+from nemesis.reference.protocol.record_batch import RecordBatchHeader, verify_crc
+from nemesis.reference.protocol.records import (
+    Record,
+    delete_horizon_ms,
+    emptied,
+    read_records,
+    rebuilt,
+)
 
 
 class RecordFilter:

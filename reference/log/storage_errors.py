@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference.log.errors import KafkaStorageError
+from nemesis.reference.log.errors import KafkaStorageError
 
 
 class StorageErrors:

@@ -12,13 +12,13 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 
-from reference.kafka_config import KafkaConfig
-from reference.model import EndPoint
-from reference.network.connection_quotas import ConnectionQuotas
-from reference.network.errors import TooManyConnectionsError
-from reference.network.kafka_channel import KafkaChannel
-from reference.network.processor import Processor
-from reference.ports import SocketBuffers
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.model import EndPoint
+from nemesis.reference.network.connection_quotas import ConnectionQuotas
+from nemesis.reference.network.errors import TooManyConnectionsError
+from nemesis.reference.network.kafka_channel import KafkaChannel
+from nemesis.reference.network.processor import Processor
+from nemesis.reference.ports import SocketBuffers
 
 logger = logging.getLogger(__name__)
 

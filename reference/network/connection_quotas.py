@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reference.kafka_config import KafkaConfig
-from reference.network.errors import TooManyConnectionsError
-from reference.network.rate import Rate
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.network.errors import TooManyConnectionsError
+from nemesis.reference.network.rate import Rate
 
 
 class ConnectionQuotas:

@@ -13,7 +13,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from typing import Final
 
-from reference.protocol.codec import SIZE_BYTES, decode_size
+from nemesis.reference.protocol.codec import SIZE_BYTES, decode_size
 
 READ_AHEAD_BYTES: Final = 64 * 1024
 

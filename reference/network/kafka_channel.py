@@ -16,7 +16,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
-from reference.network.frames import FrameProtocol
+from nemesis.reference.network.frames import FrameProtocol
 
 
 class ChannelMuteState(IntEnum):

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from reference.network.errors import NetworkError, RequestTimedOutError
-from reference.network.frames import FrameProtocol
-from reference.protocol import codec as wire_format
-from reference.protocol.codec import Codec
-from reference.protocol.errors import ProtocolError
-from reference.protocol.schema import response_class
+from nemesis.reference.network.errors import NetworkError, RequestTimedOutError
+from nemesis.reference.network.frames import FrameProtocol
+from nemesis.reference.protocol import codec as wire_format
+from nemesis.reference.protocol.codec import Codec
+from nemesis.reference.protocol.errors import ProtocolError
+from nemesis.reference.protocol.schema import response_class
 
 
 class BrokerConnection:

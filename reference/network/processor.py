@@ -19,10 +19,10 @@ from kio.schema.api_versions.v0.response import ApiVersionsResponse as ApiVersio
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16
 
-from reference.network.connection_quotas import ConnectionQuotas
-from reference.network.kafka_channel import ChannelMuteEvent, KafkaChannel
-from reference.network.memory_pool import MemoryPool
-from reference.network.request_channel import (
+from nemesis.reference.network.connection_quotas import ConnectionQuotas
+from nemesis.reference.network.kafka_channel import ChannelMuteEvent, KafkaChannel
+from nemesis.reference.network.memory_pool import MemoryPool
+from nemesis.reference.network.request_channel import (
     CloseConnectionResponse,
     EndThrottlingResponse,
     NoOpResponse,
@@ -32,10 +32,10 @@ from reference.network.request_channel import (
     SendResponse,
     StartThrottlingResponse,
 )
-from reference.network.selector import Selector
-from reference.protocol.codec import Codec
-from reference.protocol.errors import ProtocolError, UnsupportedVersionError
-from reference.protocol.versions import CONTROL_APIS, OFFERED, ApiKey, is_offered
+from nemesis.reference.network.selector import Selector
+from nemesis.reference.protocol.codec import Codec
+from nemesis.reference.protocol.errors import ProtocolError, UnsupportedVersionError
+from nemesis.reference.protocol.versions import CONTROL_APIS, OFFERED, ApiKey, is_offered
 
 logger = logging.getLogger(__name__)
 

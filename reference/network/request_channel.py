@@ -14,8 +14,8 @@ import logging
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from reference.network.kafka_channel import KafkaChannel
-from reference.protocol.codec import Codec, Request
+from nemesis.reference.network.kafka_channel import KafkaChannel
+from nemesis.reference.protocol.codec import Codec, Request
 
 logger = logging.getLogger(__name__)
 

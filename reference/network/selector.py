@@ -14,9 +14,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from reference.network.kafka_channel import ChannelMuteState, KafkaChannel
-from reference.network.memory_pool import MemoryPool
-from reference.protocol.errors import ProtocolError
+from nemesis.reference.network.kafka_channel import ChannelMuteState, KafkaChannel
+from nemesis.reference.network.memory_pool import MemoryPool
+from nemesis.reference.protocol.errors import ProtocolError
 
 logger = logging.getLogger(__name__)
 

@@ -16,16 +16,16 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from reference.kafka_config import KafkaConfig
-from reference.model import EndPoint
-from reference.network.acceptor import Acceptor
-from reference.network.connection_quotas import ConnectionQuotas
-from reference.network.memory_pool import MemoryPool
-from reference.network.processor import Processor
-from reference.network.request_channel import RequestChannel
-from reference.ports import SocketBuffers
-from reference.protocol import codec as wire_format
-from reference.protocol.codec import Codec
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.model import EndPoint
+from nemesis.reference.network.acceptor import Acceptor
+from nemesis.reference.network.connection_quotas import ConnectionQuotas
+from nemesis.reference.network.memory_pool import MemoryPool
+from nemesis.reference.network.processor import Processor
+from nemesis.reference.network.request_channel import RequestChannel
+from nemesis.reference.ports import SocketBuffers
+from nemesis.reference.protocol import codec as wire_format
+from nemesis.reference.protocol.codec import Codec
 
 CONTROL_PLANE_QUEUE_SIZE: Final = 20
 """As in Kafka, which cannot be told another one."""

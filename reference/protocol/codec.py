@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, Protocol
 
 from kio.index import load_request_schema
 
-from reference.protocol.decoding import read_entity
-from reference.protocol.encoding import write_entity
-from reference.protocol.errors import ProtocolError, UnsupportedVersionError
-from reference.protocol.schema import cached, maker
+from nemesis.reference.protocol.decoding import read_entity
+from nemesis.reference.protocol.encoding import write_entity
+from nemesis.reference.protocol.errors import ProtocolError, UnsupportedVersionError
+from nemesis.reference.protocol.schema import cached, maker
 
 _SIZE = Struct(">i")
 _HEADER_START = Struct(">hhi")

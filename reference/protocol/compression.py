@@ -18,7 +18,7 @@ from typing import Final
 
 import cramjam
 
-from reference.protocol.record_batch import CorruptRecordError
+from nemesis.reference.protocol.record_batch import CorruptRecordError
 
 _SNAPPY_HEADER: Final = b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01"
 """Magic, version and the oldest version that can read it."""

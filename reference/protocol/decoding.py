@@ -20,8 +20,8 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 from kio.serial.readers import tz_aware_from_i64
 
-from reference.protocol.errors import ProtocolError
-from reference.protocol.schema import (
+from nemesis.reference.protocol.errors import ProtocolError
+from nemesis.reference.protocol.schema import (
     FIXED_FORMATS,
     FieldShape,
     assembler,

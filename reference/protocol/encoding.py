@@ -15,7 +15,7 @@ from struct import Struct, pack
 from typing import Any
 from uuid import UUID
 
-from reference.protocol.schema import (
+from nemesis.reference.protocol.schema import (
     FIXED_FORMATS,
     FieldShape,
     cached,

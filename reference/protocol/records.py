@@ -22,8 +22,8 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from reference.protocol.compression import compressed, decompressed
-from reference.protocol.record_batch import (
+from nemesis.reference.protocol.compression import compressed, decompressed
+from nemesis.reference.protocol.record_batch import (
     CURRENT_MAGIC,
     HEADER_SIZE,
     LOG_OVERHEAD,

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, Protocol, TypeVar
 
-from reference.model import TopicPartition
+from nemesis.reference.model import TopicPartition
 
 _logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from random import Random  # noqa: TID251 — the type only
 
-from reference.zk.zk_data import ReplicaAssignment
+from nemesis.reference.zk.zk_data import ReplicaAssignment
 
 MAX_TOPIC_NAME_LENGTH = 249
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")

@@ -30,12 +30,12 @@ from kio.schema.errors import ErrorCode
 from kio.schema.types import BrokerId
 from kio.static.primitive import i8, i32, i64
 
-from reference.cluster.partition_state import AlterPartitionCallback, AlterPartitionItem
-from reference.kafka_config import KafkaConfig
-from reference.model import LeaderAndIsr, LeaderRecoveryState, TopicPartition
-from reference.network.errors import NetworkError
-from reference.server.connection import Connection
-from reference.server.metadata_cache import MetadataCache
+from nemesis.reference.cluster.partition_state import AlterPartitionCallback, AlterPartitionItem
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.model import LeaderAndIsr, LeaderRecoveryState, TopicPartition
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.server.connection import Connection
+from nemesis.reference.server.metadata_cache import MetadataCache
 
 _logger = logging.getLogger(__name__)
 

@@ -17,14 +17,14 @@ from kio.schema.errors import ErrorCode
 from kio.schema.types import TopicName
 from kio.static.primitive import i16, i32, i32Timedelta
 
-from reference.controller.kafka_controller import KafkaController
-from reference.kafka_config import KafkaConfig
-from reference.network.errors import NetworkError
-from reference.server.admin_utils import topic_name_problem
-from reference.server.apis.conversion import NO_THROTTLE
-from reference.server.connection import Connection
-from reference.server.metadata_cache import MetadataCache
-from reference.server.zk_admin_manager import USE_DEFAULT, TopicSpec, ZkAdminManager
+from nemesis.reference.controller.kafka_controller import KafkaController
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.server.admin_utils import topic_name_problem
+from nemesis.reference.server.apis.conversion import NO_THROTTLE
+from nemesis.reference.server.connection import Connection
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.zk_admin_manager import USE_DEFAULT, TopicSpec, ZkAdminManager
 
 _logger = logging.getLogger(__name__)
 

@@ -12,11 +12,11 @@ import logging
 
 import msgspec
 
-from reference.kafka_config import KafkaConfig
-from reference.ports import Disk, ZooKeeperClient
-from reference.server.broker_metadata_checkpoint import BrokerMetadataCheckpoint
-from reference.trace import NullTracer
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.ports import Disk, ZooKeeperClient
+from nemesis.reference.server.broker_metadata_checkpoint import BrokerMetadataCheckpoint
+from nemesis.reference.trace import NullTracer
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
 

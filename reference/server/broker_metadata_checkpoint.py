@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reference.ports import Disk
+from nemesis.reference.ports import Disk
 
 _logger = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
-from reference.network.rate import Rate
-from reference.protocol.codec import Request
-from reference.protocol.versions import ApiKey
+from nemesis.reference.network.rate import Rate
+from nemesis.reference.protocol.codec import Request
+from nemesis.reference.protocol.versions import ApiKey
 
 PRODUCER_BYTE_RATE: Final = "producer_byte_rate"
 CONSUMER_BYTE_RATE: Final = "consumer_byte_rate"

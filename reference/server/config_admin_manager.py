@@ -19,16 +19,16 @@ from enum import IntEnum
 
 from kio.schema.errors import ErrorCode
 
-from reference.log import log_config
-from reference.log.log_config import ConfigValueError, UnknownConfigError
-from reference.model import ApiError
-from reference.server import dynamic_broker_config
-from reference.server.admin_utils import topic_name_problem
-from reference.server.config_helper import ConfigEntry, ConfigHelper
-from reference.server.metadata_cache import MetadataCache
-from reference.zk import config_znodes
-from reference.zk.errors import ZooKeeperError
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.log import log_config
+from nemesis.reference.log.log_config import ConfigValueError, UnknownConfigError
+from nemesis.reference.model import ApiError
+from nemesis.reference.server import dynamic_broker_config
+from nemesis.reference.server.admin_utils import topic_name_problem
+from nemesis.reference.server.config_helper import ConfigEntry, ConfigHelper
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.zk import config_znodes
+from nemesis.reference.zk.errors import ZooKeeperError
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
 

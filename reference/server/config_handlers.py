@@ -12,15 +12,15 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 from urllib.parse import unquote
 
-from reference.controller.kafka_controller import KafkaController
-from reference.controller.leader_elections import UNCLEAN_LEADER_ELECTION_ENABLE
-from reference.log.log_config import Value, overrides
-from reference.log.log_manager import LogManager
-from reference.server.client_quota_manager import QuotaManagers
-from reference.server.dynamic_broker_config import DynamicBrokerConfig
-from reference.zk import config_znodes
-from reference.zk.errors import ZnodeFormatError
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.controller.kafka_controller import KafkaController
+from nemesis.reference.controller.leader_elections import UNCLEAN_LEADER_ELECTION_ENABLE
+from nemesis.reference.log.log_config import Value, overrides
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.server.client_quota_manager import QuotaManagers
+from nemesis.reference.server.dynamic_broker_config import DynamicBrokerConfig
+from nemesis.reference.zk import config_znodes
+from nemesis.reference.zk.errors import ZnodeFormatError
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
 

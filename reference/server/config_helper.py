@@ -15,8 +15,12 @@ from typing import Any
 
 import msgspec
 
-from reference.log.log_config import TOPIC_CONFIGS, ConfigKey, ConfigType, Value, overrides
-from reference.server.dynamic_broker_config import DYNAMIC_CONFIGS, FIELDS, DynamicBrokerConfig
+from nemesis.reference.log.log_config import TOPIC_CONFIGS, ConfigKey, ConfigType, Value, overrides
+from nemesis.reference.server.dynamic_broker_config import (
+    DYNAMIC_CONFIGS,
+    FIELDS,
+    DynamicBrokerConfig,
+)
 
 
 class ConfigSource(IntEnum):

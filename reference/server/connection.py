@@ -1,4 +1,4 @@
-"""A way to another broker, as those who send requests see it; ``reference.network.network_client`` is the real
+"""A way to another broker, as those who send requests see it; ``nemesis.reference.network.network_client`` is the real
 one.
 """
 
@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from reference.kafka_config import KafkaConfig
-from reference.network.network_client import BrokerConnection
-from reference.protocol import codec as wire_format
-from reference.protocol.codec import Codec
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.network.network_client import BrokerConnection
+from nemesis.reference.protocol import codec as wire_format
+from nemesis.reference.protocol.codec import Codec
 
 
 class Connection(Protocol):

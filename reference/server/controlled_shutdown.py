@@ -16,10 +16,10 @@ from kio.schema.errors import ErrorCode
 from kio.schema.types import BrokerId
 from kio.static.primitive import i64
 
-from reference.kafka_config import KafkaConfig
-from reference.network.errors import NetworkError
-from reference.server.connection import Connection
-from reference.server.metadata_cache import MetadataCache
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.server.connection import Connection
+from nemesis.reference.server.metadata_cache import MetadataCache
 
 _logger = logging.getLogger(__name__)
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.partition import Partition
-from reference.cluster.record_deletion import low_watermark
-from reference.model import TopicPartition
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.partition import Partition
+from nemesis.reference.cluster.record_deletion import low_watermark
+from nemesis.reference.model import TopicPartition
 
 INVALID_LOW_WATERMARK = -1
 

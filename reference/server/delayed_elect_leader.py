@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 from kio.schema.errors import ErrorCode
 
-from reference.model import ApiError, TopicPartition
-from reference.server.metadata_cache import MetadataCache
+from nemesis.reference.model import ApiError, TopicPartition
+from nemesis.reference.server.metadata_cache import MetadataCache
 
 _DONE = ApiError(ErrorCode.none)
 _TIMED_OUT = ApiError(ErrorCode.request_timed_out, "The new leader is not known here yet.")

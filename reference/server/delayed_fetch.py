@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from reference.model import (
+from nemesis.reference.model import (
     FetchParams,
     FetchPartitionRequest,
     FetchPartitionResult,

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Collection
 from typing import Any, Protocol, TypeVar
 
-from reference.model import TopicPartition
+from nemesis.reference.model import TopicPartition
 
 Response = TypeVar("Response")
 Results = TypeVar("Results")

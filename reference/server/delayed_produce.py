@@ -11,11 +11,11 @@ from collections.abc import Callable
 
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.partition import Partition
-from reference.log.log_append_info import LogAppendInfo
-from reference.model import ProducePartitionResult, TopicPartition
-from reference.trace import Kind
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.partition import Partition
+from nemesis.reference.log.log_append_info import LogAppendInfo
+from nemesis.reference.model import ProducePartitionResult, TopicPartition
+from nemesis.reference.trace import Kind
 
 
 class DelayedProduce:

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import msgspec
 
-from reference.kafka_config import KafkaConfig
-from reference.log.log_config import TOPIC_CONFIGS, ConfigKey, ConfigValueError
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.log_config import TOPIC_CONFIGS, ConfigKey, ConfigValueError
 
 _logger = logging.getLogger(__name__)
 

@@ -19,8 +19,8 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from reference.server.delayed_fetch import FetchRequests, FetchResults
-from reference.server.fetch_session import (
+from nemesis.reference.server.delayed_fetch import FetchRequests, FetchResults
+from nemesis.reference.server.fetch_session import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     NO_SESSION,

@@ -19,7 +19,7 @@ from random import Random  # noqa: TID251  # the type; the instance is an argume
 from typing import Final
 from uuid import UUID
 
-from reference.model import FetchPartitionRequest, FetchPartitionResult, TopicPartition
+from nemesis.reference.model import FetchPartitionRequest, FetchPartitionResult, TopicPartition
 
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0

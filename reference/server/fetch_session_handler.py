@@ -16,7 +16,7 @@ from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v15.request import FetchPartition
 from kio.schema.fetch.v15.response import FetchResponse
 
-from reference.server.fetch_session import INITIAL_EPOCH, NO_SESSION, next_epoch
+from nemesis.reference.server.fetch_session import INITIAL_EPOCH, NO_SESSION, next_epoch
 
 FetchKey = tuple[int, int]
 """Topic id and partition. The id as a number, because UUIDs are hashed and compared in Python."""

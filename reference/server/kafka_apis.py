@@ -1,6 +1,6 @@
 """What a broker answers to each request: the table from API key to handler.
 
-The handlers are in ``reference.server.apis``, by group. Those that wait for others (new records, replicas, the
+The handlers are in ``nemesis.reference.server.apis``, by group. Those that wait for others (new records, replicas, the
 controller) return what is yet to come and are named in ``_WAITING``: RequestChannel lets them finish outside the
 handler tasks.
 """
@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from reference.protocol.codec import Request
-from reference.protocol.versions import ApiKey
-from reference.server.apis.configs import ConfigApis
-from reference.server.apis.control import ControlApis
-from reference.server.apis.controller import ControllerApis
-from reference.server.apis.elections import ElectionApis
-from reference.server.apis.fetch import FetchApis
-from reference.server.apis.log_dirs import LogDirApis
-from reference.server.apis.metadata import MetadataApis
-from reference.server.apis.offsets import OffsetApis
-from reference.server.apis.produce import ProduceApis
-from reference.server.apis.producers import ProducerApis
-from reference.server.apis.reassignments import ReassignmentApis
-from reference.server.apis.records import RecordApis
-from reference.server.apis.topics import TopicApis
-from reference.server.kafka_request_handler import Later
+from nemesis.reference.protocol.codec import Request
+from nemesis.reference.protocol.versions import ApiKey
+from nemesis.reference.server.apis.configs import ConfigApis
+from nemesis.reference.server.apis.control import ControlApis
+from nemesis.reference.server.apis.controller import ControllerApis
+from nemesis.reference.server.apis.elections import ElectionApis
+from nemesis.reference.server.apis.fetch import FetchApis
+from nemesis.reference.server.apis.log_dirs import LogDirApis
+from nemesis.reference.server.apis.metadata import MetadataApis
+from nemesis.reference.server.apis.offsets import OffsetApis
+from nemesis.reference.server.apis.produce import ProduceApis
+from nemesis.reference.server.apis.producers import ProducerApis
+from nemesis.reference.server.apis.reassignments import ReassignmentApis
+from nemesis.reference.server.apis.records import RecordApis
+from nemesis.reference.server.apis.topics import TopicApis
+from nemesis.reference.server.kafka_request_handler import Later
 
 _WAITING: Final = frozenset(
     {
@@ -50,7 +50,7 @@ _WAITING: Final = frozenset(
 
 
 class KafkaApis:
-    """Dispatches requests; implements ``reference.server.kafka_request_handler.RequestHandler``."""
+    """Dispatches requests; implements ``nemesis.reference.server.kafka_request_handler.RequestHandler``."""
 
     def __init__(
         self,

@@ -19,11 +19,11 @@ from typing import Any, Final, Protocol
 
 from kio.static.primitive import i32Timedelta
 
-from reference.kafka_config import MAX_INT
-from reference.network.errors import CloseConnectionError
-from reference.network.request_channel import PendingRequest, RequestChannel
-from reference.protocol.codec import Request
-from reference.server.client_quota_manager import QuotaManagers
+from nemesis.reference.kafka_config import MAX_INT
+from nemesis.reference.network.errors import CloseConnectionError
+from nemesis.reference.network.request_channel import PendingRequest, RequestChannel
+from nemesis.reference.protocol.codec import Request
+from nemesis.reference.server.client_quota_manager import QuotaManagers
 
 logger = logging.getLogger(__name__)
 

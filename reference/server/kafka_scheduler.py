@@ -11,7 +11,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Any
 
-from reference.ports import Job
+from nemesis.reference.ports import Job
 
 _logger = logging.getLogger(__name__)
 

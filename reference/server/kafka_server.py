@@ -17,64 +17,64 @@ from typing import Final
 
 import msgspec
 
-from reference.controller.kafka_controller import KafkaController
-from reference.kafka_config import KafkaConfig
-from reference.log.errors import KafkaStorageError
-from reference.log.log_config import log_config_of
-from reference.log.log_manager import LogManager
-from reference.model import Broker
-from reference.network.socket_server import SocketServer
-from reference.ports import Disk, SocketBuffers, WallClock, ZooKeeperClient
-from reference.protocol import codec as wire_format
-from reference.protocol.codec import Codec
-from reference.server.alter_partition_manager import (
+from nemesis.reference.controller.kafka_controller import KafkaController
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.log.log_config import log_config_of
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import Broker
+from nemesis.reference.network.socket_server import SocketServer
+from nemesis.reference.ports import Disk, SocketBuffers, WallClock, ZooKeeperClient
+from nemesis.reference.protocol import codec as wire_format
+from nemesis.reference.protocol.codec import Codec
+from nemesis.reference.server.alter_partition_manager import (
     AlterPartitionManager,
     DefaultAlterPartitionManager,
 )
-from reference.server.apis.configs import ConfigApis
-from reference.server.apis.control import ControlApis
-from reference.server.apis.controller import ControllerApis
-from reference.server.apis.elections import ElectionApis
-from reference.server.apis.fetch import FetchApis
-from reference.server.apis.log_dirs import LogDirApis
-from reference.server.apis.metadata import MetadataApis
-from reference.server.apis.offsets import OffsetApis
-from reference.server.apis.produce import ProduceApis
-from reference.server.apis.producers import ProducerApis
-from reference.server.apis.reassignments import ReassignmentApis
-from reference.server.apis.records import RecordApis
-from reference.server.apis.topics import TopicApis
-from reference.server.auto_topic_creation_manager import AutoTopicCreationManager
-from reference.server.broker_metadata_checkpoint import (
+from nemesis.reference.server.apis.configs import ConfigApis
+from nemesis.reference.server.apis.control import ControlApis
+from nemesis.reference.server.apis.controller import ControllerApis
+from nemesis.reference.server.apis.elections import ElectionApis
+from nemesis.reference.server.apis.fetch import FetchApis
+from nemesis.reference.server.apis.log_dirs import LogDirApis
+from nemesis.reference.server.apis.metadata import MetadataApis
+from nemesis.reference.server.apis.offsets import OffsetApis
+from nemesis.reference.server.apis.produce import ProduceApis
+from nemesis.reference.server.apis.producers import ProducerApis
+from nemesis.reference.server.apis.reassignments import ReassignmentApis
+from nemesis.reference.server.apis.records import RecordApis
+from nemesis.reference.server.apis.topics import TopicApis
+from nemesis.reference.server.auto_topic_creation_manager import AutoTopicCreationManager
+from nemesis.reference.server.broker_metadata_checkpoint import (
     BrokerMetadata,
     BrokerMetadataCheckpoint,
 )
-from reference.server.client_quota_manager import QuotaManagers
-from reference.server.config_admin_manager import ConfigAdminManager
-from reference.server.config_handlers import (
+from nemesis.reference.server.client_quota_manager import QuotaManagers
+from nemesis.reference.server.config_admin_manager import ConfigAdminManager
+from nemesis.reference.server.config_handlers import (
     BrokerConfigHandler,
     ClientIdConfigHandler,
     TopicConfigHandler,
 )
-from reference.server.config_helper import ConfigHelper
-from reference.server.connection import connection_factory
-from reference.server.controlled_shutdown import controlled_shutdown
-from reference.server.dynamic_broker_config import DynamicBrokerConfig
-from reference.server.fetch_manager import FetchManager
-from reference.server.kafka_apis import KafkaApis
-from reference.server.kafka_request_handler import KafkaRequestHandlerPool
-from reference.server.kafka_scheduler import KafkaScheduler
-from reference.server.metadata_cache import MetadataCache
-from reference.server.replica_manager import ReplicaManager
-from reference.server.zk_admin_manager import ZkAdminManager
-from reference.server.zk_alter_partition_manager import ZkAlterPartitionManager
-from reference.server.zk_config_manager import ZkConfigManager
-from reference.server.zk_producer_id_manager import ZkProducerIdManager
-from reference.trace import Kind, Tracer
-from reference.zk import config_znodes
-from reference.zk.errors import ZooKeeperError
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.zk_data import random_topic_id, topic_id_to_string
+from nemesis.reference.server.config_helper import ConfigHelper
+from nemesis.reference.server.connection import connection_factory
+from nemesis.reference.server.controlled_shutdown import controlled_shutdown
+from nemesis.reference.server.dynamic_broker_config import DynamicBrokerConfig
+from nemesis.reference.server.fetch_manager import FetchManager
+from nemesis.reference.server.kafka_apis import KafkaApis
+from nemesis.reference.server.kafka_request_handler import KafkaRequestHandlerPool
+from nemesis.reference.server.kafka_scheduler import KafkaScheduler
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.replica_manager import ReplicaManager
+from nemesis.reference.server.zk_admin_manager import ZkAdminManager
+from nemesis.reference.server.zk_alter_partition_manager import ZkAlterPartitionManager
+from nemesis.reference.server.zk_config_manager import ZkConfigManager
+from nemesis.reference.server.zk_producer_id_manager import ZkProducerIdManager
+from nemesis.reference.trace import Kind, Tracer
+from nemesis.reference.zk import config_znodes
+from nemesis.reference.zk.errors import ZooKeeperError
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.zk_data import random_topic_id, topic_id_to_string
 
 _logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from reference.model import (
+from nemesis.reference.model import (
     LEADER_DURING_DELETE,
     Broker,
     BrokerEndPoint,

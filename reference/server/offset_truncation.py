@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from reference.log.log import Log
-from reference.model import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochEndOffset
+from nemesis.reference.log.log import Log
+from nemesis.reference.model import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochEndOffset
 
 
 class OffsetTruncationState(NamedTuple):

@@ -11,9 +11,9 @@ from uuid import UUID
 
 from kio.schema.fetch.v15.request import FetchPartition
 
-from reference.cluster.partition import Partition
-from reference.model import TopicPartition
-from reference.server.fetch_session_handler import FetchKey
+from nemesis.reference.cluster.partition import Partition
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.server.fetch_session_handler import FetchKey
 
 
 @dataclass(slots=True, eq=False)

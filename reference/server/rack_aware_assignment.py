@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from itertools import zip_longest
 from random import Random  # noqa: TID251 — the type only
 
-from reference.zk.zk_data import ReplicaAssignment
+from nemesis.reference.zk.zk_data import ReplicaAssignment
 
 
 def assign_replicas_to_brokers(

@@ -9,17 +9,17 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.partition import Partition
-from reference.cluster.record_deletion import delete_records_on_leader
-from reference.log.errors import KafkaStorageError, LogError
-from reference.model import TopicPartition
-from reference.server.delayed_delete_records import (
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.partition import Partition
+from nemesis.reference.cluster.record_deletion import delete_records_on_leader
+from nemesis.reference.log.errors import KafkaStorageError, LogError
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.server.delayed_delete_records import (
     DelayedDeleteRecords,
     DeleteRecordsPartitionResult,
     DeleteRecordsResults,
 )
-from reference.server.delayed_operations import DelayedOperationPurgatory
+from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
 
 Response = TypeVar("Response")
 

@@ -32,17 +32,17 @@ from kio.schema.offset_for_leader_epoch.v3.request import (
     OffsetForLeaderTopic,
 )
 
-from reference.kafka_config import KafkaConfig
-from reference.log.log import Log
-from reference.model import UNDEFINED_EPOCH, BrokerEndPoint, EpochEndOffset, TopicPartition
-from reference.protocol.schema import maker
-from reference.server.connection import Connection
-from reference.server.fetch_session_handler import (
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.log import Log
+from nemesis.reference.model import UNDEFINED_EPOCH, BrokerEndPoint, EpochEndOffset, TopicPartition
+from nemesis.reference.protocol.schema import maker
+from nemesis.reference.server.connection import Connection
+from nemesis.reference.server.fetch_session_handler import (
     FetchKey,
     FetchRequestData,
     FetchSessionHandler,
 )
-from reference.server.partition_fetch_state import PartitionFetchState, topic_number
+from nemesis.reference.server.partition_fetch_state import PartitionFetchState, topic_number
 
 # Plain numbers: kio's own check of each would take longer than all the rest, and writing checks them too.
 _FETCH_PARTITION = maker(FetchPartition)

@@ -12,12 +12,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from reference.cluster.partition import Partition
-from reference.kafka_config import KafkaConfig
-from reference.log.errors import KafkaStorageError
-from reference.model import TopicPartition
-from reference.server.abstract_fetcher_manager import AbstractFetcherManager
-from reference.server.replica_alter_log_dirs_thread import ReplicaAlterLogDirsThread
+from nemesis.reference.cluster.partition import Partition
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.server.abstract_fetcher_manager import AbstractFetcherManager
+from nemesis.reference.server.replica_alter_log_dirs_thread import ReplicaAlterLogDirsThread
 
 _CHUNKS_A_SECOND: Final = 10
 """So finely what is copied is spread, where batches are smaller."""

@@ -14,11 +14,16 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.partition import Partition
-from reference.log.errors import KafkaStorageError, LogError, RecordError
-from reference.model import UNDEFINED_EPOCH, UNDEFINED_OFFSET, EpochEndOffset, TopicPartition
-from reference.server.offset_truncation import offset_truncation_state
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.partition import Partition
+from nemesis.reference.log.errors import KafkaStorageError, LogError, RecordError
+from nemesis.reference.model import (
+    UNDEFINED_EPOCH,
+    UNDEFINED_OFFSET,
+    EpochEndOffset,
+    TopicPartition,
+)
+from nemesis.reference.server.offset_truncation import offset_truncation_state
 
 _logger = logging.getLogger(__name__)
 

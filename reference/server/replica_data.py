@@ -16,17 +16,17 @@ from typing import TypeVar
 
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.partition import Partition
-from reference.cluster.partition_reads import (
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.partition import Partition
+from nemesis.reference.cluster.partition_reads import (
     fetch_records,
     last_offset_for_leader_epoch,
     list_offset,
 )
-from reference.kafka_config import KafkaConfig
-from reference.log.errors import KafkaStorageError, LogError, RecordError
-from reference.log.log_append_info import LogAppendInfo
-from reference.model import (
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.errors import KafkaStorageError, LogError, RecordError
+from nemesis.reference.log.log_append_info import LogAppendInfo
+from nemesis.reference.model import (
     UNDEFINED_EPOCH,
     UNDEFINED_OFFSET,
     EpochEndOffset,
@@ -37,18 +37,18 @@ from reference.model import (
     ProducePartitionResult,
     TopicPartition,
 )
-from reference.server.delayed_fetch import (
+from nemesis.reference.server.delayed_fetch import (
     DelayedFetch,
     FetchRequests,
     FetchResults,
     is_worth_sending,
 )
-from reference.server.delayed_operations import DelayedOperationPurgatory
-from reference.server.delayed_produce import DelayedProduce, acknowledge
-from reference.server.metadata_cache import MetadataCache
-from reference.server.record_deletions import RecordDeletions
-from reference.server.replica_selector import preferred_read_replica
-from reference.trace import Tracer
+from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
+from nemesis.reference.server.delayed_produce import DelayedProduce, acknowledge
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.record_deletions import RecordDeletions
+from nemesis.reference.server.replica_selector import preferred_read_replica
+from nemesis.reference.trace import Tracer
 
 _logger = logging.getLogger(__name__)
 

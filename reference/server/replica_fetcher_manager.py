@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reference.kafka_config import KafkaConfig
-from reference.log.errors import KafkaStorageError
-from reference.model import BrokerEndPoint, TopicPartition
-from reference.server.abstract_fetcher_manager import AbstractFetcherManager
-from reference.server.connection import ConnectionFactory
-from reference.server.partition_fetch_state import PartitionFetchState
-from reference.server.replica_fetcher_thread import ReplicaFetcherThread
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.model import BrokerEndPoint, TopicPartition
+from nemesis.reference.server.abstract_fetcher_manager import AbstractFetcherManager
+from nemesis.reference.server.connection import ConnectionFactory
+from nemesis.reference.server.partition_fetch_state import PartitionFetchState
+from nemesis.reference.server.replica_fetcher_thread import ReplicaFetcherThread
 
 
 class ReplicaFetcherManager(AbstractFetcherManager[BrokerEndPoint, ReplicaFetcherThread]):

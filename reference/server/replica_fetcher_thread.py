@@ -23,18 +23,18 @@ from typing import Any, TypeVar
 from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v15.response import PartitionData
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.partition_reads import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
-from reference.kafka_config import KafkaConfig
-from reference.log.errors import KafkaStorageError, LogError, RecordError
-from reference.log.log import Log
-from reference.model import BrokerEndPoint, EpochEndOffset, TopicPartition
-from reference.network.errors import NetworkError
-from reference.server.connection import Connection
-from reference.server.fetch_session_handler import FetchKey
-from reference.server.offset_truncation import offset_truncation_state
-from reference.server.partition_fetch_state import PartitionFetchState
-from reference.server.remote_leader_end_point import RemoteLeaderEndPoint
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.partition_reads import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.errors import KafkaStorageError, LogError, RecordError
+from nemesis.reference.log.log import Log
+from nemesis.reference.model import BrokerEndPoint, EpochEndOffset, TopicPartition
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.server.connection import Connection
+from nemesis.reference.server.fetch_session_handler import FetchKey
+from nemesis.reference.server.offset_truncation import offset_truncation_state
+from nemesis.reference.server.partition_fetch_state import PartitionFetchState
+from nemesis.reference.server.remote_leader_end_point import RemoteLeaderEndPoint
 
 _logger = logging.getLogger(__name__)
 

@@ -25,13 +25,13 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.local_replica import trace_log_loaded
-from reference.kafka_config import KafkaConfig
-from reference.log.errors import KafkaStorageError, LogError
-from reference.log.log_directory import can_be_future
-from reference.log.log_manager import LogManager
-from reference.model import (
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.local_replica import trace_log_loaded
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.errors import KafkaStorageError, LogError
+from nemesis.reference.log.log_directory import can_be_future
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import (
     Broker,
     BrokerEndPoint,
     LeaderAndIsrPartitionState,
@@ -39,13 +39,13 @@ from reference.model import (
     TopicPartition,
     UpdateMetadataPartitionState,
 )
-from reference.server.alter_partition_manager import AlterPartitionManager
-from reference.server.connection import ConnectionFactory, connection_factory
-from reference.server.delayed_operations import DelayedOperationPurgatory
-from reference.server.kafka_scheduler import KafkaScheduler
-from reference.server.metadata_cache import MetadataCache
-from reference.server.replica_roles import ReplicaRoles
-from reference.trace import Kind, Tracer
+from nemesis.reference.server.alter_partition_manager import AlterPartitionManager
+from nemesis.reference.server.connection import ConnectionFactory, connection_factory
+from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
+from nemesis.reference.server.kafka_scheduler import KafkaScheduler
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.replica_roles import ReplicaRoles
+from nemesis.reference.trace import Kind, Tracer
 
 _logger = logging.getLogger(__name__)
 

@@ -17,11 +17,11 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.partition import Partition
-from reference.kafka_config import KafkaConfig
-from reference.log.errors import KafkaStorageError, LogError
-from reference.log.log_manager import LogManager
-from reference.model import (
+from nemesis.reference.cluster.partition import Partition
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.errors import KafkaStorageError, LogError
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import (
     EPOCH_DURING_DELETE,
     UNDEFINED_EPOCH,
     BrokerEndPoint,
@@ -29,14 +29,14 @@ from reference.model import (
     StopReplicaPartitionState,
     TopicPartition,
 )
-from reference.server.alter_partition_manager import AlterPartitionManager
-from reference.server.connection import ConnectionFactory
-from reference.server.metadata_cache import MetadataCache
-from reference.server.partition_fetch_state import PartitionFetchState
-from reference.server.replica_alter_log_dirs_manager import ReplicaAlterLogDirsManager
-from reference.server.replica_data import ReplicaData
-from reference.server.replica_fetcher_manager import ReplicaFetcherManager
-from reference.trace import Kind, Tracer
+from nemesis.reference.server.alter_partition_manager import AlterPartitionManager
+from nemesis.reference.server.connection import ConnectionFactory
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.partition_fetch_state import PartitionFetchState
+from nemesis.reference.server.replica_alter_log_dirs_manager import ReplicaAlterLogDirsManager
+from nemesis.reference.server.replica_data import ReplicaData
+from nemesis.reference.server.replica_fetcher_manager import ReplicaFetcherManager
+from nemesis.reference.trace import Kind, Tracer
 
 _logger = logging.getLogger(__name__)
 

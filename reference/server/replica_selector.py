@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from reference.cluster.partition import Partition
-from reference.model import BrokerEndPoint
+from nemesis.reference.cluster.partition import Partition
+from nemesis.reference.model import BrokerEndPoint
 
 
 class ReplicaView(NamedTuple):

@@ -19,21 +19,21 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from reference.kafka_config import KafkaConfig
-from reference.log.log_config import ConfigValueError, UnknownConfigError, validate
-from reference.model import TopicPartition
-from reference.server import rack_aware_assignment
-from reference.server.admin_utils import (
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.log_config import ConfigValueError, UnknownConfigError, validate
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.server import rack_aware_assignment
+from nemesis.reference.server.admin_utils import (
     assign_added_partitions,
     assign_replicas_to_brokers,
     assignment_problem,
     topic_name_problem,
 )
-from reference.server.config_helper import ConfigEntry, ConfigHelper
-from reference.server.metadata_cache import MetadataCache
-from reference.zk.errors import NodeExistsError, NoNodeError, ZooKeeperError
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.zk_data import ReplicaAssignment, TopicAssignment, random_topic_id
+from nemesis.reference.server.config_helper import ConfigEntry, ConfigHelper
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.zk.errors import NodeExistsError, NoNodeError, ZooKeeperError
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.zk_data import ReplicaAssignment, TopicAssignment, random_topic_id
 
 _logger = logging.getLogger(__name__)
 

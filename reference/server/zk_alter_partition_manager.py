@@ -16,12 +16,12 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.partition_state import AlterPartitionCallback, AlterPartitionItem
-from reference.kafka_config import KafkaConfig
-from reference.model import LeaderAndIsr, TopicPartition
-from reference.server.kafka_scheduler import KafkaScheduler
-from reference.zk.errors import ClientClosedError, ZooKeeperError
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.cluster.partition_state import AlterPartitionCallback, AlterPartitionItem
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.model import LeaderAndIsr, TopicPartition
+from nemesis.reference.server.kafka_scheduler import KafkaScheduler
+from nemesis.reference.zk.errors import ClientClosedError, ZooKeeperError
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
 

@@ -14,12 +14,12 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
-from reference.ports import WallClock
-from reference.server.config_handlers import ConfigHandler
-from reference.zk import zk_data
-from reference.zk.config_znodes import change_number
-from reference.zk.errors import ClientClosedError, OperationFailedError, ZooKeeperError
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.ports import WallClock
+from nemesis.reference.server.config_handlers import ConfigHandler
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.config_znodes import change_number
+from nemesis.reference.zk.errors import ClientClosedError, OperationFailedError, ZooKeeperError
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 
-from reference.zk.producer_id_block import ProducerIdBlockZnode, ProducerIdsBlock
+from nemesis.reference.zk.producer_id_block import ProducerIdBlockZnode, ProducerIdsBlock
 
 
 class ZkProducerIdManager:

@@ -10,12 +10,12 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from reference.model import Broker
-from reference.ports import ZnodeStat
-from reference.zk import zk_data
-from reference.zk.errors import NodeExistsError, NoNodeError, ZnodeFormatError
-from reference.zk.pipelining import pipelined
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.model import Broker
+from nemesis.reference.ports import ZnodeStat
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.errors import NodeExistsError, NoNodeError, ZnodeFormatError
+from nemesis.reference.zk.pipelining import pipelined
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 _logger = logging.getLogger(__name__)
 

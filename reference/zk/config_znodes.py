@@ -10,10 +10,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from reference.zk import zk_data, znode_json
-from reference.zk.errors import BadVersionError, NodeExistsError, NoNodeError, ZnodeFormatError
-from reference.zk.pipelining import pipelined
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.zk import zk_data, znode_json
+from nemesis.reference.zk.errors import (
+    BadVersionError,
+    NodeExistsError,
+    NoNodeError,
+    ZnodeFormatError,
+)
+from nemesis.reference.zk.pipelining import pipelined
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 _logger = logging.getLogger(__name__)
 

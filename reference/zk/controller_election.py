@@ -10,17 +10,17 @@ import logging
 from dataclasses import dataclass
 from typing import Final
 
-from reference.ports import Create, Delete, SetData, ZnodeStat, ZooKeeperOp
-from reference.zk import zk_data
-from reference.zk.errors import (
+from nemesis.reference.ports import Create, Delete, SetData, ZnodeStat, ZooKeeperOp
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.errors import (
     ControllerMovedError,
     MultiError,
     NodeExistsError,
     NoNodeError,
     ZnodeFormatError,
 )
-from reference.zk.fenced_writes import ControllerFence, FencedWrites
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.zk.fenced_writes import ControllerFence, FencedWrites
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 _logger = logging.getLogger(__name__)
 

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 import logging
 
-from reference.zk import zk_data, znode_json
-from reference.zk.errors import BadVersionError, NodeExistsError, NoNodeError, ZnodeFormatError
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.zk import zk_data, znode_json
+from nemesis.reference.zk.errors import (
+    BadVersionError,
+    NodeExistsError,
+    NoNodeError,
+    ZnodeFormatError,
+)
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 _logger = logging.getLogger(__name__)
 

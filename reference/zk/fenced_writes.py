@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reference.ports import Check, Create, Delete, SetData, ZnodeStat, ZooKeeperOp
-from reference.trace import Kind, Tracer
-from reference.zk import zk_data
-from reference.zk.errors import (
+from nemesis.reference.ports import Check, Create, Delete, SetData, ZnodeStat, ZooKeeperOp
+from nemesis.reference.trace import Kind, Tracer
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.errors import (
     ConnectionLossError,
     ControllerMovedError,
     MultiError,
@@ -23,8 +23,8 @@ from reference.zk.errors import (
     OperationFailedError,
     ZooKeeperError,
 )
-from reference.zk.pipelining import pipelined_in_batches
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.zk.pipelining import pipelined_in_batches
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from reference.model import TopicPartition
-from reference.zk import zk_data, znode_json
-from reference.zk.errors import ZnodeFormatError
-from reference.zk.fenced_writes import FencedWrites
-from reference.zk.sequential_notifications import SequentialNotifications
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.zk import zk_data, znode_json
+from nemesis.reference.zk.errors import ZnodeFormatError
+from nemesis.reference.zk.fenced_writes import FencedWrites
+from nemesis.reference.zk.sequential_notifications import SequentialNotifications
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 PREFIX = "isr_change_"
 

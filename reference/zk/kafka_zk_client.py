@@ -6,23 +6,23 @@ may write goes through the fence. Method names are those of kafka.zk.KafkaZkClie
 
 from __future__ import annotations
 
-from reference.ports import ZooKeeperClient
-from reference.trace import Tracer
-from reference.zk.broker_znodes import BrokerZnodes
-from reference.zk.config_znodes import ConfigZnodes
-from reference.zk.controller_election import ControllerElection
-from reference.zk.feature_znode import FeatureZnode
-from reference.zk.fenced_writes import FencedWrites
-from reference.zk.isr_change_notifications import IsrChangeNotifications
-from reference.zk.log_dir_events import LogDirEvents
-from reference.zk.partition_reassignment import PartitionReassignmentZnode
-from reference.zk.partition_states import PartitionStates
-from reference.zk.preferred_replica_election import PreferredReplicaElectionZnode
-from reference.zk.producer_id_block import ProducerIdBlockZnode
-from reference.zk.replication_utils import ReplicationUtils
-from reference.zk.topic_deletions import TopicDeletions
-from reference.zk.topic_znodes import TopicZnodes
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.ports import ZooKeeperClient
+from nemesis.reference.trace import Tracer
+from nemesis.reference.zk.broker_znodes import BrokerZnodes
+from nemesis.reference.zk.config_znodes import ConfigZnodes
+from nemesis.reference.zk.controller_election import ControllerElection
+from nemesis.reference.zk.feature_znode import FeatureZnode
+from nemesis.reference.zk.fenced_writes import FencedWrites
+from nemesis.reference.zk.isr_change_notifications import IsrChangeNotifications
+from nemesis.reference.zk.log_dir_events import LogDirEvents
+from nemesis.reference.zk.partition_reassignment import PartitionReassignmentZnode
+from nemesis.reference.zk.partition_states import PartitionStates
+from nemesis.reference.zk.preferred_replica_election import PreferredReplicaElectionZnode
+from nemesis.reference.zk.producer_id_block import ProducerIdBlockZnode
+from nemesis.reference.zk.replication_utils import ReplicationUtils
+from nemesis.reference.zk.topic_deletions import TopicDeletions
+from nemesis.reference.zk.topic_znodes import TopicZnodes
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 
 class KafkaZkClient:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reference.zk import zk_data, znode_json
-from reference.zk.fenced_writes import FencedWrites
-from reference.zk.sequential_notifications import SequentialNotifications
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.zk import zk_data, znode_json
+from nemesis.reference.zk.fenced_writes import FencedWrites
+from nemesis.reference.zk.sequential_notifications import SequentialNotifications
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 PREFIX = "log_dir_event_"
 LOG_DIR_FAILURE = 1

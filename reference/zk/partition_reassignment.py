@@ -10,12 +10,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from reference.model import TopicPartition
-from reference.ports import Create, Delete, SetData
-from reference.zk import zk_data
-from reference.zk.errors import NodeExistsError, NoNodeError, ZnodeFormatError
-from reference.zk.fenced_writes import ControllerFence, FencedWrites
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.ports import Create, Delete, SetData
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.errors import NodeExistsError, NoNodeError, ZnodeFormatError
+from nemesis.reference.zk.fenced_writes import ControllerFence, FencedWrites
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 _logger = logging.getLogger(__name__)
 

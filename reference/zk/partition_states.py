@@ -11,20 +11,20 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from reference.model import LeaderAndIsr, TopicPartition
-from reference.ports import Create, SetData
-from reference.zk import zk_data
-from reference.zk.errors import (
+from nemesis.reference.model import LeaderAndIsr, TopicPartition
+from nemesis.reference.ports import Create, SetData
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.errors import (
     BadVersionError,
     NodeExistsError,
     NoNodeError,
     ZnodeFormatError,
     ZooKeeperError,
 )
-from reference.zk.fenced_writes import ControllerFence, FencedWrites, WriteOutcome
-from reference.zk.pipelining import pipelined_in_batches
-from reference.zk.zk_data import LeaderIsrAndControllerEpoch
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.zk.fenced_writes import ControllerFence, FencedWrites, WriteOutcome
+from nemesis.reference.zk.pipelining import pipelined_in_batches
+from nemesis.reference.zk.zk_data import LeaderIsrAndControllerEpoch
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 _logger = logging.getLogger(__name__)
 

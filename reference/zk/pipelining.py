@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from reference.zk.errors import ControllerMovedError
+from nemesis.reference.zk.errors import ControllerMovedError
 
 _T = TypeVar("_T")
 _V = TypeVar("_V")

@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 
-from reference.model import TopicPartition
-from reference.ports import Delete
-from reference.zk import zk_data, znode_json
-from reference.zk.errors import NoNodeError, ZnodeFormatError
-from reference.zk.fenced_writes import ControllerFence, FencedWrites
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.ports import Delete
+from nemesis.reference.zk import zk_data, znode_json
+from nemesis.reference.zk.errors import NoNodeError, ZnodeFormatError
+from nemesis.reference.zk.fenced_writes import ControllerFence, FencedWrites
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 _logger = logging.getLogger(__name__)
 

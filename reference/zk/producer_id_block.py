@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from reference.zk import znode_json
-from reference.zk.errors import (
+from nemesis.reference.zk import znode_json
+from nemesis.reference.zk.errors import (
     BadVersionError,
     ConnectionLossError,
     ZnodeFormatError,
 )
-from reference.zk.zk_data import PRODUCER_ID_BLOCK
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.zk.zk_data import PRODUCER_ID_BLOCK
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 PRODUCER_ID_BLOCK_SIZE: Final = 1000
 _MAX_PRODUCER_ID: Final = 2**63 - 1

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reference.model import LeaderAndIsr, TopicPartition
-from reference.ports import ZnodeStat
-from reference.trace import Kind, Tracer
-from reference.zk import zk_data
-from reference.zk.errors import BadVersionError, NoNodeError, ZooKeeperError
-from reference.zk.zk_data import LeaderIsrAndControllerEpoch
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.model import LeaderAndIsr, TopicPartition
+from nemesis.reference.ports import ZnodeStat
+from nemesis.reference.trace import Kind, Tracer
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.errors import BadVersionError, NoNodeError, ZooKeeperError
+from nemesis.reference.zk.zk_data import LeaderIsrAndControllerEpoch
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 
 class ReplicationUtils:

@@ -10,11 +10,11 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from reference.ports import Delete
-from reference.zk.errors import NoNodeError, ZnodeFormatError
-from reference.zk.fenced_writes import ControllerFence, FencedWrites
-from reference.zk.pipelining import pipelined
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.ports import Delete
+from nemesis.reference.zk.errors import NoNodeError, ZnodeFormatError
+from nemesis.reference.zk.fenced_writes import ControllerFence, FencedWrites
+from nemesis.reference.zk.pipelining import pipelined
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 _logger = logging.getLogger(__name__)
 _Told = TypeVar("_Told")

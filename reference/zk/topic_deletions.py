@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from reference.ports import Delete
-from reference.zk import config_znodes, zk_data
-from reference.zk.errors import NoNodeError, NotEmptyError
-from reference.zk.fenced_writes import ControllerFence, FencedWrites
-from reference.zk.pipelining import pipelined
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.ports import Delete
+from nemesis.reference.zk import config_znodes, zk_data
+from nemesis.reference.zk.errors import NoNodeError, NotEmptyError
+from nemesis.reference.zk.fenced_writes import ControllerFence, FencedWrites
+from nemesis.reference.zk.pipelining import pipelined
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 
 class TopicDeletions:

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from reference.model import TopicPartition
-from reference.ports import Create, SetData
-from reference.zk import config_znodes, zk_data
-from reference.zk.errors import BadVersionError, MultiError, NoNodeError, ZnodeFormatError
-from reference.zk.fenced_writes import ControllerFence, FencedWrites
-from reference.zk.pipelining import pipelined
-from reference.zk.zk_data import ReplicaAssignment, TopicAssignment
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.ports import Create, SetData
+from nemesis.reference.zk import config_znodes, zk_data
+from nemesis.reference.zk.errors import BadVersionError, MultiError, NoNodeError, ZnodeFormatError
+from nemesis.reference.zk.fenced_writes import ControllerFence, FencedWrites
+from nemesis.reference.zk.pipelining import pipelined
+from nemesis.reference.zk.zk_data import ReplicaAssignment, TopicAssignment
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 _logger = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from random import Random  # noqa: TID251 — the type only
 from typing import Any
 from uuid import UUID
 
-from reference.model import (
+from nemesis.reference.model import (
     PLAINTEXT,
     Broker,
     EndPoint,
@@ -22,9 +22,9 @@ from reference.model import (
     LeaderRecoveryState,
     TopicPartition,
 )
-from reference.zk import znode_json
-from reference.zk.errors import ZnodeFormatError
-from reference.zk.znode_json import int32, ordinal
+from nemesis.reference.zk import znode_json
+from nemesis.reference.zk.errors import ZnodeFormatError
+from nemesis.reference.zk.znode_json import int32, ordinal
 
 CONTROLLER = "/controller"
 CONTROLLER_EPOCH = "/controller_epoch"

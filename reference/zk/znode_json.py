@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from reference.zk.errors import ZnodeFormatError
+from nemesis.reference.zk.errors import ZnodeFormatError
 
 
 def encode(value: Mapping[str, Any]) -> bytes:

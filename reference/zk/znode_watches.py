@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from reference.ports import Watch
+from nemesis.reference.ports import Watch
 
 _T = TypeVar("_T")
 Handler = Callable[[], None]

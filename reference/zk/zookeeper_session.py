@@ -16,16 +16,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from reference.ports import SessionState, ZnodeStat, ZooKeeperClient
-from reference.trace import Kind, Tracer
-from reference.zk.errors import (
+from nemesis.reference.ports import SessionState, ZnodeStat, ZooKeeperClient
+from nemesis.reference.trace import Kind, Tracer
+from nemesis.reference.zk.errors import (
     ClientClosedError,
     ConnectionLossError,
     NodeExistsError,
     NoNodeError,
     SessionExpiredError,
 )
-from reference.zk.znode_watches import Handler, ZnodeWatches
+from nemesis.reference.zk.znode_watches import Handler, ZnodeWatches
 
 _logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -34,7 +34,7 @@ StateChangeHandler = Callable[[SessionState], Awaitable[None] | None]
 
 
 class ZooKeeperSession:
-    """See the module. Errors are those of ``reference.zk.errors``."""
+    """See the module. Errors are those of ``nemesis.reference.zk.errors``."""
 
     def __init__(self, zookeeper: ZooKeeperClient, *, tracer: Tracer) -> None:
         self.zookeeper = zookeeper

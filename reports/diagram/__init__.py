@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from checkers.model import Finding
-from history.reader import History
-from reports.diagram.compose import compose
-from reports.diagram.gather import Moments, ZxidClock, gather, session_owners
-from reports.diagram.select import select
-from reports.diagram.svg import draw
+from nemesis.checkers.framework.model import Finding
+from nemesis.history.reader import History
+from nemesis.reports.diagram.compose import compose
+from nemesis.reports.diagram.gather import Moments, ZxidClock, gather, session_owners
+from nemesis.reports.diagram.select import select
+from nemesis.reports.diagram.svg import draw
 
 __all__ = ["message_diagrams"]
 

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from history.events import Event, Kind
-from reports.diagram.gather import AFTER_NS, Moments
-from reports.diagram.items import (
+from nemesis.history.events import Event, Kind
+from nemesis.reports.diagram.gather import AFTER_NS, Moments
+from nemesis.reports.diagram.items import (
     CLIENTS,
     ZOOKEEPER,
     Bar,
@@ -26,7 +26,7 @@ from reports.diagram.items import (
     Tone,
     identity,
 )
-from reports.diagram.say import say
+from nemesis.reports.diagram.say import say
 
 Timed = tuple[int, Event]
 

@@ -14,11 +14,11 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from checkers.model import Finding
-from checkers.segment import ALWAYS, Mask, Segment
-from history.events import Event, Kind
-from history.reader import History
-from reports.diagram.items import Identity, identity
+from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.segment import ALWAYS, Mask, Segment
+from nemesis.history.events import Event, Kind
+from nemesis.history.reader import History
+from nemesis.reports.diagram.items import Identity, identity
 
 BEFORE_NS: Final = 8_000_000_000
 """How long before an event of the proof its causes are looked for."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Final
 
-from history.events import Event
+from nemesis.history.events import Event
 
 CLIENTS: Final = "clients"
 ZOOKEEPER: Final = "ZooKeeper"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from history.events import Event, Kind
+from nemesis.history.events import Event, Kind
 
 MAX_CHARACTERS: Final = 34
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from reports.diagram.gather import Moments
-from reports.diagram.items import CLIENTS, ZOOKEEPER, Bar, Item, Rank, Scene, Tone
+from nemesis.reports.diagram.gather import Moments
+from nemesis.reports.diagram.items import CLIENTS, ZOOKEEPER, Bar, Item, Rank, Scene, Tone
 
 MAX_ROWS: Final = 56
 RANK_S: Final = 2.0

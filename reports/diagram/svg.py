@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Final
 
-from reports.diagram.gather import Moments
-from reports.diagram.items import Identity, Item, Scene, Stop, Tone
-from reports.figures import colour
+from nemesis.reports.diagram.gather import Moments
+from nemesis.reports.diagram.items import Identity, Item, Scene, Stop, Tone
+from nemesis.reports.figures import colour
 
 LEFT_PX: Final = 92
 LEAST_COLUMN_PX: Final = 120

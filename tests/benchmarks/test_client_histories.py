@@ -12,11 +12,11 @@ from benchmarks.histories.client_anomalies import CLIENT_ANOMALIES
 from benchmarks.histories.clients import CLIENTS, POLL_RECORDS, rows
 from benchmarks.histories.generate import BROKERS, Part, in_memory
 from benchmarks.histories.shape import Shape, stretches
-from checkers.engine import check, run_checks
-from checkers.log import ClientLog
-from checkers.model import Result, Verdict
-from history.memory import MemoryRowGroup
-from history.reader import History
+from nemesis.checkers.framework.engine import check, run_checks
+from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.checkers.log import ClientLog
+from nemesis.history.memory import MemoryRowGroup
+from nemesis.history.reader import History
 
 RECORDS = 3_000
 SMALL = Shape(RECORDS, topics=1, partitions=2, hot_share=0.7)

@@ -13,7 +13,7 @@ from rich.console import Console
 from benchmarks import bench_core, bench_cycles, bench_queue, bench_register, measuring
 from benchmarks.__main__ import main
 from benchmarks.figures import Figure, plots, read, save, summary
-from history import spark
+from nemesis.history import spark
 
 
 def figure(**fields: Any) -> Figure:

@@ -14,13 +14,13 @@ from benchmarks.histories.anomalies import ANOMALIES, Anomaly
 from benchmarks.histories.generate import in_memory, write
 from benchmarks.histories.shape import Shape
 from benchmarks.histories.writer import HistoryWriter
-from checkers import select
-from checkers.engine import check
-from checkers.model import Outcome, Verdict
-from history.encoding import ROW_GROUP_ROWS
-from history.errors import MissingHistoryError
-from history.reader import RowGroup, open_history
-from history.schema import WORD, ordered
+from nemesis.checkers import select
+from nemesis.checkers.framework.engine import check
+from nemesis.checkers.framework.model import Outcome, Verdict
+from nemesis.history.encoding import ROW_GROUP_ROWS
+from nemesis.history.errors import MissingHistoryError
+from nemesis.history.reader import RowGroup, open_history
+from nemesis.history.schema import WORD, ordered
 
 CORE = (
     "single-controller",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from history.events import Event
+from nemesis.history.events import Event
 from tests.checkers.histories import client, znode
 
 

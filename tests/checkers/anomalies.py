@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from history.events import Event
+from nemesis.history.events import Event
 from tests.checkers.histories import append, broker, truncate
 
 Choose = Callable[[Sequence[int]], int]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from history.events import Event
+from nemesis.history.events import Event
 from tests.checkers.histories import TP
 
 OPERATIONS = 80

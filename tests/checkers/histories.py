@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from checkers.engine import run_checks
-from checkers.fold import Check
-from checkers.model import Finding, Result, Verdict
-from checkers.segment import PROOF_ROW
-from history.events import Event
-from history.memory import MemoryRowGroup
-from history.schema import ordered, table
+from nemesis.checkers.framework.engine import run_checks
+from nemesis.checkers.framework.fold import Check
+from nemesis.checkers.framework.model import Finding, Result, Verdict
+from nemesis.checkers.framework.segment import PROOF_ROW
+from nemesis.history.events import Event
+from nemesis.history.memory import MemoryRowGroup
+from nemesis.history.schema import ordered, table
 
 TP: dict[str, Any] = {"topic": "t", "topic_id": "id", "partition": 0}
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from history.events import Event
+from nemesis.history.events import Event
 from tests.checkers.histories import TP, znode
 
 NODES = (1, 2, 3)

@@ -11,11 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from checkers import CHECKERS
-from checkers.engine import check
-from checkers.model import Finding
-from history.events import Event
-from history.memory import history_of
+from nemesis.checkers import CHECKERS
+from nemesis.checkers.framework.engine import check
+from nemesis.checkers.framework.model import Finding
+from nemesis.history.events import Event
+from nemesis.history.memory import history_of
 from tests.checkers.administration import asked, seen, topic_znode
 from tests.checkers.histories import (
     TP,

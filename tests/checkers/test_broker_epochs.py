@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from checkers.broker_epochs import BrokerEpochFenced
-from checkers.model import Verdict
-from history.events import Event
+from nemesis.checkers.broker_epochs import BrokerEpochFenced
+from nemesis.checkers.framework.model import Verdict
+from nemesis.history.events import Event
 from tests.checkers.histories import TP, broker, finding, only
 
 NAME = "broker-epoch-fenced"

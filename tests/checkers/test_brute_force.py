@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from checkers import CHECKERS
-from checkers.model import Verdict
-from history.events import Event
+from nemesis.checkers import CHECKERS
+from nemesis.checkers.framework.model import Verdict
+from nemesis.history.events import Event
 from tests.checkers import histories as making
 from tests.checkers.histories import judge
 

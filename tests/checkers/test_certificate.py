@@ -15,15 +15,15 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from checkers import rounds
-from checkers.engine import run_checks
-from checkers.log import ClientLog, certificate, client_log, sections, whereabouts
-from checkers.model import Result
-from history.encoding import EventsFile
-from history.events import Event, Kind
-from history.memory import MemoryRowGroup
-from history.reader import StoredRowGroup
-from history.schema import ordered, table
+from nemesis.checkers.framework import rounds
+from nemesis.checkers.framework.engine import run_checks
+from nemesis.checkers.framework.model import Result
+from nemesis.checkers.log import ClientLog, certificate, client_log, sections, whereabouts
+from nemesis.history.encoding import EventsFile
+from nemesis.history.events import Event, Kind
+from nemesis.history.memory import MemoryRowGroup
+from nemesis.history.reader import StoredRowGroup
+from nemesis.history.schema import ordered, table
 from tests.checkers import test_generated_histories as generated
 from tests.checkers.anomalies import ANOMALIES, Spoil
 from tests.checkers.histories import judge

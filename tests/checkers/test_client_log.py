@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.log import ClientLog
-from checkers.log.operations import Poll
-from checkers.log.writes import Coverage
-from checkers.model import Result, Verdict
-from history.events import Event
+from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.checkers.log import ClientLog
+from nemesis.checkers.log.operations import Poll
+from nemesis.checkers.log.writes import Coverage
+from nemesis.history.events import Event
 from tests.checkers.histories import (
     TP,
     become_leader,

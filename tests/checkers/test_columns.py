@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers import columns
-from checkers.following import looked_up
-from checkers.segment import Segment
-from history.encoding import PARQUET_OPTIONS, EventsFile
-from history.errors import DamagedHistoryError
-from history.events import Event
-from history.memory import MemoryRowGroup
-from history.reader import StoredRowGroup, Uniform
-from history.schema import table
-from history.told import Says
+from nemesis.checkers.framework import columns
+from nemesis.checkers.framework.dependencies import looked_up
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.encoding import PARQUET_OPTIONS, EventsFile
+from nemesis.history.errors import DamagedHistoryError
+from nemesis.history.events import Event
+from nemesis.history.memory import MemoryRowGroup
+from nemesis.history.reader import StoredRowGroup, Uniform
+from nemesis.history.schema import table
+from nemesis.history.statistics import Says
 
 NAMES = ("node", "partition", "topic", "role", "isr", "detail", "session")
 

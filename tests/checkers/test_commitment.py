@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from checkers.model import Verdict
-from checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
-from history.events import Event
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
+from nemesis.history.events import Event
 from tests.checkers.histories import (
     TP,
     acknowledged,

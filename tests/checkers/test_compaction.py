@@ -7,14 +7,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.log import ClientLog
-from checkers.log.compaction import NEVER, UNKNOWN, Compaction, Reach, Sent
-from checkers.model import Result, Verdict
-from checkers.replication.commitment import NoTruncationBelowHw
-from checkers.replication.final_logs import FinalLogs
-from checkers.replication.log_start import LogStartBounded
-from checkers.replication.logs import ReplicaLogs
-from history.events import Event
+from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.checkers.log import ClientLog
+from nemesis.checkers.log.compaction import NEVER, UNKNOWN, Compaction, Reach, Sent
+from nemesis.checkers.replication.commitment import NoTruncationBelowHw
+from nemesis.checkers.replication.final_logs import FinalLogs
+from nemesis.checkers.replication.log_start import LogStartBounded
+from nemesis.checkers.replication.logs import ReplicaLogs
+from nemesis.history.events import Event
 from tests.checkers.histories import (
     TP,
     append,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from checkers.controller import ControllerEpochGrows, SingleController, StaleControllerFenced
-from checkers.model import Verdict
-from history.events import Event
+from nemesis.checkers.controller import (
+    ControllerEpochGrows,
+    SingleController,
+    StaleControllerFenced,
+)
+from nemesis.checkers.framework.model import Verdict
+from nemesis.history.events import Event
 from tests.checkers.histories import broker, finding, grant, only, state, znode
 
 CREATED = znode(1, 9, "/controller_epoch", zk_op="create", controller_epoch=0)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from checkers.convergence import HARNESS, Convergence
-from checkers.faults import FaultEffect
-from checkers.model import Verdict
-from history.events import Event
+from nemesis.checkers.convergence import HARNESS, Convergence
+from nemesis.checkers.faults import FaultEffect
+from nemesis.checkers.framework.model import Verdict
+from nemesis.history.events import Event
 from tests.checkers.histories import finding, only
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from checkers.deletion import CREATE, DELETE, GROW, Deletion
-from checkers.model import Result, Verdict
-from history.events import Event
+from nemesis.checkers.deletion import CREATE, DELETE, GROW, Deletion
+from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.history.events import Event
 from tests.checkers.administration import asked, seen, topic_znode
 from tests.checkers.histories import finding, only, znode
 

@@ -17,16 +17,26 @@ from pyspark import SparkContext
 
 from benchmarks.generate import events as generated
 from benchmarks.generate import write
-from checkers.engine import check
-from checkers.fold import Check, Divided, Fold, Grouped, Results, Rounds, Scan, Whole, conclude
-from checkers.model import Finding, Outcome, Verdict
-from checkers.segment import Key, Segment, proof
-from history import ingest as ingestion
-from history.errors import DamagedHistoryError
-from history.events import Event, Kind
-from history.reader import MANIFEST, FileEntry, Manifest, RowGroup, open_history
-from history.schema import ordered, table
-from history.spark import context, stop
+from nemesis.checkers.framework.engine import check
+from nemesis.checkers.framework.fold import (
+    Check,
+    Divided,
+    Fold,
+    Grouped,
+    Results,
+    Rounds,
+    Scan,
+    Whole,
+    conclude,
+)
+from nemesis.checkers.framework.model import Finding, Outcome, Verdict
+from nemesis.checkers.framework.segment import Key, Segment, proof
+from nemesis.history import ingest as ingestion
+from nemesis.history.errors import DamagedHistoryError
+from nemesis.history.events import Event, Kind
+from nemesis.history.reader import MANIFEST, FileEntry, Manifest, RowGroup, open_history
+from nemesis.history.schema import ordered, table
+from nemesis.history.spark import context, stop
 
 
 def finding(name: str, key: str, *rows: int) -> Finding:

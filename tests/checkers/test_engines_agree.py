@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers import CHECKERS, FOREIGN, select, select_foreign
-from checkers.engine import check
-from history.events import Event
-from history.spark import stop
+from nemesis.checkers import CHECKERS, FOREIGN, select, select_foreign
+from nemesis.checkers.framework.engine import check
+from nemesis.history.events import Event
+from nemesis.history.spark import stop
 from tests.checkers.anomalies import ANOMALIES
 from tests.checkers.foreign_histories import STEPS, foreign_events
 from tests.checkers.histories import judge

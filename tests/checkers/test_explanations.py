@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from checkers import CHECKERS
-from checkers.explain import REASONS, explain
-from checkers.model import Finding, Verdict
+from nemesis.checkers import CHECKERS
+from nemesis.checkers.explain import REASONS, explain
+from nemesis.checkers.framework.model import Finding, Verdict
 from tests.checkers import smallest_breaks
 
 

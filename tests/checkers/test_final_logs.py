@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from checkers.model import Verdict
-from checkers.replication.final_logs import FinalLogs
-from history.events import Event
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.replication.final_logs import FinalLogs
+from nemesis.history.events import Event
 from tests.checkers.histories import (
     TP,
     append,

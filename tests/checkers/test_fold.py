@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.fold import MAX_FINDINGS, conclude
-from checkers.model import Finding, Verdict
-from checkers.segment import Segment
-from history.events import Event
-from history.schema import table
+from nemesis.checkers.framework.fold import MAX_FINDINGS, conclude
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Event
+from nemesis.history.schema import table
 
 EVENTS = [
     Event(time=1, process="a", kind="append", topic="t", partition=0, offset=5),

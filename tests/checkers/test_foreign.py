@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from checkers import CHECKERS, FOREIGN, foreign_properties, select, select_foreign
-from checkers.cycles import Transactional
-from checkers.cycles.log_transactions import LogTransactions
-from checkers.log.offset_log import OffsetLog
+from nemesis.checkers import CHECKERS, FOREIGN, foreign_properties, select, select_foreign
+from nemesis.checkers.cycles import Transactional
+from nemesis.checkers.cycles.log_transactions import LogTransactions
+from nemesis.checkers.log.offset_log import OffsetLog
 
 
 def test_a_workload_names_its_properties_and_what_decides_them() -> None:

@@ -14,9 +14,9 @@ from random import Random
 
 import pytest
 
-from checkers import select
-from checkers.model import Result, Verdict
-from history.events import Event
+from nemesis.checkers import select
+from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.history.events import Event
 from tests.checkers.anomalies import ANOMALIES, Spoil
 from tests.checkers.histories import judge
 from tests.checkers.honest_cluster import NODES

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.engine import run_checks
-from checkers.model import Verdict
-from checkers.replication.high_watermark import BoundedSummary, Held, HwBounded
-from checkers.replication.hw_grows import HwGrows
-from checkers.segment import Segment
-from history.encoding import EventsFile
-from history.events import Event, Kind
-from history.reader import StoredRowGroup
-from history.schema import ordered, table
+from nemesis.checkers.framework.engine import run_checks
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.replication.high_watermark import BoundedSummary, Held, HwBounded
+from nemesis.checkers.replication.hw_grows import HwGrows
+from nemesis.history.encoding import EventsFile
+from nemesis.history.events import Event, Kind
+from nemesis.history.reader import StoredRowGroup
+from nemesis.history.schema import ordered, table
 from tests.checkers.histories import (
     TP,
     append,

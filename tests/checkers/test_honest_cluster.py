@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from checkers import CHECKERS, select
-from checkers.model import Result, Verdict
-from history.events import Event
+from nemesis.checkers import CHECKERS, select
+from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.history.events import Event
 from tests.checkers.anomalies import ANOMALIES, Spoil
 from tests.checkers.histories import judge
 from tests.checkers.honest_cluster import HonestCluster

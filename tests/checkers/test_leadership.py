@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from checkers.leadership import LeaderEpochGrows, LeaderFromIsr, OneLeaderPerEpoch
-from checkers.model import Verdict
-from history.events import Event
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.leadership import LeaderEpochGrows, LeaderFromIsr, OneLeaderPerEpoch
+from nemesis.history.events import Event
 from tests.checkers.histories import (
     TP,
     acknowledged,

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.liveness import Liveness
-from checkers.liveness.produce import SHORTEST_NS, join, summarise, unwritable
-from checkers.liveness.spans import complement, intersection, spans, union
-from checkers.model import Distribution, Result, Stretch, Verdict
-from checkers.segment import Segment
-from history.events import Event
-from history.schema import ordered, table
+from nemesis.checkers.framework.model import Distribution, Result, Stretch, Verdict
+from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.liveness import Liveness
+from nemesis.checkers.liveness.produce import SHORTEST_NS, join, summarise, unwritable
+from nemesis.checkers.liveness.spans import complement, intersection, spans, union
+from nemesis.history.events import Event
+from nemesis.history.schema import ordered, table
 from tests.checkers.histories import become_leader, broker, client, grant, judge, only, state, znode
 
 MS = 1_000_000

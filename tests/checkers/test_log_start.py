@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from checkers.log import ClientLog
-from checkers.model import Verdict
-from checkers.replication.log_start import LogStartBounded
-from history.events import Event
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.log import ClientLog
+from nemesis.checkers.replication.log_start import LogStartBounded
+from nemesis.history.events import Event
 from tests.checkers.histories import TP, become_leader, broker, client, only, poll, send
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.model import Verdict
-from checkers.replication.logs import ReplicaLogs
-from checkers.replication.replica_log import UNKNOWN, ReplicaLog
-from history.events import Event
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.replication.logs import ReplicaLogs
+from nemesis.checkers.replication.replica_log import UNKNOWN, ReplicaLog
+from nemesis.history.events import Event
 from tests.checkers.histories import (
     TP,
     acknowledged,

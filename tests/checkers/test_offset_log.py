@@ -8,9 +8,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.log.offset_log import OffsetLog
-from checkers.model import Finding, Result, Verdict
-from history.events import Event
+from nemesis.checkers.framework.model import Finding, Result, Verdict
+from nemesis.checkers.log.offset_log import OffsetLog
+from nemesis.history.events import Event
 from tests.checkers.histories import TP, as_row, judge, only
 
 Records = Sequence[tuple[int, int]]

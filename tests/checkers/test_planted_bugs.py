@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from checkers import CHECKERS
-from checkers.model import Verdict
+from nemesis.checkers import CHECKERS
+from nemesis.checkers.framework.model import Verdict
 from tests.checkers.histories import judge
 from tests.checkers.honest_cluster import NODES, Broker, HonestCluster, Order
 

@@ -7,7 +7,7 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.possible import Possible
+from nemesis.checkers.possible import Possible
 
 Happened = tuple[str, int, int]
 """("invoke" or an outcome, operation, effect)"""

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.assignments import Assignment
-from checkers.model import Result, Verdict
-from checkers.reassignment import CANCEL, DESCRIBE, MOVE, Reassignment
-from history.events import Event
+from nemesis.checkers.assignments import Assignment
+from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.checkers.reassignment import CANCEL, DESCRIBE, MOVE, Reassignment
+from nemesis.history.events import Event
 from tests.checkers.administration import asked, seen, topic_znode
 from tests.checkers.histories import finding, grant, only, znode
 

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from checkers.model import Verdict
-from checkers.transitions import FIRST_STATES, PREVIOUS_STATES, LegalTransition
-from history.events import Event
-from reference.controller import partition_state_machine, replica_state_machine
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.transitions import FIRST_STATES, PREVIOUS_STATES, LegalTransition
+from nemesis.history.events import Event
+from nemesis.reference.controller import partition_state_machine, replica_state_machine
 from tests.checkers.histories import TP, broker, finding, only
 
 NAME = "legal-transition"

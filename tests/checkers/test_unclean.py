@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.leadership import LeaderFromIsr
-from checkers.log.client_log import ClientLog
-from checkers.model import Verdict
-from checkers.replication.commitment import NoTruncationBelowHw
-from checkers.replication.logs import ReplicaLogs
-from history.events import Event
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.leadership import LeaderFromIsr
+from nemesis.checkers.log.client_log import ClientLog
+from nemesis.checkers.replication.commitment import NoTruncationBelowHw
+from nemesis.checkers.replication.logs import ReplicaLogs
+from nemesis.history.events import Event
 from tests.checkers.histories import TP, broker, grant, high_watermark, only, started, state, znode
 
 PATH = "/config/topics/t"

@@ -1,4 +1,4 @@
-"""The seed ledger ``docs/seeds.yaml``: read, compared with the code, and shown as the table of ``docs/controller.md``.
+"""The seed ledger ``docs/kafka-ledger.yaml``: read, compared with the code, and shown as the table of ``docs/controller.md``.
 
 ``python -m tests.docs.ledger`` writes the table. A place in the code is ``FILE::SYMBOL`` (``::METHOD``), as pytest
 spells it; files are parsed, never imported. Limit: whether a test is really of that part is for its reader to judge.
@@ -16,10 +16,10 @@ from typing import Final
 import msgspec
 import yaml
 
-from checkers import CHECKERS
+from nemesis.checkers import CHECKERS
 
 ROOT: Final = Path(__file__).parents[2]
-LEDGER: Final = ROOT / "docs" / "seeds.yaml"
+LEDGER: Final = ROOT / "docs" / "kafka-ledger.yaml"
 PAGE: Final = ROOT / "docs" / "controller.md"
 BEGIN: Final = "<!-- ledger: written by python -m tests.docs.ledger -->\n"
 END: Final = "<!-- end of ledger -->\n"
@@ -41,7 +41,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Ledger(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole of ``docs/seeds.yaml``."""
+    """The whole of ``docs/kafka-ledger.yaml``."""
 
     seeds: dict[int, str]
     themes: dict[str, str]

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from nemesis.journal import MARKER, read_journals
+from nemesis.support.journal import MARKER, read_journals
 
 SCENARIO = "partition-controller"
 

@@ -22,16 +22,16 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import Any, get_args
 
-from history.recorder import Recorder
 from nemesis.faults import FAULTS, Fault, targets
 from nemesis.faults.base import DrawRange, Measured, Place, Strike, TargetUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView, Ephemeral, PartitionState
 from nemesis.faults.partition import Partition, ShapeName
-from nemesis.runtimes.base import FaultUnsupported, Runtime
+from nemesis.history.recorder import Recorder
+from nemesis.interfaces.runtime import FaultUnsupported, Runtime
+from nemesis.workloads import WORKLOADS, Workload, WorkloadContext
 from tests.e2e import conformance_table
 from tests.e2e.conformance_effects import NOTHING, Effect, effect_of
 from tests.e2e.conformance_sight import Counts, against, calls_of, count, look
-from workloads import WORKLOADS, Workload, WorkloadContext
 
 BROKERS, CLIENTS, LOG_DIRS = 3, 2, 2
 BROKER_PROPERTIES = {

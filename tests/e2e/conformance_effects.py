@@ -15,7 +15,12 @@ from typing import Any, Final
 from nemesis.faults import Fault, grudge
 from nemesis.faults.base import Place, Strike
 from nemesis.faults.connections import links_of
-from nemesis.runtimes.base import ALTER_PARTITION_API_KEY, CONTROL_API_KEYS, FETCH_API_KEY, Link
+from nemesis.interfaces.runtime import (
+    ALTER_PARTITION_API_KEY,
+    CONTROL_API_KEYS,
+    FETCH_API_KEY,
+    Link,
+)
 
 NO_LINKS: Final[frozenset[Link]] = frozenset()
 NOBODY: Final[frozenset[str]] = frozenset()

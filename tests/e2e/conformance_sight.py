@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 from nemesis.faults.bandwidth import FREE_FACTOR, MEASURED_EXCESS
-from nemesis.runtimes.base import (
+from nemesis.interfaces.impairment import PacketCounters
+from nemesis.interfaces.runtime import (
     ALTER_PARTITION_API_KEY,
     CONTROL_API_KEYS,
     FETCH_API_KEY,
@@ -21,7 +22,6 @@ from nemesis.runtimes.base import (
     LinkCounters,
     Runtime,
 )
-from nemesis.runtimes.impairment import PacketCounters
 from tests.e2e.conformance_effects import Effect
 
 NO_ANSWER_S = 0.6

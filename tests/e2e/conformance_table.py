@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nemesis.faults import FAULTS
-from nemesis.runtimes.base import Lacks
+from nemesis.interfaces.runtime import Lacks
 from nemesis.runtimes.docker.disk_faults import ONE_DISK
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.runtimes.simulation import SimulationRuntime

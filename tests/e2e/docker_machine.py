@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from docker import DockerClient
 
-from nemesis.errors import MissingRequirement
 from nemesis.runtimes.docker import compose_file, labels
 from nemesis.runtimes.docker.disks import loop
 from nemesis.runtimes.docker.engine import connect, require_docker
 from nemesis.runtimes.docker.image import ensure_image
+from nemesis.support.errors import MissingRequirement
 
 
 def why_not() -> str:

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from kio.index import load_request_schema
 
-from reference.protocol.codec import SIZE_BYTES, encode_request
-from reference.protocol.versions import CONTROL_APIS, OFFERED, ApiKey
+from nemesis.reference.protocol.codec import SIZE_BYTES, encode_request
+from nemesis.reference.protocol.versions import CONTROL_APIS, OFFERED, ApiKey
 from tests.reference.protocol.test_codec import EVERY_VERSION, sample
 
 EXTREMES: Final = (-(2**31), -2, -1, 0, 1, 255, 2**16, 2**30, 2**31 - 1)

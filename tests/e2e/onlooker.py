@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from nemesis.runtimes.base import FETCH_API_KEY, Link, Runtime, RuntimeFailure
+from nemesis.interfaces.runtime import FETCH_API_KEY, Link, Runtime, RuntimeFailure
 from tests.e2e.command import wait_until
 
 BOUND_S = 30.0

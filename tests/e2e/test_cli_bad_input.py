@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from history.run_directory import RunDirectory, RunInfo
-from nemesis.cli import call
-from nemesis.errors import EXIT_USAGE
+from nemesis.cli.app import call
+from nemesis.history.run_directory import RunDirectory, RunInfo
+from nemesis.support.errors import EXIT_USAGE
 
 SCENARIO = "partition-controller"
 

@@ -13,13 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nemesis.clean import clean
-from nemesis.journal import Journal, read_journals
+from nemesis.running.clean import clean
 from nemesis.runtimes.docker import labels
 from nemesis.runtimes.docker.disks import loop
 from nemesis.runtimes.docker.disks.disk import Disk
 from nemesis.runtimes.docker.machine import disk_obstacle
 from nemesis.runtimes.docker.network import device
+from nemesis.support.journal import Journal, read_journals
 from tests.e2e.command import processes_of
 from tests.e2e.docker_machine import build_image, engine, needs_docker, things
 
@@ -29,12 +29,12 @@ HARNESS = textwrap.dedent(
     """
     import asyncio, sys
     from pathlib import Path
-    from nemesis.runtimes.base import Link
+    from nemesis.interfaces.runtime import Link
     from nemesis.runtimes.config import ClusterConfig
     from nemesis.runtimes.docker.disk_faults import DISKS
     from nemesis.runtimes.docker.machine import packet_features
     from nemesis.runtimes.docker.runtime import DockerRuntime
-    from nemesis.runtimes.impairment import Impairment
+    from nemesis.interfaces.impairment import Impairment
 
     async def main(features) -> None:
         run = Path(sys.argv[1])

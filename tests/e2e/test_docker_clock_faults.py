@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from history.zookeeper_log import read_log
+from nemesis.history.zookeeper_log import read_log
 from nemesis.runtimes.clock_control.library import found_library
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker.machine import packet_features

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.clean import clean
+from nemesis.running.clean import clean
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import compose_file, engine
 from nemesis.runtimes.docker.machine import packet_features
@@ -85,7 +85,7 @@ def health(run_id: str) -> dict[str, str]:
     """Return what the health checks say, by node."""
     with closing(engine.connect()) as client:
         nodes = client.containers.list(
-            all=True, ignore_removed=True, filters={"label": f"nemesis.run={run_id}"}
+            all=True, ignore_removed=True, filters={"label": f"nemesis.running.run={run_id}"}
         )
         return {node.labels["nemesis.node"]: node.health for node in nodes}
 

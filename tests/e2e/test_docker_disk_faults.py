@@ -14,11 +14,11 @@ from nemesis.faults.base import Fault, Place, Strike
 from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.disk import DiskFailure, DiskFull
 from nemesis.faults.power_cut import PowerCut
-from nemesis.journal import read_journals
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker.disks import loop
 from nemesis.runtimes.docker.machine import disk_obstacle, packet_features
 from nemesis.runtimes.docker.runtime import DockerRuntime
+from nemesis.support.journal import read_journals
 from tests.e2e.command import SCENARIO, events, latest, nemesis
 from tests.e2e.docker_machine import build_image, needs_docker, things
 from tests.e2e.onlooker import Watcher, create_topic, produce

@@ -14,10 +14,10 @@ from docker import DockerClient
 from docker.models.containers import Container
 from docker.models.images import Image
 
-from nemesis.clean import clean
-from nemesis.errors import MissingRequirement
+from nemesis.running.clean import clean
 from nemesis.runtimes.docker import base_image, engine, fragments, image, ingredients
 from nemesis.runtimes.docker.ingredients import Ingredients
+from nemesis.support.errors import MissingRequirement
 from tests.e2e.command import wait_until
 from tests.e2e.docker_machine import needs_docker
 
@@ -71,7 +71,11 @@ def test_the_image_is_small(client: DockerClient, tag: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        ["python3", "-c", "import reference.__main__, nemesis.launch_reference, kio, kazoo"],
+        [
+            "python3",
+            "-c",
+            "import nemesis.reference.__main__, nemesis.runtimes.reference_launcher, kio, kazoo",
+        ],
         ["java", "-cp", "/opt/zookeeper/*", "org.apache.zookeeper.version.VersionInfoMain"],
         ["bash", "-c", "compgen -G '/opt/nemesis/code/reference/__pycache__/trace.*.pyc'"],
     ],

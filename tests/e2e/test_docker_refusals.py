@@ -23,12 +23,12 @@ from docker import DockerClient
 from docker.models.images import Image
 from docker.types import IPAMConfig, IPAMPool
 
-from nemesis.cli import call
-from nemesis.errors import EXIT_USAGE, MissingRequirement
-from nemesis.journal import read_journals
+from nemesis.cli.app import call
 from nemesis.runtimes.docker import addresses, base_image, cluster, image
 from nemesis.runtimes.docker.engine import DEFAULT_ADDRESS
 from nemesis.runtimes.docker.ingredients import Ingredients
+from nemesis.support.errors import EXIT_USAGE, MissingRequirement
+from nemesis.support.journal import read_journals
 from tests.e2e.command import SCENARIO, wait_until
 from tests.e2e.docker_machine import build_image, engine, needs_docker, things
 
@@ -85,8 +85,8 @@ def test_no_engine(
 WITHOUT_RIGHTS = textwrap.dedent(
     f"""
     import os, sys
-    from nemesis.cli import call
-    from nemesis.commands import run
+    from nemesis.cli.app import call
+    from nemesis.cli.commands import run
     from nemesis.runtimes.docker import machine, runtime
     os.seteuid({NOBODY})
     sys.exit(call({RUN}))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from history.run_directory import RunDirectory
+from nemesis.history.run_directory import RunDirectory
 from tests.e2e.command import SCENARIO, events, latest, nemesis
 from tests.e2e.docker_machine import build_image, needs_docker, run_id_of, things
 

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from history.zookeeper_ensemble import merge
-from history.zookeeper_log import read_log
-from nemesis.errors import MissingRequirement
-from nemesis.journal import read_journals
-from nemesis.runtimes.base import Link, RuntimeFailure, ZooKeeperMember
+from nemesis.history.zookeeper_ensemble import merge
+from nemesis.history.zookeeper_log import read_log
+from nemesis.interfaces.runtime import Link, RuntimeFailure, ZooKeeperMember
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import addresses
 from nemesis.runtimes.docker.compose_file import disk_volume
 from nemesis.runtimes.docker.disks import loop
 from nemesis.runtimes.docker.machine import packet_features
 from nemesis.runtimes.docker.runtime import DockerRuntime
+from nemesis.support.errors import MissingRequirement
+from nemesis.support.journal import read_journals
 from tests.e2e.docker_machine import build_image, engine, needs_docker, run_id_of, things
 from tests.e2e.onlooker import PROBE_TIMEOUT_S, SILENCE_S, Watcher, join_and_leave, stall_a_follower
 

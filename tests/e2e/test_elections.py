@@ -11,8 +11,8 @@ from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import NewTopic
 from kazoo.client import KazooClient
 
-from reference.model import TopicPartition as Partition
-from reference.zk import preferred_replica_election, zk_data
+from nemesis.reference.model import TopicPartition as Partition
+from nemesis.reference.zk import preferred_replica_election, zk_data
 from tests.e2e.local_cluster import LocalCluster, running
 
 pytestmark = pytest.mark.e2e

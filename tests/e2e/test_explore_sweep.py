@@ -8,8 +8,8 @@ from statistics import median
 
 import pytest
 
-from nemesis import scenario
 from nemesis.mutants import MUTANTS
+from nemesis.scenarios import scenario
 from tests.e2e.command import nemesis
 
 pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(6 * 3600)]

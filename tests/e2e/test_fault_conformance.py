@@ -11,7 +11,7 @@ import pytest
 
 from nemesis.faults import FAULTS
 from nemesis.faults.partition import Partition
-from nemesis.runtimes.base import Link, Runtime
+from nemesis.interfaces.runtime import Link, Runtime
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker.machine import packet_features
 from nemesis.runtimes.docker.runtime import DockerRuntime

@@ -17,7 +17,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from reference.protocol.record_batch import iter_batches
+from nemesis.reference.protocol.record_batch import iter_batches
 from tests.e2e.local_cluster import LocalCluster, running
 
 pytestmark = pytest.mark.e2e

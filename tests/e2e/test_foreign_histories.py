@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from checkers import FOREIGN
-from history.foreign.importing import WORKLOADS
-from nemesis.cli import call
-from nemesis.errors import EXIT_USAGE
+from nemesis.checkers import FOREIGN
+from nemesis.cli.app import call
+from nemesis.history.foreign.importing import WORKLOADS
+from nemesis.support.errors import EXIT_USAGE
 
 VALID, INVALID, UNKNOWN = 0, 1, 2
 

@@ -61,7 +61,7 @@ class Broker:
         (directory / "data").mkdir()
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "reference", str(config)], stderr=log
+                [sys.executable, "-m", "nemesis.reference", str(config)], stderr=log
             )
         self.client = {"bootstrap.servers": f"{HOST}:{self.port}"}
 

@@ -15,7 +15,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from reference.protocol.record_batch import RecordBatchHeader, iter_batches
+from nemesis.reference.protocol.record_batch import RecordBatchHeader, iter_batches
 from tests.e2e.local_cluster import LocalCluster, running
 
 MISSING = "a client of the dev extra is missing: run .ci/install --tests"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.errors import EXIT_CRASH
+from nemesis.support.errors import EXIT_CRASH
 from tests.e2e.command import (
     SCENARIO,
     events,

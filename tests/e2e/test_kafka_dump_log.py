@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from reference.adapters.disk import RealDisk
-from reference.kafka_config import KafkaConfig
-from reference.log.log import Log
-from reference.log.log_manager import LogManager
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.workloads.kafka.record_batch import Producer, build
 from tests.reference.log.batches import with_codec
 from tests.reference.log.test_log import TP, open_log
 from tests.reference.log.test_log_cleaner import held
-from workloads.kafka.record_batch import Producer, build
 
 TOOLS = Path(sys.prefix) / "kafka-tools"
 JAVA = ("java", "-Xmx256m", "-cp", f"{TOOLS}/*", "kafka.tools.DumpLogSegments")

@@ -14,11 +14,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nemesis.clean import clean
-from nemesis.journal import read_journals
-from nemesis.runtimes.base import CONTROL_API_KEYS, Link
+from nemesis.interfaces.runtime import CONTROL_API_KEYS, Link
+from nemesis.running.clean import clean
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
+from nemesis.support.journal import read_journals
 from tests.e2e.onlooker import (
     PROBE_TIMEOUT_S,
     SILENCE_S,

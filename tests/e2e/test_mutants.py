@@ -2,8 +2,8 @@
 
 One bug of each kind: of what controllers say, write and elect, of high watermarks, acknowledgements and logs; most of
 them, and those in containers, every night only. All of the bugs are found in simulation
-(``tests/nemesis/test_pinned_plans.py``). Real processes do not repeat themselves exactly, so a bug has a few runs to
-show itself; the plan stays the same.
+(``tests/nemesis/mutants/test_pinned_plans.py``). Real processes do not repeat themselves exactly, so a bug has a few
+runs to show itself; the plan stays the same.
 """
 
 from __future__ import annotations

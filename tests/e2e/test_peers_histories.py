@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.cli import call
+from nemesis.cli.app import call
 
 EXIT = {"valid": 0, "invalid": 1, "unknown": 2}
 

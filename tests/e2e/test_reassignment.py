@@ -16,12 +16,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 from kazoo.client import KazooClient
 
+from nemesis.reference.model import TopicPartition as Partition
+from nemesis.reference.zk import zk_data
 from nemesis.runtimes.local import LocalRuntime
-from reference.model import TopicPartition as Partition
-from reference.zk import zk_data
+from nemesis.workloads.kafka.admin import KafkaAdmin
+from nemesis.workloads.kafka.errors import BrokerError
 from tests.e2e.local_cluster import LocalCluster, running
-from workloads.kafka.admin import KafkaAdmin
-from workloads.kafka.errors import BrokerError
 
 pytestmark = pytest.mark.e2e
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from checkers import CHECKERS
-from history.run_directory import RunDirectory
+from nemesis.checkers import CHECKERS
 from nemesis.faults import plan as plans
+from nemesis.history.run_directory import RunDirectory
 from tests.e2e.command import SCENARIO, events, latest, nemesis
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]

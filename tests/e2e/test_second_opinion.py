@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from checkers import select_foreign
-from checkers.engine import check
-from checkers.model import Verdict
-from history.foreign.edn import dumps
-from history.foreign.importing import events_of
-from history.foreign.names import Names
-from history.foreign.operations import Operation, form_of
-from history.memory import history_of
+from nemesis.checkers import select_foreign
+from nemesis.checkers.framework.engine import check
+from nemesis.checkers.framework.model import Verdict
+from nemesis.history.foreign.edn import dumps
+from nemesis.history.foreign.importing import events_of
+from nemesis.history.foreign.names import Names
+from nemesis.history.foreign.operations import Operation, form_of
+from nemesis.history.memory import history_of
 from tests.history.foreign.reading import read
 
 SOURCE = Path(__file__).parent / "porcupine"

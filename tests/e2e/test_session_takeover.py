@@ -11,7 +11,7 @@ import pytest
 from kazoo.client import KazooClient, KazooState
 from kazoo.retry import KazooRetry
 
-from nemesis.session_takeover import end_session
+from nemesis.runtimes.session_takeover import end_session
 from tests.history.zookeeper_server import four_letter_word, zookeeper_ensemble
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(180)]

@@ -16,23 +16,23 @@ from typing import ClassVar
 import pytest
 from pyspark import cloudpickle
 
-import history
 from benchmarks.generate import events as generated
 from benchmarks.generate import write
-from checkers import select
-from checkers.engine import check
-from checkers.fold import Fold, Results, conclude
-from checkers.segment import Segment
-from history import spark, spark_cluster
-from history.errors import SparkError
-from history.events import Kind
-from history.reader import open_history
-from history.remote import RemotePath
+from nemesis import history
+from nemesis.checkers import select
+from nemesis.checkers.framework.engine import check
+from nemesis.checkers.framework.fold import Fold, Results, conclude
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history import spark, spark_cluster
+from nemesis.history.errors import SparkError
+from nemesis.history.events import Kind
+from nemesis.history.reader import open_history
+from nemesis.history.remote import RemotePath
 from tests.checkers.test_engine import history_of, same
 from tests.e2e.command import nemesis, wait_until
 from tests.e2e.spark_cluster import SparkCluster
 from tests.e2e.spark_cluster import spark_cluster as running_cluster
-from tests.nemesis.s3_server import CREDENTIALS, filesystem, s3_server
+from tests.nemesis.judging.s3_server import CREDENTIALS, filesystem, s3_server
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -136,7 +136,7 @@ def test_a_worker_that_dies_in_the_middle_changes_no_verdict(
     spark.context(cluster.master)
     wait_until(lambda: _workers() == 2, "two workers")
     shipped = set(spark.run_all(spark.context(), _where_our_code_is, range(16)))
-    assert all(place.endswith("nemesis.zip/history/__init__.py") for place in shipped)
+    assert all(place.endswith("nemesis.zip/nemesis/history/__init__.py") for place in shipped)
 
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(check, directory, checks, engine="spark")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from nemesis.mutants import MUTANTS
-from nemesis.scenario import names
+from nemesis.scenarios.scenario import names
 from tests.e2e.command import SCENARIO, latest, nemesis
 from tests.e2e.docker_machine import needs_docker
 from tests.e2e.test_mutants import IN_REAL_PROCESSES

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from history import encoding
-from history import told as told_of_files
-from history.encoding import PARQUET_OPTIONS, EventsFile, row_groups
-from history.events import Event
-from history.reader import StoredRowGroup
-from history.schema import table
+from nemesis.history import encoding
+from nemesis.history import statistics as told_of_files
+from nemesis.history.encoding import PARQUET_OPTIONS, EventsFile, row_groups
+from nemesis.history.events import Event
+from nemesis.history.reader import StoredRowGroup
+from nemesis.history.schema import table
 
 words = st.sampled_from([None, "leader", "follower"])
 lists = st.sampled_from([None, [], [1], [1, 2], [2, 1], [1, 2, 3]])

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.columns import Columns
-from history.encoding import PARQUET_OPTIONS, EventsFile
-from history.events import Event
-from history.follows import NOTHING, Follows
-from history.memory import MemoryRowGroup
-from history.reader import StoredRowGroup
-from history.schema import SCHEMA, table
+from nemesis.checkers.framework.columns import Columns
+from nemesis.history.dependencies import NOTHING, Follows
+from nemesis.history.encoding import PARQUET_OPTIONS, EventsFile
+from nemesis.history.events import Event
+from nemesis.history.memory import MemoryRowGroup
+from nemesis.history.reader import StoredRowGroup
+from nemesis.history.schema import SCHEMA, table
 
 lists = st.sampled_from([None, [], [1], [1, 2], [2, 1], [2, 3]])
 events = st.lists(

@@ -6,7 +6,7 @@ import pytest
 ARRAYS = """
 import resource
 import numpy as np
-from history.freed_memory import keep_freed_memory
+from nemesis.history.freed_memory import keep_freed_memory
 
 def pages_cleared():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt

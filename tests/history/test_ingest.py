@@ -14,19 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.generate import write
-from history import raw_lines
-from history.errors import (
+from nemesis.history import raw_lines
+from nemesis.history.errors import (
     DamagedHistoryError,
     ForeignHistoryError,
     MissingHistoryError,
     SparkError,
 )
-from history.events import Event
-from history.ingest import ingest
-from history.reader import MANIFEST, open_history
-from history.recorder import FileSink
-from history.run_directory import RunDirectory, RunInfo
-from history.schema import SCHEMA, ordered, table
+from nemesis.history.events import Event
+from nemesis.history.ingest import ingest
+from nemesis.history.reader import MANIFEST, open_history
+from nemesis.history.recorder import FileSink
+from nemesis.history.run_directory import RunDirectory, RunInfo
+from nemesis.history.schema import SCHEMA, ordered, table
 
 
 def event(time: int, process: str = "broker-1", kind: str = "append", **columns: object) -> Event:

@@ -9,16 +9,16 @@ from random import Random
 import msgspec
 import pytest
 
-from checkers import CHECKERS, select
-from checkers.engine import check
-from checkers.model import Outcome, Verdict
-from history.events import Event
-from history.ingest import ingest
-from history.memory import history_of
-from history.reader import History, open_history
-from history.run_directory import RunDirectory, RunInfo
-from history.schema import SCHEMA
-from history.zookeeper_log import Operation, Transaction, TransactionType
+from nemesis.checkers import CHECKERS, select
+from nemesis.checkers.framework.engine import check
+from nemesis.checkers.framework.model import Outcome, Verdict
+from nemesis.history.events import Event
+from nemesis.history.ingest import ingest
+from nemesis.history.memory import history_of
+from nemesis.history.reader import History, open_history
+from nemesis.history.run_directory import RunDirectory, RunInfo
+from nemesis.history.schema import SCHEMA
+from nemesis.history.zookeeper_log import Operation, Transaction, TransactionType
 from tests.checkers.anomalies import ANOMALIES
 from tests.checkers.honest_cluster import NODES, HonestCluster
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from history.errors import (
+from nemesis.history.errors import (
     DamagedHistoryError,
     ForeignHistoryError,
     HistoryError,
     MissingHistoryError,
 )
-from history.run_directory import RunDirectory, RunInfo, write_atomically
+from nemesis.history.run_directory import RunDirectory, RunInfo, write_atomically
 
 
 def info() -> RunInfo:

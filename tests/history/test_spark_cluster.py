@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from history.errors import SparkError
-from history.spark_cluster import driver_address
+from nemesis.history.errors import SparkError
+from nemesis.history.spark_cluster import driver_address
 
 
 @pytest.fixture

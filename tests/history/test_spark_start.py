@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from history import class_archive
-from history.worker_daemon import without_archives
+from nemesis.history import class_archive
+from nemesis.history.worker_daemon import without_archives
 
 START = """
 from pathlib import Path
-from history import class_archive
+from nemesis.history import class_archive
 class_archive.path = lambda: Path({archive!r})
-from history.spark import context, run_all, stop
+from nemesis.history.spark import context, run_all, stop
 
 def home(_):
     import pyspark

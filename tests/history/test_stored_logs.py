@@ -7,11 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from history.stored_logs import StoredBatch, StoredLog, read_logs
+from nemesis.history.stored_logs import StoredBatch, StoredLog, read_logs
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.log_config import LogConfig
+from nemesis.reference.model import TopicPartition
 from nemesis.simulation.disk import SimulatedDisk
-from reference.log.log import Log
-from reference.log.log_config import LogConfig
-from reference.model import TopicPartition
 from tests.reference.log.batches import batch
 
 ID = UUID(int=7)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from history.zookeeper_ensemble import merge
-from history.zookeeper_log import LogContents, Transaction
+from nemesis.history.zookeeper_ensemble import merge
+from nemesis.history.zookeeper_log import LogContents, Transaction
 
 
 def entry(epoch: int, count: int, checksum: int = 7) -> Transaction:

@@ -6,9 +6,9 @@ import struct
 import zlib
 from pathlib import Path
 
-from history.znodes import ZnodeEvents
-from history.zookeeper_ensemble import merge
-from history.zookeeper_log import Transaction, read_log
+from nemesis.history.znodes import ZnodeEvents
+from nemesis.history.zookeeper_ensemble import merge
+from nemesis.history.zookeeper_log import Transaction, read_log
 
 HEADER = struct.pack(">4siq", b"ZKLG", 2, 0)
 

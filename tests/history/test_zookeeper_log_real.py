@@ -11,9 +11,9 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import BadVersionError, NodeExistsError, RolledBackError, RuntimeInconsistency
 
-from history.events import Event
-from history.znodes import ZnodeEvents
-from history.zookeeper_log import read_log
+from nemesis.history.events import Event
+from nemesis.history.znodes import ZnodeEvents
+from nemesis.history.zookeeper_log import read_log
 from tests.history.zookeeper_server import zookeeper_server
 
 STATE = "/brokers/topics/orders/partitions/0/state"

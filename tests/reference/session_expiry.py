@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kazoo.client import KazooClient
 
-from nemesis.session_takeover import end_session
+from nemesis.runtimes.session_takeover import end_session
 
 
 def expire(address: str, session_id: int) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from reference.kafka_config import ConfigError, KafkaConfig
-from reference.model import EndPoint
+from nemesis.reference.kafka_config import ConfigError, KafkaConfig
+from nemesis.reference.model import EndPoint
 
 MAP = "PLAINTEXT:PLAINTEXT,IN:PLAINTEXT,OUT:PLAINTEXT,CONTROLLER:PLAINTEXT,SECRET:SSL"
 THREE = "IN://10.0.0.1:1,OUT://:2,CONTROLLER://10.0.0.1:3"

@@ -14,18 +14,18 @@ from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v15.response import FetchableTopicResponse, FetchResponse, PartitionData
 from kio.schema.produce.v9.request import PartitionProduceData, ProduceRequest, TopicProduceData
 
-from reference.adapters.disk import RealDisk
-from reference.log.log import Log
-from reference.log.log_config import LogConfig
-from reference.model import TopicPartition
-from reference.protocol.codec import (
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.log_config import LogConfig
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.protocol.codec import (
     SIZE_BYTES,
     decode_request,
     decode_response,
     encode_request,
     encode_response,
 )
-from reference.protocol.schema import build
+from nemesis.reference.protocol.schema import build
 from tests.reference.log.batches import PRODUCERS, batch
 
 SET_BY_THE_LEADER = 16

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from reference.__main__ import read_config
-from reference.adapters.log_dir_locks import locked_log_dirs
-from reference.kafka_config import ConfigError
-from reference.log.errors import KafkaStorageError
+from nemesis.reference.__main__ import read_config
+from nemesis.reference.adapters.log_dir_locks import locked_log_dirs
+from nemesis.reference.kafka_config import ConfigError
+from nemesis.reference.log.errors import KafkaStorageError
 
 LOCK = """
 import sys
-from reference.adapters.log_dir_locks import locked_log_dirs
-from reference.log.errors import KafkaStorageError
+from nemesis.reference.adapters.log_dir_locks import locked_log_dirs
+from nemesis.reference.log.errors import KafkaStorageError
 try:
     with locked_log_dirs(sys.argv[1:]):
         print("held")

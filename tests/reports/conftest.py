@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-import reports
-from checkers.model import Outcome
-from history.run_directory import RunDirectory
+from nemesis import reports
+from nemesis.checkers.framework.model import Outcome
+from nemesis.history.run_directory import RunDirectory
 from tests.reports import story
 
 

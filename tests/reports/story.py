@@ -13,12 +13,12 @@ from typing import Any
 
 import msgspec
 
-from checkers import select
-from checkers.engine import check
-from checkers.model import Outcome
-from history.events import Event, Kind
-from history.ingest import ingest
-from history.run_directory import RunDirectory, RunInfo
+from nemesis.checkers import select
+from nemesis.checkers.framework.engine import check
+from nemesis.checkers.framework.model import Outcome
+from nemesis.history.events import Event, Kind
+from nemesis.history.ingest import ingest
+from nemesis.history.run_directory import RunDirectory, RunInfo
 
 EVIL = "<script>alert(1)</script>"
 """No Kafka topic may be called so; a report must survive it all the same."""

@@ -9,16 +9,16 @@ from xml.etree import ElementTree
 import msgspec
 import pytest
 
-from checkers.model import Finding, Verdict
-from history.events import Event, Kind
-from history.memory import history_of
-from reports.diagram import message_diagrams
-from reports.diagram.compose import compose
-from reports.diagram.gather import Moments, ZxidClock, gather, session_owners
-from reports.diagram.items import CLIENTS, ZOOKEEPER, Item, Rank
-from reports.diagram.say import MAX_CHARACTERS, say
-from reports.diagram.select import MAX_ROWS, select
-from reports.diagram.svg import ROW_PX
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.history.events import Event, Kind
+from nemesis.history.memory import history_of
+from nemesis.reports.diagram import message_diagrams
+from nemesis.reports.diagram.compose import compose
+from nemesis.reports.diagram.gather import Moments, ZxidClock, gather, session_owners
+from nemesis.reports.diagram.items import CLIENTS, ZOOKEEPER, Item, Rank
+from nemesis.reports.diagram.say import MAX_CHARACTERS, say
+from nemesis.reports.diagram.select import MAX_ROWS, select
+from nemesis.reports.diagram.svg import ROW_PX
 
 SECOND = 1_000_000_000
 MS = 1_000_000

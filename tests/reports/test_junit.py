@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from checkers.model import Finding, Outcome, Result, Verdict
-from reports.junit import render
+from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict
+from nemesis.reports.junit import render
 from tests.reports import story
 from tests.reports.conftest import Reported
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from plotly import graph_objects
 
-import reports
-from checkers.model import Distribution, Outcome, Result, Stretch, Verdict
-from history.reader import open_history
-from history.run_directory import RunDirectory
-from reports import series
-from reports.liveness import lasted, liveness, measured
-from reports.marks import Marks
+from nemesis import reports
+from nemesis.checkers.framework.model import Distribution, Outcome, Result, Stretch, Verdict
+from nemesis.history.reader import open_history
+from nemesis.history.run_directory import RunDirectory
+from nemesis.reports import series
+from nemesis.reports.liveness import lasted, liveness, measured
+from nemesis.reports.marks import Marks
 from tests.reports import story
 from tests.reports.conftest import Reported
 from tests.reports.pages import Page

@@ -11,15 +11,15 @@ import msgspec
 import pytest
 from plotly import graph_objects
 
-import reports
-from checkers import CHECKERS
-from checkers.foreign import FOREIGN, foreign_properties
-from checkers.model import Finding, Outcome, Result, Verdict
-from history.errors import MissingHistoryError
-from history.ingest import ingest
-from history.reader import open_history
-from history.run_directory import RunDirectory
-from reports import series, wording
+from nemesis import reports
+from nemesis.checkers import CHECKERS
+from nemesis.checkers.foreign import FOREIGN, foreign_properties
+from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict
+from nemesis.history.errors import MissingHistoryError
+from nemesis.history.ingest import ingest
+from nemesis.history.reader import open_history
+from nemesis.history.run_directory import RunDirectory
+from nemesis.reports import series, wording
 from tests.reports import story
 from tests.reports.conftest import Reported
 from tests.reports.pages import Page

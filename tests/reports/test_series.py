@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers import CHECKERS
-from checkers.segment import Segment
-from history.events import Event
-from history.schema import ordered, table
-from reports import clients, wording
-from reports.figures import partition_traces
-from reports.marks import Marks, with_marks
-from reports.sampling import bounds, nice_width, thinned
-from reports.series import Fault, RunSeries, extract
+from nemesis.checkers import CHECKERS
+from nemesis.checkers.framework.segment import Segment
+from nemesis.history.events import Event
+from nemesis.history.schema import ordered, table
+from nemesis.reports import clients, wording
+from nemesis.reports.figures import partition_traces
+from nemesis.reports.marks import Marks, with_marks
+from nemesis.reports.sampling import bounds, nice_width, thinned
+from nemesis.reports.series import Fault, RunSeries, extract
 
 TP = {"topic": "t", "topic_id": "id", "partition": 0}
 NS = 1_000_000_000

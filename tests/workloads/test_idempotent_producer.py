@@ -9,10 +9,15 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
+from nemesis.workloads.kafka.client import Sent
+from nemesis.workloads.kafka.errors import (
+    BrokerError,
+    ConnectionFailed,
+    KafkaError,
+    RequestTimedOut,
+)
+from nemesis.workloads.kafka.idempotent_producer import IdempotentProducer
 from tests.reference.virtual_time import run
-from workloads.kafka.client import Sent
-from workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError, RequestTimedOut
-from workloads.kafka.idempotent_producer import IdempotentProducer
 
 LOST = RequestTimedOut()
 NEVER_SENT = ConnectionFailed("CONNECTION_REFUSED", definite=True)

@@ -12,9 +12,9 @@ import pytest
 from kio.schema.find_coordinator.v0.request import FindCoordinatorRequest
 from kio.schema.find_coordinator.v0.response import FindCoordinatorResponse
 
-from reference.protocol.codec import SIZE_BYTES, encode_response
-from workloads.kafka.connection import KafkaConnection
-from workloads.kafka.errors import ConnectionFailed, RequestTimedOut
+from nemesis.reference.protocol.codec import SIZE_BYTES, encode_response
+from nemesis.workloads.kafka.connection import KafkaConnection
+from nemesis.workloads.kafka.errors import ConnectionFailed, RequestTimedOut
 
 HOST = "127.0.0.1"
 REQUEST = FindCoordinatorRequest(key="a")

@@ -10,14 +10,24 @@ import msgspec
 import pytest
 from kio.schema.errors import ErrorCode
 
-from history.events import Event
-from history.recorder import Recorder
+from nemesis.history.events import Event
+from nemesis.history.recorder import Recorder
 from nemesis.simulation.loop import SimulationLoop
-from workloads.base import WorkloadContext, WorkloadError
-from workloads.kafka.client import ClusterMetadata, KafkaClient, PartitionMetadata, TopicMetadata
-from workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError, RequestTimedOut
-from workloads.operations import OperationLog
-from workloads.produce_consume import ProduceConsume
+from nemesis.workloads.base import WorkloadContext, WorkloadError
+from nemesis.workloads.kafka.client import (
+    ClusterMetadata,
+    KafkaClient,
+    PartitionMetadata,
+    TopicMetadata,
+)
+from nemesis.workloads.kafka.errors import (
+    BrokerError,
+    ConnectionFailed,
+    KafkaError,
+    RequestTimedOut,
+)
+from nemesis.workloads.operations import OperationLog
+from nemesis.workloads.produce_consume import ProduceConsume
 
 
 class Lines:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.kafka.errors import BadRecordBatch
-from workloads.kafka.record_batch import Record, build, read
+from nemesis.workloads.kafka.errors import BadRecordBatch
+from nemesis.workloads.kafka.record_batch import Record, build, read
 
 Records = list[tuple[bytes | None, bytes | None]]
 

@@ -28,8 +28,8 @@ from kio.schema.list_partition_reassignments.v0 import request as list_reassignm
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import i8, i16, i32, i32Timedelta, i64
 
-from workloads.kafka.client import KafkaClient, milliseconds
-from workloads.kafka.errors import BrokerError
+from nemesis.workloads.kafka.client import KafkaClient, milliseconds
+from nemesis.workloads.kafka.errors import BrokerError
 
 TopicPartition = tuple[str, int]
 

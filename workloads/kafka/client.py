@@ -28,11 +28,11 @@ from kio.schema.produce.v9 import request as produce
 from kio.schema.types import BrokerId, TopicName
 from kio.static.primitive import Records, i8, i16, i32, i32Timedelta, i64
 
-from workloads.kafka import codec as wire_format
-from workloads.kafka.codec import Codec
-from workloads.kafka.connection import KafkaConnection
-from workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError
-from workloads.kafka.record_batch import Record, build, end_offset, read
+from nemesis.workloads.kafka import codec as wire_format
+from nemesis.workloads.kafka.codec import Codec
+from nemesis.workloads.kafka.connection import KafkaConnection
+from nemesis.workloads.kafka.errors import BrokerError, ConnectionFailed, KafkaError
+from nemesis.workloads.kafka.record_batch import Record, build, end_offset, read
 
 _METADATA_TIMEOUT_S = 1.0
 _CONSUMER = BrokerId(-1)

@@ -14,10 +14,10 @@ from typing import Any
 from kio.index import load_payload_module
 from kio.static.constants import EntityType
 
-from workloads.kafka import codec as wire_format
-from workloads.kafka.codec import Codec
-from workloads.kafka.errors import ConnectionFailed, RequestTimedOut
-from workloads.kafka.frames import Exchange
+from nemesis.workloads.kafka import codec as wire_format
+from nemesis.workloads.kafka.codec import Codec
+from nemesis.workloads.kafka.errors import ConnectionFailed, RequestTimedOut
+from nemesis.workloads.kafka.frames import Exchange
 
 _MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 

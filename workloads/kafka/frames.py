@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from workloads.kafka.errors import ConnectionFailed
+from nemesis.workloads.kafka.errors import ConnectionFailed
 
 _SIZE_BYTES: Final = 4
 

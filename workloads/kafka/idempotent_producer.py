@@ -20,9 +20,9 @@ from kio.schema.init_producer_id.v4 import request as init_producer_id
 from kio.schema.types import ProducerId
 from kio.static.primitive import i16
 
-from workloads.kafka.client import KafkaClient, Sent, milliseconds
-from workloads.kafka.errors import BrokerError, KafkaError
-from workloads.kafka.record_batch import Producer, build
+from nemesis.workloads.kafka.client import KafkaClient, Sent, milliseconds
+from nemesis.workloads.kafka.errors import BrokerError, KafkaError
+from nemesis.workloads.kafka.record_batch import Producer, build
 
 Records = list[tuple[bytes | None, bytes | None]]
 

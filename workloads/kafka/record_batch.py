@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from workloads.kafka.errors import BadRecordBatch
+from nemesis.workloads.kafka.errors import BadRecordBatch
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _AFTER_CRC = struct.Struct(">hiqqqhii")

@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from nemesis.errors import MissingRequirement
-from nemesis.paths import cache_directory
+from nemesis.support.errors import MissingRequirement
+from nemesis.support.paths import cache_directory
 
 SOURCE: Final = Path(__file__).with_name("wall_clock.c")
 COMPILERS: Final = ("cc", "gcc", "clang")

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from nemesis.errors import MissingRequirement
-from nemesis.runtimes.base import Capability, FaultUnsupported, Lacks, RuntimeFailure
+from nemesis.interfaces.runtime import Capability, FaultUnsupported, Lacks, RuntimeFailure
 from nemesis.runtimes.clock_control import control_page, probe
 from nemesis.runtimes.clock_control.control_page import ClockSetting
 from nemesis.runtimes.clock_control.library import environment, wall_clock_library
+from nemesis.support.errors import MissingRequirement
 
 DRIFT_DIGITS: Final = 5
 """Of a measured drift; the two looks at the clock are exact to a microsecond in a tenth of a second."""

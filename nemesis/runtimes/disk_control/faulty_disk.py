@@ -15,16 +15,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.ports import DiskUsage
 from nemesis.runtimes.disk_control.orders import HEALTHY, Orders
 from nemesis.runtimes.disk_control.unsynced import Unsynced
-from reference.adapters.disk import RealDisk
-from reference.ports import DiskUsage
 
 BLOCK_BYTES: Final = 4096
 
 
 class FaultyDisk:
-    """Implements ``reference.ports.Disk``. Errors are OSErrors with the errno of what was ordered."""
+    """Implements ``nemesis.reference.ports.Disk``. Errors are OSErrors with the errno of what was ordered."""
 
     def __init__(self, directory: Path, disk: RealDisk | None = None) -> None:
         """``directory`` is that of the orders; raises OSError when it is not there."""

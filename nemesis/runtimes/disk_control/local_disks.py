@@ -17,13 +17,13 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from nemesis.runtimes import damage
-from nemesis.runtimes.base import RuntimeFailure
+from nemesis.interfaces.runtime import RuntimeFailure
 from nemesis.runtimes.clock_control.control_page import is_mapped
-from nemesis.runtimes.damage import Damage
 from nemesis.runtimes.disk_control import unsynced
 from nemesis.runtimes.disk_control.faulty_disk import BLOCK_BYTES, FaultyDisk
 from nemesis.runtimes.disk_control.orders import HEALTHY, ORDER, PAGE, Order, Orders
+from nemesis.support import log_damage as damage
+from nemesis.support.log_damage import Damage
 
 DIRECTORY: Final = "disks"
 """In the directory of a run: for each broker the directory of its orders, called as the broker."""

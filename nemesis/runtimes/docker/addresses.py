@@ -18,8 +18,8 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Final
 
-from nemesis.runtimes.base import Address
-from nemesis.runtimes.node_names import node_names
+from nemesis.interfaces.runtime import Address
+from nemesis.support.node_names import node_names
 
 BROKER_PORT: Final = 9092
 ZOOKEEPER_PORT: Final = 2181

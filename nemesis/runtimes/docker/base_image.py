@@ -20,10 +20,10 @@ from docker import DockerClient
 from docker.errors import DockerException, ImageNotFound
 from requests.exceptions import RequestException
 
-from nemesis.errors import MissingRequirement
 from nemesis.runtimes.docker.fragments import UNFINISHED
 from nemesis.runtimes.docker.ingredients import COMPOSE, DOCKERFILE
 from nemesis.runtimes.docker.packages import last_line
+from nemesis.support.errors import MissingRequirement
 
 SCRIPT: Final = COMPOSE / "base-image.sh"
 REPOSITORY: Final = "nemesis-base"

@@ -12,8 +12,7 @@ from pathlib import Path
 from docker import DockerClient
 from docker.models.networks import Network
 
-from nemesis.errors import MissingRequirement
-from nemesis.runtimes.base import RuntimeFailure
+from nemesis.interfaces.runtime import RuntimeFailure
 from nemesis.runtimes.docker import compose_file, labels, leftovers
 from nemesis.runtimes.docker.addresses import TEST_NETWORKS, DockerAddresses, candidates
 from nemesis.runtimes.docker.collect import NotHad, bring_home
@@ -26,6 +25,7 @@ from nemesis.runtimes.docker.engine import connect
 from nemesis.runtimes.docker.engine_calls import ask, together, unbroken
 from nemesis.runtimes.docker.image import ensure_image
 from nemesis.runtimes.docker.network import add_addresses, create_network, device
+from nemesis.support.errors import MissingRequirement
 
 Describe = Callable[[DockerAddresses, str], Compose]
 """The compose file of a cluster with these addresses and nodes of that image."""

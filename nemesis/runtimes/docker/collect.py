@@ -18,8 +18,8 @@ from typing import IO
 
 from docker.models.containers import Container
 
-from history.stored_logs import CLEANED, HIGH_WATERMARKS, LOG_STARTS, METADATA
-from history.zookeeper_log import CURRENT_EPOCH
+from nemesis.history.stored_logs import CLEANED, HIGH_WATERMARKS, LOG_STARTS, METADATA
+from nemesis.history.zookeeper_log import CURRENT_EPOCH
 from nemesis.runtimes.docker import labels
 from nemesis.runtimes.docker.compose_file import DATA_DIRECTORY, TRACE_FILE
 from nemesis.runtimes.docker.engine_calls import FAILURES, reason

@@ -21,8 +21,8 @@ from typing import Any, Final
 
 import yaml
 
-from nemesis.errors import UsageError
 from nemesis.runtimes.clock_control import control_page
+from nemesis.support.errors import UsageError
 
 TEMPLATE: Final = Path(__file__).parents[3] / "compose" / "compose.yaml"
 FILE_NAME: Final = "compose.yaml"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from nemesis.runtimes.base import Capability, Lacks, RuntimeFailure, Unable
+from nemesis.interfaces.runtime import Capability, Lacks, RuntimeFailure, Unable
 from nemesis.runtimes.docker.cluster import Cluster
 from nemesis.runtimes.docker.compose_file import DATA_DIRECTORY
 from nemesis.runtimes.docker.container_node import ContainerNode

@@ -20,7 +20,7 @@ import docker
 from docker import DockerClient
 from docker.errors import DockerException
 
-from nemesis.errors import MissingRequirement
+from nemesis.support.errors import MissingRequirement
 
 MINIMUM_API: Final = (1, 41)
 MINIMUM_ENGINE: Final = "20.10"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import requests
 from docker.errors import APIError, DockerException
 
-from nemesis.runtimes.base import RuntimeFailure
+from nemesis.interfaces.runtime import RuntimeFailure
 
 T = TypeVar("T")
 

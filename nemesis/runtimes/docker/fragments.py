@@ -16,8 +16,8 @@ from typing import Final
 
 from docker import DockerClient
 
-from nemesis.paths import cache_directory
 from nemesis.runtimes.docker.leftovers import Removed, forcibly, remove_each
+from nemesis.support.paths import cache_directory
 
 LABEL: Final = "nemesis.image"
 """On every image of ours: the Dockerfile's first instruction says unfinished, its last one ``node``."""

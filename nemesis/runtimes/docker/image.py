@@ -19,7 +19,6 @@ from docker import DockerClient
 from docker.errors import APIError, BuildError, DockerException
 from requests.exceptions import RequestException
 
-from nemesis.errors import MissingRequirement
 from nemesis.runtimes.docker.base_image import (
     default_base,
     ensure_base,
@@ -30,6 +29,7 @@ from nemesis.runtimes.docker.base_image import (
 from nemesis.runtimes.docker.fragments import LABEL, building, remove_fragments
 from nemesis.runtimes.docker.ingredients import Ingredients
 from nemesis.runtimes.docker.packages import last_line, unpacked
+from nemesis.support.errors import MissingRequirement
 
 REPOSITORY: Final = "nemesis"
 KEPT: Final = 4

@@ -18,10 +18,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from nemesis.errors import MissingRequirement
 from nemesis.runtimes.clock_control import library
 from nemesis.runtimes.docker.packages import THIRD_PARTY, pinned
 from nemesis.runtimes.local.java import zookeeper_classpath
+from nemesis.support.errors import MissingRequirement
 
 _PARSER: Final = Lock()
 """CPython 3.11 counts the depth of a tree for all threads together (gh-106905), and two that parse at once break it."""
@@ -29,8 +29,8 @@ PROJECT: Final = Path(__file__).parents[3]
 COMPOSE: Final = PROJECT / "compose"
 DOCKERFILE: Final = COMPOSE / "Dockerfile"
 
-ENTRY_MODULES: Final = ("reference.__main__", "nemesis.launch_reference")
-OWN_PACKAGES: Final = frozenset({"history", "reference", "nemesis"})
+ENTRY_MODULES: Final = ("nemesis.reference.__main__", "nemesis.runtimes.reference_launcher")
+OWN_PACKAGE: Final = "nemesis"
 
 FOREIGN_JARS: Final = re.compile(r"-(osx|windows|linux)-(x86_64|aarch_64|riscv64)\.jar$")
 """Native code for other ways to speak than ZooKeeper's own."""
@@ -125,7 +125,7 @@ def imports(file: Path) -> Iterator[str]:
             names = [alias.name for alias in statement.names]
         elif isinstance(statement, ast.ImportFrom) and statement.module is not None:
             names = [f"{statement.module}.{alias.name}" for alias in statement.names]
-        yield from (name for name in names if name.partition(".")[0] in OWN_PACKAGES)
+        yield from (name for name in names if name.partition(".")[0] == OWN_PACKAGE)
 
 
 def _files_of(root: Path, name: str) -> Iterator[Path]:

@@ -14,9 +14,9 @@ from typing import Final
 
 import psutil
 
-from nemesis.journal import ProcessRecord
+from nemesis.support.journal import ProcessRecord
 
-RUN: Final = "nemesis.run"
+RUN: Final = "nemesis.running.run"
 NODE: Final = "nemesis.node"
 HARNESS: Final = "nemesis.harness"
 """``PID START-TIME PID-NAMESPACE`` of the process that made it."""

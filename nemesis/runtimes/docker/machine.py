@@ -6,13 +6,13 @@ import asyncio
 from contextlib import closing
 from functools import cache
 
-from nemesis.errors import MissingRequirement
 from nemesis.runtimes.docker.disks.obstacle import find_obstacle
 from nemesis.runtimes.docker.engine import connect, require_docker
 from nemesis.runtimes.docker.engine_calls import FAILURES, reason
 from nemesis.runtimes.docker.packets import kernel
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.packets.namespace import NamespaceError
+from nemesis.support.errors import MissingRequirement
 
 
 @cache

@@ -14,7 +14,7 @@ from docker.errors import APIError
 from docker.models.networks import Network
 from docker.types import IPAMConfig, IPAMPool
 
-from nemesis.runtimes.base import RuntimeFailure
+from nemesis.interfaces.runtime import RuntimeFailure
 from nemesis.runtimes.docker.engine_calls import reason
 
 OVERLAP: Final = "overlap"

@@ -18,8 +18,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from nemesis.errors import MissingRequirement
-from nemesis.paths import cache_directory
+from nemesis.support.errors import MissingRequirement
+from nemesis.support.paths import cache_directory
 
 THIRD_PARTY: Final = ("crc32c", "cramjam", "kazoo", "kio", "msgspec")
 MANYLINUX: Final = ("manylinux2014", "manylinux_2_17", "manylinux_2_28")

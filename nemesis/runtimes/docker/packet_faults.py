@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nemesis.runtimes.base import Link, LinkCounters, RuntimeFailure
+from nemesis.interfaces.impairment import Impairment, PacketCounters
+from nemesis.interfaces.runtime import Link, LinkCounters, RuntimeFailure
 from nemesis.runtimes.docker.packets.packet_rules import PacketRules
-from nemesis.runtimes.impairment import Impairment, PacketCounters
 
 
 class PacketFaults:

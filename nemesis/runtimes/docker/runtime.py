@@ -18,10 +18,8 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
-from history.stored_logs import StoredLog, read_logs
-from nemesis.errors import MissingRequirement
-from nemesis.journal import Journal
-from nemesis.runtimes.base import (
+from nemesis.history.stored_logs import StoredLog, read_logs
+from nemesis.interfaces.runtime import (
     Address,
     Lacks,
     RuntimeFailure,
@@ -29,6 +27,7 @@ from nemesis.runtimes.base import (
     ZooKeeperMember,
     capabilities_without,
 )
+from nemesis.reference.adapters.disk import RealDisk
 from nemesis.runtimes.clock_control.wall_clocks import WallClocks
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import compose_file
@@ -49,12 +48,13 @@ from nemesis.runtimes.docker.packets.rules import PacketNode
 from nemesis.runtimes.docker.zookeeper_members import ask_member
 from nemesis.runtimes.membership import Membership
 from nemesis.runtimes.probes import probe_broker, probe_zookeeper
+from nemesis.runtimes.zookeeper_admin import KazooAdmin
+from nemesis.support.errors import MissingRequirement
+from nemesis.support.journal import Journal
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace, seed_of_broker
-from nemesis.zookeeper_admin import KazooAdmin
-from reference.adapters.disk import RealDisk
-from workloads.kafka import codec as wire_format
-from workloads.kafka.codec import Codec
+from nemesis.workloads.kafka import codec as wire_format
+from nemesis.workloads.kafka.codec import Codec
 
 POLL_INTERVAL_S = 0.05
 PROBE_TIMEOUT_S = 1.0
@@ -66,7 +66,7 @@ NOWHERE = IPv4Network(next(TEST_NETWORKS.subnets(new_prefix=24)))
 
 
 class DockerRuntime(PacketFaults, DiskFaults, SharedMachine):
-    """Implements ``nemesis.runtimes.base.Runtime``. Used by one task at a time for each node."""
+    """Implements ``nemesis.interfaces.runtime.Runtime``. Used by one task at a time for each node."""
 
     name = "docker"
 

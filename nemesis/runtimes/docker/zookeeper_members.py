@@ -13,8 +13,8 @@ import asyncio
 import re
 from contextlib import suppress
 
-from history.zookeeper_log import CURRENT_EPOCH
-from nemesis.runtimes.base import Address, ZooKeeperMember
+from nemesis.history.zookeeper_log import CURRENT_EPOCH
+from nemesis.interfaces.runtime import Address, ZooKeeperMember
 from nemesis.runtimes.docker.collect import TRANSACTION_LOGS
 from nemesis.runtimes.docker.container_node import ContainerNode
 

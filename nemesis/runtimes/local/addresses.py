@@ -13,10 +13,10 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from nemesis.errors import MissingRequirement
-from nemesis.journal import Journal, runtime_directory
-from nemesis.runtimes.base import Address
-from nemesis.runtimes.node_names import node_names
+from nemesis.interfaces.runtime import Address
+from nemesis.support.errors import MissingRequirement
+from nemesis.support.journal import Journal, runtime_directory
+from nemesis.support.node_names import node_names
 from nemesis.targets.base import control_plane
 
 BROKER_PORT = 9092

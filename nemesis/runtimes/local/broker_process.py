@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from nemesis.journal import Journal
-from nemesis.runtimes.base import Address
+from nemesis.interfaces.runtime import Address
 from nemesis.runtimes.local.node_process import NodeProcess
+from nemesis.support.journal import Journal
 from nemesis.targets import Target
 from nemesis.targets.base import BrokerPlace, log_dirs_in, seed_of_broker
 

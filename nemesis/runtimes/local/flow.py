@@ -17,9 +17,9 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from nemesis.runtimes.base import Link
-from nemesis.runtimes.frame_scanner import FrameScanner
+from nemesis.interfaces.runtime import Link
 from nemesis.runtimes.local.link_table import LinkTable
+from nemesis.support.frame_scanner import FrameScanner
 
 HELD_LIMIT_BYTES = 16 * 1024 * 1024
 """Kept per flow before the sender feels back-pressure."""

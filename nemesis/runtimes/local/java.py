@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from nemesis.errors import MissingRequirement
+from nemesis.support.errors import MissingRequirement
 
 MINIMUM_VERSION = 17
 """Spark 4's own minimum; ZooKeeper would do with less."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nemesis.runtimes.base import Link, LinkCounters
-from nemesis.runtimes.frame_scanner import NO_KEYS
+from nemesis.interfaces.runtime import Link, LinkCounters
+from nemesis.support.frame_scanner import NO_KEYS
 
 
 class LinkTable:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import msgspec
 
-from nemesis.errors import MissingRequirement
-from nemesis.journal import Journal
-from nemesis.runtimes.base import Link, LinkCounters, RuntimeFailure
+from nemesis.interfaces.runtime import Link, LinkCounters, RuntimeFailure
 from nemesis.runtimes.local.addresses import AddressPlan
 from nemesis.runtimes.local.node_process import open_log
 from nemesis.runtimes.local.proxy import Command, LinkName, Reply, Route
+from nemesis.support.errors import MissingRequirement
+from nemesis.support.journal import Journal
 
 REPLY_TIMEOUT_S = 10.0
 EXIT_TIMEOUT_S = 3.0

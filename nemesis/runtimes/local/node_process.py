@@ -16,8 +16,8 @@ from typing import Any, BinaryIO
 
 import psutil
 
-from nemesis.journal import Journal
-from nemesis.runtimes.base import NodeExited, RuntimeFailure
+from nemesis.interfaces.runtime import NodeExited, RuntimeFailure
+from nemesis.support.journal import Journal
 
 POLL_INTERVAL_S = 0.005
 SIGNAL_TIMEOUT_S = 10.0

@@ -11,10 +11,8 @@ import shutil
 from pathlib import Path
 from typing import Any, Final
 
-from history.stored_logs import StoredLog, read_logs
-from nemesis.errors import MissingRequirement
-from nemesis.journal import Journal
-from nemesis.runtimes.base import (
+from nemesis.history.stored_logs import StoredLog, read_logs
+from nemesis.interfaces.runtime import (
     NO_PACKETS,
     Address,
     Capability,
@@ -26,6 +24,7 @@ from nemesis.runtimes.base import (
     WholeStreams,
     capabilities_without,
 )
+from nemesis.reference.adapters.disk import RealDisk
 from nemesis.runtimes.clock_control.wall_clocks import WallClocks
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.disk_control.local_disks import LocalDisks
@@ -36,12 +35,13 @@ from nemesis.runtimes.local.node_process import TERM_GRACE_S, NodeProcess
 from nemesis.runtimes.local.zookeeper_server import data_directory, zookeeper_process
 from nemesis.runtimes.membership import Membership
 from nemesis.runtimes.probes import probe_broker, probe_zookeeper
+from nemesis.runtimes.zookeeper_admin import KazooAdmin
+from nemesis.support.errors import MissingRequirement
+from nemesis.support.journal import Journal
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace
-from nemesis.zookeeper_admin import KazooAdmin
-from reference.adapters.disk import RealDisk
-from workloads.kafka import codec as wire_format
-from workloads.kafka.codec import Codec
+from nemesis.workloads.kafka import codec as wire_format
+from nemesis.workloads.kafka.codec import Codec
 
 ONE_SERVER: Final = "it has one ZooKeeper server"
 LACKS: Final[Lacks] = {
@@ -56,7 +56,7 @@ PROBE_TIMEOUT_S = 1.0
 
 
 class LocalRuntime(SharedMachine, WholeStreams):
-    """Implements ``nemesis.runtimes.base.Runtime``. Used by one task at a time for each node."""
+    """Implements ``nemesis.interfaces.runtime.Runtime``. Used by one task at a time for each node."""
 
     name = "local"
     lacks: Lacks = LACKS

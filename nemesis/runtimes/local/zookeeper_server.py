@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from nemesis.journal import Journal
-from nemesis.runtimes.base import Address
+from nemesis.interfaces.runtime import Address
 from nemesis.runtimes.local.java import require_java, zookeeper_classpath
 from nemesis.runtimes.local.node_process import NodeProcess
+from nemesis.support.journal import Journal
 
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 MINIMUM_SESSION_TIMEOUT_MS = 1_000

@@ -1,4 +1,4 @@
-"""A reference broker as a node of a simulation: what ``reference.__main__`` is to a process.
+"""A reference broker as a node of a simulation: what ``nemesis.reference.__main__`` is to a process.
 
 Disk and wall clock belong to the node and outlive its lives; session, tracer and randomness are those of one life.
 """
@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.protocol.codec import Codec
+from nemesis.reference.server.kafka_server import KafkaServer
 from nemesis.simulation.clock import SimulatedWallClock
 from nemesis.simulation.disk import SimulatedDisk
 from nemesis.simulation.memory_record import MemoryRecord
 from nemesis.simulation.node import LIFE
 from nemesis.simulation.zookeeper.client import SimulatedZooKeeperClient
-from reference.kafka_config import KafkaConfig
-from reference.protocol.codec import Codec
-from reference.server.kafka_server import KafkaServer
 
 logger = logging.getLogger(__name__)
 

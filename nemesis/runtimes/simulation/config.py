@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nemesis.errors import UsageError
 from nemesis.runtimes.simulation.addresses import address_of, names
 from nemesis.simulation.links import Latency
+from nemesis.support.errors import UsageError
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace, log_dirs_in, seed_of_broker
 

@@ -14,9 +14,8 @@ from typing import Any
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
 
-from history.stored_logs import StoredLog, read_logs
-from nemesis.runtimes import damage
-from nemesis.runtimes.base import (
+from nemesis.history.stored_logs import StoredLog, read_logs
+from nemesis.interfaces.runtime import (
     NO_PACKETS,
     Address,
     Lacks,
@@ -28,6 +27,7 @@ from nemesis.runtimes.base import (
     ZooKeeperMember,
     capabilities_without,
 )
+from nemesis.reference.protocol import codec as broker_wire_format
 from nemesis.runtimes.membership import Membership
 from nemesis.runtimes.simulation.addresses import (
     HARNESS_HOST,
@@ -48,11 +48,11 @@ from nemesis.simulation.node import Node
 from nemesis.simulation.randomness import stream
 from nemesis.simulation.zookeeper.admin import SimulatedZooKeeperAdmin
 from nemesis.simulation.zookeeper.ensemble import SimulatedEnsemble
-from reference.protocol import codec as broker_wire_format
-from workloads.kafka import codec as client_wire_format
-from workloads.kafka.codec import Codec
-from workloads.kafka.connection import KafkaConnection
-from workloads.kafka.errors import KafkaError
+from nemesis.support import log_damage as damage
+from nemesis.workloads.kafka import codec as client_wire_format
+from nemesis.workloads.kafka.codec import Codec
+from nemesis.workloads.kafka.connection import KafkaConnection
+from nemesis.workloads.kafka.errors import KafkaError
 
 POLL_INTERVAL_S = 0.05
 PROBE_TIMEOUT_S = 1.0
@@ -61,7 +61,7 @@ STRIKE_PATIENCE_S = 0.1
 
 
 class SimulationRuntime(WholeStreams):
-    """Implements ``nemesis.runtimes.base.Runtime`` on a simulation's loop."""
+    """Implements ``nemesis.interfaces.runtime.Runtime`` on a simulation's loop."""
 
     name = "simulation"
     lacks: Lacks = NO_PACKETS

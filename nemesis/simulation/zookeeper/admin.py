@@ -3,8 +3,8 @@
 It speaks as a client from outside of the system, so it is past every link rule and belongs to no node. A member that is
 paused, or cut off from its leader, would tell it nothing or what was true long ago: it leaves such a member and reads
 from another one. Sessions are
-ended as on a real ensemble (``nemesis.session_takeover``): attach to the session, close it; the owner's connection
-goes, and a member tells it that the session is over when it comes back.
+ended as on a real ensemble (``nemesis.runtimes.session_takeover``): attach to the session, close it; the owner's
+connection goes, and a member tells it that the session is over when it comes back.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from random import Random
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from nemesis.errors import HarnessError
+from nemesis.reference.ports import SessionState, Watch, ZnodeStat
+from nemesis.reference.zk.errors import ConnectionLossError, NoNodeError, SessionExpiredError
 from nemesis.simulation.zookeeper.channel import FROM_MEMBER, Channel, dial
 from nemesis.simulation.zookeeper.client import SimulatedZooKeeperClient
 from nemesis.simulation.zookeeper.ensemble import SimulatedEnsemble
@@ -27,8 +28,7 @@ from nemesis.simulation.zookeeper.messages import (
     Reply,
     Request,
 )
-from reference.ports import SessionState, Watch, ZnodeStat
-from reference.zk.errors import ConnectionLossError, NoNodeError, SessionExpiredError
+from nemesis.support.errors import HarnessError
 
 SESSION_TIMEOUT_MS: Final = 20_000
 CALL_TIMEOUT_S: Final = 20.0
@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 
 class SimulatedZooKeeperAdmin:
-    """``nemesis.zookeeper_admin.ZooKeeperAdmin``; an asynchronous context manager."""
+    """``nemesis.runtimes.zookeeper_admin.ZooKeeperAdmin``; an asynchronous context manager."""
 
     def __init__(
         self,

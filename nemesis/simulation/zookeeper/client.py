@@ -1,4 +1,4 @@
-"""``reference.ports.ZooKeeperClient`` on the simulated ensemble; behaves as the adapter on kazoo does.
+"""``nemesis.reference.ports.ZooKeeperClient`` on the simulated ensemble; behaves as the adapter on kazoo does.
 
 One task connects, again and again, and waits for the loss of each connection; everything else happens in the callbacks
 of the connection, in the order in which the member sent it. What a caller is told when a connection breaks: the
@@ -6,7 +6,8 @@ operations under way fail, then listeners hear SUSPENDED, then every watch fires
 only from a member that says so, however long nobody could be reached.
 
 Silence: after a third of the session's time-out without a request a ping is sent; when nothing at all has come for as
-long again the connection is given up. Source: ``kazoo.protocol.connection`` and ``reference.adapters.zookeeper``.
+long again the connection is given up. Source: ``kazoo.protocol.connection`` and
+``nemesis.reference.adapters.zookeeper``.
 
 Unlike the adapter, each client tries the members in an order of its own, as Java clients do: brokers that all sat on
 the first member would never read from one that lags behind.
@@ -22,6 +23,20 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
+from nemesis.reference.ports import (
+    SessionListener,
+    SessionState,
+    Watch,
+    ZnodeStat,
+    ZooKeeperOp,
+)
+from nemesis.reference.zk.errors import (
+    ClientClosedError,
+    ConnectionLossError,
+    MultiError,
+    SessionExpiredError,
+    ZooKeeperError,
+)
 from nemesis.simulation.zookeeper.channel import FROM_MEMBER, Channel, ask, dial
 from nemesis.simulation.zookeeper.client_watches import ClientWatches
 from nemesis.simulation.zookeeper.messages import (
@@ -46,20 +61,6 @@ from nemesis.simulation.zookeeper.messages import (
     WriteOp,
 )
 from nemesis.simulation.zookeeper.translation import failure, part_of
-from reference.ports import (
-    SessionListener,
-    SessionState,
-    Watch,
-    ZnodeStat,
-    ZooKeeperOp,
-)
-from reference.zk.errors import (
-    ClientClosedError,
-    ConnectionLossError,
-    MultiError,
-    SessionExpiredError,
-    ZooKeeperError,
-)
 
 RETRY_DELAY_S: Final = (0.03, 0.07)
 PING_JITTER_S: Final = (0.01, 0.4)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nemesis.reference.ports import Watch
 from nemesis.simulation.zookeeper.messages import Exists, GetChildren, Read, Reply, WatchKind
-from reference.ports import Watch
 
 
 class ClientWatches:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from history.zookeeper_log import EPOCH_BITS, Operation, Transaction, TransactionType
+from nemesis.history.zookeeper_log import EPOCH_BITS, Operation, Transaction, TransactionType
 from nemesis.simulation.zookeeper.channel import Channel, ask, encode
 from nemesis.simulation.zookeeper.messages import (
     Ack,

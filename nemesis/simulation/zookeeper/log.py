@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from history.zookeeper_log import EPOCH_BITS, Transaction
+from nemesis.history.zookeeper_log import EPOCH_BITS, Transaction
 
 NOTHING: Final = 0
 

@@ -10,8 +10,8 @@ from enum import IntEnum
 
 import msgspec
 
-from history.zookeeper_log import Transaction
-from reference.ports import ZnodeStat
+from nemesis.history.zookeeper_log import Transaction
+from nemesis.reference.ports import ZnodeStat
 
 
 class Code(IntEnum):

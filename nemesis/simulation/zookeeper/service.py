@@ -13,7 +13,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from history.zookeeper_log import Transaction, TransactionType
+from nemesis.history.zookeeper_log import Transaction, TransactionType
 from nemesis.simulation.zookeeper.channel import FROM_CLIENT, Channel
 from nemesis.simulation.zookeeper.messages import (
     AreYouThere,

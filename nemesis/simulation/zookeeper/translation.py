@@ -1,9 +1,18 @@
-"""Operations and errors of ``reference.ports`` and ``reference.zk.errors``, and what stands for them on the wire."""
+"""Operations and errors of ``nemesis.reference.ports`` and ``nemesis.reference.zk.errors``, and what stands for them
+on the wire."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from nemesis.reference.ports import Check, Create, Delete, SetData, ZooKeeperOp
+from nemesis.reference.zk.errors import (
+    BadVersionError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    OperationFailedError,
+)
 from nemesis.simulation.zookeeper.messages import (
     CheckOp,
     Code,
@@ -11,14 +20,6 @@ from nemesis.simulation.zookeeper.messages import (
     DeleteOp,
     SetDataOp,
     WriteOp,
-)
-from reference.ports import Check, Create, Delete, SetData, ZooKeeperOp
-from reference.zk.errors import (
-    BadVersionError,
-    NodeExistsError,
-    NoNodeError,
-    NotEmptyError,
-    OperationFailedError,
 )
 
 _FAILURES: Final = {

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from history.zookeeper_log import CREATES, Operation, Transaction, TransactionType
+from nemesis.history.zookeeper_log import CREATES, Operation, Transaction, TransactionType
+from nemesis.reference.ports import ZnodeStat
 from nemesis.simulation.zookeeper.messages import (
     CheckOp,
     Code,
@@ -26,7 +27,6 @@ from nemesis.simulation.zookeeper.messages import (
     SetDataOp,
     WriteOp,
 )
-from reference.ports import ZnodeStat
 
 SPECIAL_PATHS: Final = ("/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota")
 """They are there from the beginning and cannot be deleted."""

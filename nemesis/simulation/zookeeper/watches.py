@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from history.zookeeper_log import CREATES, Transaction, TransactionType
+from nemesis.history.zookeeper_log import CREATES, Transaction, TransactionType
 from nemesis.simulation.zookeeper.messages import WatchKind
 from nemesis.simulation.zookeeper.tree import parent_of
 

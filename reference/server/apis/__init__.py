@@ -12,6 +12,6 @@
 * ``reassignments``  AlterPartitionReassignments, ListPartitionReassignments
 * ``log_dirs``       DescribeLogDirs, AlterReplicaLogDirs
 
-Each translates kio messages of all offered versions to the values of ``reference.model`` and back (``conversion`` has
-what they share); ``reference.server.kafka_apis`` dispatches to them.
+Each translates kio messages of all offered versions to the values of ``nemesis.reference.model`` and back
+(``conversion`` has what they share); ``nemesis.reference.server.kafka_apis`` dispatches to them.
 """

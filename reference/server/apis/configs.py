@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reference.model import ApiError
-from reference.protocol.schema import build, build_items, field_names, item_class
-from reference.server.apis.conversion import NO_THROTTLE, response_of
-from reference.server.config_admin_manager import (
+from nemesis.reference.model import ApiError
+from nemesis.reference.protocol.schema import build, build_items, field_names, item_class
+from nemesis.reference.server.apis.conversion import NO_THROTTLE, response_of
+from nemesis.reference.server.config_admin_manager import (
     AlterConfigOp,
     ConfigAdminManager,
     ConfigResource,
 )
-from reference.server.config_helper import ConfigEntry, ConfigSource
+from nemesis.reference.server.config_helper import ConfigEntry, ConfigSource
 
 
 class ConfigApis:

@@ -13,7 +13,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from reference.model import (
+from nemesis.reference.model import (
     PLAINTEXT,
     UNDEFINED_EPOCH,
     Broker,
@@ -25,10 +25,10 @@ from reference.model import (
     TopicPartition,
     UpdateMetadataPartitionState,
 )
-from reference.protocol.schema import build, build_items, item_class
-from reference.server.apis.conversion import leader_recovery_state, response_of
-from reference.server.kafka_request_handler import Later
-from reference.server.replica_manager import ReplicaManager
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.server.apis.conversion import leader_recovery_state, response_of
+from nemesis.reference.server.kafka_request_handler import Later
+from nemesis.reference.server.replica_manager import ReplicaManager
 
 FetchConfigs = Callable[[Sequence[str]], Awaitable[object]]
 """Takes the settings of topics over from ZooKeeper."""

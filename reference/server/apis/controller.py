@@ -9,14 +9,14 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller.alter_partition import (
+from nemesis.reference.controller.alter_partition import (
     AlterPartitionAnswer,
     AlterPartitionItem,
 )
-from reference.controller.kafka_controller import KafkaController
-from reference.model import UNKNOWN_BROKER_EPOCH, LeaderAndIsr
-from reference.protocol.schema import build, build_items, item_class
-from reference.server.apis.conversion import NO_THROTTLE, leader_recovery_state, response_of
+from nemesis.reference.controller.kafka_controller import KafkaController
+from nemesis.reference.model import UNKNOWN_BROKER_EPOCH, LeaderAndIsr
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.server.apis.conversion import NO_THROTTLE, leader_recovery_state, response_of
 
 _UNKNOWN = -1
 

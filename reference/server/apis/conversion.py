@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from reference.model import LeaderRecoveryState
-from reference.network.errors import CloseConnectionError
-from reference.protocol.schema import response_class
+from nemesis.reference.model import LeaderRecoveryState
+from nemesis.reference.network.errors import CloseConnectionError
+from nemesis.reference.protocol.schema import response_class
 
 _MILLISECOND = timedelta(milliseconds=1)
 NO_THROTTLE = timedelta(0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
-from reference.protocol.schema import build_items, field_names, item_class
-from reference.server.metadata_cache import MetadataCache
+from nemesis.reference.protocol.schema import build_items, field_names, item_class
+from nemesis.reference.server.metadata_cache import MetadataCache
 
 _NOBODY: Final = frozenset({-1})
 

@@ -14,18 +14,18 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller.controller_events import (
+from nemesis.reference.controller.controller_events import (
     ControlledShutdown,
     ElectionType,
     ReplicaLeaderElection,
 )
-from reference.controller.kafka_controller import KafkaController
-from reference.model import UNKNOWN_BROKER_EPOCH, ApiError, TopicPartition
-from reference.protocol.schema import build, build_items, item_class
-from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
-from reference.server.delayed_elect_leader import DelayedElectLeader
-from reference.server.delayed_operations import DelayedOperationPurgatory
-from reference.server.metadata_cache import MetadataCache
+from nemesis.reference.controller.kafka_controller import KafkaController
+from nemesis.reference.model import UNKNOWN_BROKER_EPOCH, ApiError, TopicPartition
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
+from nemesis.reference.server.delayed_elect_leader import DelayedElectLeader
+from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
+from nemesis.reference.server.metadata_cache import MetadataCache
 
 Results = Mapping[TopicPartition, ApiError]
 

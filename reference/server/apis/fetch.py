@@ -1,7 +1,7 @@
 """Fetch, in sessions or without.
 
 Records pass as opaque bytes. Topics are named by id from version 13 on, sessions are of version 7 and later. What a
-fetch is about, and what it is told, is in ``reference.server.fetch_manager``.
+fetch is about, and what it is told, is in ``nemesis.reference.server.fetch_manager``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from reference.model import (
+from nemesis.reference.model import (
     CONSUMER_ID,
     DEBUGGING_CONSUMER_ID,
     PLAINTEXT,
@@ -25,7 +25,7 @@ from reference.model import (
     FetchPartitionResult,
     TopicPartition,
 )
-from reference.protocol.schema import (
+from nemesis.reference.protocol.schema import (
     build,
     build_items,
     builder,
@@ -33,19 +33,19 @@ from reference.protocol.schema import (
     field_names,
     item_class,
 )
-from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
-from reference.server.apis.current_leaders import current_leader, node_endpoints
-from reference.server.delayed_fetch import FetchRequests, FetchResults
-from reference.server.fetch_manager import FetchContext, FetchManager, FetchMetadata
-from reference.server.fetch_session import (
+from nemesis.reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
+from nemesis.reference.server.apis.current_leaders import current_leader, node_endpoints
+from nemesis.reference.server.delayed_fetch import FetchRequests, FetchResults
+from nemesis.reference.server.fetch_manager import FetchContext, FetchManager, FetchMetadata
+from nemesis.reference.server.fetch_session import (
     FINAL_EPOCH,
     NO_SESSION,
     ForgottenPartitions,
     is_unnamed,
     unnamed_topic,
 )
-from reference.server.metadata_cache import MetadataCache
-from reference.server.replica_manager import ReplicaManager
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.replica_manager import ReplicaManager
 
 FETCH_MAX_BYTES: Final = 55 * 1024 * 1024
 """Kafka's default of ``fetch.max.bytes``: the most that one consumer fetch returns."""

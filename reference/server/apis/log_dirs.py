@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from reference.log.errors import KafkaStorageError
-from reference.log.log import Log
-from reference.log.log_directory import LogDirectory
-from reference.log.log_manager import LogManager
-from reference.model import TopicPartition
-from reference.protocol.schema import build, build_items, item_class
-from reference.server.apis.conversion import NO_THROTTLE, response_of
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.log_directory import LogDirectory
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.server.apis.conversion import NO_THROTTLE, response_of
 
 Targets = Mapping[TopicPartition, str]
 """Log directories, by the replica that is to move there."""

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from reference.model import PLAINTEXT, BrokerEndPoint, UpdateMetadataPartitionState
-from reference.protocol.schema import build, build_items, item_class
-from reference.protocol.versions import OFFERED
-from reference.server.apis.conversion import NO_THROTTLE, response_of
-from reference.server.auto_topic_creation_manager import AutoTopicCreationManager
-from reference.server.kafka_request_handler import Later
-from reference.server.metadata_cache import MetadataCache, MetadataSnapshot
+from nemesis.reference.model import PLAINTEXT, BrokerEndPoint, UpdateMetadataPartitionState
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.protocol.versions import OFFERED
+from nemesis.reference.server.apis.conversion import NO_THROTTLE, response_of
+from nemesis.reference.server.auto_topic_creation_manager import AutoTopicCreationManager
+from nemesis.reference.server.kafka_request_handler import Later
+from nemesis.reference.server.metadata_cache import MetadataCache, MetadataSnapshot
 
 _NONE = -1
 _BROKERS, _CONTROLLERS = 1, 2

@@ -10,10 +10,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from reference.model import TopicPartition
-from reference.protocol.schema import build, build_items, item_class
-from reference.server.apis.conversion import NO_THROTTLE, response_of
-from reference.server.replica_manager import ReplicaManager
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.server.apis.conversion import NO_THROTTLE, response_of
+from nemesis.reference.server.replica_manager import ReplicaManager
 
 
 class OffsetApis:

@@ -7,14 +7,19 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from reference.model import PLAINTEXT, ProducePartitionResult, TopicPartition
-from reference.network.errors import CloseConnectionError
-from reference.protocol.record_batch import RecordError, iter_batches
-from reference.protocol.schema import build, build_items, item_class
-from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of, timestamp
-from reference.server.apis.current_leaders import current_leader, node_endpoints
-from reference.server.metadata_cache import MetadataCache
-from reference.server.replica_manager import ReplicaManager
+from nemesis.reference.model import PLAINTEXT, ProducePartitionResult, TopicPartition
+from nemesis.reference.network.errors import CloseConnectionError
+from nemesis.reference.protocol.record_batch import RecordError, iter_batches
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.server.apis.conversion import (
+    NO_THROTTLE,
+    milliseconds,
+    response_of,
+    timestamp,
+)
+from nemesis.reference.server.apis.current_leaders import current_leader, node_endpoints
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.replica_manager import ReplicaManager
 
 VALID_ACKS: Final = (-1, 0, 1)
 

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from reference.log.producer_state_entry import NO_PRODUCER_ID
-from reference.protocol.schema import build
-from reference.server.apis.conversion import NO_THROTTLE, response_of
-from reference.server.zk_producer_id_manager import ZkProducerIdManager
-from reference.zk.errors import ZooKeeperError
-from reference.zk.producer_id_block import ProducerIdsExhaustedError
+from nemesis.reference.log.producer_state_entry import NO_PRODUCER_ID
+from nemesis.reference.protocol.schema import build
+from nemesis.reference.server.apis.conversion import NO_THROTTLE, response_of
+from nemesis.reference.server.zk_producer_id_manager import ZkProducerIdManager
+from nemesis.reference.zk.errors import ZooKeeperError
+from nemesis.reference.zk.producer_id_block import ProducerIdsExhaustedError
 
 _logger = logging.getLogger(__name__)
 

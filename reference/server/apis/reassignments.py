@@ -12,15 +12,15 @@ from typing import Any, TypeVar
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller.controller_events import (
+from nemesis.reference.controller.controller_events import (
     ApiPartitionReassignment,
     ListPartitionReassignments,
 )
-from reference.controller.kafka_controller import KafkaController
-from reference.model import ApiError, TopicPartition
-from reference.protocol.schema import build, build_items, item_class
-from reference.server.apis.conversion import NO_THROTTLE, response_of
-from reference.zk.zk_data import ReplicaAssignment
+from nemesis.reference.controller.kafka_controller import KafkaController
+from nemesis.reference.model import ApiError, TopicPartition
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.server.apis.conversion import NO_THROTTLE, response_of
+from nemesis.reference.zk.zk_data import ReplicaAssignment
 
 _NOT_CONTROLLER = "This is not the correct controller for this cluster."
 _Value = TypeVar("_Value")

@@ -7,15 +7,15 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from reference.model import TopicPartition
-from reference.protocol.schema import build, build_items, item_class
-from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
-from reference.server.delayed_delete_records import (
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
+from nemesis.reference.server.delayed_delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsResults,
 )
-from reference.server.metadata_cache import MetadataCache
-from reference.server.record_deletions import RecordDeletions
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.record_deletions import RecordDeletions
 
 
 class RecordApis:

@@ -13,12 +13,12 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller.kafka_controller import KafkaController
-from reference.protocol.schema import build, build_items, field_names, item_class
-from reference.server.apis.configs import entry_values
-from reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
-from reference.server.config_helper import ConfigEntry
-from reference.server.zk_admin_manager import (
+from nemesis.reference.controller.kafka_controller import KafkaController
+from nemesis.reference.protocol.schema import build, build_items, field_names, item_class
+from nemesis.reference.server.apis.configs import entry_values
+from nemesis.reference.server.apis.conversion import NO_THROTTLE, milliseconds, response_of
+from nemesis.reference.server.config_helper import ConfigEntry
+from nemesis.reference.server.zk_admin_manager import (
     PartitionsSpec,
     TopicResult,
     TopicSpec,

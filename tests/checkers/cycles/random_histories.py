@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from history.events import Event
+from nemesis.history.events import Event
 from tests.checkers.cycles.brute_force import Txn
 from tests.checkers.cycles.writing import Micro, append, r, txn
 

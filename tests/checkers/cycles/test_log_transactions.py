@@ -11,10 +11,10 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from checkers.cycles import MODELS
-from checkers.cycles.log_transactions import NAMES, LogTransactions
-from checkers.model import Result
-from history.events import Event
+from nemesis.checkers.cycles import MODELS
+from nemesis.checkers.cycles.log_transactions import NAMES, LogTransactions
+from nemesis.checkers.framework.model import Result
+from nemesis.history.events import Event
 from tests.checkers.histories import judge
 
 

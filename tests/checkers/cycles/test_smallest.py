@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from checkers.cycles import MODELS, ListAppend, RwRegister
-from checkers.cycles.check import Transactional
-from checkers.cycles.models import ANOMALIES, CYCLES
-from checkers.model import Finding, Verdict
-from history.events import Event
+from nemesis.checkers.cycles import MODELS, ListAppend, RwRegister
+from nemesis.checkers.cycles.check import Transactional
+from nemesis.checkers.cycles.models import ANOMALIES, CYCLES
+from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.history.events import Event
 from tests.checkers.cycles.writing import Micro, append, history, r, together, txn, w
 from tests.checkers.histories import as_row, finding, judge
 

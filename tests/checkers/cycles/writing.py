@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from history.events import Event
+from nemesis.history.events import Event
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from history.events import Event
+from nemesis.history.events import Event
 
 Apply = Callable[[Hashable, "Call"], Iterable[Hashable]]
 

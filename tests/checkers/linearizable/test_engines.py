@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.histories.registers import Registers, tables
-from checkers.engine import check, run_checks
-from checkers.linearizable import LinearizableRegister, SetFull, TotalQueue
-from checkers.model import Result
-from history.memory import MemoryRowGroup
-from history.schema import ordered
-from history.spark import stop
+from nemesis.checkers.framework.engine import check, run_checks
+from nemesis.checkers.framework.model import Result
+from nemesis.checkers.linearizable import LinearizableRegister, SetFull, TotalQueue
+from nemesis.history.memory import MemoryRowGroup
+from nemesis.history.schema import ordered
+from nemesis.history.spark import stop
 from tests.checkers.linearizable.objects import Call, events
 from tests.checkers.test_engine import history_of, same
 

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.fold import Check
-from checkers.linearizable import (
+from nemesis.checkers.framework.fold import Check
+from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.checkers.linearizable import (
     LinearizableCasRegister,
     LinearizableMutex,
     LinearizableRegister,
     operations,
     zones,
 )
-from checkers.model import Result, Verdict
-from history.events import Event
+from nemesis.history.events import Event
 from tests.checkers.histories import judge, only
 from tests.checkers.linearizable.objects import Call, events, has_order
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.linearizable import LinearizableSet, SetFull
-from checkers.model import Result
+from nemesis.checkers.framework.model import Result
+from nemesis.checkers.linearizable import LinearizableSet, SetFull
 from tests.checkers.histories import judge, only
 from tests.checkers.linearizable.objects import Call, events, has_order
 

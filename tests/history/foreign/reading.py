@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from history.events import Event
-from history.foreign.importing import ForeignFile, events_of, read_file
-from history.foreign.names import Names
+from nemesis.history.events import Event
+from nemesis.history.foreign.importing import ForeignFile, events_of, read_file
+from nemesis.history.foreign.names import Names
 
 
 def read(text: str) -> ForeignFile:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from history.errors import HistoryError
-from history.foreign.importing import events_of, read_file
-from history.foreign.names import Names
-from history.foreign.pairs import MAX_OPEN
+from nemesis.history.errors import HistoryError
+from nemesis.history.foreign.importing import events_of, read_file
+from nemesis.history.foreign.names import Names
+from nemesis.history.foreign.pairs import MAX_OPEN
 from tests.history.foreign.reading import events, problems, read
 
 WHOLE = """{:type :invoke, :f :write, :value 3, :process 0, :time 10}

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from history.foreign.edn import EdnError, EdnSet, Keyword, Symbol, Tagged, dumps, loads, parse
+from nemesis.history.foreign.edn import (
+    EdnError,
+    EdnSet,
+    Keyword,
+    Symbol,
+    Tagged,
+    dumps,
+    loads,
+    parse,
+)
 
 WORDS = st.from_regex(r"[a-z][a-z0-9.*!?_-]{0,8}", fullmatch=True).filter(
     lambda word: word not in {"nil", "true", "false"}

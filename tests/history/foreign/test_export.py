@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from history.events import Event
-from history.foreign.edn import EdnSet, Keyword, dumps
-from history.foreign.exporting import operations_of, write
-from history.foreign.importing import WORKLOADS
-from history.foreign.names import Names
-from history.foreign.operations import Operation, form_of
-from history.run_directory import RunDirectory, RunInfo
+from nemesis.history.events import Event
+from nemesis.history.foreign.edn import EdnSet, Keyword, dumps
+from nemesis.history.foreign.exporting import operations_of, write
+from nemesis.history.foreign.importing import WORKLOADS
+from nemesis.history.foreign.names import Names
+from nemesis.history.foreign.operations import Operation, form_of
+from nemesis.history.run_directory import RunDirectory, RunInfo
 from tests.history.foreign.reading import events, problems
 
 VALUES = st.one_of(

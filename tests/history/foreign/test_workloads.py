@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from history.foreign.names import FIRST_NAME, Names
+from nemesis.history.foreign.names import FIRST_NAME, Names
 from tests.history.foreign.reading import columns, events, rows
 
 A, B = FIRST_NAME, FIRST_NAME + 1

@@ -10,8 +10,6 @@ from typing import Any, ClassVar, Self, cast
 
 import pytest
 
-from history.recorder import Recorder
-from nemesis.errors import HarnessError
 from nemesis.faults import conductor as conductor_module
 from nemesis.faults.base import (
     DrawRange,
@@ -24,7 +22,9 @@ from nemesis.faults.base import (
 )
 from nemesis.faults.conductor import Conductor
 from nemesis.faults.plan import PlannedFault, PlanSettings
-from nemesis.runtimes.base import EVERYWHERE, Capability, FaultLost, Link, NodeExited, Runtime
+from nemesis.history.recorder import Recorder
+from nemesis.interfaces.runtime import EVERYWHERE, Capability, FaultLost, Link, NodeExited, Runtime
+from nemesis.support.errors import HarnessError
 
 SETTINGS = PlanSettings(
     kinds=("power-cut", "clock-skew"),

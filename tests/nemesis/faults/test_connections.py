@@ -11,7 +11,7 @@ import pytest
 from nemesis.faults.base import DelayBook, DrawRange, Fault, Place, TargetUnresolved
 from nemesis.faults.connections import ResetConnections, SlowLink
 from nemesis.faults.partition import Partition
-from nemesis.runtimes.base import EVERYWHERE, Link
+from nemesis.interfaces.runtime import EVERYWHERE, Link
 from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
 
 NODES = frozenset({"broker-1", "broker-2", "broker-3"})

@@ -11,8 +11,8 @@ from nemesis.faults.base import Place, TargetUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
 from nemesis.faults.delay_alter_partition import DelayAlterPartition, is_proposed_on_links
 from nemesis.faults.targets import id_of
+from nemesis.workloads.kafka.admin import KafkaAdmin
 from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
-from workloads.kafka.admin import KafkaAdmin
 
 
 async def create_topic(place: Place) -> None:

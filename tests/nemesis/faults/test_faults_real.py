@@ -20,7 +20,7 @@ from nemesis.faults.partition import Partition
 from nemesis.faults.pause import Pause
 from nemesis.faults.restart import Restart
 from nemesis.faults.session import ExpireSession
-from nemesis.runtimes.base import Capability
+from nemesis.interfaces.runtime import Capability
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.targets import TARGETS

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from history.events import Event, Kind
 from nemesis.faults.graceful_restart import GracefulRestart
 from nemesis.faults.kill import KillController
 from nemesis.faults.plan import PlannedFault
 from nemesis.faults.session import ExpireSession
+from nemesis.history.events import Event, Kind
 from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord

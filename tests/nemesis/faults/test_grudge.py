@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nemesis.faults import grudge
 from nemesis.faults.partition import Partition
-from nemesis.runtimes.base import Link
+from nemesis.interfaces.runtime import Link
 
 THREE = ["broker-1", "broker-2", "broker-3"]
 FIVE = [f"broker-{number}" for number in range(1, 6)]

@@ -12,7 +12,7 @@ from nemesis.faults.base import Place
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.kill import Kill
 from nemesis.faults.restart import Restart
-from nemesis.runtimes.base import NodeExited
+from nemesis.interfaces.runtime import NodeExited
 
 
 class EmptyView:

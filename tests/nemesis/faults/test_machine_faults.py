@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import pytest
 
-from nemesis.errors import UsageError
 from nemesis.faults import corrupt_tail
 from nemesis.faults.base import DrawRange, Fault, Place, Strike, TargetUnresolved
 from nemesis.faults.clock import ClockSkew
@@ -18,10 +17,11 @@ from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
 from nemesis.faults.corrupt_tail import CorruptTail
 from nemesis.faults.disk import DiskFailure, DiskFull, LogDirFailure
 from nemesis.faults.power_cut import PowerCut
-from nemesis.runtimes import damage
-from nemesis.runtimes.base import NodeExited
+from nemesis.interfaces.runtime import NodeExited
 from nemesis.simulation.clock import SimulatedWallClock
 from nemesis.simulation.disk import SimulatedDisk
+from nemesis.support import log_damage as damage
+from nemesis.support.errors import UsageError
 from tests.reference.log.batches import batch
 
 LOG_DIRS = ("a", "b")

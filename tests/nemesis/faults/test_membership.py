@@ -8,8 +8,6 @@ from random import Random
 
 import pytest
 
-from history.events import Event, Kind
-from nemesis.errors import UsageError
 from nemesis.faults.add_broker import AddBroker
 from nemesis.faults.administrator import Administrator, Replicas, TopicPartition
 from nemesis.faults.base import Place, TargetUnresolved
@@ -20,7 +18,9 @@ from nemesis.faults.plan import PlannedFault
 from nemesis.faults.remove_broker import RemoveBroker
 from nemesis.faults.rolling_restart import RollingRestart
 from nemesis.faults.targets import id_of, node_of
-from nemesis.runtimes.base import FETCH_API_KEY, Link, NodeExited
+from nemesis.history.events import Event, Kind
+from nemesis.interfaces.runtime import FETCH_API_KEY, Link, NodeExited
+from nemesis.support.errors import UsageError
 from nemesis.testing import assert_valid, simulate_plan
 from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
 from tests.nemesis.faults.test_delay_alter_partition import create_topic

@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import pytest
 
-from nemesis.errors import UsageError
 from nemesis.faults import bandwidth, packets
 from nemesis.faults.bandwidth import Bandwidth
 from nemesis.faults.base import DrawRange, Fault, ImpairmentBook, Place
@@ -21,10 +20,11 @@ from nemesis.faults.packets import (
     PacketLoss,
     PacketReordering,
 )
-from nemesis.runtimes.base import EVERYWHERE, FaultUnsupported, Link
-from nemesis.runtimes.impairment import Impairment, PacketCounters
+from nemesis.interfaces.impairment import Impairment, PacketCounters
+from nemesis.interfaces.runtime import EVERYWHERE, FaultUnsupported, Link
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.runtimes.simulation import SimulationRuntime
+from nemesis.support.errors import UsageError
 
 NODES = frozenset({"broker-1", "broker-2", "broker-3"})
 KINDS: list[type[PacketFault]] = [PacketLoss, PacketDelay, PacketDuplication, PacketReordering]

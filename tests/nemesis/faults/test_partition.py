@@ -14,7 +14,7 @@ from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.delay_control import DelayControl
 from nemesis.faults.partition import Partition
 from nemesis.faults.stall import StallFollower
-from nemesis.runtimes.base import FaultLost, Link, LinkCounters
+from nemesis.interfaces.runtime import FaultLost, Link, LinkCounters
 
 
 class QuietView:

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nemesis.errors import UsageError
 from nemesis.faults import FAULTS
 from nemesis.faults import plan as plans
 from nemesis.faults.base import DrawRange
-from nemesis.faults.episodes import EPISODES
 from nemesis.faults.kill import Kill
 from nemesis.faults.partition import Partition
 from nemesis.faults.plan import PlannedFault, PlanSettings
+from nemesis.faults.recipes import EPISODES
+from nemesis.support.errors import UsageError
 
 ALL = PlanSettings(
     kinds=tuple(FAULTS),

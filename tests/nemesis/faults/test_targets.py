@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from nemesis.errors import UsageError
 from nemesis.faults import targets
 from nemesis.faults.base import TargetUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
+from nemesis.support.errors import UsageError
 
 BROKERS = ["broker-1", "broker-2", "broker-3"]
 SNAPSHOT = ClusterSnapshot(

@@ -8,7 +8,6 @@ from typing import cast
 
 import pytest
 
-from nemesis.errors import UsageError
 from nemesis.faults import members
 from nemesis.faults.base import DrawRange, Fault, Place, TargetUnresolved
 from nemesis.faults.clock import ClockSkewZookeeper
@@ -18,8 +17,9 @@ from nemesis.faults.zookeeper import (
     PauseZookeeper,
     moved_sessions,
 )
-from nemesis.runtimes.base import EVERYWHERE, Capability, ZooKeeperMember
+from nemesis.interfaces.runtime import EVERYWHERE, Capability, ZooKeeperMember
 from nemesis.runtimes.simulation import SimulationRuntime
+from nemesis.support.errors import UsageError
 from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
 
 ENSEMBLE = ["zookeeper-1", "zookeeper-2", "zookeeper-3"]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.errors import MissingRequirement, UsageError
-from nemesis.journal import Journal, read_journals
-from nemesis.runtimes.base import Address
+from nemesis.interfaces.runtime import Address
 from nemesis.runtimes.local import addresses
 from nemesis.runtimes.local.addresses import AddressPlan, take_lease
+from nemesis.support.errors import MissingRequirement, UsageError
+from nemesis.support.journal import Journal, read_journals
 
 
 def test_each_node_has_an_address_of_its_own() -> None:

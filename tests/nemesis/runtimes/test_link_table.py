@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nemesis.runtimes.base import Link, LinkCounters
-from nemesis.runtimes.frame_scanner import FrameScanner
+from nemesis.interfaces.runtime import Link, LinkCounters
 from nemesis.runtimes.local.link_table import LinkTable
+from nemesis.support.frame_scanner import FrameScanner
 
 NOTHING: frozenset[int] = frozenset()
 FETCH = frozenset({1})

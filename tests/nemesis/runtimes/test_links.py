@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.errors import MissingRequirement
-from nemesis.journal import Journal
-from nemesis.runtimes.base import Link, RuntimeFailure
+from nemesis.interfaces.runtime import Link, RuntimeFailure
 from nemesis.runtimes.local.addresses import AddressPlan, take_lease
 from nemesis.runtimes.local.links import Links
+from nemesis.support.errors import MissingRequirement
+from nemesis.support.journal import Journal
 
 BOUND_S = 10.0
 QUIET_S = 0.15

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nemesis.errors import UsageError
-from nemesis.runtimes.base import RuntimeFailure
+from nemesis.interfaces.runtime import RuntimeFailure
 from nemesis.runtimes.membership import Membership
+from nemesis.support.errors import UsageError
 
 
 def test_one_that_has_left_is_remembered_and_its_name_is_not_given_again() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nemesis.journal import Journal, read_journals
-from nemesis.runtimes.base import RuntimeFailure
+from nemesis.interfaces.runtime import RuntimeFailure
 from nemesis.runtimes.local.node_process import NodeProcess
+from nemesis.support.journal import Journal, read_journals
 
 BOUND_S = 10.0
 SLEEP = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(300)"]

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.errors import UsageError
-from nemesis.journal import read_journals
-from nemesis.runtimes.base import Address, RuntimeFailure
+from nemesis.interfaces.runtime import Address, RuntimeFailure
+from nemesis.reference.kafka_config import ConfigError, KafkaConfig
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
+from nemesis.support.errors import UsageError
+from nemesis.support.journal import read_journals
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace
-from reference.kafka_config import ConfigError, KafkaConfig
 
 PLACE = BrokerPlace(
     broker_id=2,
@@ -84,8 +84,8 @@ def test_a_missing_property_and_an_item_of_a_list_are_named() -> None:
 def test_only_a_mutant_or_a_disk_that_fails_needs_the_harness_in_the_brokers_process() -> None:
     command = TARGETS["reference"].broker_command
     config = Path("broker-2.json")
-    assert command(config, None) == [sys.executable, "-m", "reference", "broker-2.json"]
-    launcher = [sys.executable, "-m", "nemesis.launch_reference", "broker-2.json"]
+    assert command(config, None) == [sys.executable, "-m", "nemesis.reference", "broker-2.json"]
+    launcher = [sys.executable, "-m", "nemesis.runtimes.reference_launcher", "broker-2.json"]
     assert command(config, "truncate-to-hw") == [*launcher, "--mutant", "truncate-to-hw"]
     ordered = command(config, None, disk_orders=Path("disks/broker-2"))
     assert ordered == [*launcher, "--disk-orders", "disks/broker-2"]

@@ -13,12 +13,12 @@ from typing import Any
 import psutil
 import pytest
 
-from nemesis.errors import MissingRequirement, UsageError
-from nemesis.journal import read_journals
-from nemesis.runtimes.base import Link, RuntimeFailure
+from nemesis.interfaces.runtime import Link, RuntimeFailure
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.runtimes.local.zookeeper_server import data_directory
+from nemesis.support.errors import MissingRequirement, UsageError
+from nemesis.support.journal import read_journals
 from nemesis.targets import TARGETS
 from nemesis.targets.base import BrokerPlace
 

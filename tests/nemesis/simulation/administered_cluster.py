@@ -15,13 +15,13 @@ from kio.schema.delete_topics.v6 import request as delete_topics
 from kio.schema.types import TopicName
 from kio.static.primitive import i32, i32Timedelta
 
-from history.events import Kind
+from nemesis.history.events import Kind
 from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
 from nemesis.simulation.zookeeper.admin import SimulatedZooKeeperAdmin
-from workloads.kafka.admin import KafkaAdmin
-from workloads.kafka.errors import KafkaError
+from nemesis.workloads.kafka.admin import KafkaAdmin
+from nemesis.workloads.kafka.errors import KafkaError
 
 PROPERTIES = {
     "zookeeper.session.timeout.ms": 2000,

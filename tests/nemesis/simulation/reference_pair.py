@@ -13,20 +13,20 @@ from typing import Any
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
 
-from nemesis.runtimes.base import Link
+from nemesis.interfaces.runtime import Link
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.network.network_client import BrokerConnection
+from nemesis.reference.network.processor import unsupported_api_versions
+from nemesis.reference.network.socket_server import SocketServer
+from nemesis.reference.protocol.codec import Request
+from nemesis.reference.server.client_quota_manager import QuotaManagers
+from nemesis.reference.server.kafka_request_handler import KafkaRequestHandlerPool
 from nemesis.simulation.guard import real_world_forbidden
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.network import Network
 from nemesis.simulation.node import Node
 from nemesis.simulation.randomness import stream
-from reference.kafka_config import KafkaConfig
-from reference.network.errors import NetworkError
-from reference.network.network_client import BrokerConnection
-from reference.network.processor import unsupported_api_versions
-from reference.network.socket_server import SocketServer
-from reference.protocol.codec import Request
-from reference.server.client_quota_manager import QuotaManagers
-from reference.server.kafka_request_handler import KafkaRequestHandlerPool
 
 SERVER, CLIENT, PORT = "10.0.0.1", "10.0.0.2", 9092
 THERE = Link("client", "server")

@@ -11,11 +11,11 @@ from kio.schema.metadata.v12.response import MetadataResponse
 from kio.schema.types import BrokerId
 from kio.static.primitive import i32Timedelta
 
-from nemesis.runtimes.frame_scanner import FrameScanner
+from nemesis.reference.protocol.codec import SIZE_BYTES
+from nemesis.reference.protocol.errors import ProtocolError, UnsupportedVersionError
+from nemesis.reference.protocol.versions import is_offered
 from nemesis.simulation.codec import ByReferenceCodec
-from reference.protocol.codec import SIZE_BYTES
-from reference.protocol.errors import ProtocolError, UnsupportedVersionError
-from reference.protocol.versions import is_offered
+from nemesis.support.frame_scanner import FrameScanner
 
 REQUEST = MetadataRequest(
     topics=None, allow_auto_topic_creation=False, include_topic_authorized_operations=False

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from history.events import Event, Kind
+from nemesis.history.events import Event, Kind
 from tests.nemesis.simulation.administered_cluster import Cluster, simulate
 
 IBP_2_6 = {"inter.broker.protocol.version": "2.6"}

@@ -17,14 +17,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.log_config import LogConfig
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.protocol.record_batch import crc_matches, iter_batches
 from nemesis.simulation.disk import SimulatedDisk
-from reference.kafka_config import KafkaConfig
-from reference.log.errors import KafkaStorageError
-from reference.log.log import Log
-from reference.log.log_config import LogConfig
-from reference.log.log_manager import LogManager
-from reference.model import TopicPartition
-from reference.protocol.record_batch import crc_matches, iter_batches
 from tests.reference.log.batches import NOW_MS, PRODUCERS, assigned, batch
 
 MANY = 2**31

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import TopicPartition
 from nemesis.simulation.disk import SimulatedDisk
-from reference.kafka_config import KafkaConfig
-from reference.log.log import Log
-from reference.log.log_manager import LogManager
-from reference.model import TopicPartition
 from tests.reference.log.batches import NOW_MS, batch
 from tests.reference.log.mortal import Killed, Mortal, MortalDisk
 from tests.reference.log.test_log import read_all

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from history.events import Event, Kind
-from nemesis.progress import Status
-from nemesis.simulation.onlooker import Onlooker
+from nemesis.history.events import Event, Kind
+from nemesis.running.progress import Status
+from nemesis.running.simulated.status_display import Onlooker
 
 S = 1_000_000_000
 

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from nemesis.runtimes.base import Link
+from nemesis.interfaces.runtime import Link
 from tests.nemesis.simulation.administered_cluster import Cluster, simulate
 
 TOPICS = ("a", "b")

@@ -16,16 +16,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from checkers import CHECKERS
-from checkers.model import Verdict
-from history.events import Kind
-from history.run_directory import RunDirectory, RunInfo
-from nemesis import scenario
+from nemesis.checkers import CHECKERS
+from nemesis.checkers.framework.model import Verdict
 from nemesis.faults import plan as plans
-from nemesis.judge import judge
-from nemesis.simulation.order import SimulationOrder
-from nemesis.simulation.run import Simulated, simulate, simulate_into, trace_hash
-from nemesis.simulation.stored import info_of, order_of
+from nemesis.history.events import Kind
+from nemesis.history.run_directory import RunDirectory, RunInfo
+from nemesis.judging.judge import judge
+from nemesis.running.simulated.run import Simulated, simulate, simulate_into, trace_hash
+from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.stored import info_of, order_of
+from nemesis.scenarios import scenario
 
 TIME_LIMIT_S = 20.0
 

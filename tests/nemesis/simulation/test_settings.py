@@ -11,12 +11,12 @@ from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8
 
-from history.events import Kind
-from nemesis.runtimes.base import Link
-from reference.protocol.schema import build, build_items, item_class
-from reference.server.zk_config_manager import CHANGE_EXPIRATION_MS
+from nemesis.history.events import Kind
+from nemesis.interfaces.runtime import Link
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.server.zk_config_manager import CHANGE_EXPIRATION_MS
+from nemesis.workloads.kafka.errors import KafkaError
 from tests.nemesis.simulation.administered_cluster import Cluster, simulate
-from workloads.kafka.errors import KafkaError
 
 TOPIC, BROKER = 2, 4
 MIN_ISR, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from history.events import Kind
+from nemesis.history.events import Kind
 from nemesis.simulation.disk import SimulatedDisk
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
@@ -87,8 +87,8 @@ def test_an_error_that_a_node_survives_is_told() -> None:
         try:
             raise KeyError("partition")
         except KeyError:
-            logging.getLogger("reference.somewhere").exception("request failed")
-        logging.getLogger("reference.somewhere").error("a plain complaint")
+            logging.getLogger("nemesis.reference.somewhere").exception("request failed")
+        logging.getLogger("nemesis.reference.somewhere").error("a plain complaint")
         await asyncio.sleep(10)
 
     async def scene() -> None:

@@ -7,13 +7,13 @@ from functools import partial
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
 
+from nemesis.reference.network.network_client import BrokerConnection
 from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
 from nemesis.simulation.zookeeper.channel import FROM_CLIENT, Channel, encode
 from nemesis.simulation.zookeeper.messages import AreYouThere, Connect, Ping
-from reference.network.network_client import BrokerConnection
-from workloads.kafka.connection import KafkaConnection
+from nemesis.workloads.kafka.connection import KafkaConnection
 
 RELAY = ("127.0.0.1", 9999)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from history.events import Event
+from nemesis.history.events import Event
 from nemesis.simulation.trace_hash import LINES_HASHED_TOGETHER, TraceHash, first_difference
 
 PINNED = "391dddc949942133afd1aa8aa4d6d4d5"

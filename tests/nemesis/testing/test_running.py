@@ -12,12 +12,12 @@ import pytest
 from hypothesis import Phase, given
 from hypothesis import strategies as st
 
-from checkers.model import Finding, Verdict
-from nemesis.errors import UsageError
+from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.faults.pause import Pause
 from nemesis.faults.plan import PlannedFault
 from nemesis.faults.session import ExpireSession
-from nemesis.replay import replay
+from nemesis.searching.replay import replay
+from nemesis.support.errors import UsageError
 from nemesis.testing import PlanRun, Turns, assert_valid, simulate_plan, simulation_settings
 
 PLAN = (PlannedFault(4.0, ExpireSession(target="controller")),)

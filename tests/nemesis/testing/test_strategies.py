@@ -6,15 +6,15 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
-from nemesis import scenario
-from nemesis.errors import UsageError
 from nemesis.faults import FAULTS
 from nemesis.faults import plan as plans
 from nemesis.faults.kill import Kill
 from nemesis.faults.partition import Partition
 from nemesis.faults.plan import Plan
+from nemesis.scenarios import scenario
+from nemesis.support.errors import UsageError
 from nemesis.testing import fault_plans, faults, operations, schedules, seeds, workload_options
-from workloads.produce_consume_options import ProduceConsumeOptions
+from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
 
 SCENARIO = scenario.load("partition-controller")
 FAST = settings(max_examples=60)

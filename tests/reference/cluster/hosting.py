@@ -9,13 +9,13 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from reference.adapters.disk import RealDisk
-from reference.cluster.partition import Partition
-from reference.cluster.partition_reads import fetch_records
-from reference.cluster.partition_state import AlterPartitionCallback, AlterPartitionItem
-from reference.kafka_config import KafkaConfig
-from reference.log.log_manager import LogManager
-from reference.model import (
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.cluster.partition import Partition
+from nemesis.reference.cluster.partition_reads import fetch_records
+from nemesis.reference.cluster.partition_state import AlterPartitionCallback, AlterPartitionItem
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import (
     FetchIsolation,
     FetchParams,
     FetchPartitionRequest,
@@ -23,7 +23,7 @@ from reference.model import (
     LeaderAndIsrPartitionState,
     TopicPartition,
 )
-from reference.trace import Kind
+from nemesis.reference.trace import Kind
 from tests.reference.log.batches import NOW_MS
 
 TP = TopicPartition("t", 0)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.partition_reads import list_offset
-from reference.trace import Kind
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.partition_reads import list_offset
+from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import LAG_S, Host, lisr
 from tests.reference.log.batches import batch
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.partition_state import CommittedPartitionState, PendingPartitionState
-from reference.trace import Kind
+from nemesis.reference.cluster.partition_state import CommittedPartitionState, PendingPartitionState
+from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import LAG_S, Host, lisr
 from tests.reference.log.batches import batch
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.partition_reads import last_offset_for_leader_epoch
-from reference.log.errors import OffsetOutOfRangeError
-from reference.model import EpochEndOffset
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.partition_reads import last_offset_for_leader_epoch
+from nemesis.reference.log.errors import OffsetOutOfRangeError
+from nemesis.reference.model import EpochEndOffset
 from tests.reference.cluster.hosting import Host, lisr
 from tests.reference.log.batches import batch
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.record_deletion import delete_records_on_leader, low_watermark
-from reference.log.errors import OffsetOutOfRangeError, OffsetsOutOfOrderError
-from reference.trace import Kind
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.record_deletion import delete_records_on_leader, low_watermark
+from nemesis.reference.log.errors import OffsetOutOfRangeError, OffsetsOutOfOrderError
+from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import Host, lisr
 from tests.reference.log.batches import assigned, batch
 

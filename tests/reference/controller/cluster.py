@@ -13,14 +13,18 @@ from kio.schema.leader_and_isr.v7.response import LeaderAndIsrResponse
 from kio.schema.stop_replica.v4.response import StopReplicaPartitionError, StopReplicaResponse
 from kio.schema.update_metadata.v8.response import UpdateMetadataResponse
 
-from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.controller.kafka_controller import KafkaController
-from reference.kafka_config import KafkaConfig
-from reference.model import Broker, TopicPartition
-from reference.network.errors import NetworkError
-from reference.trace import Kind
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicAssignment
+from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
+from nemesis.reference.controller.kafka_controller import KafkaController
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.model import Broker, TopicPartition
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.trace import Kind
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.zk_data import (
+    LeaderIsrAndControllerEpoch,
+    ReplicaAssignment,
+    TopicAssignment,
+)
 
 SESSION_TIMEOUT_MS = 10_000
 TOPIC_ID = UUID(int=7)

@@ -8,10 +8,19 @@ from uuid import UUID
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.controller.alter_partition import AlterPartitionItem, Change, Unchanged, decide
-from reference.controller.controller_context import ControllerContext
-from reference.model import Broker, LeaderAndIsr, LeaderRecoveryState, TopicPartition
-from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicAssignment
+from nemesis.reference.controller.alter_partition import (
+    AlterPartitionItem,
+    Change,
+    Unchanged,
+    decide,
+)
+from nemesis.reference.controller.controller_context import ControllerContext
+from nemesis.reference.model import Broker, LeaderAndIsr, LeaderRecoveryState, TopicPartition
+from nemesis.reference.zk.zk_data import (
+    LeaderIsrAndControllerEpoch,
+    ReplicaAssignment,
+    TopicAssignment,
+)
 
 TOPIC_ID = UUID(int=1)
 RECOVERED, RECOVERING = LeaderRecoveryState.RECOVERED, LeaderRecoveryState.RECOVERING

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from reference.controller.auto_leader_rebalance import AutoLeaderRebalance
-from reference.controller.controller_context import ControllerContext
-from reference.controller.controller_events import AutoPreferredReplicaLeaderElection, Event
-from reference.controller.replica_leader_elections import ReplicaLeaderElections
-from reference.zk.fenced_writes import ControllerFence
+from nemesis.reference.controller.auto_leader_rebalance import AutoLeaderRebalance
+from nemesis.reference.controller.controller_context import ControllerContext
+from nemesis.reference.controller.controller_events import AutoPreferredReplicaLeaderElection, Event
+from nemesis.reference.controller.replica_leader_elections import ReplicaLeaderElections
+from nemesis.reference.zk.fenced_writes import ControllerFence
 from tests.reference.controller.cluster import config
 from tests.reference.controller.test_state_machines import Machines
 from tests.reference.virtual_time import run

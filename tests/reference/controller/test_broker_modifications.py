@@ -6,8 +6,8 @@ import logging
 
 import pytest
 
-from reference.model import Broker
-from reference.zk import zk_data
+from nemesis.reference.model import Broker
+from nemesis.reference.zk import zk_data
 from tests.reference.controller.cluster import Node, create_topic, nodes, run, until
 
 

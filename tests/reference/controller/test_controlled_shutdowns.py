@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kio.schema.errors import ErrorCode
 
-from reference.controller.alter_partition import AlterPartitionItem
-from reference.controller.controller_events import ControlledShutdown
-from reference.model import LeaderRecoveryState, TopicPartition
+from nemesis.reference.controller.alter_partition import AlterPartitionItem
+from nemesis.reference.controller.controller_events import ControlledShutdown
+from nemesis.reference.model import LeaderRecoveryState, TopicPartition
 from tests.reference.controller.cluster import TOPIC_ID, Node, create_topic, nodes, run, until
 
 

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
-from reference.controller.controller_channel_manager import ControllerChannelManager, ControlRequest
-from reference.model import Broker
-from reference.network.errors import NetworkError
-from reference.trace import Kind
+from nemesis.reference.controller.controller_channel_manager import (
+    ControllerChannelManager,
+    ControlRequest,
+)
+from nemesis.reference.model import Broker
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.trace import Kind
 from tests.reference.controller.cluster import ListTracer
 
 BROKER = Broker.at(2, "h", 9002)

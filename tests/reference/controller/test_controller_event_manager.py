@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from reference.controller.controller_event_manager import ControllerEvent, ControllerEventManager
+from nemesis.reference.controller.controller_event_manager import (
+    ControllerEvent,
+    ControllerEventManager,
+)
 
 
 class Noted:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.controller import election
-from reference.model import LeaderAndIsr, LeaderRecoveryState
+from nemesis.reference.controller import election
+from nemesis.reference.model import LeaderAndIsr, LeaderRecoveryState
 
 CURRENT = LeaderAndIsr(leader=1, leader_epoch=5, isr=(1, 2, 3), partition_epoch=8)
 

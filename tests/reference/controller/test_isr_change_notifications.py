@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from reference.model import TopicPartition
-from reference.zk import isr_change_notifications, zk_data
-from reference.zk.errors import ZnodeFormatError
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.zk import isr_change_notifications, zk_data
+from nemesis.reference.zk.errors import ZnodeFormatError
 from tests.reference.controller.cluster import Node, create_topic, nodes, run, until
 
 TP = TopicPartition("t", 0)

@@ -7,12 +7,12 @@ import asyncio
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.controller.alter_partition import AlterPartitionItem
-from reference.model import LeaderRecoveryState, TopicPartition
-from reference.network.errors import NetworkError
-from reference.ports import Create, Delete, SetData, ZnodeStat
-from reference.trace import Kind
-from reference.zk import config_znodes, zk_data
+from nemesis.reference.controller.alter_partition import AlterPartitionItem
+from nemesis.reference.model import LeaderRecoveryState, TopicPartition
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.ports import Create, Delete, SetData, ZnodeStat
+from nemesis.reference.trace import Kind
+from nemesis.reference.zk import config_znodes, zk_data
 from tests.reference.controller.cluster import (
     TOPIC_ID,
     Node,

@@ -11,7 +11,7 @@ from kio.schema.leader_and_isr.v7.response import (
 )
 from kio.static.primitive import i32
 
-from reference.zk import zk_data
+from nemesis.reference.zk import zk_data
 from tests.reference.controller.cluster import TOPIC_ID, Node, create_topic, nodes, run, until
 
 

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.controller.alter_partition import AlterPartitionItem
-from reference.controller.controller_context import PartitionAndReplica, ReplicaState
-from reference.controller.controller_events import (
+from nemesis.reference.controller.alter_partition import AlterPartitionItem
+from nemesis.reference.controller.controller_context import PartitionAndReplica, ReplicaState
+from nemesis.reference.controller.controller_events import (
     ApiPartitionReassignment,
     ListPartitionReassignments,
     PartitionReassignmentIsrChange,
 )
-from reference.controller.partition_reassignments import target_problem
-from reference.model import ApiError, LeaderAndIsr, LeaderRecoveryState, TopicPartition
-from reference.trace import Kind
-from reference.zk import zk_data
-from reference.zk.zk_data import ReplicaAssignment
+from nemesis.reference.controller.partition_reassignments import target_problem
+from nemesis.reference.model import ApiError, LeaderAndIsr, LeaderRecoveryState, TopicPartition
+from nemesis.reference.trace import Kind
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.zk_data import ReplicaAssignment
 from tests.reference.controller.cluster import TOPIC_ID, Node, create_topic, nodes, run, until
 
 TP = TopicPartition("t", 0)

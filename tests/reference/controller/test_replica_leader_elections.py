@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.controller.alter_partition import AlterPartitionItem
-from reference.controller.controller_events import (
+from nemesis.reference.controller.alter_partition import AlterPartitionItem
+from nemesis.reference.controller.controller_events import (
     AutoPreferredReplicaLeaderElection,
     ElectionType,
     ReplicaLeaderElection,
 )
-from reference.model import ApiError, LeaderRecoveryState, TopicPartition
-from reference.zk import preferred_replica_election, zk_data
+from nemesis.reference.model import ApiError, LeaderRecoveryState, TopicPartition
+from nemesis.reference.zk import preferred_replica_election, zk_data
 from tests.reference.controller.cluster import TOPIC_ID, Node, create_topic, nodes, run, until
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)

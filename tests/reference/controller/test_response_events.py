@@ -12,16 +12,16 @@ from kio.schema.leader_and_isr.v7.response import (
 )
 from kio.static.primitive import i32
 
-from reference.controller import control_requests
-from reference.controller.controller_context import ControllerContext
-from reference.controller.controller_events import (
+from nemesis.reference.controller import control_requests
+from nemesis.reference.controller.controller_context import ControllerContext
+from nemesis.reference.controller.controller_events import (
     NewerControllerSeen,
     ReplicasFailed,
     TopicDeletionStopReplicaResponseReceived,
 )
-from reference.controller.response_events import event_of
-from reference.model import StopReplicaPartitionState, TopicPartition
-from reference.zk.zk_data import ReplicaAssignment, TopicAssignment
+from nemesis.reference.controller.response_events import event_of
+from nemesis.reference.model import StopReplicaPartitionState, TopicPartition
+from nemesis.reference.zk.zk_data import ReplicaAssignment, TopicAssignment
 from tests.reference.controller.cluster import (
     TOPIC_ID,
     create_topic,

@@ -8,24 +8,30 @@ from typing import Any
 
 import pytest
 
-from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.controller import partition_state_machine, replica_state_machine
-from reference.controller.controller_broker_request_batch import ControllerBrokerRequestBatch
-from reference.controller.controller_channel_manager import ControlRequest
-from reference.controller.controller_context import (
+from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
+from nemesis.reference.controller import partition_state_machine, replica_state_machine
+from nemesis.reference.controller.controller_broker_request_batch import (
+    ControllerBrokerRequestBatch,
+)
+from nemesis.reference.controller.controller_channel_manager import ControlRequest
+from nemesis.reference.controller.controller_context import (
     ControllerContext,
     PartitionAndReplica,
     PartitionState,
     ReplicaState,
 )
-from reference.controller.errors import IllegalStateError
-from reference.controller.partition_state_machine import PartitionStateMachine
-from reference.controller.replica_state_machine import ReplicaStateMachine
-from reference.model import Broker, LeaderAndIsr, TopicPartition
-from reference.trace import Kind
-from reference.zk.fenced_writes import ControllerFence
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicAssignment
+from nemesis.reference.controller.errors import IllegalStateError
+from nemesis.reference.controller.partition_state_machine import PartitionStateMachine
+from nemesis.reference.controller.replica_state_machine import ReplicaStateMachine
+from nemesis.reference.model import Broker, LeaderAndIsr, TopicPartition
+from nemesis.reference.trace import Kind
+from nemesis.reference.zk.fenced_writes import ControllerFence
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.zk_data import (
+    LeaderIsrAndControllerEpoch,
+    ReplicaAssignment,
+    TopicAssignment,
+)
 from tests.reference.controller.cluster import TOPIC_ID, ListTracer
 
 TP = TopicPartition("t", 0)

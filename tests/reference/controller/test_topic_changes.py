@@ -7,11 +7,11 @@ import logging
 
 import pytest
 
-from reference.controller.controller_context import ReplicaState
-from reference.model import TopicPartition
-from reference.network.errors import NetworkError
-from reference.zk import zk_data
-from reference.zk.zk_data import ReplicaAssignment, TopicAssignment
+from nemesis.reference.controller.controller_context import ReplicaState
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.zk_data import ReplicaAssignment, TopicAssignment
 from tests.reference.controller.cluster import (
     NEW_TOPIC_ID,
     TOPIC_ID,

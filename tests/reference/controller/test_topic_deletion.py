@@ -9,12 +9,12 @@ from uuid import UUID
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.controller.controller_context import PartitionAndReplica, ReplicaState
-from reference.controller.controller_events import TopicDeletionStopReplicaResponseReceived
-from reference.model import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, TopicPartition
-from reference.network.errors import NetworkError
-from reference.trace import Kind
-from reference.zk.zk_data import ReplicaAssignment, TopicAssignment
+from nemesis.reference.controller.controller_context import PartitionAndReplica, ReplicaState
+from nemesis.reference.controller.controller_events import TopicDeletionStopReplicaResponseReceived
+from nemesis.reference.model import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, TopicPartition
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.trace import Kind
+from nemesis.reference.zk.zk_data import ReplicaAssignment, TopicAssignment
 from tests.reference.controller.cluster import (
     TOPIC_ID,
     Node,

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from crc32c import crc32c
 
-from reference.protocol.compression import compressed
-from reference.protocol.record_batch import assign, iter_batches
+from nemesis.reference.protocol.compression import compressed
+from nemesis.reference.protocol.record_batch import assign, iter_batches
 
 NOW_MS = 1_000_000
 """What the wall clocks of tests say, milliseconds since 1970; their producers are remembered for as long again."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from reference.adapters.disk import RealDisk
+from nemesis.reference.adapters.disk import RealDisk
 
 
 def open_files() -> int:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.adapters.disk import RealDisk
-from reference.log.errors import KafkaStorageError
-from reference.log.leader_epoch_file_cache import LeaderEpochFileCache, assign_all
-from reference.model import OffsetAndEpoch
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.log.leader_epoch_file_cache import LeaderEpochFileCache, assign_all
+from nemesis.reference.model import OffsetAndEpoch
 
 
 class MemoryFile(RealDisk):

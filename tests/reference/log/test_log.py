@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from reference.adapters.disk import RealDisk
-from reference.log.errors import (
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.log.errors import (
     CorruptRecordError,
     InconsistentTopicIdError,
     InvalidRecordError,
@@ -18,12 +18,12 @@ from reference.log.errors import (
     RecordTooLargeError,
     UnsupportedForMessageFormatError,
 )
-from reference.log.log import Log
-from reference.log.log_append_info import AppendedBatch
-from reference.log.log_config import LogConfig
-from reference.model import OffsetAndEpoch, TopicPartition
-from reference.ports import Disk
-from reference.protocol.record_batch import iter_batches
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.log_append_info import AppendedBatch
+from nemesis.reference.log.log_config import LogConfig
+from nemesis.reference.model import OffsetAndEpoch, TopicPartition
+from nemesis.reference.ports import Disk
+from nemesis.reference.protocol.record_batch import iter_batches
 from tests.reference.log.batches import PRODUCERS, batch
 
 TP = TopicPartition("t", 0)

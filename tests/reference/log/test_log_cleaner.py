@@ -13,18 +13,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    OffsetsOutOfOrderError,
+)
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.protocol.record_batch import iter_batches
+from nemesis.reference.protocol.records import read_records
+from nemesis.reference.trace import Kind
 from nemesis.simulation.disk import SimulatedDisk
-from reference.kafka_config import KafkaConfig
-from reference.log.errors import CorruptRecordError, InvalidRecordError, OffsetsOutOfOrderError
-from reference.log.log import Log
-from reference.log.log_manager import LogManager
-from reference.model import TopicPartition
-from reference.protocol.record_batch import iter_batches
-from reference.protocol.records import read_records
-from reference.trace import Kind
+from nemesis.workloads.kafka.record_batch import NO_PRODUCER, Producer, build
 from tests.reference.log.batches import with_codec
 from tests.reference.log.mortal import Killed, Mortal, MortalDisk
-from workloads.kafka.record_batch import NO_PRODUCER, Producer, build
 
 TP = TopicPartition("t", 0)
 ID = UUID(int=7)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.log import log_config
-from reference.log.errors import RecordTooLargeError
-from reference.log.log_config import ConfigValueError, LogConfig, UnknownConfigError
+from nemesis.reference.log import log_config
+from nemesis.reference.log.errors import RecordTooLargeError
+from nemesis.reference.log.log_config import ConfigValueError, LogConfig, UnknownConfigError
 from tests.reference.log.batches import batch
 from tests.reference.log.test_log_manager import A0, A1, B0, ID, manager
 

@@ -8,12 +8,12 @@ from uuid import UUID
 
 import pytest
 
-from reference.adapters.disk import RealDisk
-from reference.log.log import LogStartOffsetIncrementReason
-from reference.log.log_manager import LogManager
-from reference.model import TopicPartition
-from reference.ports import Job
-from reference.trace import Kind
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.log.log import LogStartOffsetIncrementReason
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.ports import Job
+from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import Trace, config
 from tests.reference.log.batches import batch
 from tests.reference.log.test_log import read_all

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import pytest
 
-from reference.adapters.disk import RealDisk
-from reference.kafka_config import KafkaConfig
-from reference.log.errors import InconsistentTopicIdError, KafkaStorageError
-from reference.log.log_manager import LogManager
-from reference.model import TopicPartition
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.errors import InconsistentTopicIdError, KafkaStorageError
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import TopicPartition
 from tests.reference.log.batches import NOW_MS, batch
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b-c.d_e", 0)

@@ -11,12 +11,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from reference.adapters.disk import RealDisk
-from reference.log.log import Log
-from reference.log.log_append_info import LogAppendInfo
-from reference.log.log_config import LogConfig
-from reference.model import OffsetAndEpoch, TopicPartition
-from reference.protocol.record_batch import iter_batches
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.log_append_info import LogAppendInfo
+from nemesis.reference.log.log_config import LogConfig
+from nemesis.reference.model import OffsetAndEpoch, TopicPartition
+from nemesis.reference.protocol.record_batch import iter_batches
 from tests.reference.log.batches import PRODUCERS, assigned, batch
 
 MANY = 2**31

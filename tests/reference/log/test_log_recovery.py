@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.log.file_records import FileRecords
+from nemesis.reference.log.log import Log
 from nemesis.simulation.fenced_disk import FencedDisk
-from reference.adapters.disk import RealDisk
-from reference.log.errors import KafkaStorageError
-from reference.log.file_records import FileRecords
-from reference.log.log import Log
 from tests.reference.log.batches import batch
 from tests.reference.log.mortal import Killed, Mortal
 from tests.reference.log.test_log import MANY, open_log, read_all

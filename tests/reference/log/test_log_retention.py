@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from reference.adapters.disk import RealDisk
-from reference.log.errors import OffsetOutOfRangeError
-from reference.log.log import Log, LogStartOffsetIncrementReason
-from reference.log.log_config import LogConfig
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.log.errors import OffsetOutOfRangeError
+from nemesis.reference.log.log import Log, LogStartOffsetIncrementReason
+from nemesis.reference.log.log_config import LogConfig
 from tests.reference.log.batches import batch
 from tests.reference.log.test_log import MANY, TP, read_all
 

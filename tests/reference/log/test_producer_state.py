@@ -8,22 +8,22 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reference.adapters.disk import RealDisk
-from reference.log.errors import (
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.log.errors import (
     InvalidProducerEpochError,
     InvalidRecordError,
     OutOfOrderSequenceError,
 )
-from reference.log.log import Log
-from reference.log.log_config import LogConfig
-from reference.log.producer_snapshot_file import decode_snapshot, encode_snapshot
-from reference.log.producer_state_entry import (
+from nemesis.reference.log.log import Log
+from nemesis.reference.log.log_config import LogConfig
+from nemesis.reference.log.producer_snapshot_file import decode_snapshot, encode_snapshot
+from nemesis.reference.log.producer_state_entry import (
     BatchMetadata,
     ProducerStateEntry,
     decrement_sequence,
     increment_sequence,
 )
-from reference.model import TopicPartition
+from nemesis.reference.model import TopicPartition
 from tests.reference.log.batches import NOW_MS, batch
 
 LAST = 2**31 - 1

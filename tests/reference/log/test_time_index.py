@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.log.time_index import TimeIndex
+from nemesis.reference.log.time_index import TimeIndex
 from tests.reference.log.batches import batch
 from tests.reference.log.test_log import open_log
 

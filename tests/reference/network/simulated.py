@@ -13,14 +13,14 @@ from kio.schema.find_coordinator.v0.response import FindCoordinatorResponse
 from kio.schema.types import BrokerId
 from kio.static.primitive import i32
 
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.network.request_channel import PendingRequest
+from nemesis.reference.network.socket_server import SocketServer
+from nemesis.reference.protocol import codec
+from nemesis.reference.protocol.codec import SIZE_BYTES
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.network import Network
 from nemesis.simulation.randomness import stream
-from reference.kafka_config import KafkaConfig
-from reference.network.request_channel import PendingRequest
-from reference.network.socket_server import SocketServer
-from reference.protocol import codec
-from reference.protocol.codec import SIZE_BYTES
 
 HOST, PORT, OTHER_PORT = "10.0.0.1", 9092, 9093
 

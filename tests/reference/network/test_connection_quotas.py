@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.network.connection_quotas import ConnectionQuotas
-from reference.network.errors import TooManyConnectionsError
-from reference.network.rate import QUOTA_WINDOW_NUM, QUOTA_WINDOW_SIZE_S, Rate
+from nemesis.reference.network.connection_quotas import ConnectionQuotas
+from nemesis.reference.network.errors import TooManyConnectionsError
+from nemesis.reference.network.rate import QUOTA_WINDOW_NUM, QUOTA_WINDOW_SIZE_S, Rate
 from tests.reference.network.simulated import Served, configured, in_virtual_time
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.network.frames import READ_AHEAD_BYTES, FrameProtocol
-from reference.protocol.errors import ProtocolError
+from nemesis.reference.network.frames import READ_AHEAD_BYTES, FrameProtocol
+from nemesis.reference.protocol.errors import ProtocolError
 
 MAX_BYTES = 4 * READ_AHEAD_BYTES
 

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from kio.schema.find_coordinator.v0.request import FindCoordinatorRequest
 
-from reference.network.kafka_channel import ChannelMuteEvent, ChannelMuteState, KafkaChannel
-from reference.protocol import codec
+from nemesis.reference.network.kafka_channel import ChannelMuteEvent, ChannelMuteState, KafkaChannel
+from nemesis.reference.protocol import codec
 from tests.reference.network.simulated import (
     OTHER_PORT,
     PORT,

@@ -25,16 +25,20 @@ from kio.schema.update_metadata.v8.request import UpdateMetadataRequest
 from kio.schema.update_metadata.v8.response import UpdateMetadataResponse
 from kio.static.primitive import i32, i32Timedelta
 
-from reference.adapters.sockets import RealSocketBuffers
-from reference.kafka_config import KafkaConfig
-from reference.network.errors import CloseConnectionError, NetworkError, RequestTimedOutError
-from reference.network.frames import READ_AHEAD_BYTES
-from reference.network.network_client import BrokerConnection
-from reference.network.socket_server import SocketServer
-from reference.protocol.codec import SIZE_BYTES, Request, decode_response
-from reference.protocol.versions import OFFERED, ApiKey
-from reference.server.client_quota_manager import QuotaManagers
-from reference.server.kafka_request_handler import KafkaRequestHandlerPool
+from nemesis.reference.adapters.sockets import RealSocketBuffers
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.network.errors import (
+    CloseConnectionError,
+    NetworkError,
+    RequestTimedOutError,
+)
+from nemesis.reference.network.frames import READ_AHEAD_BYTES
+from nemesis.reference.network.network_client import BrokerConnection
+from nemesis.reference.network.socket_server import SocketServer
+from nemesis.reference.protocol.codec import SIZE_BYTES, Request, decode_response
+from nemesis.reference.protocol.versions import OFFERED, ApiKey
+from nemesis.reference.server.client_quota_manager import QuotaManagers
+from nemesis.reference.server.kafka_request_handler import KafkaRequestHandlerPool
 
 HOST = "127.0.0.1"
 MAX_BYTES = 10_000

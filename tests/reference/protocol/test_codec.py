@@ -19,7 +19,7 @@ from kio.schema.errors import ErrorCode
 from kio.schema.metadata.v1.request import MetadataRequest as MetadataRequestV1
 from kio.serial import entity_reader, entity_writer
 
-from reference.protocol.codec import (
+from nemesis.reference.protocol.codec import (
     SIZE_BYTES,
     decode_request,
     decode_response,
@@ -27,17 +27,17 @@ from reference.protocol.codec import (
     encode_request,
     encode_response,
 )
-from reference.protocol.decoding import read_entity
-from reference.protocol.encoding import write_entity
-from reference.protocol.errors import ProtocolError, UnsupportedVersionError
-from reference.protocol.schema import (
+from nemesis.reference.protocol.decoding import read_entity
+from nemesis.reference.protocol.encoding import write_entity
+from nemesis.reference.protocol.errors import ProtocolError, UnsupportedVersionError
+from nemesis.reference.protocol.schema import (
     FieldShape,
     build,
     field_defaults,
     field_shapes,
     response_class,
 )
-from reference.protocol.versions import OFFERED, ApiKey, is_offered
+from nemesis.reference.protocol.versions import OFFERED, ApiKey, is_offered
 
 MILLISECOND = datetime.timedelta(milliseconds=1)
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)

@@ -11,7 +11,7 @@ from kio.records.schema import NewRecordBatch, Record
 from kio.records.writers import write_batch
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 
-from reference.protocol.record_batch import (
+from nemesis.reference.protocol.record_batch import (
     HEADER_SIZE,
     CorruptRecordError,
     UnsupportedForMessageFormatError,

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.protocol.compression import CompressionType, compressed, decompressed
-from reference.protocol.record_batch import CorruptRecordError, crc_matches, iter_batches
-from reference.protocol.records import delete_horizon_ms, emptied, read_records, rebuilt
+from nemesis.reference.protocol.compression import CompressionType, compressed, decompressed
+from nemesis.reference.protocol.record_batch import CorruptRecordError, crc_matches, iter_batches
+from nemesis.reference.protocol.records import delete_horizon_ms, emptied, read_records, rebuilt
+from nemesis.workloads.kafka.record_batch import Producer, build, read
 from tests.reference.log.batches import assigned, with_codec
-from workloads.kafka.record_batch import Producer, build, read
 
 CODECS = list(CompressionType)
 PRODUCER = Producer(7, 2, 40)

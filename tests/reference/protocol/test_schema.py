@@ -12,7 +12,7 @@ from kio.schema.fetch.v12.response import EpochEndOffset
 from kio.schema.fetch.v17.request import FetchPartition
 from kio.static.primitive import i32
 
-from reference.protocol.schema import (
+from nemesis.reference.protocol.schema import (
     assembler,
     build,
     builder,

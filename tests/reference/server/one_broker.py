@@ -10,7 +10,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from reference.model import (
+from nemesis.reference.model import (
     LEADER_DURING_DELETE,
     Broker,
     BrokerEndPoint,
@@ -23,10 +23,10 @@ from reference.model import (
     TopicPartition,
     UpdateMetadataPartitionState,
 )
-from reference.server.alter_partition_manager import DefaultAlterPartitionManager
-from reference.server.kafka_scheduler import KafkaScheduler
-from reference.server.metadata_cache import MetadataCache
-from reference.server.replica_manager import ReplicaManager
+from nemesis.reference.server.alter_partition_manager import DefaultAlterPartitionManager
+from nemesis.reference.server.kafka_scheduler import KafkaScheduler
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.replica_manager import ReplicaManager
 from tests.reference.cluster.hosting import TOPIC_ID, TP, Trace, config, log_manager
 from tests.reference.server.answers import answered
 from tests.reference.virtual_time import run

@@ -24,30 +24,30 @@ from kio.schema.errors import ErrorCode
 from kio.schema.types import BrokerId
 from kio.static.primitive import i32, i32Timedelta
 
-from reference import model
-from reference.model import (
+from nemesis.reference import model
+from nemesis.reference.model import (
     LeaderAndIsr,
     LeaderAndIsrPartitionState,
     ProducePartitionResult,
     UpdateMetadataPartitionState,
 )
-from reference.network.errors import NetworkError, RequestTimedOutError
-from reference.protocol.codec import (
+from nemesis.reference.network.errors import NetworkError, RequestTimedOutError
+from nemesis.reference.protocol.codec import (
     SIZE_BYTES,
     decode_request,
     decode_response,
     encode_request,
     encode_response,
 )
-from reference.protocol.record_batch import iter_batches
-from reference.protocol.schema import response_class
-from reference.server.alter_partition_manager import DefaultAlterPartitionManager
-from reference.server.apis.fetch import FetchApis
-from reference.server.fetch_manager import FetchManager
-from reference.server.kafka_scheduler import KafkaScheduler
-from reference.server.metadata_cache import MetadataCache
-from reference.server.replica_manager import ReplicaManager
-from reference.trace import Kind
+from nemesis.reference.protocol.record_batch import iter_batches
+from nemesis.reference.protocol.schema import response_class
+from nemesis.reference.server.alter_partition_manager import DefaultAlterPartitionManager
+from nemesis.reference.server.apis.fetch import FetchApis
+from nemesis.reference.server.fetch_manager import FetchManager
+from nemesis.reference.server.kafka_scheduler import KafkaScheduler
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.replica_manager import ReplicaManager
+from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import TOPIC_ID, TP, config, log_manager
 from tests.reference.server.answers import answered
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.server.admin_utils import assign_replicas_to_brokers, topic_name_problem
+from nemesis.reference.server.admin_utils import assign_replicas_to_brokers, topic_name_problem
 
 
 class FixedRandom(Random):

@@ -18,11 +18,11 @@ from kio.schema.errors import ErrorCode
 from kio.schema.types import BrokerId
 from kio.static.primitive import i32, i32Timedelta
 
-from reference.cluster.partition_state import AlterPartitionItem
-from reference.model import Broker, LeaderAndIsr, LeaderRecoveryState, TopicPartition
-from reference.network.errors import RequestTimedOutError
-from reference.server.alter_partition_manager import DefaultAlterPartitionManager
-from reference.server.metadata_cache import MetadataCache
+from nemesis.reference.cluster.partition_state import AlterPartitionItem
+from nemesis.reference.model import Broker, LeaderAndIsr, LeaderRecoveryState, TopicPartition
+from nemesis.reference.network.errors import RequestTimedOutError
+from nemesis.reference.server.alter_partition_manager import DefaultAlterPartitionManager
+from nemesis.reference.server.metadata_cache import MetadataCache
 from tests.reference.cluster.hosting import TOPIC_ID, config
 from tests.reference.virtual_time import run
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.adapters.disk import RealDisk
-from reference.cluster.errors import ReplicaError
-from reference.log.log import Log
-from reference.model import TopicPartition
-from reference.trace import Kind
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.log.log import Log
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import TOPIC_ID, TP, lisr
 from tests.reference.log.batches import assigned, batch
 from tests.reference.log.test_log import read_all

@@ -14,25 +14,25 @@ import pytest
 from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
-from reference.adapters.disk import RealDisk
-from reference.kafka_config import KafkaConfig
-from reference.log.log_manager import LogManager
-from reference.model import TopicPartition
-from reference.network.errors import CloseConnectionError
-from reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
-from reference.protocol.schema import build, build_items, item_class
-from reference.protocol.versions import OFFERED, ApiKey
-from reference.server.alter_partition_manager import DefaultAlterPartitionManager
-from reference.server.apis.control import ControlApis
-from reference.server.apis.fetch import FetchApis
-from reference.server.apis.offsets import OffsetApis
-from reference.server.apis.produce import ProduceApis
-from reference.server.connection import connection_factory
-from reference.server.fetch_manager import FetchManager
-from reference.server.kafka_scheduler import KafkaScheduler
-from reference.server.metadata_cache import MetadataCache
-from reference.server.replica_manager import ReplicaManager
-from reference.trace import NullTracer
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.network.errors import CloseConnectionError
+from nemesis.reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.protocol.versions import OFFERED, ApiKey
+from nemesis.reference.server.alter_partition_manager import DefaultAlterPartitionManager
+from nemesis.reference.server.apis.control import ControlApis
+from nemesis.reference.server.apis.fetch import FetchApis
+from nemesis.reference.server.apis.offsets import OffsetApis
+from nemesis.reference.server.apis.produce import ProduceApis
+from nemesis.reference.server.connection import connection_factory
+from nemesis.reference.server.fetch_manager import FetchManager
+from nemesis.reference.server.kafka_scheduler import KafkaScheduler
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.replica_manager import ReplicaManager
+from nemesis.reference.trace import NullTracer
 from tests.reference.log.batches import NOW_MS, batch
 from tests.reference.server.answers import answered
 

@@ -11,13 +11,13 @@ import pytest
 from kio.schema.create_topics.v7.response import CreatableTopicResult, CreateTopicsResponse
 from kio.schema.errors import ErrorCode
 
-from reference.controller.kafka_controller import KafkaController
-from reference.model import Broker
-from reference.network.errors import NetworkError
-from reference.server.apis.conversion import NO_THROTTLE
-from reference.server.auto_topic_creation_manager import AutoTopicCreationManager
-from reference.server.metadata_cache import MetadataCache
-from reference.server.zk_admin_manager import TopicResult, TopicSpec
+from nemesis.reference.controller.kafka_controller import KafkaController
+from nemesis.reference.model import Broker
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.server.apis.conversion import NO_THROTTLE
+from nemesis.reference.server.auto_topic_creation_manager import AutoTopicCreationManager
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.zk_admin_manager import TopicResult, TopicSpec
 from tests.reference.controller.cluster import config
 
 

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
-from reference.adapters.disk import RealDisk
-from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.kafka_config import ConfigError, KafkaConfig
-from reference.server.broker_id_generation import with_broker_id
-from reference.server.broker_metadata_checkpoint import BrokerMetadata, BrokerMetadataCheckpoint
-from reference.zk import zk_data
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
+from nemesis.reference.kafka_config import ConfigError, KafkaConfig
+from nemesis.reference.server.broker_id_generation import with_broker_id
+from nemesis.reference.server.broker_metadata_checkpoint import (
+    BrokerMetadata,
+    BrokerMetadataCheckpoint,
+)
+from nemesis.reference.zk import zk_data
 from tests.reference.cluster.hosting import config
 from tests.reference.controller.cluster import SESSION_TIMEOUT_MS
 from tests.reference.server.test_kafka_server import HOST, free_port
@@ -78,7 +81,7 @@ def start(directory: Path, address: str, **properties: object) -> subprocess.Pop
     }
     file = directory / "config.json"
     file.write_text(json.dumps(whole))
-    command = [sys.executable, "-m", "reference", str(file)]
+    command = [sys.executable, "-m", "nemesis.reference", str(file)]
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from reference.adapters.disk import RealDisk
-from reference.server.broker_metadata_checkpoint import (
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.server.broker_metadata_checkpoint import (
     BrokerMetadata,
     BrokerMetadataCheckpoint,
     InconsistentBrokerIdError,

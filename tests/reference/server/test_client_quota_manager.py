@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from reference.network.rate import QUOTA_WINDOW_NUM
-from reference.protocol.codec import Request
-from reference.protocol.versions import ApiKey
-from reference.server.client_quota_manager import (
+from nemesis.reference.network.rate import QUOTA_WINDOW_NUM
+from nemesis.reference.protocol.codec import Request
+from nemesis.reference.protocol.versions import ApiKey
+from nemesis.reference.server.client_quota_manager import (
     DEFAULT,
     MOST_CLIENTS,
     ClientQuotaManager,
     QuotaManagers,
 )
-from reference.server.kafka_request_handler import KafkaRequestHandlerPool
+from nemesis.reference.server.kafka_request_handler import KafkaRequestHandlerPool
 from tests.reference.network.simulated import Served, in_virtual_time, response_to
 
 

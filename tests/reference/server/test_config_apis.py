@@ -12,18 +12,18 @@ import pytest
 from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
-from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.model import Broker, TopicPartition, UpdateMetadataPartitionState
-from reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
-from reference.protocol.schema import build, build_items, item_class
-from reference.protocol.versions import OFFERED, ApiKey
-from reference.server.apis.configs import ConfigApis
-from reference.server.config_admin_manager import ConfigAdminManager
-from reference.server.config_helper import ConfigHelper
-from reference.server.dynamic_broker_config import DynamicBrokerConfig
-from reference.server.metadata_cache import MetadataCache
-from reference.trace import NullTracer
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
+from nemesis.reference.model import Broker, TopicPartition, UpdateMetadataPartitionState
+from nemesis.reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.protocol.versions import OFFERED, ApiKey
+from nemesis.reference.server.apis.configs import ConfigApis
+from nemesis.reference.server.config_admin_manager import ConfigAdminManager
+from nemesis.reference.server.config_helper import ConfigHelper
+from nemesis.reference.server.dynamic_broker_config import DynamicBrokerConfig
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.trace import NullTracer
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 from tests.reference.controller.cluster import config
 
 TOPIC, BROKER, BROKER_LOGGER = 2, 4, 8

@@ -14,10 +14,10 @@ from kio.schema.errors import ErrorCode
 from kio.schema.types import TopicName
 from kio.static.primitive import i32
 
-from reference.model import Broker
-from reference.network.errors import NetworkError
-from reference.server.controlled_shutdown import controlled_shutdown
-from reference.server.metadata_cache import MetadataCache
+from nemesis.reference.model import Broker
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.server.controlled_shutdown import controlled_shutdown
+from nemesis.reference.server.metadata_cache import MetadataCache
 from tests.reference.controller.cluster import config
 from tests.reference.virtual_time import run
 

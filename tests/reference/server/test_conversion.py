@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from reference.model import LeaderRecoveryState
-from reference.network.errors import CloseConnectionError
-from reference.server.apis.conversion import leader_recovery_state
+from nemesis.reference.model import LeaderRecoveryState
+from nemesis.reference.network.errors import CloseConnectionError
+from nemesis.reference.server.apis.conversion import leader_recovery_state
 
 
 def test_a_version_without_recovery_states_says_recovered() -> None:

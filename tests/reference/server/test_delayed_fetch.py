@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from reference.cluster.errors import ReplicaError
-from reference.cluster.partition import Partition
-from reference.log.errors import LogError
-from reference.model import (
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.cluster.partition import Partition
+from nemesis.reference.log.errors import LogError
+from nemesis.reference.model import (
     FetchIsolation,
     FetchParams,
     FetchPartitionRequest,
@@ -25,7 +25,7 @@ from reference.model import (
     StopReplicaPartitionState,
     TopicPartition,
 )
-from reference.server.delayed_fetch import DelayedFetch, FetchRequests, is_worth_sending
+from nemesis.reference.server.delayed_fetch import DelayedFetch, FetchRequests, is_worth_sending
 from tests.reference.cluster.hosting import TOPIC_ID, lisr
 from tests.reference.log.batches import batch
 from tests.reference.server.answers import answered

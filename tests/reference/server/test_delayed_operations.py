@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from reference.model import TopicPartition
-from reference.server.delayed_operations import DelayedOperationPurgatory
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
 from tests.reference.virtual_time import run
 
 A, B, C = (TopicPartition("t", number) for number in range(3))

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from reference.kafka_config import KafkaConfig
-from reference.log.log_config import ConfigType, ConfigValueError
-from reference.server import dynamic_broker_config
-from reference.server.config_helper import ConfigEntry, ConfigHelper
-from reference.server.dynamic_broker_config import DynamicBrokerConfig
+from nemesis.reference.kafka_config import KafkaConfig
+from nemesis.reference.log.log_config import ConfigType, ConfigValueError
+from nemesis.reference.server import dynamic_broker_config
+from nemesis.reference.server.config_helper import ConfigEntry, ConfigHelper
+from nemesis.reference.server.dynamic_broker_config import DynamicBrokerConfig
 from tests.reference.controller.cluster import config
 
 MIN_ISR = "min.insync.replicas"

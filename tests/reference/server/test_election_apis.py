@@ -12,25 +12,25 @@ import pytest
 from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
-from reference import model
-from reference.controller.controller_events import (
+from nemesis.reference import model
+from nemesis.reference.controller.controller_events import (
     ControlledShutdown,
     ElectionType,
     ReplicaLeaderElection,
 )
-from reference.model import ApiError, TopicPartition, UpdateMetadataPartitionState
-from reference.protocol.codec import (
+from nemesis.reference.model import ApiError, TopicPartition, UpdateMetadataPartitionState
+from nemesis.reference.protocol.codec import (
     SIZE_BYTES,
     decode_request,
     decode_response,
     encode_request,
     encode_response,
 )
-from reference.protocol.schema import build, build_items
-from reference.protocol.versions import OFFERED, ApiKey, is_offered
-from reference.server.apis.elections import ElectionApis
-from reference.server.delayed_operations import DelayedOperationPurgatory
-from reference.server.metadata_cache import MetadataCache
+from nemesis.reference.protocol.schema import build, build_items
+from nemesis.reference.protocol.versions import OFFERED, ApiKey, is_offered
+from nemesis.reference.server.apis.elections import ElectionApis
+from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
+from nemesis.reference.server.metadata_cache import MetadataCache
 from tests.reference.virtual_time import run
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)

@@ -11,14 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
-from reference.model import (
+from nemesis.reference.model import (
     EpochEndOffset,
     FetchPartitionRequest,
     FetchPartitionResult,
     TopicPartition,
 )
-from reference.server.fetch_manager import FetchAnswer, FetchContext, FetchManager, FetchMetadata
-from reference.server.fetch_session import (
+from nemesis.reference.server.fetch_manager import (
+    FetchAnswer,
+    FetchContext,
+    FetchManager,
+    FetchMetadata,
+)
+from nemesis.reference.server.fetch_session import (
     EVICTION_S,
     FetchSession,
     FetchSessionCache,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.server.fetch_session_handler import FetchSessionHandler
+from nemesis.reference.server.fetch_session_handler import FetchSessionHandler
 
 
 class Answer:

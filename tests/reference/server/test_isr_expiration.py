@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reference.trace import Kind
+from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import lisr
 from tests.reference.log.batches import batch
 from tests.reference.server.one_broker import Node, on_node, time

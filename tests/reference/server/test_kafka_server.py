@@ -16,15 +16,15 @@ from kio.schema.types import BrokerId
 from kio.schema.update_metadata.v8.request import UpdateMetadataRequest
 from kio.static.primitive import i32, i64
 
-from reference.adapters.disk import RealDisk
-from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.log.errors import KafkaStorageError
-from reference.network.network_client import BrokerConnection
-from reference.ports import ZnodeStat
-from reference.server.broker_metadata_checkpoint import InconsistentClusterIdError
-from reference.server.kafka_server import KafkaServer
-from reference.trace import Kind
-from reference.zk import zk_data
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.network.network_client import BrokerConnection
+from nemesis.reference.ports import ZnodeStat
+from nemesis.reference.server.broker_metadata_checkpoint import InconsistentClusterIdError
+from nemesis.reference.server.kafka_server import KafkaServer
+from nemesis.reference.trace import Kind
+from nemesis.reference.zk import zk_data
 from tests.reference.cluster.hosting import config
 from tests.reference.controller.cluster import SESSION_TIMEOUT_MS, ListTracer, until
 from tests.reference.session_expiry import expire

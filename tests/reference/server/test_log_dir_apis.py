@@ -11,13 +11,13 @@ import pytest
 from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
-from reference.log.errors import KafkaStorageError
-from reference.log.log_manager import LogManager
-from reference.model import TopicPartition
-from reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
-from reference.protocol.schema import build, build_items, item_class
-from reference.protocol.versions import OFFERED, ApiKey
-from reference.server.apis.log_dirs import LogDirApis
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.log.log_manager import LogManager
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.protocol.versions import OFFERED, ApiKey
+from nemesis.reference.server.apis.log_dirs import LogDirApis
 from tests.reference.log.batches import assigned, batch
 from tests.reference.log.test_log_manager import A0, A1, B0, ID, manager
 

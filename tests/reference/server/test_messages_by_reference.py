@@ -18,23 +18,23 @@ from kio.schema.describe_cluster.v1.request import DescribeClusterRequest
 from kio.schema.init_producer_id.v5.request import InitProducerIdRequest
 from kio.static.primitive import i8
 
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.network.network_client import BrokerConnection
+from nemesis.reference.protocol import codec as wire_format
+from nemesis.reference.protocol.codec import SIZE_BYTES
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.protocol.versions import OFFERED, ApiKey, is_offered
+from nemesis.reference.server.kafka_server import KafkaServer
 from nemesis.simulation.codec import ByReferenceCodec
-from reference.adapters.disk import RealDisk
-from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.network.errors import NetworkError
-from reference.network.network_client import BrokerConnection
-from reference.protocol import codec as wire_format
-from reference.protocol.codec import SIZE_BYTES
-from reference.protocol.schema import build, build_items, item_class
-from reference.protocol.versions import OFFERED, ApiKey, is_offered
-from reference.server.kafka_server import KafkaServer
+from nemesis.workloads.kafka import codec as client_wire_format
+from nemesis.workloads.kafka.admin import KafkaAdmin
+from nemesis.workloads.kafka.client import milliseconds
+from nemesis.workloads.kafka.errors import KafkaError
 from tests.reference.cluster.hosting import config
 from tests.reference.controller.cluster import SESSION_TIMEOUT_MS, ListTracer
 from tests.reference.server.test_kafka_server import HOST, free_port
-from workloads.kafka import codec as client_wire_format
-from workloads.kafka.admin import KafkaAdmin
-from workloads.kafka.client import milliseconds
-from workloads.kafka.errors import KafkaError
 
 BROKERS = (1, 2, 3)
 TOPIC = "t"

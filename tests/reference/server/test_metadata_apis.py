@@ -10,12 +10,12 @@ import pytest
 from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
-from reference.model import Broker, TopicPartition, UpdateMetadataPartitionState
-from reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
-from reference.protocol.schema import build, build_items
-from reference.protocol.versions import OFFERED, ApiKey
-from reference.server.apis.metadata import MetadataApis
-from reference.server.metadata_cache import MetadataCache
+from nemesis.reference.model import Broker, TopicPartition, UpdateMetadataPartitionState
+from nemesis.reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
+from nemesis.reference.protocol.schema import build, build_items
+from nemesis.reference.protocol.versions import OFFERED, ApiKey
+from nemesis.reference.server.apis.metadata import MetadataApis
+from nemesis.reference.server.metadata_cache import MetadataCache
 
 TOPIC_ID = UUID(int=7)
 LAST_METADATA = OFFERED[ApiKey.METADATA].highest

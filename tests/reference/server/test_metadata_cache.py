@@ -7,13 +7,13 @@ from uuid import UUID
 
 import pytest
 
-from reference.model import (
+from nemesis.reference.model import (
     LEADER_DURING_DELETE,
     Broker,
     TopicPartition,
     UpdateMetadataPartitionState,
 )
-from reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.metadata_cache import MetadataCache
 
 TOPIC_ID = UUID(int=7)
 BROKERS = [Broker.at(2, "b", 9092), Broker.at(1, "a", 9092)]

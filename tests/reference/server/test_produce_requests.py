@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.model import (
+from nemesis.reference.model import (
     ProducePartitionResult,
     TopicPartition,
 )
-from reference.trace import Kind
+from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import TP, lisr
 from tests.reference.log.batches import batch
 from tests.reference.server.one_broker import Node, on_node, time

@@ -9,13 +9,13 @@ import pytest
 from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
-from reference.protocol.schema import build
-from reference.protocol.versions import OFFERED, ApiKey
-from reference.server.apis.conversion import NO_THROTTLE
-from reference.server.apis.producers import ProducerApis
-from reference.server.zk_producer_id_manager import ZkProducerIdManager
-from reference.zk.errors import ClientClosedError
-from reference.zk.producer_id_block import (
+from nemesis.reference.protocol.schema import build
+from nemesis.reference.protocol.versions import OFFERED, ApiKey
+from nemesis.reference.server.apis.conversion import NO_THROTTLE
+from nemesis.reference.server.apis.producers import ProducerApis
+from nemesis.reference.server.zk_producer_id_manager import ZkProducerIdManager
+from nemesis.reference.zk.errors import ClientClosedError
+from nemesis.reference.zk.producer_id_block import (
     PRODUCER_ID_BLOCK_SIZE,
     ProducerIdsBlock,
     ProducerIdsExhaustedError,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.server.rack_aware_assignment import (
+from nemesis.reference.server.rack_aware_assignment import (
     assign_added_partitions,
     assign_replicas_to_brokers,
     rack_alternated,

@@ -9,17 +9,17 @@ from kio.schema.alter_partition_reassignments.v0 import request as alter
 from kio.schema.errors import ErrorCode
 from kio.schema.list_partition_reassignments.v0 import request as listing
 
-from reference.model import TopicPartition
-from reference.protocol.codec import (
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.protocol.codec import (
     SIZE_BYTES,
     decode_request,
     decode_response,
     encode_request,
     encode_response,
 )
-from reference.protocol.schema import build, build_items, response_class
-from reference.protocol.versions import is_offered
-from reference.server.apis.reassignments import ReassignmentApis
+from nemesis.reference.protocol.schema import build, build_items, response_class
+from nemesis.reference.protocol.versions import is_offered
+from nemesis.reference.server.apis.reassignments import ReassignmentApis
 from tests.reference.controller.cluster import Node, create_topic, nodes, run, until
 
 A_SECOND = timedelta(seconds=1)

@@ -28,13 +28,13 @@ from kio.schema.offset_for_leader_epoch.v3.response import (
 from kio.schema.types import TopicName
 from kio.static.primitive import i32, i32Timedelta, i64
 
-from reference.log.log import Log
-from reference.model import BrokerEndPoint, EpochEndOffset, TopicPartition
-from reference.network.errors import NetworkError
-from reference.server.offset_truncation import offset_truncation_state
-from reference.server.partition_fetch_state import PartitionFetchState
-from reference.server.replica_fetcher_thread import ReplicaFetcherThread
-from reference.trace import Kind
+from nemesis.reference.log.log import Log
+from nemesis.reference.model import BrokerEndPoint, EpochEndOffset, TopicPartition
+from nemesis.reference.network.errors import NetworkError
+from nemesis.reference.server.offset_truncation import offset_truncation_state
+from nemesis.reference.server.partition_fetch_state import PartitionFetchState
+from nemesis.reference.server.replica_fetcher_thread import ReplicaFetcherThread
+from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import TOPIC_ID, TP, Host, lisr
 from tests.reference.log.batches import batch
 from tests.reference.virtual_time import run

@@ -13,12 +13,12 @@ from uuid import UUID
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.adapters.disk import RealDisk
-from reference.cluster.errors import ReplicaError
-from reference.log.errors import KafkaStorageError
-from reference.log.log import Log
-from reference.model import TopicPartition
-from reference.trace import Kind
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.cluster.errors import ReplicaError
+from nemesis.reference.log.errors import KafkaStorageError
+from nemesis.reference.log.log import Log
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import TOPIC_ID, TP, lisr
 from tests.reference.log.batches import batch
 from tests.reference.server.one_broker import BROKER_EPOCH, Node, on_node

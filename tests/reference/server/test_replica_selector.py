@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.kafka_config import ConfigError
-from reference.model import Broker, BrokerEndPoint
-from reference.server.replica_selector import (
+from nemesis.reference.kafka_config import ConfigError
+from nemesis.reference.model import Broker, BrokerEndPoint
+from nemesis.reference.server.replica_selector import (
     ReplicaView,
     preferred_read_replica,
     rack_aware_replica,

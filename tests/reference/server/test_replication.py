@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.trace import Kind
+from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import TP
 from tests.reference.log.batches import batch
 from tests.reference.server.small_cluster import BROKERS, CONTROLLER, Cluster

@@ -12,12 +12,12 @@ import pytest
 from kio.index import load_request_schema
 from kio.schema.errors import ErrorCode
 
-from reference.controller.controller_context import ControllerContext
-from reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
-from reference.protocol.schema import build, build_items, item_class
-from reference.protocol.versions import OFFERED, ApiKey
-from reference.server.apis.topics import TopicApis
-from reference.server.zk_admin_manager import PartitionsSpec, TopicResult
+from nemesis.reference.controller.controller_context import ControllerContext
+from nemesis.reference.protocol.codec import SIZE_BYTES, decode_response, encode_response
+from nemesis.reference.protocol.schema import build, build_items, item_class
+from nemesis.reference.protocol.versions import OFFERED, ApiKey
+from nemesis.reference.server.apis.topics import TopicApis
+from nemesis.reference.server.zk_admin_manager import PartitionsSpec, TopicResult
 
 TOPIC_ID = UUID(int=7)
 

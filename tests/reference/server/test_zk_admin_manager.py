@@ -11,25 +11,25 @@ from random import Random
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.model import (
+from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
+from nemesis.reference.model import (
     LEADER_DURING_DELETE,
     Broker,
     TopicPartition,
     UpdateMetadataPartitionState,
 )
-from reference.server.config_helper import ConfigHelper
-from reference.server.dynamic_broker_config import DynamicBrokerConfig
-from reference.server.metadata_cache import MetadataCache
-from reference.server.zk_admin_manager import (
+from nemesis.reference.server.config_helper import ConfigHelper
+from nemesis.reference.server.dynamic_broker_config import DynamicBrokerConfig
+from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.zk_admin_manager import (
     PartitionsSpec,
     TopicResult,
     TopicSpec,
     ZkAdminManager,
 )
-from reference.trace import NullTracer
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.zk_data import topic_id_from_string, topic_id_to_string
+from nemesis.reference.trace import NullTracer
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.zk_data import topic_id_from_string, topic_id_to_string
 from tests.reference.controller.cluster import config
 
 BROKERS = [Broker.at(b, "h", b) for b in (1, 2, 3)]

@@ -12,12 +12,12 @@ from typing import Any, cast
 import pytest
 from kio.schema.errors import ErrorCode
 
-from reference.cluster.partition_state import AlterPartitionItem
-from reference.model import LeaderAndIsr, LeaderRecoveryState, TopicPartition
-from reference.server.kafka_scheduler import KafkaScheduler
-from reference.server.zk_alter_partition_manager import ZkAlterPartitionManager
-from reference.zk.errors import OperationFailedError, SessionExpiredError
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.cluster.partition_state import AlterPartitionItem
+from nemesis.reference.model import LeaderAndIsr, LeaderRecoveryState, TopicPartition
+from nemesis.reference.server.kafka_scheduler import KafkaScheduler
+from nemesis.reference.server.zk_alter_partition_manager import ZkAlterPartitionManager
+from nemesis.reference.zk.errors import OperationFailedError, SessionExpiredError
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 from tests.reference.cluster.hosting import TOPIC_ID, config
 from tests.reference.virtual_time import run
 

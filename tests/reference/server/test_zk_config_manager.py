@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.server.zk_config_manager import CHANGE_EXPIRATION_MS, ZkConfigManager
-from reference.trace import NullTracer
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
+from nemesis.reference.server.zk_config_manager import CHANGE_EXPIRATION_MS, ZkConfigManager
+from nemesis.reference.trace import NullTracer
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 from tests.reference.controller.cluster import until
 from tests.reference.session_expiry import expire
 

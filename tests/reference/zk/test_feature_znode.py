@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.trace import NullTracer
-from reference.zk import feature_znode, zk_data
-from reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
+from nemesis.reference.trace import NullTracer
+from nemesis.reference.zk import feature_znode, zk_data
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 from tests.reference.controller.cluster import nodes, run
 
 ENABLED = {"version": 2, "status": 1, "features": {}}

@@ -11,20 +11,20 @@ from uuid import UUID
 
 import pytest
 
-from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.model import Broker, LeaderAndIsr, TopicPartition
-from reference.trace import NullTracer
-from reference.zk import zk_data
-from reference.zk.errors import (
+from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
+from nemesis.reference.model import Broker, LeaderAndIsr, TopicPartition
+from nemesis.reference.trace import NullTracer
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.errors import (
     BadVersionError,
     ConnectionLossError,
     ControllerMovedError,
     NodeExistsError,
 )
-from reference.zk.fenced_writes import ControllerFence
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.partition_states import CommittedState
-from reference.zk.zk_data import ReplicaAssignment, TopicAssignment
+from nemesis.reference.zk.fenced_writes import ControllerFence
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.partition_states import CommittedState
+from nemesis.reference.zk.zk_data import ReplicaAssignment, TopicAssignment
 from tests.reference.session_expiry import expire
 
 TP = TopicPartition("t", 0)

@@ -6,12 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from reference.model import LeaderAndIsr, TopicPartition
-from reference.zk import zk_data
-from reference.zk.errors import BadVersionError, ControllerMovedError, NodeExistsError, NoNodeError
-from reference.zk.fenced_writes import ControllerFence
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.partition_states import CommittedState
+from nemesis.reference.model import LeaderAndIsr, TopicPartition
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.errors import (
+    BadVersionError,
+    ControllerMovedError,
+    NodeExistsError,
+    NoNodeError,
+)
+from nemesis.reference.zk.fenced_writes import ControllerFence
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.partition_states import CommittedState
 from tests.reference.zk.test_lost_replies import losing, office, run
 
 COUNT = 200

@@ -10,14 +10,14 @@ from uuid import UUID
 
 import pytest
 
-from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.model import TopicPartition
-from reference.trace import NullTracer
-from reference.zk import zk_data
-from reference.zk.errors import ControllerMovedError, NoNodeError, ZnodeFormatError
-from reference.zk.fenced_writes import ControllerFence
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.zk_data import ReplicaAssignment, TopicAssignment
+from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
+from nemesis.reference.model import TopicPartition
+from nemesis.reference.trace import NullTracer
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.errors import ControllerMovedError, NoNodeError, ZnodeFormatError
+from nemesis.reference.zk.fenced_writes import ControllerFence
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.zk_data import ReplicaAssignment, TopicAssignment
 from tests.reference.controller.cluster import run
 
 TP = TopicPartition("t", 0)

@@ -11,25 +11,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.ports import SessionListener, SessionState, ZnodeStat
-from reference.server.zk_producer_id_manager import ZkProducerIdManager
-from reference.trace import NullTracer
-from reference.zk.errors import (
+from nemesis.reference.ports import SessionListener, SessionState, ZnodeStat
+from nemesis.reference.server.zk_producer_id_manager import ZkProducerIdManager
+from nemesis.reference.trace import NullTracer
+from nemesis.reference.zk.errors import (
     BadVersionError,
     ConnectionLossError,
     SessionExpiredError,
     ZnodeFormatError,
 )
-from reference.zk.kafka_zk_client import KafkaZkClient
-from reference.zk.producer_id_block import (
+from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
+from nemesis.reference.zk.producer_id_block import (
     ProducerIdBlockZnode,
     ProducerIdsBlock,
     ProducerIdsExhaustedError,
     decode_producer_id_block,
     encode_producer_id_block,
 )
-from reference.zk.zk_data import PRODUCER_ID_BLOCK
-from reference.zk.zookeeper_session import ZooKeeperSession
+from nemesis.reference.zk.zk_data import PRODUCER_ID_BLOCK
+from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 from tests.reference.zk.test_lost_replies import losing, run
 
 

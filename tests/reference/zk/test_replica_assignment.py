@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.zk.zk_data import ReplicaAssignment
+from nemesis.reference.zk.zk_data import ReplicaAssignment
 
 replicas = st.lists(st.integers(0, 6), min_size=1, max_size=5, unique=True).map(tuple)
 

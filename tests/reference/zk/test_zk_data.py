@@ -8,10 +8,14 @@ from uuid import UUID
 
 import pytest
 
-from reference.model import Broker, LeaderAndIsr, LeaderRecoveryState, TopicPartition
-from reference.zk import zk_data
-from reference.zk.errors import ZnodeFormatError
-from reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment, TopicAssignment
+from nemesis.reference.model import Broker, LeaderAndIsr, LeaderRecoveryState, TopicPartition
+from nemesis.reference.zk import zk_data
+from nemesis.reference.zk.errors import ZnodeFormatError
+from nemesis.reference.zk.zk_data import (
+    LeaderIsrAndControllerEpoch,
+    ReplicaAssignment,
+    TopicAssignment,
+)
 
 TP = TopicPartition("t", 3)
 

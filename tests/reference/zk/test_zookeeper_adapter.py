@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from kazoo.retry import ForceRetryError
 
-from reference.adapters.zookeeper import KazooZooKeeperClient, connection_retry
-from reference.ports import Check, Create, Delete, SessionState, SetData
-from reference.zk.errors import (
+from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient, connection_retry
+from nemesis.reference.ports import Check, Create, Delete, SessionState, SetData
+from nemesis.reference.zk.errors import (
     BadVersionError,
     MultiError,
     NodeExistsError,

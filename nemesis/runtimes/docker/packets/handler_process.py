@@ -16,9 +16,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from nemesis.journal import Journal
-from nemesis.runtimes.base import FaultLost, RuntimeFailure
+from nemesis.interfaces.runtime import FaultLost, RuntimeFailure
 from nemesis.runtimes.docker.packets.shaping import Shape, Tally
+from nemesis.support.journal import Journal
 
 BEAT_INTERVAL_S = 0.25
 REPLY_TIMEOUT_S = 5.0

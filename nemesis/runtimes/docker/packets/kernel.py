@@ -14,7 +14,7 @@ from enum import StrEnum
 from random import Random
 from typing import Final
 
-from nemesis.runtimes.base import Capability, Lacks
+from nemesis.interfaces.runtime import Capability, Lacks
 from nemesis.runtimes.docker.packets import bandwidth, connections
 from nemesis.runtimes.docker.packets.chain import RESTORE
 from nemesis.runtimes.docker.packets.handler import Station

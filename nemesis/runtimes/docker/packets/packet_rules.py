@@ -19,8 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nemesis.journal import Journal
-from nemesis.runtimes.base import (
+from nemesis.interfaces.impairment import Impairment, PacketCounters
+from nemesis.interfaces.runtime import (
     FaultLost,
     Link,
     LinkCounters,
@@ -32,7 +32,7 @@ from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError, NamespaceGone
 from nemesis.runtimes.docker.packets.rules import Count, Counts, InForce, PacketNode, Role
 from nemesis.runtimes.docker.packets.shaping import Tally
-from nemesis.runtimes.impairment import Impairment, PacketCounters
+from nemesis.support.journal import Journal
 
 T = TypeVar("T")
 Tallies = Mapping[tuple[str, int], Tally]

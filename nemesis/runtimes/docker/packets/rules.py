@@ -20,10 +20,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from nemesis.runtimes.base import Link
+from nemesis.interfaces.impairment import Impairment
+from nemesis.interfaces.runtime import Link
 from nemesis.runtimes.docker.packets.netlink import MARK
 from nemesis.runtimes.docker.packets.shaping import MAX_API_VERSION, MAX_FRAME_BYTES, Shape
-from nemesis.runtimes.impairment import Impairment
 
 PREFIX = "nemesis:"
 MAX_NODES = 2**15

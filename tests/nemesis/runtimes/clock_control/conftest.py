@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.errors import MissingRequirement
 from nemesis.runtimes.clock_control import control_page
 from nemesis.runtimes.clock_control.library import wall_clock_library
+from nemesis.support.errors import MissingRequirement
 from tests.nemesis.runtimes.clock_control.programs import PythonProgram
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.errors import MissingRequirement
 from nemesis.runtimes.clock_control import library as module
 from nemesis.runtimes.clock_control.library import environment
+from nemesis.support.errors import MissingRequirement
 
 compiled = module.wall_clock_library.__wrapped__
 """Asked again each time."""

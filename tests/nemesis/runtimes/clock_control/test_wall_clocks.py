@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nemesis.errors import MissingRequirement
-from nemesis.runtimes.base import Capability, FaultUnsupported, RuntimeFailure
+from nemesis.interfaces.runtime import Capability, FaultUnsupported, RuntimeFailure
 from nemesis.runtimes.clock_control import control_page, probe, wall_clocks
 from nemesis.runtimes.clock_control.probe import Reading
 from nemesis.runtimes.clock_control.wall_clocks import WallClocks
+from nemesis.support.errors import MissingRequirement
 from tests.nemesis.runtimes.clock_control.programs import PythonProgram
 
 NODE = "broker-1"

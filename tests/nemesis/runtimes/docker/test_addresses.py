@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.errors import UsageError
-from nemesis.runtimes.base import Address
+from nemesis.interfaces.runtime import Address
 from nemesis.runtimes.docker import addresses
 from nemesis.runtimes.docker.addresses import DockerAddresses, candidates, routes
+from nemesis.support.errors import UsageError
 
 SUBNET = IPv4Network("198.18.7.0/24")
 HEADER = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.errors import MissingRequirement
 from nemesis.runtimes.docker import base_image
+from nemesis.support.errors import MissingRequirement
 
 
 def script_in(folder: Path, last: str) -> Path:

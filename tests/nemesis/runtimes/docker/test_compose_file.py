@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nemesis.errors import UsageError
 from nemesis.runtimes.docker import compose_file
 from nemesis.runtimes.docker.compose_file import Compose
+from nemesis.support.errors import UsageError
 
 SUBNET = IPv4Network("198.18.7.0/24")
 HOSTS = {"broker-1": "198.18.7.21", "broker-2": "198.18.7.22"}
@@ -42,7 +42,7 @@ def test_every_node_has_a_name_an_address_a_volume_and_labels_of_its_own() -> No
         f"198.18.7.{host}" for host in (11, 12, 13, 21, 22)
     ]
     assert {n: s["labels"] for n, s in services.items()} == {
-        n: {"nemesis.run": "0a1b", "nemesis.node": n} for n in NODES
+        n: {"nemesis.running.run": "0a1b", "nemesis.node": n} for n in NODES
     }
     expected = {n: [f"{n}:{compose_file.NODE_DIRECTORY}"] for n in NODES}
     for broker in BROKERS:
@@ -57,7 +57,7 @@ def test_every_node_has_a_name_an_address_a_volume_and_labels_of_its_own() -> No
     }
     network = compose["networks"]["cluster"]
     assert network["ipam"]["config"] == [{"subnet": str(SUBNET), "gateway": "198.18.7.1"}]
-    assert network["labels"] == {"nemesis.run": "0a1b"}
+    assert network["labels"] == {"nemesis.running.run": "0a1b"}
 
 
 def test_the_nodes_are_configured_by_the_file_alone() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.runtimes.base import Capability, FaultUnsupported
+from nemesis.interfaces.runtime import Capability, FaultUnsupported
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import runtime as docker_runtime
 from nemesis.runtimes.docker.packets.kernel import Feature

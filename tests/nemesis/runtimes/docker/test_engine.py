@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from nemesis.errors import MissingRequirement
 from nemesis.runtimes.docker import engine
+from nemesis.support.errors import MissingRequirement
 
 FIT = {"Version": "27.1.0", "ApiVersion": "1.46", "MinAPIVersion": "1.24"}
 LINUX = {

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.errors import MissingRequirement
-from nemesis.paths import cache_directory
 from nemesis.runtimes.docker import packages
 from nemesis.runtimes.docker.ingredients import (
-    OWN_PACKAGES,
+    OWN_PACKAGE,
     PROJECT,
     Ingredients,
     imported_files,
     imports,
 )
+from nemesis.support.errors import MissingRequirement
+from nemesis.support.paths import cache_directory
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +34,10 @@ def test_brokers_and_planted_bugs_start_from_the_code_alone(
 ) -> None:
     ingredients.lay_out(tmp_path / "context", tmp_path_with_a_file(tmp_path))
     program = (
-        "import reference.__main__, nemesis.mutants\n"
+        "import nemesis.reference.__main__, nemesis.mutants\n"
         "for name in nemesis.mutants.MUTANTS: nemesis.mutants.apply(name)\n"
-        "import sys; print(*sorted({m.partition('.')[0] for m in sys.modules}))\n"
-        "print(reference.__file__)"
+        "import sys; print(*sorted(sys.modules))\n"
+        "print(nemesis.reference.__file__)"
     )
     installed = next(p for p in sys.path if p.endswith("site-packages"))
     code = tmp_path / "context" / "code"
@@ -52,7 +52,7 @@ def test_brokers_and_planted_bugs_start_from_the_code_alone(
     modules, place = said.splitlines()
     assert place.startswith(str(code))
     imported = set(modules.split())
-    assert imported.isdisjoint({"checkers", "workloads", "pyspark", "pyarrow"})
+    assert imported.isdisjoint({"nemesis.checkers", "nemesis.workloads", "pyspark", "pyarrow"})
     assert imported >= set(packages.THIRD_PARTY)
 
 
@@ -67,7 +67,7 @@ def test_whatever_the_code_imports_is_in_the_image(
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module is not None:
                 names = [node.module]
-            for module in {name.partition(".")[0] for name in names} - OWN_PACKAGES:
+            for module in {name.partition(".")[0] for name in names} - {OWN_PACKAGE}:
                 needed.update(providers.get(module, ()))
     there = {each.partition("==")[0] for each in packages.pinned(packages.THIRD_PARTY)}
     assert {name.replace("_", "-") for name in needed} <= there
@@ -98,7 +98,7 @@ def test_the_context_holds_what_the_dockerfile_copies(
 def test_every_ingredient_changes_the_digest(ingredients: Ingredients, tmp_path: Path) -> None:
     changed = tmp_path / "changed.py"
     changed.write_text("CHANGED = True\n")
-    place = "code/reference/trace.py"
+    place = "code/nemesis/reference/trace.py"
     others = [
         ingredients.digest("another-base"),
         replace(ingredients, packages=("kio==9",)).digest("base"),
@@ -111,26 +111,27 @@ def test_every_ingredient_changes_the_digest(ingredients: Ingredients, tmp_path:
 
 
 def test_a_checker_is_no_ingredient(ingredients: Ingredients) -> None:
-    folders = {file.relative_to(PROJECT).parts[0] for file in ingredients.code.values()}
-    assert folders == {"history", "reference", "nemesis"}
-    assert "code/history/reader.py" not in ingredients.code
+    packages = {file.relative_to(PROJECT).parts[1] for file in ingredients.code.values()}
+    assert packages >= {"history", "reference", "mutants"}
+    assert packages.isdisjoint({"checkers", "workloads", "reports"})
+    assert "code/nemesis/history/reader.py" not in ingredients.code
 
 
 def test_imports_are_followed_wherever_they_are_written(tmp_path: Path) -> None:
     files = {
         "nemesis/__init__.py": "",
-        "nemesis/start.py": "def main():\n    from history import events\n    import os, kio\n",
-        "history/__init__.py": "from history.words import Word\n",
-        "history/words.py": "Word = str\n",
-        "history/events.py": "import nemesis.start\n",
-        "history/unused.py": "",
+        "nemesis/start.py": "def main():\n    from nemesis.history import events\n    import os, kio\n",
+        "nemesis/history/__init__.py": "from nemesis.history.words import Word\n",
+        "nemesis/history/words.py": "Word = str\n",
+        "nemesis/history/events.py": "import nemesis.start\n",
+        "nemesis/history/unused.py": "",
     }
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert sorted(imports(tmp_path / "nemesis" / "start.py")) == ["history.events"]
+    assert sorted(imports(tmp_path / "nemesis" / "start.py")) == ["nemesis.history.events"]
     found = [str(file) for file in imported_files(tmp_path, ("nemesis.start",))]
-    assert found == sorted(set(files) - {"history/unused.py"})
+    assert found == sorted(set(files) - {"nemesis/history/unused.py"})
 
 
 def test_packages_are_pinned_with_all_that_they_require() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from nemesis.runtimes.base import Address, ZooKeeperMember
+from nemesis.interfaces.runtime import Address, ZooKeeperMember
 from nemesis.runtimes.docker.zookeeper_members import (
     four_letter_word,
     parse_member,

@@ -17,11 +17,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.ports import TEMPORARY, Disk
 from nemesis.runtimes.disk_control.faulty_disk import FaultyDisk
 from nemesis.runtimes.disk_control.orders import Orders
 from nemesis.simulation.disk import SimulatedDisk
-from reference.adapters.disk import RealDisk
-from reference.ports import TEMPORARY, Disk
 
 paths = st.sampled_from(["a", "a/b", "d", "d/a", "d/b", "d/e", "d/e/a"])
 """Few, so that operations meet."""

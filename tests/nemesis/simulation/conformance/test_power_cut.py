@@ -19,9 +19,9 @@ from random import Random
 
 import pytest
 
+from nemesis.reference.adapters.disk import RealDisk
+from nemesis.reference.ports import Disk
 from nemesis.simulation.disk import SimulatedDisk
-from reference.adapters.disk import RealDisk
-from reference.ports import Disk
 from tests.nemesis.simulation.conformance.test_disk import lasting
 
 EXT4_IOC_SHUTDOWN = 0x8004587D

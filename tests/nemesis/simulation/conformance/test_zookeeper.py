@@ -21,12 +21,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from history.events import Event
-from history.znodes import ZnodeEvents
-from history.zookeeper_log import Transaction, read_log
-from nemesis.runtimes.base import Link
-from reference.adapters.zookeeper import KazooZooKeeperClient
-from reference.ports import ZooKeeperClient
+from nemesis.history.events import Event
+from nemesis.history.znodes import ZnodeEvents
+from nemesis.history.zookeeper_log import Transaction, read_log
+from nemesis.interfaces.runtime import Link
+from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
+from nemesis.reference.ports import ZooKeeperClient
 from tests.history.zookeeper_server import zookeeper_server
 from tests.nemesis.simulation.conformance.zookeeper_program import (
     CLIENTS,

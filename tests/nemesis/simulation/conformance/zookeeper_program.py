@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from hypothesis import strategies as st
 
-from reference.ports import (
+from nemesis.reference.ports import (
     Check,
     Create,
     Delete,
@@ -27,7 +27,7 @@ from reference.ports import (
     ZooKeeperClient,
     ZooKeeperOp,
 )
-from reference.zk.errors import MultiError, ZooKeeperError
+from nemesis.reference.zk.errors import MultiError, ZooKeeperError
 
 CLIENTS = 3
 PATHS = ("/a", "/b", "/a/x", "/a/y", "/b/x", "/a/x/z")

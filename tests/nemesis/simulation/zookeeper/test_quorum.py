@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from history.zookeeper_log import EPOCH_BITS
-from nemesis.runtimes.base import Link
-from reference.ports import SessionState
-from reference.zk.errors import ConnectionLossError, SessionExpiredError, ZooKeeperError
+from nemesis.history.zookeeper_log import EPOCH_BITS
+from nemesis.interfaces.runtime import Link
+from nemesis.reference.ports import SessionState
+from nemesis.reference.zk.errors import ConnectionLossError, SessionExpiredError, ZooKeeperError
 from tests.nemesis.simulation.zookeeper.world import RecordingClient, World, run
 
 CONNECTED = SessionState.CONNECTED

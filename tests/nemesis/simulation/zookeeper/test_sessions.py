@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from history.zookeeper_log import TransactionType
-from nemesis.runtimes.base import Link
+from nemesis.history.zookeeper_log import TransactionType
+from nemesis.interfaces.runtime import Link
+from nemesis.reference.ports import SessionState
+from nemesis.reference.zk.errors import ConnectionLossError, SessionExpiredError
 from nemesis.simulation.zookeeper.member import SESSION_ID_MEMBER_SHIFT
-from reference.ports import SessionState
-from reference.zk.errors import ConnectionLossError, SessionExpiredError
 from tests.nemesis.simulation.zookeeper.world import World, run
 
 CONNECTED, SUSPENDED, EXPIRED = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from history.zookeeper_log import Transaction, TransactionType
+from nemesis.history.zookeeper_log import Transaction, TransactionType
 from nemesis.simulation.zookeeper.messages import (
     CheckOp,
     Code,

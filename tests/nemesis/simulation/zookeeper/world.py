@@ -7,14 +7,14 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any
 
-from nemesis.runtimes.base import Link
+from nemesis.interfaces.runtime import Link
+from nemesis.reference.ports import SessionState
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.network import Network
 from nemesis.simulation.node import Node
 from nemesis.simulation.zookeeper.admin import SimulatedZooKeeperAdmin
 from nemesis.simulation.zookeeper.client import SimulatedZooKeeperClient
 from nemesis.simulation.zookeeper.ensemble import SimulatedEnsemble
-from reference.ports import SessionState
 
 
 class World:

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.namespaces import SWITCH, Machine, network
-from nemesis.journal import Journal
-from nemesis.runtimes.base import Link
+from nemesis.interfaces.runtime import Link
 from nemesis.runtimes.docker.packets import kernel
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.packets.namespace import NamespaceError
 from nemesis.runtimes.docker.packets.packet_rules import PacketRules
 from nemesis.runtimes.docker.packets.rules import PacketNode
+from nemesis.support.journal import Journal
 
 BROKERS = ("broker-1", "broker-2")
 CLIENTS = ("client-1",)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.runtimes.base import Capability
+from nemesis.interfaces.runtime import Capability
 from nemesis.runtimes.docker.packets import kernel
 from nemesis.runtimes.docker.packets.handler import Station
 from nemesis.runtimes.docker.packets.kernel import Feature

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from benchmarks.namespaces import transfer
-from nemesis.runtimes.base import FaultLost, Link, LinkCounters, RuntimeFailure
+from nemesis.interfaces.impairment import Impairment
+from nemesis.interfaces.runtime import FaultLost, Link, LinkCounters, RuntimeFailure
 from nemesis.runtimes.docker.packets import handler_process
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError
 from nemesis.runtimes.docker.packets.packet_rules import clear_namespace
-from nemesis.runtimes.impairment import Impairment
 from tests.nemesis.runtimes.docker.packets.laboratory import (
     NAMES,
     Laboratory,

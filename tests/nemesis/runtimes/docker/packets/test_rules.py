@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from nemesis.runtimes.base import Link
+from nemesis.interfaces.impairment import Impairment
+from nemesis.interfaces.runtime import Link
 from nemesis.runtimes.docker.packets import rules
 from nemesis.runtimes.docker.packets.rules import Chain, Count, InForce, PacketNode, Role
 from nemesis.runtimes.docker.packets.shaping import Shape
-from nemesis.runtimes.impairment import Impairment
 
 NODES = {
     "broker-1": PacketNode("10.1.0.21", is_container=True, port=9092),

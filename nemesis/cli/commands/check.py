@@ -1,0 +1,61 @@
+"""``nemesis check``: judge what was recorded, here or elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nemesis.cli.options import Checkers, EngineName, Json, Master, RunPlace, Store
+from nemesis.cli.outcome import say_outcome
+from nemesis.history.remote import place as place_of
+from nemesis.history.run_directory import RunDirectory
+from nemesis.judging import foreign, judge
+from nemesis.judging.fetch import fetch
+from nemesis.support.choices import engine_of, spark_master_of
+
+
+def check(
+    run_place: RunPlace,
+    workload: Annotated[
+        str | None,
+        typer.Option("--workload", metavar="NAME", help="What a history from elsewhere is of."),
+    ] = None,
+    checkers: Checkers = None,
+    consistency_model: Annotated[
+        str | None,
+        typer.Option(
+            "--consistency-model",
+            metavar="NAME",
+            help="What transactions have to keep (serializable).",
+        ),
+    ] = None,
+    engine: EngineName = "spark",
+    spark_master: Master = None,
+    store: Store = Path("store"),
+    as_json: Json = False,
+) -> None:
+    """Judge a run again, an interrupted one too; or a history from elsewhere: Jepsen's EDN, or JSON lines.
+
+    A run that is named by a URI (s3://, gs://, ...) is read where it lies; its results go to the store.
+    """
+    where, chosen = place_of(run_place), engine_of(engine)
+    spark_master = spark_master_of(spark_master, chosen)
+    path = where if isinstance(where, Path) else fetch(where, store).path
+    known_workload = foreign.workload_of(path, workload)
+    names = judge.checker_names(checkers, known_workload)
+    judge.require_model(consistency_model, known_workload)
+    if workload is None:
+        directory = RunDirectory.open(path)
+    else:
+        directory = foreign.bring_in(path, workload, store, ["nemesis", *sys.argv[1:]])
+    outcome = judge.judge(
+        directory,
+        checkers=names,
+        consistency_model=consistency_model,
+        engine=chosen,
+        spark_master=spark_master,
+    )
+    say_outcome(directory, outcome, as_json=as_json)

@@ -1,0 +1,118 @@
+"""``nemesis explore``: many seeds of a scenario in simulation, each with a variation of its own."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nemesis.cli.console import err, note, out, say_json
+from nemesis.cli.options import (
+    BrokerPropertyList,
+    Checkers,
+    FaultNames,
+    FirstSeed,
+    Jobs,
+    Json,
+    MutantName,
+    ScenarioName,
+    Seeds,
+    Store,
+    TimeLimit,
+    whole,
+)
+from nemesis.cli.searching import Search, exploration_of
+from nemesis.searching.explore.display import ExplorationProgress, summary
+from nemesis.searching.explore.exploration import Exploration
+from nemesis.searching.explore.tally import Tally
+from nemesis.support.errors import EXIT_CRASH
+from nemesis.support.interrupts import terminable
+from nemesis.support.paths import short
+
+
+def explore(
+    scenario_name: ScenarioName,
+    seeds: Seeds = 100,
+    jobs: Jobs = None,
+    first_seed: FirstSeed = 1,
+    mutant: MutantName = None,
+    faults: FaultNames = None,
+    broker_property: BrokerPropertyList = None,
+    time_limit: TimeLimit = None,
+    checkers: Checkers = None,
+    stop_on_first: Annotated[
+        bool, typer.Option("--stop-on-first/--collect", help="Stop at a finding, or collect all.")
+    ] = False,
+    real_codec_every: Annotated[
+        int,
+        typer.Option(
+            "--real-codec-every",
+            metavar="N",
+            parser=whole,
+            help="Run the first seed and every Nth after it with the real codec too, and compare; 0: never.",
+        ),
+    ] = 50,
+    store: Store = Path("store"),
+    is_verbose: Annotated[
+        bool, typer.Option("--verbose", help="Tell everything that was reached, with its counts.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Run many seeds in simulation, and tell which properties broke."""
+    exploration = exploration_of(
+        Search(
+            scenario=scenario_name,
+            seeds=seeds,
+            first_seed=first_seed,
+            jobs=jobs,
+            store=store,
+            time_limit_s=time_limit,
+            faults=faults,
+            broker_properties=tuple(broker_property or ()),
+            mutant=mutant,
+            checkers=checkers,
+            real_codec_every=real_codec_every,
+        )
+    )
+    last_seed = first_seed + seeds - 1
+    note(
+        f"exploring {exploration.scenario.name}: seeds {first_seed} to {last_seed}, "
+        f"{exploration.jobs} at a time"
+    )
+    with terminable(), ExplorationProgress(err) as progress:
+        tally = exploration.run(
+            progress.show, is_enough=lambda so_far: stop_on_first and bool(so_far.found)
+        )
+    _say(tally, exploration, is_verbose=is_verbose, as_json=as_json)
+    raise typer.Exit(tally.exit_code)
+
+
+def _say(tally: Tally, exploration: Exploration, *, is_verbose: bool, as_json: bool) -> None:
+    if as_json:
+        asked = {
+            "scenario": exploration.scenario.name,
+            "mutant": exploration.mutant,
+            "first_seed": exploration.first_seed,
+            "jobs": exploration.jobs,
+        }
+        say_json({**asked, **tally.as_json()})
+        return
+    for line in summary(tally, short, is_verbose=is_verbose):
+        out.print(line)
+    out.print(_last_line(tally))
+
+
+def _last_line(tally: Tally) -> str:
+    what = tally.verdict.value
+    if tally.is_interrupted:
+        what = f"interrupted; so far {what}"
+    elif tally.exit_code == EXIT_CRASH:
+        what = "no verdict: the harness failed"
+    runs = [found.first_run for found in tally.found.values() if found.first_run is not None]
+    if not runs:
+        return f"{what}; {tally.done} seeds"
+    _, run = min(runs)
+    replay = shlex.join(["nemesis", "replay", short(Path(run))])
+    return f"{what}; {tally.done} seeds; replay: {replay}; shrink: {replay.replace('replay', 'shrink', 1)}"

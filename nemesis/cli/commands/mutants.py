@@ -1,0 +1,167 @@
+"""``nemesis mutants``: the scoreboard of the planted bugs.
+
+Exit codes: 0 every bug was caught and the reference showed nothing; 1 a bug was not caught, or the reference showed a
+finding; 2 when the reference is in doubt; 254 and 255 as everywhere.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from nemesis.checkers.framework.model import Verdict
+from nemesis.cli.console import err, note, out, say_json
+from nemesis.cli.options import (
+    FirstSeed,
+    Jobs,
+    Json,
+    MutantName,
+    Seeds,
+    Store,
+    TimeLimit,
+    require_range,
+    whole,
+)
+from nemesis.cli.searching import Search, exploration_of
+from nemesis.history.errors import HistoryError
+from nemesis.history.run_directory import RunDirectory, write_atomically
+from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.mutants import MUTANTS, Mutant
+from nemesis.running.simulated.stored import order_of
+from nemesis.searching.explore.display import ExplorationProgress
+from nemesis.searching.scoreboard import Score, in_words, markdown, rows, score
+from nemesis.searching.shrink import Budget, Size, shrink
+from nemesis.searching.shrink.keep import keep
+from nemesis.searching.shrink.shrinker import INTERRUPT
+from nemesis.support.choices import one_of
+from nemesis.support.errors import EXIT_CRASH, MissingRequirement, NemesisError
+from nemesis.support.interrupts import terminable
+from nemesis.support.paths import short
+
+MAX_SHRINK_RUNS: Final = 1_000_000
+REFERENCE_SCENARIO: Final = "partition-controller"
+EXIT_MISSED: Final = 1
+EXIT_UNKNOWN: Final = Verdict.UNKNOWN.exit_code
+
+
+def mutants(
+    seeds: Seeds = 200,
+    jobs: Jobs = None,
+    first_seed: FirstSeed = 1,
+    mutant: MutantName = None,
+    scenario_name: Annotated[
+        str | None,
+        typer.Option(
+            "--scenario",
+            metavar="SCENARIO",
+            help="Where all the bugs are searched; without it each where it can happen.",
+        ),
+    ] = None,
+    time_limit: TimeLimit = None,
+    shrink_runs: Annotated[
+        int,
+        typer.Option(
+            "--shrink-runs",
+            metavar="N",
+            parser=whole,
+            help="Runs for shrinking each counterexample; 0: leave them as they are.",
+        ),
+    ] = Budget().runs,
+    page: Annotated[
+        Path,
+        typer.Option("--page", metavar="FILE", help="Where the scoreboard of all bugs is written."),
+    ] = Path("docs/scoreboard.md"),
+    store: Store = Path("store"),
+    as_json: Json = False,
+) -> None:
+    """Search every planted bug, and the correct reference, and write the scoreboard."""
+    require_range("--shrink-runs", shrink_runs, 0, MAX_SHRINK_RUNS)
+    if mutant is not None:
+        one_of("mutant", mutant, MUTANTS)
+    searched = [*MUTANTS.values(), None] if mutant is None else [MUTANTS[mutant]]
+    explorations = {
+        name: exploration_of(
+            Search(
+                scenario=name,
+                seeds=seeds,
+                first_seed=first_seed,
+                jobs=jobs,
+                store=store,
+                time_limit_s=time_limit,
+                mutant=mutant,
+            )
+        )
+        for name in {_place_of(bug, scenario_name): None for bug in searched}
+    }
+    if mutant is None and not page.parent.is_dir():
+        raise MissingRequirement(
+            f"the scoreboard cannot be written to {page}: there is no directory {page.parent}"
+        )
+    first = next(iter(explorations.values()))
+    shrinking = _Shrinking(shrink_runs, first.jobs, store, first.command_line)
+    scores: list[Score] = []
+    with terminable():
+        for bug in searched:
+            note("the unmodified reference" if bug is None else bug.name)
+            exploration = explorations[_place_of(bug, scenario_name)]
+            with ExplorationProgress(err) as progress:
+                one, tally = score(bug, exploration, shrink=shrinking, show=progress.show)
+            if tally.is_interrupted:
+                raise KeyboardInterrupt
+            scores.append(one)
+    if mutant is None:
+        write_atomically(page, markdown(scores, command=shlex.join(first.command_line)).encode())
+    if as_json:
+        say_json(rows(scores))
+    else:
+        for one in scores:
+            out.print(in_words(one))
+        where = f"; scoreboard: {page}" if mutant is None else ""
+        missed = sum(not one.is_as_it_should_be for one in scores)
+        out.print(f"{len(scores) - missed} of {len(scores)} are as they should be{where}")
+    if any(one.is_wrong for one in scores):
+        raise typer.Exit(EXIT_MISSED)
+    if shrinking.has_failed or any(one.crashed for one in scores):
+        raise typer.Exit(EXIT_CRASH)
+    if not all(one.is_as_it_should_be for one in scores):
+        raise typer.Exit(EXIT_UNKNOWN)
+
+
+def _place_of(bug: Mutant | None, demanded: str | None) -> str:
+    """Return the scenario in which the bug, or the reference, is searched."""
+    if demanded is not None:
+        return demanded
+    return REFERENCE_SCENARIO if bug is None else bug.scenario
+
+
+@dataclass(slots=True)
+class _Shrinking:
+    """Shrinks the runs that show the bugs. One that cannot be shrunk does not end the search for the others."""
+
+    runs: int
+    jobs: int
+    store: Path
+    command_line: tuple[str, ...]
+    has_failed: bool = False
+
+    def __call__(self, run: RunDirectory, name: str) -> Size | None:
+        """Return how small it got, None when it was left as it is."""
+        if not self.runs:
+            return None
+        note(f"  shrinking {short(run.path)}")
+        order, _ = order_of(run)
+        try:
+            shrunk = shrink(order, name=name, budget=Budget(runs=self.runs), jobs=self.jobs)
+            if shrunk.stopped_by == INTERRUPT:
+                raise KeyboardInterrupt
+            if shrunk.is_smaller:
+                keep(shrunk, run, self.store, self.command_line)
+        except (NemesisError, RuntimeFailure, HistoryError, OSError) as error:
+            self.has_failed = True
+            note(f"  it could not be shrunk: {error}")
+            return None
+        return shrunk.after

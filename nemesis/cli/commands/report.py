@@ -1,0 +1,17 @@
+"""``nemesis report``: the report of a run once more, from its last check."""
+
+from __future__ import annotations
+
+from nemesis import reports
+from nemesis.cli.options import Json, RunPath
+from nemesis.cli.outcome import say_outcome
+from nemesis.history.run_directory import RunDirectory
+from nemesis.judging.judge import read_outcome
+
+
+def report(path: RunPath, as_json: Json = False) -> None:
+    """Write the report of a run again from its last check."""
+    directory = RunDirectory.open(path)
+    outcome = read_outcome(directory)
+    reports.write(directory, outcome)
+    say_outcome(directory, outcome, as_json=as_json)

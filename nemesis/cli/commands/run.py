@@ -1,0 +1,101 @@
+"""``nemesis run``: break the cluster, record everything, judge it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nemesis.cli.console import err, note
+from nemesis.cli.options import (
+    BrokerPropertyList,
+    Checkers,
+    FaultNames,
+    Json,
+    Master,
+    MutantName,
+    ScenarioName,
+    Store,
+    TimeLimit,
+    whole,
+)
+from nemesis.cli.outcome import say_outcome
+from nemesis.history.errors import SparkError
+from nemesis.judging.judge import judge
+from nemesis.running.launch import launch
+from nemesis.running.preflight import RunOptions, make_ready, place, prepare
+from nemesis.support.errors import HarnessError
+from nemesis.support.interrupts import Interrupted
+from nemesis.support.paths import short
+
+
+def run(
+    scenario_name: ScenarioName,
+    target: Annotated[str | None, typer.Option("--target", help="What is run.")] = None,
+    runtime: Annotated[str | None, typer.Option("--runtime", help="Where it is run.")] = None,
+    brokers: Annotated[int | None, typer.Option("--brokers", metavar="N", parser=whole)] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", parser=whole, help="Default: random.")
+    ] = None,
+    time_limit: TimeLimit = None,
+    faults: FaultNames = None,
+    broker_property: BrokerPropertyList = None,
+    plan: Annotated[
+        Path | None, typer.Option("--plan", metavar="FILE", help="This plan instead of the seed's.")
+    ] = None,
+    mutant: MutantName = None,
+    checkers: Checkers = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine", metavar="spark|inline", help="Default: inline for a simulation, else spark."
+        ),
+    ] = None,
+    spark_master: Master = None,
+    store: Store = Path("store"),
+    as_json: Json = False,
+) -> None:
+    """Run a scenario: break the cluster, record everything, judge it."""
+    order = prepare(
+        RunOptions(
+            scenario=scenario_name,
+            store=store,
+            target=target,
+            runtime=runtime,
+            brokers=brokers,
+            seed=seed,
+            time_limit_s=time_limit,
+            faults=faults,
+            broker_properties=broker_property or (),
+            plan=plan,
+            mutant=mutant,
+            checkers=checkers,
+            engine=engine,
+            spark_master=spark_master,
+        )
+    )
+    make_ready(order, note)
+    directory = place(order, ["nemesis", *sys.argv[1:]])
+    kinds = ", ".join(dict.fromkeys(planned.fault.name for planned in order.plan))
+    note(
+        f"run {short(directory.path)}: seed {order.seed}, faults planned: {len(order.plan)}"
+        + (f" ({kinds})" if kinds else "")
+    )
+    launch(order, directory, err)
+    again = f"nemesis check {short(directory.path)} --engine inline"
+    try:
+        note("checking")
+        outcome = judge(
+            directory,
+            checkers=order.checkers,
+            engine=order.engine,
+            spark_master=order.spark_master,
+        )
+    except SparkError as error:
+        raise HarnessError(f"{error}; what was recorded is kept: `{again}` judges it") from error
+    except KeyboardInterrupt:
+        kept = f"interrupted: what was recorded is kept, `{again}` judges it"
+        raise Interrupted(kept) from None
+    say_outcome(directory, outcome, as_json=as_json)

@@ -1,0 +1,96 @@
+"""Options that several commands have: one spelling and one range everywhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from nemesis.scenarios.broker_properties import OPTION
+from nemesis.support.errors import UsageError
+
+MAX_JOBS: Final = 256
+
+
+def whole(text: str) -> int:
+    """Return the number; raises ``BadParameter``, to which the option's name is added."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a whole number") from None
+
+
+def number(text: str) -> float:
+    """Return the number; raises ``BadParameter``, to which the option's name is added."""
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number") from None
+
+
+def require_range(option: str, value: int, low: int, high: int) -> None:
+    """Raise ``UsageError`` when the value of an option is out of range."""
+    if not low <= value <= high:
+        raise UsageError(f"{option} is {value}: allowed are {low} to {high}")
+
+
+def workers(jobs: int | None) -> int:
+    """Return the number of workers; raises ``UsageError``."""
+    if jobs is None:
+        return len(os.sched_getaffinity(0))
+    require_range("--jobs", jobs, 1, MAX_JOBS)
+    return jobs
+
+
+ScenarioName = Annotated[
+    str, typer.Argument(metavar="SCENARIO", help="A name from `nemesis list`, or a .yaml file.")
+]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")]
+RunPlace = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN|URI|FILE", help="The directory of a run, here or elsewhere, or a history."
+    ),
+]
+Store = Annotated[Path, typer.Option("--store", metavar="DIR", help="Where runs are kept.")]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON for machines.")]
+Checkers = Annotated[
+    str | None, typer.Option("--checkers", metavar="A,B", help="Judge only these properties.")
+]
+EngineName = Annotated[
+    str, typer.Option("--engine", metavar="spark|inline", help="Where the checkers run.")
+]
+Master = Annotated[
+    str | None, typer.Option("--spark-master", metavar="URL", help="A Spark cluster to use.")
+]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit", metavar="SECONDS", parser=number, help="Warm-up, faults and heal."
+    ),
+]
+FaultNames = Annotated[
+    str | None,
+    typer.Option(
+        "--faults", metavar="A,B", help="Only these kinds, or all that the runtime can do: all."
+    ),
+]
+BrokerPropertyList = Annotated[
+    list[str] | None,
+    typer.Option(
+        OPTION, metavar="NAME=VALUE", help="A property of every broker; may be given again."
+    ),
+]
+MutantName = Annotated[str | None, typer.Option("--mutant", metavar="NAME", help="Plant this bug.")]
+Seeds = Annotated[
+    int, typer.Option("--seeds", metavar="N", parser=whole, help="How many, one run each.")
+]
+FirstSeed = Annotated[
+    int, typer.Option("--first-seed", metavar="K", parser=whole, help="Where to begin.")
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="J", parser=whole, help="Workers. Default: one per core."),
+]

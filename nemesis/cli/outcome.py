@@ -1,0 +1,45 @@
+"""What a check came to, on the terminal or for a machine."""
+
+from __future__ import annotations
+
+import msgspec
+import typer
+
+from nemesis.checkers.framework.model import Outcome
+from nemesis.cli.console import out, say_json
+from nemesis.history.run_directory import RunDirectory
+from nemesis.reports.liveness import measured
+from nemesis.support.paths import short
+
+
+def say_outcome(run_directory: RunDirectory, outcome: Outcome, *, as_json: bool) -> None:
+    """Print results and, last, the line that everybody looks for; exits with the verdict's code."""
+    replay = run_directory.read_info().replay
+    report_file = short(run_directory.report_file)
+    if as_json:
+        say_json(
+            {
+                "verdict": outcome.verdict.value,
+                "run": str(run_directory.path),
+                "report": str(run_directory.report_file),
+                "replay": replay,
+                "outcome": msgspec.to_builtins(outcome),
+            }
+        )
+        raise typer.Exit(outcome.verdict.exit_code)
+    for problem in outcome.problems:
+        out.print(f"problem: {problem}")
+    for result in outcome.results:
+        count = result.finding_count
+        findings = f", {count} finding{'s' * (count > 1)}" if count else ""
+        out.print(
+            f"{result.verdict.value:<8} {result.property:<24} {result.checked} {result.unit}{findings}"
+        )
+        for nth, finding in enumerate(result.findings[:3]):
+            out.print(f"         {finding.key}: {finding.sentence}")
+            for number, step in enumerate(finding.steps if nth == 0 else (), start=1):
+                out.print(f"           {number}. {step}")
+        for line in measured(result):
+            out.print(f"         {line}")
+    out.print(f"{outcome.verdict.value}; report: {report_file}; replay: {replay}")
+    raise typer.Exit(outcome.verdict.exit_code)

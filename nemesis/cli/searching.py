@@ -1,0 +1,77 @@
+"""From the options of a search over many seeds to the exploration that they ask for."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from nemesis.cli.options import require_range, workers
+from nemesis.running.preflight import RunOptions, prepare
+from nemesis.scenarios import scenario
+from nemesis.scenarios.broker_properties import OPTION
+from nemesis.searching.explore.exploration import Exploration
+from nemesis.support.choices import SIMULATION
+
+MAX_SEEDS: Final = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """The command line, unchecked; None means: as the scenario says."""
+
+    scenario: str
+    seeds: int
+    first_seed: int
+    jobs: int | None
+    store: Path
+    time_limit_s: float | None = None
+    faults: str | None = None
+    broker_properties: tuple[str, ...] = ()
+    mutant: str | None = None
+    checkers: str | None = None
+    real_codec_every: int = 0
+
+
+def exploration_of(search: Search) -> Exploration:
+    """Check everything; raises what ``preflight.prepare`` raises. Writes nothing."""
+    require_range("--seeds", search.seeds, 1, MAX_SEEDS)
+    require_range("--first-seed", search.first_seed, 0, scenario.MAX_SEED - search.seeds)
+    require_range("--real-codec-every", search.real_codec_every, 0, MAX_SEEDS)
+    jobs = workers(search.jobs)
+    order = prepare(
+        RunOptions(
+            scenario=search.scenario,
+            store=search.store,
+            runtime=SIMULATION,
+            seed=search.first_seed,
+            time_limit_s=search.time_limit_s,
+            faults=search.faults,
+            broker_properties=search.broker_properties,
+            mutant=search.mutant,
+            checkers=search.checkers,
+        )
+    )
+    return Exploration(
+        scenario=order.scenario,
+        first_seed=search.first_seed,
+        seeds=search.seeds,
+        jobs=jobs,
+        store=search.store.absolute(),
+        command_line=("nemesis", *sys.argv[1:]),
+        mutant=search.mutant,
+        checkers=None if order.checkers is None else tuple(order.checkers),
+        options=_repeat_options(search),
+        real_codec_every=search.real_codec_every,
+    )
+
+
+def _repeat_options(search: Search) -> tuple[str, ...]:
+    """Return the options that change the scenario, as they have to be given again."""
+    faults, time_limit_s = search.faults, search.time_limit_s
+    return (
+        *(() if faults is None else ("--faults", faults)),
+        *(() if time_limit_s is None else ("--time-limit", f"{time_limit_s:g}")),
+        *(word for text in search.broker_properties for word in (OPTION, text)),
+    )

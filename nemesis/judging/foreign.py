@@ -1,0 +1,182 @@
+"""``nemesis check FILE --workload W``: a history from elsewhere becomes a run, and is judged as one.
+
+``bring_in`` makes the run's directory, ``settle`` says an outcome in the names of the history it came from. From a
+history that may lack operations no conviction follows that one of those could explain: it becomes ``unknown``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from nemesis.checkers import FOREIGN
+from nemesis.checkers.foreign import is_self_evident
+from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict, combine
+from nemesis.history.errors import DamagedHistoryError, ForeignHistoryError
+from nemesis.history.foreign.importing import (
+    WORKLOADS,
+    ForeignFile,
+    read_file,
+    sha256_of,
+    write_events,
+)
+from nemesis.history.foreign.names import FIRST_NAME, Names
+from nemesis.history.run_directory import RunDirectory, RunInfo
+from nemesis.support.choices import SIMULATION, one_of
+from nemesis.support.errors import MissingRequirement, UsageError
+from nemesis.support.paths import short
+
+PROCESS: Final = "clients"
+EXPLICABLE: Final = "Operations may be missing from this history, and one of them may explain it."
+
+
+def workload_of(path: Path, workload: str | None) -> str | None:
+    """Return the workload by which a path is judged: the one said, or the one that a run knows; None: a run of ours.
+
+    Raises ``UsageError`` when it must be said and is not, or the reverse; HistoryError for a damaged run.
+    """
+    if workload is not None:
+        one_of("workload", workload, FOREIGN)
+        if path.is_dir():
+            raise UsageError(
+                f"--workload {workload} is for a file, and {path} is a directory: a run knows its own workload"
+            )
+        return workload
+    if path.is_file():
+        raise UsageError(
+            f"{path} is a file: a history from elsewhere needs --workload, one of {', '.join(FOREIGN)}"
+        )
+    if (path / "run.json").exists():
+        about = RunDirectory.open(path).read_info().foreign
+        if about and not _is_whole(about):
+            raise DamagedHistoryError(f"{path / 'run.json'} does not say what the history is of")
+        return about.get("workload")
+    return None
+
+
+def _is_whole(about: dict[str, Any]) -> bool:
+    """Whether a run knows of its foreign history what is needed to judge it."""
+    wanted = {
+        "workload",
+        "file",
+        "bytes",
+        "sha256",
+        "operations",
+        "problems",
+        "may_lack_operations",
+    }
+    return wanted <= about.keys() and about["workload"] in FOREIGN
+
+
+def bring_in(path: Path, workload: str, store: Path, command_line: Sequence[str]) -> RunDirectory:
+    """Make a run of a file; raises HistoryError for what is no history, ``MissingRequirement`` for a bad store.
+
+    Nothing is left in the store then.
+    """
+    # Imported here: it knows of clusters, and most checks are of runs that have theirs written down.
+    from nemesis.running.versions import versions
+
+    file = read_file(path)
+    _require_workload(file, path, workload)
+    info = RunInfo(
+        scenario=workload,
+        seed=0,
+        target="foreign",
+        runtime="none",
+        brokers=0,
+        zookeepers=0,
+        command_line=list(command_line),
+        versions=versions(SIMULATION),
+    )
+    try:
+        source = {"file": str(path.absolute()), "bytes": path.stat().st_size}
+        source["sha256"] = sha256_of(path)
+        run = RunDirectory.create(store, info)
+        try:
+            imported = write_events(file, workload, run.path, run.raw_file(PROCESS))
+            info = run.read_info()
+            info.replay = f"nemesis check {short(run.path)}"
+            info.foreign = {"workload": workload, **source, **msgspec.to_builtins(imported)}
+            run.write_info(info)
+        except BaseException:
+            run.discard()
+            raise
+    except OSError as error:
+        raise MissingRequirement(f"the store {store} cannot be written: {error.strerror}") from None
+    return run
+
+
+def _require_workload(file: ForeignFile, path: Path, workload: str) -> None:
+    """Raise ForeignHistoryError when no operation is of the workload: it is of another one."""
+    vocabulary = WORKLOADS[workload]
+    found = {one.f or vocabulary.default for one in file.operations if one.is_of_client}
+    if not found & vocabulary.functions:
+        said = ", ".join(sorted(found)[:8]) or "none by a client"
+        raise ForeignHistoryError(
+            f"{path} is no history of workload {workload}: its operations are {said}, and allowed are "
+            f"{', '.join(sorted(vocabulary.functions))}"
+        )
+
+
+def settle(outcome: Outcome, run: RunDirectory) -> Outcome:
+    """Return what an outcome comes to for the history of a run; raises HistoryError."""
+    about = run.read_info().foreign
+    return settled(
+        outcome,
+        Names.read(run.path),
+        about["workload"],
+        is_doubtful=about["may_lack_operations"],
+    )
+
+
+def settled(outcome: Outcome, names: Names, workload: str, *, is_doubtful: bool) -> Outcome:
+    """Return an outcome in the names of its history; ``is_doubtful``: operations may be missing from that."""
+    results = tuple(
+        _settled(result, names, workload, is_doubtful=is_doubtful) for result in outcome.results
+    )
+    verdicts = [result.verdict for result in results]
+    verdicts += [Verdict.UNKNOWN] * bool(outcome.problems)
+    return msgspec.structs.replace(outcome, results=results, verdict=combine(verdicts))
+
+
+def _settled(result: Result, names: Names, workload: str, *, is_doubtful: bool) -> Result:
+    findings = [_spoken(finding, names) for finding in result.findings]
+    verdict = result.verdict
+    if is_doubtful and not is_self_evident(workload, result.property):
+        findings = [_doubted(finding) for finding in findings]
+        verdict = Verdict.UNKNOWN if verdict is Verdict.INVALID else verdict
+    return msgspec.structs.replace(result, findings=tuple(findings), verdict=verdict)
+
+
+def _doubted(finding: Finding) -> Finding:
+    if finding.verdict is not Verdict.INVALID:
+        return finding
+    sentence = f"{finding.sentence} {EXPLICABLE}"
+    return msgspec.structs.replace(finding, verdict=Verdict.UNKNOWN, sentence=sentence)
+
+
+def _spoken(finding: Finding, names: Names) -> Finding:
+    """Put names in the place of numbers that stand for them."""
+    if not len(names):
+        return finding
+    return msgspec.structs.replace(
+        finding,
+        key=names.spoken(finding.key),
+        sentence=names.spoken(finding.sentence),
+        steps=tuple(map(names.spoken, finding.steps)),
+        events=tuple(
+            {column: _named(value, names) for column, value in event.items()}
+            for event in finding.events
+        ),
+    )
+
+
+def _named(value: Any, names: Names) -> Any:
+    if isinstance(value, list):
+        return [_named(one, names) for one in value]
+    if isinstance(value, int) and value >= FIRST_NAME:
+        return names.spoken(str(value))
+    return value

@@ -1,0 +1,169 @@
+"""From a run's raw files to its verdict and report: collect what was left behind, ingest, check,
+render.
+
+``nemesis run`` does this at its end, ``nemesis check`` again at any time, also for a run that was
+interrupted.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from nemesis import reports
+from nemesis.checkers import CHECKERS, foreign_properties, select, select_foreign
+from nemesis.checkers.cycles import MODELS, WELL_FORMED
+from nemesis.checkers.foreign import MODELLED
+from nemesis.checkers.framework.engine import Engine, check
+from nemesis.checkers.framework.model import Outcome, Verdict, combine
+from nemesis.history import spark
+from nemesis.history.errors import HistoryError
+from nemesis.history.ingest import renew
+from nemesis.history.run_directory import RunDirectory
+from nemesis.history.spark_cluster import is_local
+from nemesis.judging import foreign
+from nemesis.judging.warm_spark import warm_spark
+from nemesis.support.choices import one_of
+from nemesis.support.errors import UsageError
+from nemesis.support.paths import short
+
+
+def checker_names(text: str | None, workload: str | None = None) -> list[str] | None:
+    """Return the properties in a comma-separated list, ``None`` for all; raises ``UsageError``.
+
+    ``workload``: of a history from elsewhere, which has properties of its own.
+    """
+    if text is None:
+        return None
+    allowed = CHECKERS if workload is None else foreign_properties(workload)
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UsageError(f"--checkers is {text!r}: allowed are {', '.join(sorted(allowed))}")
+    for name in names:
+        one_of("checker", name, allowed)
+    return names
+
+
+def require_model(name: str | None, workload: str | None) -> None:
+    """Raise ``UsageError`` when there is no such consistency model, or nothing that it could be asked of."""
+    if name is None:
+        return
+    if workload not in MODELLED:
+        about = "a run of ours" if workload is None else f"workload {workload}"
+        raise UsageError(
+            f"--consistency-model {name} is for {', '.join(sorted(MODELLED))}, and this is {about}"
+        )
+    one_of("consistency model", name, MODELS)
+
+
+def judge(
+    run: RunDirectory,
+    *,
+    checkers: Sequence[str] | None = None,
+    consistency_model: str | None = None,
+    engine: Engine = "spark",
+    spark_master: str | None = None,
+) -> Outcome:
+    """Ingest the run's raw files, check them, write results and report; return what it came to.
+
+    Where raw files are gone, what was made of them is checked. ``checkers`` names the properties (``None``: all),
+    ``consistency_model`` what transactions have to keep (``None``: what they had to when they were last checked).
+    Blocks. Raises ``HistoryError`` when the run cannot be used and OSError when it cannot be written.
+    """
+    start = partial(spark.context, spark_master) if engine == "spark" else None
+    with _starting_spark(spark_master) if start is not None else nullcontext():
+        salvage(run)
+        began = time.monotonic()
+        renew(run, start)
+    ingest_s = round(time.monotonic() - began, 3)
+    info = run.read_info()
+    workload = info.foreign.get("workload")
+    if consistency_model is not None:
+        info.foreign = {**info.foreign, "consistency_model": consistency_model}
+    if workload is None:
+        chosen = select(checkers)
+    else:
+        chosen = select_foreign(workload, checkers, info.foreign.get("consistency_model"))
+    outcome = check(run.history, chosen, engine=engine, spark_master=spark_master)
+    if workload is not None:
+        wanted = {*checkers, WELL_FORMED} if checkers else foreign_properties(workload)
+        outcome = foreign.settle(only(outcome, wanted), run)
+    elif checkers is not None:
+        outcome = only(outcome, checkers)
+    durations_s = {**info.durations_s, "ingest": ingest_s, "check": round(outcome.seconds, 3)}
+    run.write_info(msgspec.structs.replace(info, durations_s=durations_s))
+    reports.write(run, outcome)
+    return outcome
+
+
+@contextmanager
+def _starting_spark(master: str | None) -> Iterator[None]:
+    """Start Spark beside the block, or, on a cluster, before it: nothing is written before its master has answered.
+
+    A block that fails waits for a JVM that is about to start: it would outlive this process.
+    """
+    if not is_local(master or spark.DEFAULT_MASTER):
+        spark.context(master)
+        yield
+        return
+    starting = warm_spark(master)
+    try:
+        yield
+    except Exception:
+        starting.join()
+        raise
+
+
+def only(outcome: Outcome, properties: Collection[str]) -> Outcome:
+    """Return the outcome of these properties alone: one check may have decided others on its way."""
+    results = tuple(result for result in outcome.results if result.property in properties)
+    verdicts = [result.verdict for result in results]
+    if outcome.problems:
+        verdicts.append(Verdict.UNKNOWN)
+    return msgspec.structs.replace(outcome, results=results, verdict=combine(verdicts))
+
+
+def read_outcome(run: RunDirectory) -> Outcome:
+    """Return the outcome of the last check of this run; raises ``UsageError`` when there is none."""
+    try:
+        return msgspec.json.decode(run.results_file.read_bytes(), type=Outcome)
+    except FileNotFoundError:
+        raise UsageError(
+            f"{short(run.path)} was never checked: `nemesis check {short(run.path)}` does it"
+        ) from None
+    except (msgspec.MsgspecError, OSError) as error:
+        raise HistoryError(f"{run.results_file} cannot be read: {error}") from None
+
+
+def salvage(run: RunDirectory) -> None:
+    """Bring in ZooKeeper's transaction logs when the harness died before it could.
+
+    They lie where the servers wrote them; a server that still runs may be writing, which the reader tolerates
+    at the end of the last file.
+    """
+    for data in sorted((run.path / "data").glob("zookeeper-*/version-2")):
+        target = run.zookeeper / data.parent.name / "version-2"
+        logs = sorted(data.glob("log.*"))
+        if all(_is_copied(log, target / log.name) for log in logs):
+            continue
+        draft = target.with_name("version-2.draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        for log in logs:
+            shutil.copy2(log, draft / log.name)
+        shutil.rmtree(target, ignore_errors=True)
+        draft.rename(target)
+
+
+def _is_copied(log: Path, copy: Path) -> bool:
+    """Whether the copy is whole and as new: the copy of a harness that was killed may be neither."""
+    if not copy.exists():
+        return False
+    source, target = log.stat(), copy.stat()
+    return (source.st_size, source.st_mtime_ns) == (target.st_size, target.st_mtime_ns)

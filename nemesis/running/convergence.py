@@ -1,0 +1,332 @@
+"""Is the cluster whole again after the heal, and since when?
+
+Nine checks. The first seven are looked at again and again from the end of the faults' time on, so
+that the time of recovery is known: every broker is registered; a controller exists; every partition
+has a leader; every ISR is full; no deletion of a topic and no reassignment is left to be finished;
+every broker's Metadata equals ZooKeeper. The last two act: a produce with ``acks=all`` and a fetch of
+it succeed on every partition. They run after the final reads, so that their records disturb no
+reader. At the very end what is there is recorded (``nemesis.running.end_state``).
+
+A check's time is when it began to hold for good, in milliseconds from the heal: the moment when the
+faults' time was over and the last fault was undone (0: it held then). What does not hold when the
+time is over is recorded with what is wrong; what the harness could not look at is no finding about
+the cluster, and its error begins with ``HARNESS``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView
+from nemesis.faults.targets import id_of
+from nemesis.history.events import NO_ERROR, Kind
+from nemesis.history.recorder import Recorder
+from nemesis.interfaces.runtime import Runtime
+from nemesis.running.end_state import BrokerViews, EndState
+from nemesis.support.errors import HarnessError
+from nemesis.workloads.kafka.client import ClusterMetadata, KafkaClient
+from nemesis.workloads.kafka.errors import KafkaError
+
+POLL_INTERVAL_S = 0.4
+WHOLE_POLL_INTERVAL_S = 1.0
+"""While all holds: nobody's recovery is timed then."""
+OPERATION_TIMEOUT_S = 2.0
+RETRY_INTERVAL_S = 0.2
+CLIENT_ID = "nemesis-convergence"
+HARNESS = "HARNESS: "
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """One thing that is not as it should be. ``error`` is one short clause."""
+
+    error: str
+    topic: str | None = None
+    partition: int | None = None
+    node: int | None = None
+
+
+def wrong_brokers(snapshot: ClusterSnapshot, expected: Iterable[int]) -> list[Wrong]:
+    """Every broker of the cluster is registered."""
+    missing = sorted(set(expected) - set(snapshot.brokers))
+    return [Wrong("it is not registered", node=broker) for broker in missing]
+
+
+def wrong_controller(snapshot: ClusterSnapshot) -> list[Wrong]:
+    """A controller exists, and it is a registered broker."""
+    if snapshot.controller is None:
+        return [Wrong("there is no controller")]
+    controller = snapshot.controller.broker_id
+    if controller not in snapshot.brokers:
+        return [Wrong(f"the controller {controller} is not registered", node=controller)]
+    return []
+
+
+def wrong_leaders(snapshot: ClusterSnapshot) -> list[Wrong]:
+    """Every partition has a leader that is registered."""
+    wrong = [Wrong("it has no state", *tp) for tp in snapshot.unassigned]
+    wrong += [
+        Wrong(f"its leader is {state.leader}, which is not registered", *tp)
+        for tp, state in sorted(snapshot.partitions.items())
+        if state.leader not in snapshot.brokers
+    ]
+    return wrong
+
+
+def wrong_isrs(snapshot: ClusterSnapshot) -> list[Wrong]:
+    """Every ISR holds all assigned replicas."""
+    return [
+        Wrong(f"its ISR is {list(state.isr)}, its replicas are {list(state.replicas)}", *tp)
+        for tp, state in sorted(snapshot.partitions.items())
+        if set(state.isr) != set(state.replicas)
+    ]
+
+
+def wrong_deletions(snapshot: ClusterSnapshot) -> list[Wrong]:
+    """No topic is marked for deletion any more."""
+    return [Wrong("its deletion is not finished", topic) for topic in snapshot.deletions]
+
+
+def wrong_reassignments(snapshot: ClusterSnapshot) -> list[Wrong]:
+    """No reassignment is asked for or in progress."""
+    asked = [Wrong("/admin/reassign_partitions is still there")]
+    return (asked if snapshot.is_reassignment_asked_for else []) + [
+        Wrong(f"its reassignment is not finished, its replicas are {list(state.replicas)}", *tp)
+        for tp, state in sorted(snapshot.partitions.items())
+        if state.is_moving
+    ]
+
+
+def wrong_metadata(
+    snapshot: ClusterSnapshot, answers: Mapping[int, ClusterMetadata | None]
+) -> list[Wrong]:
+    """Every broker says of brokers, controller and partitions what ZooKeeper says. ``answers`` by broker id."""
+    wrong: list[Wrong] = []
+    for node, answer in sorted(answers.items()):
+        if answer is None:
+            wrong.append(Wrong("it does not answer a Metadata request", node=node))
+            continue
+        if set(answer.brokers) != set(snapshot.brokers):
+            brokers = f"{sorted(answer.brokers)}, ZooKeeper {sorted(snapshot.brokers)}"
+            wrong.append(Wrong(f"it knows brokers {brokers}", node=node))
+        controller = -1 if snapshot.controller is None else snapshot.controller.broker_id
+        if answer.controller_id != controller:
+            controllers = f"{answer.controller_id}, ZooKeeper {controller}"
+            wrong.append(Wrong(f"it knows controller {controllers}", node=node))
+        wrong += _wrong_partitions(snapshot, answer, node)
+    return wrong
+
+
+def _wrong_partitions(snapshot: ClusterSnapshot, answer: ClusterMetadata, node: int) -> list[Wrong]:
+    wrong: list[Wrong] = []
+    known = {
+        (topic, partition): (found, metadata.topic_id)
+        for topic, metadata in answer.topics.items()
+        for partition, found in metadata.partitions.items()
+    }
+    wrong += [
+        Wrong("it knows the partition, which ZooKeeper does not have", *tp, node)
+        for tp in sorted(known.keys() - snapshot.partitions.keys() - set(snapshot.unassigned))
+    ]
+    for tp, state in sorted(snapshot.partitions.items()):
+        if tp not in known:
+            wrong.append(Wrong("it does not know the partition", *tp, node))
+            continue
+        found, topic_id = known[tp]
+        if state.topic_id not in (None, topic_id):
+            ids = f"{topic_id}, ZooKeeper {state.topic_id}"
+            wrong.append(Wrong(f"it knows a topic with id {ids}", *tp, node))
+        if found.replicas != state.replicas:
+            replicas = f"{list(found.replicas)}, ZooKeeper {list(state.replicas)}"
+            wrong.append(Wrong(f"it knows replicas {replicas}", *tp, node))
+        theirs = (found.leader, found.leader_epoch, set(found.isr))
+        if theirs != (state.leader, state.leader_epoch, set(state.isr)):
+            wrong.append(
+                Wrong(
+                    f"it knows leader {found.leader}, leader epoch {found.leader_epoch}, ISR "
+                    f"{list(found.isr)}; ZooKeeper {state.leader}, {state.leader_epoch}, "
+                    f"{list(state.isr)}",
+                    *tp,
+                    node,
+                )
+            )
+    return wrong
+
+
+class ConvergenceWatch:
+    """Looks at the cluster from the end of the faults' time on; ``finish`` decides and records."""
+
+    CHECKS = (
+        "brokers",
+        "controller",
+        "leaders",
+        "isr",
+        "deletions",
+        "reassignments",
+        "metadata",
+    )
+
+    def __init__(
+        self, runtime: Runtime, view: ClusterView, recorder: Recorder, rng: Random
+    ) -> None:
+        self._runtime = runtime
+        self._view = view
+        self._recorder = recorder
+        self._rng = rng
+        self._brokers = BrokerViews(runtime, rng)
+        self._healed_at = 0.0
+        self._wrong: dict[str, list[Wrong]] = {}
+        self._whole_since: dict[str, float] = {}
+        self._snapshot = ClusterSnapshot()
+        self._blind: str | None = "it never looked"
+        """Why the harness could not look, the last time."""
+
+    async def watch(self) -> None:
+        """Look until cancelled. Start it as a task when the faults' time is over."""
+        self.healed(asyncio.get_running_loop().time())
+        while True:
+            try:
+                await self.look()
+            except HarnessError as error:  # what was seen before says nothing about now
+                self._blind = str(error)
+                self._whole_since.clear()
+            await asyncio.sleep(WHOLE_POLL_INTERVAL_S if self.is_whole else POLL_INTERVAL_S)
+
+    def healed(self, at: float) -> None:
+        """Times count from here, a loop time, unless there was a later one."""
+        self._healed_at = max(self._healed_at, at)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that is only looked at holds now."""
+        return len(self._whole_since) == len(self.CHECKS)
+
+    async def look(self) -> None:
+        """One look at everything; raises ``HarnessError`` when ZooKeeper does not answer the harness."""
+        ids = [id_of(node) for node in self._runtime.brokers]
+        answers = await asyncio.gather(
+            *(self._brokers.metadata(node) for node in self._runtime.brokers)
+        )
+        snapshot = self._snapshot = await self._view.snapshot()
+        now = asyncio.get_running_loop().time()
+        self._blind = None
+        self._wrong = {
+            "brokers": wrong_brokers(snapshot, ids),
+            "controller": wrong_controller(snapshot),
+            "leaders": wrong_leaders(snapshot),
+            "isr": wrong_isrs(snapshot),
+            "deletions": wrong_deletions(snapshot),
+            "reassignments": wrong_reassignments(snapshot),
+            "metadata": wrong_metadata(snapshot, dict(zip(ids, answers, strict=True))),
+        }
+        for check, wrong in self._wrong.items():
+            if wrong:
+                self._whole_since.pop(check, None)
+            else:
+                self._whole_since.setdefault(check, now)
+
+    async def finish(self, within_s: float) -> bool:
+        """Wait until all holds or ``within_s`` from the heal is over, then produce, fetch, look and record.
+
+        Returns whether the cluster converged. ``watch`` must still be running.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = max(self._healed_at + within_s, loop.time() + OPERATION_TIMEOUT_S)
+        while not self.is_whole and loop.time() < deadline:
+            await asyncio.sleep(POLL_INTERVAL_S / 4)
+        whole = self.is_whole
+        for check in self.CHECKS:
+            unseen = [] if self._blind is None else [Wrong(HARNESS + self._blind)]
+            self._record(check, unseen or self._wrong[check], self._whole_since.get(check))
+        worked = await self._use_all(deadline)
+        await EndState(self._runtime, self._view, self._recorder, self._brokers).record(deadline)
+        return worked and whole
+
+    async def _use_all(self, deadline: float) -> bool:
+        hosts = self._runtime.client_host(self._runtime.clients[0])
+        bootstrap = [(address.host, address.port) for address in self._runtime.bootstrap()]
+        client = KafkaClient(
+            bootstrap,
+            client_id=CLIENT_ID,
+            source_host=hosts,
+            rng=Random(self._rng.getrandbits(64)),
+            codec=self._runtime.codec,
+        )
+        worked = True
+        partitions = sorted({*self._snapshot.partitions, *self._snapshot.unassigned})
+        if not partitions and self._blind is not None:
+            self._record("produce", [Wrong(f"{HARNESS}it knows no partition")], None)
+        try:
+            for tp in partitions:
+                worked &= await self._use(client, tp, deadline)
+        finally:
+            client.close()
+        return worked
+
+    async def _use(self, client: KafkaClient, tp: tuple[str, int], deadline: float) -> bool:
+        """Produce one record to the partition and fetch it back, trying again until the deadline."""
+        loop = asyncio.get_running_loop()
+        error = "the time was over before it was tried"
+        stage, offset = "produce", -1
+        while stage != "done":
+            try:
+                if stage == "produce":
+                    sent = await client.send(
+                        *tp,
+                        [(b"convergence", b"convergence")],
+                        acks=-1,
+                        timeout_s=OPERATION_TIMEOUT_S,
+                    )
+                    offset = sent.offset
+                    self._record("produce", [], loop.time(), tp)
+                    stage = "fetch"
+                polled = await client.poll(
+                    *tp,
+                    offset,
+                    max_wait_ms=100,
+                    max_bytes=65_536,
+                    timeout_s=OPERATION_TIMEOUT_S,
+                )
+                if any(record.offset == offset for record in polled.records):
+                    self._record("fetch", [], loop.time(), tp)
+                    return True
+                error = (
+                    f"offset {offset} is not served, the high watermark is {polled.high_watermark}"
+                )
+            except KafkaError as failure:
+                error = failure.name
+            if loop.time() > deadline:
+                break
+            await asyncio.sleep(RETRY_INTERVAL_S)
+            await client.refresh_metadata()
+        self._record(stage, [Wrong(error, *tp)], None)
+        return False
+
+    def _record(
+        self,
+        check: str,
+        wrong: list[Wrong],
+        since: float | None,
+        tp: tuple[str, int] | None = None,
+    ) -> None:
+        now = asyncio.get_running_loop().time()
+        elapsed_ms = round(((now if since is None else since) - self._healed_at) * 1000)
+        columns: dict[str, Any] = {"detail": check, "offset": max(0, elapsed_ms)}
+        if not wrong:
+            topic, partition = tp or (None, None)
+            self._recorder.record(
+                Kind.CONVERGENCE, **columns, error=NO_ERROR, topic=topic, partition=partition
+            )
+        for item in wrong:
+            self._recorder.record(
+                Kind.CONVERGENCE,
+                **columns,
+                error=item.error,
+                topic=item.topic,
+                partition=item.partition,
+                node=item.node,
+            )

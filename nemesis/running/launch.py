@@ -1,0 +1,130 @@
+"""Carrying out an order: the event loop, Ctrl-C, progress, the log of the harness, and Spark's
+early start.
+
+The first SIGINT or SIGTERM ends the run in order: the cluster is stopped, the record stays. Later
+ones are ignored while that goes on, which is bounded; SIGKILL still works, and ``nemesis clean``
+ends what it leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+
+from rich.console import Console
+
+from nemesis.history.run_directory import RunDirectory
+from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.judging.warm_spark import warm_spark
+from nemesis.running.preflight import Order
+from nemesis.running.progress import Progress
+from nemesis.running.record import FileRecord
+from nemesis.running.run import Run
+from nemesis.running.simulated.run import simulate_into
+from nemesis.support.errors import HarnessError, MissingRequirement
+from nemesis.support.interrupts import Interrupted, terminable
+from nemesis.support.paths import short
+from nemesis.support.wall_clock_limit import StillAtWork
+
+LOG_FILE = "harness.log"
+BEFORE_THE_CLUSTER = ["start"]
+"""The phases of a run that did not begin."""
+
+_logger = logging.getLogger("nemesis")
+
+
+def launch(order: Order, directory: RunDirectory, console: Console) -> None:
+    """Run it to its end, in real time or in virtual; blocks.
+
+    Raises ``Interrupted`` after Ctrl-C, ``RuntimeFailure`` or ``HarnessError`` when the harness failed, or when a
+    simulation takes too much real time, and ``MissingRequirement`` when this machine did not let the cluster begin:
+    then nothing is left of the directory either. The cluster is stopped in any case.
+    """
+    handler = logging.FileHandler(directory.logs / LOG_FILE, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    try:
+        with Progress(console) as progress:
+            if order.is_simulated:
+                with terminable():
+                    simulate_into(directory, order.simulation(), progress.show)
+                return
+            run = Run(
+                FileRecord(directory, time.monotonic_ns),
+                order.scenario,
+                seed=order.seed,
+                plan=order.plan,
+                runtime=order.runtime(directory.path),
+                epoch_ms=time.time_ns() // 1_000_000 - time.monotonic_ns() // 1_000_000,
+                show=progress.show,
+                on_faults_over=lambda: _begin_checking(order),
+            )
+            interrupted = asyncio.run(_execute(run))
+        if interrupted:
+            raise Interrupted(
+                f"interrupted: the cluster is stopped, what was recorded is kept, "
+                f"`nemesis check {short(directory.path)}` judges it"
+            )
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted: what happened until then is kept, `nemesis check {short(directory.path)}` judges it"
+        ) from None
+    except Interrupted:
+        raise
+    except MissingRequirement as error:
+        if directory.read_info().phases != BEFORE_THE_CLUSTER:  # it was there, and went
+            _logger.exception("the run failed")
+            raise HarnessError(str(error)) from error
+        directory.discard()
+        raise
+    except StillAtWork as error:
+        _logger.exception("the run was ended")
+        raise HarnessError(
+            f"{error}: where it was is in {short(directory.logs / LOG_FILE)}, what happened until then is kept, "
+            f"`nemesis check {short(directory.path)}` judges it"
+        ) from error
+    except (RuntimeFailure, HarnessError):
+        _logger.exception("the run failed")
+        raise
+    except Exception as error:
+        _logger.exception("the run failed")
+        raise HarnessError(
+            f"the harness failed ({type(error).__name__}): the stack trace is in "
+            f"{short(directory.logs / LOG_FILE)}"
+        ) from error
+    finally:
+        root.removeHandler(handler)
+        handler.close()
+
+
+async def _execute(run: Run) -> bool:
+    """Return whether the run was interrupted."""
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(run.execute(), name="run")
+    interrupted = False
+
+    def interrupt() -> None:
+        nonlocal interrupted
+        if not interrupted:
+            interrupted = True
+            task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not interrupted:
+            raise
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+    return interrupted
+
+
+def _begin_checking(order: Order) -> None:
+    if order.engine == "spark":
+        warm_spark(order.spark_master)

@@ -1,0 +1,305 @@
+"""Everything that can be wrong with a run is found here, before anything is started or written.
+
+``prepare`` turns the command line into an ``Order``: scenario, seed, plan, mutant, all known to be
+sound and within what the runtime can do. ``place`` makes its directory.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random
+from secrets import randbits
+from typing import Final
+
+from nemesis.checkers.framework.engine import Engine
+from nemesis.faults import FAULTS
+from nemesis.faults import plan as plans
+from nemesis.faults.plan import Plan
+from nemesis.history.recorder import Recorder
+from nemesis.history.run_directory import RunDirectory
+from nemesis.interfaces.runtime import Capability, FaultUnsupported, Lacks, Runtime
+from nemesis.judging.judge import checker_names
+from nemesis.mutants import MUTANTS
+from nemesis.running import doctor
+from nemesis.running import run_directories as placing
+from nemesis.running.simulated.run import runtime_config
+from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.stored import info_of
+from nemesis.runtimes.config import ClusterConfig
+from nemesis.runtimes.local.runtime import LocalRuntime
+from nemesis.runtimes.simulation.runtime import SimulationRuntime
+from nemesis.scenarios import scenario
+from nemesis.scenarios.broker_properties import BrokerProperties, arguments, parse
+from nemesis.scenarios.scenario import Scenario
+from nemesis.support.choices import DOCKER, SIMULATION, engine_of, one_of, spark_master_of
+from nemesis.support.errors import MissingRequirement, UsageError
+from nemesis.support.paths import short
+from nemesis.targets import TARGETS
+from nemesis.workloads import WORKLOADS, WorkloadContext
+from nemesis.workloads.base import WorkloadError
+
+SEED_BITS: Final = 32
+ALL_FAULTS: Final = "all"
+"""In place of names in ``--faults``: every kind that the runtime can do on this machine."""
+
+MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The command line of ``nemesis run``, unchecked; None means: as the scenario says."""
+
+    scenario: str
+    store: Path
+    target: str | None = None
+    runtime: str | None = None
+    brokers: int | None = None
+    seed: int | None = None
+    time_limit_s: float | None = None
+    faults: str | None = None
+    broker_properties: Sequence[str] = ()
+    """Each ``NAME=VALUE``."""
+    plan: Path | None = None
+    mutant: str | None = None
+    checkers: str | None = None
+    engine: str | None = None
+    """Default: inline for a simulation, which is judged in memory; else spark."""
+    spark_master: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """A run that can be started."""
+
+    scenario_argument: str
+    scenario: Scenario
+    seed: int
+    plan: Plan
+    store: Path
+    mutant: str | None
+    checkers: list[str] | None
+    engine: Engine
+    spark_master: str | None
+    broker_properties: BrokerProperties = field(default_factory=dict)
+    """Those of the command line; the scenario has them already."""
+
+    @property
+    def is_simulated(self) -> bool:
+        return self.scenario.runtime == SIMULATION
+
+    def simulation(self) -> SimulationOrder:
+        """Return the same run for the simulator."""
+        return SimulationOrder(
+            scenario=self.scenario,
+            seed=self.seed,
+            plan=self.plan,
+            mutant=self.mutant,
+            checkers=None if self.checkers is None else tuple(self.checkers),
+        )
+
+    def lacks(self) -> Lacks:
+        """Return what the runtime cannot do to these brokers; raises ``UsageError`` for a wrong property of theirs."""
+        brokers = dict(TARGETS[self.scenario.target].lacks(self.scenario.broker_properties))
+        if self.scenario.log_dirs == 1:
+            brokers[Capability.LOG_DIR] = "log_dirs is 1 in the scenario"
+        if self.is_simulated:
+            runtime_config(self.simulation())
+            return {**SimulationRuntime.lacks, **brokers}
+        return {**self.runtime(self.store).lacks, **brokers}
+
+    def runtime(self, run_directory: Path) -> Runtime:
+        """Return the runtime of real processes, not started; raises ``UsageError`` when a broker property is wrong."""
+        config = ClusterConfig(
+            broker_count=self.scenario.brokers,
+            client_count=self.scenario.clients,
+            run_directory=run_directory,
+            broker_properties=self.scenario.broker_properties,
+            log_dirs=self.scenario.log_dirs,
+            zookeeper_tick_time_ms=self.scenario.zookeeper.tick_time_ms,
+            mutant=self.mutant,
+            seed=self.seed,
+            target=self.scenario.target,
+        )
+        if self.scenario.runtime == DOCKER:
+            from nemesis.runtimes.docker.machine import packet_features
+            from nemesis.runtimes.docker.runtime import DockerRuntime
+
+            return DockerRuntime(config, packet_features())
+        return LocalRuntime(config)
+
+    def replay(self, run: RunDirectory) -> str:
+        """Return the command that repeats this run: a simulated one exactly, a real one with the same plan."""
+        if self.is_simulated:
+            return placing.replay_command(run)
+        parts = ["nemesis", "run", self.scenario_argument, "--seed", str(self.seed)]
+        parts += ["--plan", short(run.path / plans.FILE_NAME)]
+        parts += ["--target", self.scenario.target, "--runtime", self.scenario.runtime]
+        parts += ["--brokers", str(self.scenario.brokers)]
+        parts += ["--time-limit", f"{self.scenario.time_limit_s:g}"]
+        parts += arguments(self.broker_properties)
+        if self.mutant is not None:
+            parts += ["--mutant", self.mutant]
+        return shlex.join(parts)
+
+
+def prepare(options: RunOptions) -> Order:
+    """Check everything; raises ``UsageError``, ``MissingRequirement`` or ``FaultUnsupported``. Writes nothing."""
+    properties = parse(options.broker_properties)
+    chosen = scenario.override(
+        scenario.load(options.scenario),
+        target=options.target,
+        runtime=options.runtime,
+        brokers=options.brokers,
+        time_limit_s=options.time_limit_s,
+        kinds=_fault_names(options.faults),
+        broker=properties,
+    )
+    if options.faults is not None and options.plan is not None:
+        raise UsageError("--faults and --plan exclude each other: a plan names its faults")
+    if options.mutant is not None:
+        one_of("mutant", options.mutant, MUTANTS)
+    if options.seed is not None and not 0 <= options.seed <= scenario.MAX_SEED:
+        raise UsageError(f"--seed is {options.seed}: allowed are 0 to {scenario.MAX_SEED}")
+    engine = options.engine or ("inline" if chosen.runtime == SIMULATION else "spark")
+    order = Order(
+        scenario_argument=options.scenario,
+        scenario=chosen,
+        seed=randbits(SEED_BITS) if options.seed is None else options.seed,
+        plan=(),
+        store=options.store,
+        mutant=options.mutant,
+        checkers=checker_names(options.checkers),
+        engine=engine_of(engine),
+        spark_master=spark_master_of(options.spark_master, engine),
+        broker_properties=properties,
+    )
+    if options.faults == ALL_FAULTS:
+        order = replace(order, scenario=scenario.override(chosen, kinds=_able(order)))
+    order = _with_plan(order, options.plan)
+    _check_workload(chosen)
+    _require_support(order, kinds=order.scenario.faults.kinds if options.plan is None else ())
+    _check_store(options.store)
+    doctor.require(options.store, chosen.runtime)
+    return order
+
+
+def make_ready(order: Order, say: Callable[[str], None]) -> None:
+    """Make what the runtime needs and the machine can keep: the image of the containers, built when it is not there.
+
+    Raises ``MissingRequirement``. ``say`` is told what takes long.
+    """
+    if order.scenario.runtime == DOCKER:
+        from nemesis.runtimes.docker.engine import connect
+        from nemesis.runtimes.docker.image import ensure_image
+
+        with closing(connect()) as client:
+            ensure_image(client, progress=say)
+
+
+def _require_support(order: Order, *, kinds: Sequence[str]) -> None:
+    """Raise ``FaultUnsupported`` for a fault of the plan, or one of these kinds, that the runtime cannot do."""
+    lacks = order.lacks()
+    wanted = {*(planned.fault.name for planned in order.plan), *kinds}
+    unable: defaultdict[str, list[str]] = defaultdict(list)
+    for name, fault in FAULTS.items():
+        if name in wanted and fault.capability in lacks:
+            unable[lacks[fault.capability]].append(name)
+    if unable:
+        refused = ", ".join(f"{', '.join(names)} ({why})" for why, names in unable.items())
+        raise FaultUnsupported(
+            f"the runtime {order.scenario.runtime} cannot do {refused}: it can {', '.join(_able(order))}"
+        )
+
+
+def _able(order: Order) -> tuple[str, ...]:
+    """Return the kinds of faults that the runtime can do on this machine."""
+    lacks = order.lacks()
+    return tuple(name for name, fault in FAULTS.items() if fault.capability not in lacks)
+
+
+def place(order: Order, command_line: Sequence[str]) -> RunDirectory:
+    """Make the run's directory with ``run.json`` and ``plan.yaml``; raises ``MissingRequirement``."""
+    try:
+        return placing.place(
+            order,
+            order.store,
+            command_line,
+            simulation=info_of(order.simulation()) if order.is_simulated else {},
+            replay=order.replay,
+        )
+    except OSError as error:
+        raise MissingRequirement(
+            f"the store {order.store} cannot be written: {error.strerror}"
+        ) from None
+
+
+def _fault_names(text: str | None) -> tuple[str, ...] | None:
+    """Return the kinds named; None for the scenario's own, and for ``ALL_FAULTS``, which the runtime decides."""
+    if text in (None, ALL_FAULTS):
+        return None
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise UsageError(
+            f"--faults is {text!r}: allowed are {ALL_FAULTS}, {', '.join(sorted(FAULTS))}"
+        )
+    for name in names:
+        one_of("fault", name, FAULTS)
+    return names
+
+
+def _with_plan(order: Order, file: Path | None) -> Order:
+    chosen = order.scenario
+    if file is None:
+        plan = plans.derive(
+            Random(f"{order.seed}/plan"),
+            chosen.plan_settings(),
+            start_s=chosen.phases.warm_up_s,
+            end_s=chosen.faults_end_s,
+        )
+        if not plan:
+            raise UsageError(
+                f"no fault fits into a time limit of {chosen.time_limit_s:g} s: "
+                "raise --time-limit or shorten the scenario's faults.duration_s"
+            )
+    else:
+        plan = plans.read(file)
+    plans.check(plan, nodes=chosen.nodes, end_s=chosen.faults_end_s)
+    return Order(**{**vars(order), "plan": plan})
+
+
+def _check_workload(chosen: Scenario) -> None:
+    """Build the workload once without a cluster, so that a wrong option is found now."""
+    nobody = WorkloadContext(
+        bootstrap=[], client_hosts=[], recorder=_no_recorder, rng=Random("preflight")
+    )
+    try:
+        workload = WORKLOADS[chosen.workload.name](nobody, chosen.workload_options)
+    except WorkloadError as error:
+        raise UsageError(str(error)) from None
+    needs = {
+        f"the replication factor of workload {chosen.workload.name}": workload.replication_factor,
+        MIN_INSYNC_REPLICAS: chosen.broker_properties.get(MIN_INSYNC_REPLICAS, 1),
+    }
+    for what, least in needs.items():
+        if isinstance(least, int) and chosen.brokers < least:
+            raise UsageError(
+                f"--brokers is {chosen.brokers}: {what} is {least}, so at least {least} brokers are needed"
+            )
+
+
+def _no_recorder(process: str) -> Recorder:
+    def refuse(line: bytes) -> None:
+        raise AssertionError(f"{process} recorded {line!r} before the run")
+
+    return Recorder(refuse, process=process, clock=time.monotonic_ns)
+
+
+def _check_store(store: Path) -> None:
+    if store.exists() and not store.is_dir():
+        raise MissingRequirement(f"the store {store} is a file: choose a directory with --store")

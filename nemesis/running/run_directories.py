@@ -1,0 +1,80 @@
+"""The directory of a new run: ``run.json`` says what is run, ``plan.yaml`` what will be broken.
+
+The same for a run that is about to begin, in real time or in virtual, and for a simulated one that is over.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from nemesis.faults import plan as plans
+from nemesis.faults.plan import Plan
+from nemesis.history.run_directory import RunDirectory, RunInfo
+from nemesis.running.versions import versions
+from nemesis.scenarios.scenario import Scenario
+from nemesis.support.paths import short
+
+
+class Ordered(Protocol):
+    """What every kind of order says."""
+
+    @property
+    def scenario(self) -> Scenario: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def plan(self) -> Plan: ...
+    @property
+    def mutant(self) -> str | None: ...
+    @property
+    def checkers(self) -> Sequence[str] | None: ...
+
+
+def replay_command(run: RunDirectory) -> str:
+    """Return the command that repeats a simulated run."""
+    return shlex.join(["nemesis", "replay", short(run.path)])
+
+
+def place(
+    order: Ordered,
+    store: Path,
+    command_line: Sequence[str],
+    *,
+    simulation: dict[str, Any],
+    replay: Callable[[RunDirectory], str] = replay_command,
+) -> RunDirectory:
+    """Make the directory in the store; raises OSError, and then nothing is left of it.
+
+    ``simulation`` is ``RunInfo.simulation``; ``replay`` returns the command that repeats the run.
+    """
+    scenario = order.scenario
+    info = RunInfo(
+        scenario=scenario.name,
+        seed=order.seed,
+        target=scenario.target,
+        runtime=scenario.runtime,
+        mutant=order.mutant,
+        brokers=scenario.brokers,
+        zookeepers=scenario.zookeepers,
+        time_limit_s=scenario.time_limit_s,
+        command_line=list(command_line),
+        plan=plans.encode(order.plan),
+        checkers=list(order.checkers or ()),
+        versions=versions(scenario.runtime),
+        config=msgspec.to_builtins(scenario),
+        simulation=simulation,
+    )
+    run = RunDirectory.create(store, info)
+    try:
+        plans.write(run.path / plans.FILE_NAME, order.plan)
+        run.write_info(msgspec.structs.replace(run.read_info(), replay=replay(run)))
+    except BaseException:
+        shutil.rmtree(run.path, ignore_errors=True)
+        raise
+    return run

@@ -1,0 +1,67 @@
+"""The logs of all replicas, read from the brokers' files when the cluster is stopped, and recorded.
+
+What brokers say of their logs they say while they run; this is what they leave. Nobody is asked: the files are read by
+``nemesis.history.stored_logs``, and the property ``final-logs`` compares them with one another and with the traces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nemesis.faults.targets import id_of
+from nemesis.history.events import NO_ERROR, Kind
+from nemesis.history.recorder import Recorder
+from nemesis.history.stored_logs import StoredLog
+from nemesis.interfaces.runtime import Runtime
+
+ALIVE, DEAD = "alive", "dead"
+
+
+def liveness(runtime: Runtime) -> dict[str, str]:
+    """Return which brokers are alive, to be asked before they are stopped."""
+    return {node: ALIVE if runtime.is_alive(node) else DEAD for node in runtime.brokers}
+
+
+async def record_stored_logs(runtime: Runtime, recorder: Recorder, was: Mapping[str, str]) -> None:
+    """Record the logs of these brokers, which are stopped. One whose files cannot be read is recorded as such."""
+    for node, state in sorted(was.items()):
+        number = id_of(node)
+        try:
+            logs = await runtime.stored_logs(node)
+        except (OSError, ValueError) as error:
+            recorder.record(Kind.STORED_LOG, node=number, detail=state, error=str(error))
+            continue
+        for log in logs:
+            _record(recorder, number, state, log)
+        recorder.record(
+            Kind.STORED_LOG, node=number, detail=state, error=NO_ERROR, offset=len(logs)
+        )
+
+
+def _record(recorder: Recorder, node: int, state: str, log: StoredLog) -> None:
+    tp: dict[str, Any] = {
+        "node": node,
+        "topic": log.topic,
+        "topic_id": None if log.topic_id is None else str(log.topic_id),
+        "partition": log.partition,
+    }
+    recorder.record(
+        Kind.STORED_LOG,
+        **tp,
+        log_start_offset=log.start_offset,
+        log_end_offset=log.end_offset,
+        high_watermark=log.high_watermark,
+        offset=log.cleaned_below,
+        detail=state,
+        error=log.damage or NO_ERROR,
+    )
+    for batch in log.batches:
+        recorder.record(
+            Kind.STORED_BATCH,
+            **tp,
+            offset=batch.base_offset,
+            last_offset=batch.last_offset,
+            leader_epoch=batch.leader_epoch,
+            crc=batch.crc,
+        )

@@ -1,0 +1,33 @@
+"""What ran: versions for ``run.json``, so that a run can be understood years later."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+from typing import Final
+
+from nemesis.runtimes.local import java
+from nemesis.support.choices import DOCKER, SIMULATION
+
+LIBRARIES: Final = ("nemesis-kafka", "kio", "kazoo", "pyspark", "pyarrow", "msgspec")
+
+
+def versions(runtime: str) -> dict[str, str]:
+    """Return what ran: our libraries, Python, the kernel; Java, ZooKeeper and Docker where they are real."""
+    found = {
+        **{name: metadata.version(name) for name in LIBRARIES},
+        "python": platform.python_version(),
+        "kernel": f"{platform.system()} {platform.release()}",
+    }
+    if runtime == SIMULATION:
+        return found
+    if runtime == DOCKER:
+        from nemesis.runtimes.docker.engine import require_docker
+
+        found["docker"] = require_docker()
+    jars = [jar.stem for jar in java.zookeeper_classpath() if jar.stem.startswith("zookeeper-3")]
+    return {
+        **found,
+        "java": str(java.java_version(java.require_java())),
+        "zookeeper": jars[0].removeprefix("zookeeper-") if jars else "unknown",
+    }

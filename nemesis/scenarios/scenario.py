@@ -1,0 +1,262 @@
+"""Scenarios: one value on each axis, as a YAML file.
+
+Ours are in ``nemesis/scenarios/``; users bring their own. A file is validated as a whole before
+anything is started or written: an unknown key, a wrong type or an absurd number is one sentence
+that names the file and the place in it.
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import yaml
+from msgspec import Meta
+
+from nemesis.faults import DEFAULT_KINDS, FAULTS
+from nemesis.faults.base import DrawRange
+from nemesis.faults.plan import PlanSettings
+from nemesis.faults.recipes import EPISODES
+from nemesis.scenarios.broker_properties import BrokerProperties
+from nemesis.support.choices import DOCKER, LOCAL, RUNTIMES, SIMULATION, one_of
+from nemesis.support.errors import UsageError
+from nemesis.targets import TARGETS
+from nemesis.workloads import WORKLOADS
+
+ENSEMBLE = 3
+"""Members of ZooKeeper in containers, as the compose file has them."""
+MIN_TIME_LIMIT_S = 15.0
+MAX_TIME_LIMIT_S = 86_400.0
+MAX_BROKERS = 15
+MAX_LOG_DIRS = 8
+MAX_SEED = 2**63 - 1
+MAX_WEIGHT = 100
+
+Seconds = Annotated[float, Meta(ge=0.0, le=600.0)]
+Latency = Literal["calm", "slow", "spiky"]
+PositiveSeconds = Annotated[float, Meta(gt=0.0, le=600.0)]
+Brokers = Annotated[int, Meta(ge=1, le=MAX_BROKERS)]
+
+
+class _Strict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The base of every part of a scenario."""
+
+
+class Phases(_Strict, frozen=True, kw_only=True):
+    """How long each phase lasts, in seconds. Warm-up, faults and heal together take the time limit."""
+
+    warm_up_s: Seconds = 5.0
+    heal_s: PositiveSeconds = 6.0
+    """Reserved at the end of the time limit for undoing faults and proving that they are undone."""
+    quiet_s: Seconds = 2.0
+    final_reads_s: PositiveSeconds = 10.0
+    convergence_s: PositiveSeconds = 20.0
+    """From the heal: the time in which the cluster must be whole again."""
+
+
+class ZooKeeperSettings(_Strict, frozen=True, kw_only=True):
+    tick_time_ms: Annotated[int, Meta(ge=50, le=60_000)] = 500
+    """Sessions last at least two ticks."""
+
+
+class WorkloadSettings(_Strict, frozen=True, kw_only=True):
+    name: str = "produce-consume"
+    options: dict[str, Any] = {}
+
+
+class FaultSettings(_Strict, frozen=True, kw_only=True):
+    kinds: Annotated[tuple[str, ...], Meta(min_length=1)] = DEFAULT_KINDS
+    episodes: tuple[str, ...] = tuple(EPISODES)
+    duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
+    gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)
+    weights: dict[str, Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]] = {}
+    """How often a kind or an episode is drawn, in multiples of those not named."""
+
+
+class SimulationSettings(_Strict, frozen=True, kw_only=True):
+    """What is different on the runtime ``simulation``, where time costs what happens in it, not what passes."""
+
+    zookeepers: Annotated[int, Meta(ge=1, le=7)] = 3
+    broker: dict[str, str | int | bool | list[str]] = {}
+    """Broker properties that take the place of those of the same name."""
+    options: dict[str, Any] = {}
+    """Of the workload: they take the place of those of the same name."""
+    latency: Latency = "calm"
+    """How the network between the nodes is; ``nemesis.simulation.links`` has the numbers."""
+
+
+class Scenario(_Strict, frozen=True, kw_only=True):
+    """Everything that a run needs to know but its seed and its plan."""
+
+    name: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+    summary: str = ""
+    target: str = "reference"
+    runtime: str = LOCAL
+    brokers: Brokers = 3
+    log_dirs: Annotated[int, Meta(ge=1, le=MAX_LOG_DIRS)] = 1
+    """Of each broker, where the runtime can give it several."""
+    clients: Annotated[int, Meta(ge=1, le=100)] = 4
+    """Client nodes: source addresses that the workload's processes share."""
+    time_limit_s: Annotated[float, Meta(ge=MIN_TIME_LIMIT_S, le=MAX_TIME_LIMIT_S)] = 60.0
+    phases: Phases = Phases()
+    zookeeper: ZooKeeperSettings = ZooKeeperSettings()
+    broker: dict[str, str | int | bool | list[str]] = {}
+    """Broker properties under Kafka's names."""
+    workload: WorkloadSettings = WorkloadSettings()
+    faults: FaultSettings = FaultSettings()
+    simulation: SimulationSettings = SimulationSettings()
+
+    @property
+    def zookeepers(self) -> int:
+        """How many ZooKeeper servers the runtime starts."""
+        counts = {LOCAL: 1, DOCKER: ENSEMBLE, SIMULATION: self.simulation.zookeepers}
+        return counts[self.runtime]
+
+    @property
+    def broker_properties(self) -> dict[str, str | int | bool | list[str]]:
+        """Broker properties on this runtime, under Kafka's names."""
+        special = self.simulation.broker if self.runtime == SIMULATION else {}
+        return {**self.broker, **special}
+
+    @property
+    def workload_options(self) -> dict[str, Any]:
+        """The workload's options on this runtime."""
+        special = self.simulation.options if self.runtime == SIMULATION else {}
+        return {**self.workload.options, **special}
+
+    @property
+    def faults_end_s(self) -> float:
+        """When the faults' time is over, in seconds from the start of the workload."""
+        return self.time_limit_s - self.phases.heal_s
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """The names of the brokers and of the ZooKeeper servers."""
+        counts = {"broker": self.brokers, "zookeeper": self.zookeepers}
+        return frozenset(
+            f"{role}-{number}" for role, count in counts.items() for number in range(1, count + 1)
+        )
+
+    def plan_settings(self) -> PlanSettings:
+        """Return how plans are drawn from a seed."""
+        return PlanSettings(
+            kinds=self.faults.kinds,
+            episodes=self.faults.episodes,
+            durations=DrawRange(*self.faults.duration_s),
+            gaps=DrawRange(*self.faults.gap_s),
+            nodes=self.nodes,
+            weights=self.faults.weights,
+        )
+
+
+def names() -> list[str]:
+    """Return the scenarios that come with nemesis."""
+    files = resources.files("nemesis.scenarios").iterdir()
+    return sorted(f.name.removesuffix(".yaml") for f in files if f.name.endswith(".yaml"))
+
+
+def load(name_or_path: str) -> Scenario:
+    """Return a scenario of ours by its name, or a user's by its path; raises ``UsageError``."""
+    if name_or_path in names():
+        text = (resources.files("nemesis.scenarios") / f"{name_or_path}.yaml").read_text("utf-8")
+        return parse(text, where=f"the scenario {name_or_path}")
+    path = Path(name_or_path)
+    if path.suffix not in (".yaml", ".yml"):
+        raise UsageError(
+            f"unknown scenario {name_or_path!r}: allowed are {', '.join(names())}, "
+            "or the path of a .yaml file"
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"the scenario {path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"the scenario {path} is not a text file in UTF-8") from None
+    return parse(text, where=f"the scenario {path}")
+
+
+def parse(text: str, *, where: str) -> Scenario:
+    """Return the scenario that the YAML text states; raises ``UsageError`` that begins with ``where``."""
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
+        raise UsageError(f"{where} is not valid YAML: {reason}") from None
+    try:
+        # YAML's integers are fine where seconds are meant; nothing else is converted.
+        scenario = msgspec.convert(data, Scenario, strict=True)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"{where} is wrong: {error}") from None
+    try:
+        check(scenario)
+    except UsageError as error:
+        raise UsageError(f"{where} is wrong: {error}") from None
+    return scenario
+
+
+def check(scenario: Scenario) -> None:
+    """Raise ``UsageError`` when a name is unknown or numbers contradict one another."""
+    one_of("target", scenario.target, TARGETS)
+    one_of("runtime", scenario.runtime, RUNTIMES)
+    one_of("workload", scenario.workload.name, WORKLOADS)
+    for kind in scenario.faults.kinds:
+        one_of("fault", kind, FAULTS)
+    for episode in scenario.faults.episodes:
+        one_of("episode", episode, EPISODES)
+    for weighed in scenario.faults.weights:
+        one_of("fault or episode in faults.weights", weighed, [*FAULTS, *EPISODES])
+    for what, (low, high) in (
+        ("duration_s", scenario.faults.duration_s),
+        ("gap_s", scenario.faults.gap_s),
+    ):
+        if low > high:
+            raise UsageError(
+                f"faults.{what} is [{low:g}, {high:g}]: the first must not exceed the second"
+            )
+    shortest_s = scenario.phases.warm_up_s + scenario.phases.heal_s
+    if scenario.time_limit_s <= shortest_s:
+        raise UsageError(
+            f"the time limit of {scenario.time_limit_s:g} s is too short: warm-up and heal alone take "
+            f"{shortest_s:g} s"
+        )
+
+
+def override(
+    scenario: Scenario,
+    *,
+    target: str | None = None,
+    runtime: str | None = None,
+    brokers: int | None = None,
+    time_limit_s: float | None = None,
+    kinds: tuple[str, ...] | None = None,
+    broker: BrokerProperties | None = None,
+) -> Scenario:
+    """Return the scenario with the command line's values in place of the file's; raises ``UsageError``.
+
+    Properties of ``broker`` hold on every runtime.
+    """
+    if brokers is not None and not 1 <= brokers <= MAX_BROKERS:
+        raise UsageError(f"--brokers is {brokers}: allowed are 1 to {MAX_BROKERS}")
+    if time_limit_s is not None and not MIN_TIME_LIMIT_S <= time_limit_s <= MAX_TIME_LIMIT_S:
+        raise UsageError(
+            f"--time-limit is {time_limit_s:g}: allowed are {MIN_TIME_LIMIT_S:g} to "
+            f"{MAX_TIME_LIMIT_S:g} seconds"
+        )
+    changed = msgspec.structs.replace(
+        scenario,
+        target=scenario.target if target is None else target,
+        runtime=scenario.runtime if runtime is None else runtime,
+        brokers=scenario.brokers if brokers is None else brokers,
+        time_limit_s=scenario.time_limit_s if time_limit_s is None else time_limit_s,
+        faults=scenario.faults
+        if kinds is None
+        else msgspec.structs.replace(scenario.faults, kinds=kinds),
+        broker={**scenario.broker, **(broker or {})},
+        simulation=msgspec.structs.replace(
+            scenario.simulation, broker={**scenario.simulation.broker, **(broker or {})}
+        ),
+    )
+    check(changed)
+    return changed

@@ -1,0 +1,1 @@
+"""Many runs in search of a finding: ``explore`` many seeds, ``shrink`` a finding, ``replay`` a run, ``scoreboard``."""

@@ -1,0 +1,35 @@
+"""Crashed seeds: what is known of each goes into a file of its own in the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nemesis.history.run_directory import write_atomically
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    """How a seed took its worker down, or why it was ended."""
+
+    reason: str
+    """One line."""
+    trace: str = ""
+    """The stack trace, when an exception ended it."""
+    output: str = ""
+    """The end of the worker's standard error."""
+    file: str | None = None
+    """Where all this is kept."""
+
+
+def kept(crash: Crash, name: str, command: str, place: Path) -> Crash:
+    """Write the crash into ``place`` and return it with its file, without one when it cannot be written."""
+    parts = [crash.reason, f"repeat it: {command}"]
+    parts += [part for part in (crash.trace, crash.output) if part]
+    file = place / f"crashed-{name}.txt"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        write_atomically(file, ("\n\n".join(parts).rstrip() + "\n").encode())
+    except OSError:
+        return crash  # the reason is told anyway
+    return replace(crash, file=str(file))

@@ -1,0 +1,129 @@
+"""One seed: simulate it, look at what came of it, keep the run when it shows something.
+
+``run_seed`` is the work of a pool's worker. It returns a small report; the events stay in the worker, and go to the
+store only when a property was broken, or the run is in doubt, and not enough such runs are kept yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from nemesis.checkers.framework.model import Outcome, Verdict
+from nemesis.history.errors import HistoryError
+from nemesis.running.simulated.run import simulate, store
+from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.searching.explore.coverage import Coverage, measure
+
+NONE_KEPT = "it is broken, but its first findings are all of what is allowed"
+MAX_NODE_ERRORS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class SeedTask:
+    """What a worker is told. Pickled to it."""
+
+    order: SimulationOrder
+    store: Path
+    command_line: tuple[str, ...]
+    satisfied: frozenset[str] = frozenset()
+    """Properties of which enough runs are kept already."""
+    keeps_doubtful: bool = False
+    """Whether to keep the run when nothing was broken but it is in doubt."""
+    kinds: tuple[str, ...] = ()
+    """The scenario's kinds of faults; the seed may have left some out."""
+
+    @property
+    def seed(self) -> int:
+        return self.order.seed
+
+
+class SeedFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """The first finding of a broken property."""
+
+    property: str
+    key: str
+    sentence: str
+
+
+class SeedReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a seed."""
+
+    seed: int
+    verdict: Verdict
+    checked: dict[str, int]
+    """On how much each property was evaluated; 0: it observed nothing."""
+    findings: tuple[SeedFinding, ...]
+    """One for each broken property, in the order of reports."""
+    doubts: tuple[str, ...]
+    """Why the run decides less than it should. That a property observed nothing is not among them: other seeds do."""
+    trace_hash: str
+    events: int
+    deviations: int
+    virtual_s: float
+    real_s: float
+    coverage: Coverage
+    run: str | None = None
+    """Where the run is kept."""
+    not_kept: str | None = None
+    """Why it could not be kept though it shows something."""
+
+
+def run_seed(task: SeedTask) -> SeedReport:
+    """Simulate, judge, and keep what is worth it. Whatever it raises is a crash of the harness."""
+    simulated = simulate(task.order)
+    findings = broken(simulated.outcome)
+    run, not_kept = None, None
+    outcome = simulated.outcome
+    doubtful = (*doubts(outcome), *simulated.node_errors[:MAX_NODE_ERRORS])
+    shows_something = any(finding.property not in task.satisfied for finding in findings)
+    if shows_something or (doubtful and task.keeps_doubtful):
+        try:
+            run = str(store(simulated, task.order, task.store, task.command_line).path)
+        except (OSError, HistoryError) as error:
+            not_kept = str(error)  # a finding is worth more than its files
+    return SeedReport(
+        seed=task.seed,
+        verdict=outcome.verdict,
+        checked={result.property: result.checked for result in outcome.results},
+        findings=findings,
+        doubts=doubtful,
+        trace_hash=simulated.trace_hash,
+        events=len(simulated.events),
+        deviations=simulated.deviations,
+        virtual_s=simulated.virtual_s,
+        real_s=simulated.real_s,
+        coverage=measure(simulated.events, task.kinds),
+        run=run,
+        not_kept=not_kept,
+    )
+
+
+def broken(outcome: Outcome) -> tuple[SeedFinding, ...]:
+    """Return the first finding of each property that is ``invalid``."""
+    firsts = {finding.property: finding for finding in reversed(outcome.broken())}
+    found = []
+    for result in outcome.results:
+        name, first = result.property, firsts.get(result.property)
+        if first is not None:
+            found.append(SeedFinding(property=name, key=first.key, sentence=first.sentence))
+        elif result.verdict is Verdict.INVALID:
+            found.append(SeedFinding(property=name, key="?", sentence=NONE_KEPT))
+    return tuple(found)
+
+
+def doubts(outcome: Outcome) -> tuple[str, ...]:
+    """Return what is wrong with the history, and what kept a property from being decided."""
+    undecided = [
+        f"{result.property}: {finding.key}: {finding.sentence}"
+        for result in outcome.results
+        for finding in result.findings
+        if finding.verdict is Verdict.UNKNOWN
+    ]
+    told = (*outcome.problems, *undecided)
+    is_blind = any(not result.checked for result in outcome.results)
+    if told or is_blind or outcome.verdict is not Verdict.UNKNOWN:
+        return told
+    return ("the verdict is unknown, and no finding says why",)

@@ -1,0 +1,217 @@
+"""The scoreboard: every planted bug, how many seeds it takes to catch it, and how small its counterexample gets.
+
+For each bug seeds are explored until the property named for it breaks; then the run of the first such seed is shrunk.
+The unmodified reference is explored with all seeds, and must be valid: a harness that convicts the correct code catches
+nothing, and seeds in doubt acquit nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from nemesis.checkers import CHECKERS
+from nemesis.checkers.framework.model import Verdict
+from nemesis.history.run_directory import RunDirectory
+from nemesis.mutants import Mutant
+from nemesis.searching.explore.exploration import Exploration
+from nemesis.searching.explore.tally import Tally
+from nemesis.searching.shrink import Size
+
+BROKEN_BY_NO_BUG: Final = frozenset({"fault-effect", "liveness"})
+"""Of the harness itself, or only measured: no bug of a system under test can break these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """One row."""
+
+    mutant: Mutant | None
+    """None: the unmodified reference."""
+    seeds: int
+    """How many were run."""
+    caught_by: tuple[str, ...]
+    """The properties that broke, the named one first."""
+    seeds_to_detect: int | None
+    """Of the property named for the bug; None: it was not caught."""
+    first_seed: int | None
+    simulated_s: float
+    crashed: int
+    run: str | None
+    """The run of the first seed that shows it, as it was before it was shrunk."""
+    size: Size | None
+    """How much of that run is left after shrinking."""
+    verdict: Verdict
+    """Of all the seeds together."""
+    doubts: tuple[str, ...] = ()
+    """Why that is not ``valid``, findings aside."""
+    scenario: str = ""
+    """Where it was searched."""
+
+    @property
+    def is_as_it_should_be(self) -> bool:
+        """A bug is caught; the reference is valid."""
+        if self.mutant is None:
+            return self.verdict is Verdict.VALID
+        return self.seeds_to_detect is not None
+
+    @property
+    def is_wrong(self) -> bool:
+        """A bug was missed, or the reference convicted: what is merely in doubt is neither."""
+        if self.mutant is None:
+            return self.verdict is Verdict.INVALID
+        return self.seeds_to_detect is None
+
+
+Shrinker = Callable[[RunDirectory, str], Size | None]
+"""Shrinks a run while this property stays broken, and returns how small it got; None when it did not try."""
+
+
+def score(
+    mutant: Mutant | None,
+    exploration: Exploration,
+    *,
+    shrink: Shrinker,
+    show: Callable[[Tally], None] = lambda _tally: None,
+) -> tuple[Score, Tally]:
+    """Explore with the bug planted, and shrink what shows it; blocks.
+
+    An interrupted exploration is told by its tally; then nothing is shrunk.
+    """
+    planted = replace(exploration, mutant=None if mutant is None else mutant.name)
+    tally = planted.run(
+        show, is_enough=lambda so_far: mutant is not None and mutant.property in so_far.found
+    )
+    found = None if mutant is None else tally.found.get(mutant.property)
+    kept = None if found is None else found.first_run
+    size = None
+    if mutant is not None and kept is not None and not tally.is_interrupted:
+        size = shrink(RunDirectory.open(Path(kept[1])), mutant.property)
+    named = [] if found is None or mutant is None else [mutant.property]
+    return Score(
+        mutant=mutant,
+        seeds=tally.over,
+        caught_by=(*named, *(name for name in tally.found if name not in named)),
+        seeds_to_detect=None if found is None else found.first_seed - planted.first_seed + 1,
+        first_seed=None if found is None else found.first_seed,
+        simulated_s=tally.virtual_s,
+        crashed=len(tally.crashed),
+        run=None if kept is None else kept[1],
+        size=size,
+        verdict=tally.verdict,
+        doubts=tuple(tally.why_unknown()),
+        scenario=planted.scenario.name,
+    ), tally
+
+
+def rows(scores: Iterable[Score]) -> list[dict[str, Any]]:
+    """Return the rows as plain data."""
+    return [
+        {
+            "mutant": None if one.mutant is None else one.mutant.name,
+            "property": None if one.mutant is None else one.mutant.property,
+            "scenario": one.scenario,
+            "caught": one.mutant is not None and one.seeds_to_detect is not None,
+            "caught_by": list(one.caught_by),
+            "seeds": one.seeds,
+            "seeds_to_detect": one.seeds_to_detect,
+            "first_seed": one.first_seed,
+            "crashed": one.crashed,
+            "verdict": one.verdict.value,
+            "doubts": list(one.doubts),
+            "simulated_s": round(one.simulated_s, 3),
+            "run": one.run,
+            "faults": None if one.size is None else one.size.faults,
+            "operations": None if one.size is None else one.size.operations,
+            "ok": one.is_as_it_should_be,
+        }
+        for one in scores
+    ]
+
+
+def in_words(one: Score) -> str:
+    """Return the row as one line for people."""
+    if one.mutant is None:
+        return _reference(one).replace("**", "")
+    name = one.mutant.name
+    if one.seeds_to_detect is None:
+        others = f"; {', '.join(one.caught_by)} broke" if one.caught_by else ""
+        return f"{name}: NOT CAUGHT by {one.mutant.property} in {one.seeds} seeds{others}"
+    size = one.size
+    smallest = f", {size.faults} faults and {size.operations} operations" if size else ""
+    return f"{name}: caught by {', '.join(one.caught_by)} at seed {one.first_seed}{smallest}"
+
+
+def markdown(scores: Iterable[Score], *, command: str) -> str:
+    """Return the page ``docs/scoreboard.md``."""
+    listed = list(scores)
+    lines = [
+        "# Scoreboard",
+        "",
+        f"Written by `{command}`. Each planted bug (`nemesis/mutants/`) is searched for in simulation, seed after",
+        "seed, until the property named for it breaks; then the run of that seed is shrunk while the same property",
+        "stays broken (–: it was left as it was). Findings of other properties on the way are named too.",
+        "",
+        "| bug | property named for it | caught by | scenario | seeds to detect | faults | operations | story |",
+        "|---|---|---|---|---|---|---|---|",
+        *(_row(one) for one in listed if one.mutant is not None),
+        "",
+    ]
+    sizes = [one.size for one in listed if one.size is not None]
+    if sizes:
+        faults = median(size.faults for size in sizes)
+        operations = median(size.operations for size in sizes)
+        lines += [
+            f"Median of the smallest counterexamples: {faults:g} faults, {operations:g} client operations.",
+            "",
+        ]
+    lines += [_reference(one) for one in listed if one.mutant is None]
+    lines += ["", "## What each property has caught", "", "| property | bugs |", "|---|---|"]
+    lines += [f"| {name} | {bugs} |" for name, bugs in _by_property(listed).items()]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _by_property(scores: Sequence[Score]) -> dict[str, str]:
+    """The bugs that each property of the system caught, its own ones first."""
+    caught: dict[str, list[str]] = {name: [] for name in CHECKERS if name not in BROKEN_BY_NO_BUG}
+    bugs = [(one, one.mutant) for one in scores if one.mutant is not None]
+    for name, found in caught.items():
+        own = [bug.name for one, bug in bugs if bug.property == name and name in one.caught_by]
+        others = [bug.name for one, bug in bugs if bug.property != name and name in one.caught_by]
+        found += own + others
+    return {
+        name: ", ".join(f"`{bug}`" for bug in found) or "**nobody's**"
+        for name, found in caught.items()
+    }
+
+
+def _row(one: Score) -> str:
+    assert one.mutant is not None
+    if one.seeds_to_detect is None:
+        detected = f"**not caught** in {one.seeds}"
+    else:
+        detected = f"{one.seeds_to_detect} (seed {one.first_seed})"
+    faults, operations = ("–", "–") if one.size is None else (one.size.faults, one.size.operations)
+    cells = [
+        f"`{one.mutant.name}`",
+        one.mutant.property,
+        ", ".join(one.caught_by) or "nobody",
+        one.scenario,
+        detected,
+        str(faults),
+        str(operations),
+        one.mutant.story,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _reference(one: Score) -> str:
+    found = f"**findings by {', '.join(one.caught_by)}**" if one.caught_by else "no finding"
+    doubts = f"; **in doubt**: {'; '.join(one.doubts)}" if one.doubts else ""
+    return (
+        f"The unmodified reference, {one.seeds} seeds, {one.simulated_s:.0f} simulated seconds: "
+        f"{found}{doubts}."
+    )

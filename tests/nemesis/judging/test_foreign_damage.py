@@ -1,0 +1,257 @@
+"""Whatever happens to the file of a correct system's history, the system is not convicted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nemesis.checkers import FOREIGN
+from nemesis.checkers.framework.model import Verdict
+from nemesis.history.errors import HistoryError
+from nemesis.history.foreign.edn import Keyword, dumps
+from nemesis.history.foreign.operations import Operation, form_of
+from tests.nemesis.judging.foreign_judge import judged
+
+Step = Callable[[str, Any], Any]
+"""Carries an operation out; returns what it returns, or ``REFUSED``."""
+REFUSED = object()
+PROCESSES = 3
+
+
+def a_register() -> Step:
+    state: list[Any] = [None]
+
+    def step(f: str, asked: Any) -> Any:
+        if f == "cas":
+            if asked[0] != state[0]:
+                return REFUSED
+            state[0] = asked[1]
+        elif f == "write":
+            state[0] = asked
+        return state[0] if f == "read" else asked
+
+    return step
+
+
+def a_mutex() -> Step:
+    holds = [False]
+
+    def step(f: str, asked: Any) -> Any:
+        if holds[0] == (f == "acquire"):
+            return REFUSED
+        holds[0] = f == "acquire"
+        return asked
+
+    return step
+
+
+def a_collection() -> Step:
+    elements: list[Any] = []
+
+    def step(f: str, asked: Any) -> Any:
+        if f in ("add", "enqueue"):
+            elements.append(asked)
+            return asked
+        if f == "dequeue":
+            return elements.pop(0) if elements else REFUSED
+        told = tuple(elements)
+        if f == "drain":
+            elements.clear()
+        return told
+
+    return step
+
+
+def a_database() -> Step:
+    lists: dict[int, tuple[Any, ...]] = {}
+    registers: dict[int, Any] = {}
+
+    def step(_: str, asked: Any) -> Any:
+        told = []
+        for f, key, value in asked:
+            if f == "append":
+                lists[key] = (*lists.get(key, ()), value)
+            elif f == "w":
+                registers[key] = value
+            told.append((f, key, (lists.get(key, ()) or registers.get(key)) if f == "r" else value))
+        return tuple(told)
+
+    return step
+
+
+def a_log() -> Step:
+    log: list[Any] = []
+    reached: dict[int, int] = {}
+
+    def step(f: str, asked: Any) -> Any:
+        if f == "send":
+            log.append(asked[0][2])
+            return ((Keyword("send"), 0, (len(log) - 1, log[-1])),)
+        process = asked[0][1]
+        start = reached.get(process, 0)
+        reached[process] = len(log)
+        records = tuple(enumerate(log))[start:]
+        return ((Keyword("poll"), {0: records} if records else {}),)
+
+    return step
+
+
+WORDS = {
+    "register": (a_register, ("read", "write")),
+    "cas-register": (a_register, ("read", "write", "cas")),
+    "mutex": (a_mutex, ("acquire", "release")),
+    "set": (a_collection, ("add", "read")),
+    "linearizable-set": (a_collection, ("add", "read")),
+    "queue": (a_collection, ("enqueue", "dequeue", "drain")),
+    "fifo-queue": (a_collection, ("enqueue", "dequeue")),
+    "list-append": (a_database, ("append",)),
+    "rw-register": (a_database, ("w",)),
+    "kafka": (a_log, ("send", "poll")),
+}
+
+
+def asked_for(draw: st.DrawFn, f: str, number: int, process: int) -> tuple[str, Any]:
+    """An operation of a function: its name and value. Written values are new ones."""
+    if f in ("append", "w"):
+        micros = st.tuples(st.sampled_from([f, "r"]), st.integers(0, 1))
+        drawn = draw(st.lists(micros, min_size=1, max_size=3))
+        return "txn", tuple(
+            (Keyword(one), key, None if one == "r" else 10 * number + at)
+            for at, (one, key) in enumerate(drawn)
+        )
+    values = {
+        **dict.fromkeys(("write", "add", "enqueue"), number),
+        "cas": (draw(st.integers(0, max(number - 1, 0))), number),
+        "send": ((Keyword("send"), 0, number),),
+        "poll": ((Keyword("poll"), process),),
+    }
+    return f, values.get(f)
+
+
+@st.composite
+def lines(draw: st.DrawFn, workload: str) -> list[str]:
+    """A history of a correct system, a line each: operations take effect at some moment of their time."""
+    make, functions = WORDS[workload]
+    step = make()
+    under_way: dict[int, list[Any]] = {}
+    said: list[str] = []
+
+    def say(kind: str, process: int, f: str, value: Any) -> None:
+        one = Operation(
+            line=0, type=kind, process=process, f=f, value=value, time=10 * len(said) + 10
+        )
+        said.append(dumps(form_of(one)) + "\n")
+
+    for number in range(draw(st.integers(1, 24))):
+        process = draw(st.integers(0, PROCESSES - 1))
+        if process not in under_way:
+            f, value = asked_for(draw, draw(st.sampled_from(functions)), number, process)
+            under_way[process] = [f, value]
+            is_poll = f == "poll"
+            say("invoke", process, f, ((Keyword("poll"),),) if is_poll else value)
+        elif len(under_way[process]) == 2:
+            under_way[process].append(step(*under_way[process]))
+        else:
+            f, value, told = under_way.pop(process)
+            if told is REFUSED:
+                say("fail", process, f, value)
+            else:
+                say("ok", process, f, told)
+    return said
+
+
+Damage = Callable[[list[str]], list[str]]
+
+
+def torn(at: int, length: int) -> Damage:
+    return lambda text: [
+        line[: length + 1] + "\n" if n == at % len(text) else line for n, line in enumerate(text)
+    ]
+
+
+def blotted(at: int, length: int) -> Damage:
+    """A stretch of lines is gone, and something else stands there."""
+    begin, stop = at % 24, at % 24 + length % 8 + 1
+    return lambda text: [*text[:begin], "\ufffd\ufffd\n", *text[stop:]]
+
+
+def twice(at: int, _: int) -> Damage:
+    return lambda text: [
+        line for n, one in enumerate(text) for line in [one] * (1 + (n == at % len(text)))
+    ]
+
+
+def moved(at: int, to: int) -> Damage:
+    def move(text: list[str]) -> list[str]:
+        rest = [*text]
+        line = rest.pop(at % len(rest))
+        rest.insert(to % (len(rest) + 1), line)
+        return rest
+
+    return move
+
+
+def cut(at: int, length: int) -> Damage:
+    return lambda text: [*text[: at % len(text)], text[at % len(text)][:length]]
+
+
+def damages(*kinds: Callable[[int, int], Damage]) -> st.SearchStrategy[Damage]:
+    """One of these kinds, somewhere."""
+    return st.builds(
+        lambda kind, a, b: kind(a, b),
+        st.sampled_from(kinds),
+        st.integers(0, 99),
+        st.integers(0, 40),
+    )
+
+
+DAMAGES = st.tuples(
+    st.lists(damages(cut), max_size=1), st.lists(damages(torn, blotted, twice, moved), max_size=3)
+).map(lambda both: [*both[0], *both[1]])
+"""Who cuts a file whose lines were moved takes lines out of its middle without a trace, which nobody can notice."""
+
+
+@pytest.mark.parametrize("workload", FOREIGN)
+def test_a_correct_system_is_never_convicted(workload: str) -> None:
+    @given(lines(workload), DAMAGES)
+    def law(text: list[str], damages: list[Damage]) -> None:
+        for damage in damages:
+            text = damage(text)
+        try:
+            outcome = judged("".join(text), workload)
+        except HistoryError:
+            return
+        assert outcome.verdict is not Verdict.INVALID, outcome
+        assert not outcome.broken()
+
+    law()
+
+
+def by_one_process(text: list[str], workload: str) -> str:
+    """The history of one client that does all of it, several things at once. A consumer polls by itself."""
+    is_whole = workload != "kafka"
+    return "".join(
+        re.sub(r":process \d", ":process 9", line) if is_whole or ":f :send" in line else line
+        for line in text
+    )
+
+
+@pytest.mark.parametrize("workload", FOREIGN)
+def test_a_client_with_several_operations_under_way_convicts_nobody(workload: str) -> None:
+    @given(lines(workload), st.lists(damages(torn, blotted, twice, moved, cut), max_size=1))
+    def law(text: list[str], damages: list[Damage]) -> None:
+        for damage in damages:
+            text = damage(text)
+        try:
+            outcome = judged(by_one_process(text, workload), workload)
+        except HistoryError:
+            return
+        assert outcome.verdict is not Verdict.INVALID, outcome
+        assert not outcome.broken()
+
+    law()

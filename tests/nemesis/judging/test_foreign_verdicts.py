@@ -1,0 +1,225 @@
+"""Small histories in the words of other harnesses, and what is to be said of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nemesis.checkers.framework.model import Verdict
+from nemesis.history.foreign.edn import loads
+from nemesis.history.foreign.importing import write_events
+from tests.history.foreign.reading import problems, read
+from tests.nemesis.judging.foreign_judge import judged
+
+
+def history(*lines: str) -> str:
+    """Lines of ``type process f value ...``, with their indexes."""
+    said = []
+    for index, line in enumerate(lines):
+        kind, process, f, value = line.split(maxsplit=3)
+        said.append(
+            f"{{:type :{kind}, :process {process}, :f :{f}, :value {value}, :index {index}}}"
+        )
+    return "\n".join(said) + "\n"
+
+
+def verdict_of(text: str, workload: str) -> Verdict:
+    return judged(text, workload).verdict
+
+
+ENQUEUED = (
+    "invoke 0 enqueue 1",
+    "info 0 enqueue nope",
+    "invoke 2 enqueue 2",
+    "ok 2 enqueue 2",
+    "invoke 1 dequeue nil",
+    "ok 1 dequeue 1",
+    "invoke 1 dequeue nil",
+    "ok 1 dequeue 2",
+)
+
+
+@pytest.mark.parametrize(
+    ("workload", "lines"),
+    [
+        (
+            "register",
+            ("invoke 0 write 1", "info 0 write :timed-out", "invoke 1 read nil", "ok 1 read 1"),
+        ),
+        (
+            "cas-register",
+            ("invoke 0 write 1", "info 0 write :timed-out", "invoke 1 cas [1 2]", "ok 1 cas [1 2]"),
+        ),
+        (
+            "register",
+            (
+                "invoke 0 write [3 1]",
+                "info 0 write :timed-out",
+                "invoke 1 read [3 nil]",
+                "ok 1 read [3 1]",
+            ),
+        ),
+        ("set", ("invoke 0 add 1", "info 0 add :timeout", "invoke 1 read nil", "ok 1 read [1]")),
+        (
+            "linearizable-set",
+            ("invoke 0 add 1", "info 0 add :timeout", "invoke 1 read nil", "ok 1 read [1]"),
+        ),
+        ("queue", ENQUEUED),
+        ("fifo-queue", ENQUEUED),
+    ],
+)
+def test_what_has_no_answer_did_what_it_was_asked_to(workload: str, lines: tuple[str, ...]) -> None:
+    assert verdict_of(history(*lines), workload) is Verdict.VALID
+
+
+def test_a_transaction_of_unknown_outcome_wrote_all_that_it_was_asked_to() -> None:
+    text = history(
+        "invoke 0 txn [[:w 1 1] [:w 2 1]]",
+        "info 0 txn [[:w 1 1]]",
+        "invoke 1 txn [[:r 2 nil]]",
+        "ok 1 txn [[:r 2 1]]",
+    )
+    results = {one.property: one.verdict for one in judged(text, "rw-register").results}
+    assert results["garbage-read"] is Verdict.VALID
+
+
+def test_a_write_that_is_acknowledged_without_its_value_was_done() -> None:
+    acknowledged = ("invoke 0 write 1", "ok 0 write nil", "invoke 1 read nil")
+    assert verdict_of(history(*acknowledged, "ok 1 read 1"), "register") is Verdict.VALID
+    assert verdict_of(history(*acknowledged, "ok 1 read nil"), "register") is Verdict.INVALID
+
+
+def test_what_is_no_number_is_a_value() -> None:
+    wrote = ("invoke 0 write ##NaN", "ok 0 write ##NaN", "invoke 1 read nil")
+    assert verdict_of(history(*wrote, "ok 1 read ##NaN"), "register") is Verdict.VALID
+
+
+@pytest.mark.parametrize(("one", "other"), [("#{1 2}", "#{2 1}"), ("{:a 1 :b 2}", "{:b 2 :a 1}")])
+def test_what_has_no_order_is_the_same_in_any(one: str, other: str) -> None:
+    wrote = (f"invoke 0 write {one}", f"ok 0 write {other}", "invoke 1 read nil")
+    assert verdict_of(history(*wrote, f"ok 1 read {other}"), "register") is Verdict.VALID
+    keyed = (f"invoke 0 write [{one} 1]", f"ok 0 write [{other} 1]", f"invoke 1 read [{other} nil]")
+    assert verdict_of(history(*keyed, f"ok 1 read [{one} 1]"), "register") is Verdict.VALID
+
+
+def test_objects_of_json_are_the_same_in_any_order() -> None:
+    lines = [
+        ("invoke", "write", '{"a": 1, "b": [2]}'),
+        ("ok", "write", '{"b": [2], "a": 1}'),
+        ("invoke", "read", "null"),
+        ("ok", "read", '{"b": [2], "a": 1}'),
+    ]
+    text = "".join(
+        f'{{"type": "{kind}", "process": 0, "f": "{f}", "value": {value}}}\n'
+        for kind, f, value in lines
+    )
+    assert verdict_of(text, "register") is Verdict.VALID
+
+
+@pytest.mark.parametrize(("asked", "told"), [("1", "true"), ("0", "false"), ("1", "1.0")])
+def test_an_answer_that_python_takes_for_the_same_number_convicts_nobody(
+    asked: str, told: str
+) -> None:
+    text = history(
+        f"invoke 0 write {asked}", f"ok 0 write {told}", "invoke 1 read nil", f"ok 1 read {asked}"
+    )
+    assert problems(text) == ["line 2 completes what its process had not invoked"]
+    assert verdict_of(text, "register") is Verdict.UNKNOWN
+
+
+def test_a_list_is_not_read_from_a_set() -> None:
+    text = history(
+        "invoke 0 txn [[:append 1 1] [:append 1 2]]",
+        "ok 0 txn [[:append 1 1] [:append 1 2]]",
+        "invoke 1 txn [[:r 1 nil]]",
+        "ok 1 txn [[:r 1 #{2 1}]]",
+    )
+    assert problems(text, "list-append") == [
+        "line 4 has a value that its function cannot have (a read did not return a list)"
+    ]
+    assert verdict_of(text, "list-append") is Verdict.UNKNOWN
+
+
+READ_5 = """{:type :invoke :process 1 :f :read :value nil :index 2}
+{:type :ok :process 1 :f :read :value 5 :index 3}
+"""
+
+
+@pytest.mark.parametrize(
+    ("torn", "place"),
+    [("{:type :ok :process 0 :f :write :val", ":index"), ("{:type :invoke :proc", ":time")],
+)
+def test_what_is_torn_from_a_file_that_is_not_in_order_may_be_any_operation(
+    torn: str, place: str
+) -> None:
+    """The end of the file is not the end of the history."""
+    begun = "{:type :invoke :process 2 :f :read :value nil :index 1}\n"
+    text = (READ_5 + begun + torn).replace(":index", place)
+    assert verdict_of(text, "register") is Verdict.UNKNOWN
+
+
+def test_indexes_that_are_missing_may_be_operations() -> None:
+    begun = "{:type :invoke :process 0 :f :read :value nil :index 0}\n"
+    told = [
+        "line 2 is the first behind indexes that are missing; if they were left out on purpose, leave out all indexes"
+    ]
+    assert problems(begun + READ_5) == told
+    assert verdict_of(begun + READ_5, "register") is Verdict.UNKNOWN
+    whole = begun + "{:type :info :process 0 :f :read :value nil :index 1}\n" + READ_5
+    assert problems(whole) == []
+    assert verdict_of(whole, "register") is Verdict.INVALID
+
+
+def test_a_beginning_that_is_missing_may_be_operations() -> None:
+    assert verdict_of(READ_5, "register") is Verdict.UNKNOWN
+    from_1 = READ_5.replace(":index 2", ":index 1").replace(":index 3", ":index 2")
+    assert problems(from_1) == []
+    assert verdict_of(from_1, "register") is Verdict.INVALID
+
+
+def test_a_line_that_cannot_be_read_is_where_the_indexes_are_missing() -> None:
+    begun = "{:type :invoke :process 0 :f :read :value nil :index 0}\n{:f 3}\n"
+    assert [one.partition(" (")[0] for one in problems(begun + READ_5)] == [
+        "line 2 cannot be read as an operation"
+    ]
+
+
+def test_one_line_without_a_time_does_not_take_the_times_from_the_others() -> None:
+    text = """{:type :invoke :process 1 :f :read :value nil :time 20}
+{:type :ok :process 1 :f :read :value 5 :time 30}
+{:type :invoke :process 0 :f :write :value 5 :time 0}
+{:type :ok :process 0 :f :write :value 5 :time 10}
+{:type :info :process :nemesis :f :kill}
+"""
+    assert [one.line for one in read(text).operations] == [3, 4, 5, 1, 2]
+    assert verdict_of(text, "register") is not Verdict.INVALID
+    stale = text.replace(":value 5 :time 30", ":value 4 :time 30")
+    assert verdict_of(stale, "register") is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize("value", [r'"\ud800"', r'{"\udfff": ["\ud800x"]}'])
+def test_text_that_no_file_can_hold_is_spelled_out(value: str, tmp_path: Path) -> None:
+    said = (
+        ("invoke", "write", value),
+        ("ok", "write", value),
+        ("invoke", "read", "null"),
+        ("ok", "read", value),
+    )
+    text = "".join(
+        f'{{"type": "{kind}", "process": 0, "f": "{f}", "value": {one}, "error": {value}}}\n'
+        for kind, f, one in said
+    )
+    assert verdict_of(text, "register") is Verdict.VALID
+    imported = write_events(read(text), "register", tmp_path, tmp_path / "raw")
+    assert imported.problems == []
+
+
+def test_texts_that_no_file_can_hold_differ_as_they_did() -> None:
+    wrote = (r'invoke 0 write "\ud800"', r'ok 0 write "\ud800"', "invoke 1 read nil")
+    assert verdict_of(history(*wrote, r'ok 1 read "\ud800"'), "register") is Verdict.VALID
+    assert verdict_of(history(*wrote, r'ok 1 read "\ud801"'), "register") is Verdict.INVALID
+
+
+def test_half_characters_that_belong_together_are_one() -> None:
+    assert loads(r'"\ud83d\ude00"') == "\N{GRINNING FACE}"

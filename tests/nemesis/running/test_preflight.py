@@ -1,0 +1,158 @@
+"""What is refused before anything is started or written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nemesis.faults import DEFAULT_KINDS
+from nemesis.interfaces.runtime import FaultUnsupported
+from nemesis.running.preflight import RunOptions, place, prepare
+from nemesis.runtimes.clock_control.library import found_library, wall_clock_library
+
+
+def options(tmp_path: Path, *, faults: str | None = None, plan: Path | None = None) -> RunOptions:
+    return RunOptions(
+        scenario="partition-controller",
+        store=tmp_path / "store",
+        runtime="local",
+        seed=1,
+        faults=faults,
+        plan=plan,
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("reset-connections", "its proxy keeps connections open"),
+        ("packet-loss", "its links carry streams of bytes, not packets"),
+        ("kill-zookeeper", "it has one ZooKeeper server"),
+        ("slow-link", "its proxy holds bytes or lets them through at once"),
+    ],
+)
+def test_a_kind_that_the_runtime_cannot_do_is_refused_even_if_the_seed_does_not_draw_it(
+    tmp_path: Path, fault: str, why: str
+) -> None:
+    words = (
+        rf"the runtime local cannot do {fault} \({why}\): it can partition, kill-controller, kill"
+    )
+    for faults in (fault, f"partition,kill,pause,{fault}"):
+        with pytest.raises(FaultUnsupported, match=words):
+            prepare(options(tmp_path, faults=faults))
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.fixture
+def _without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    wall_clock_library.cache_clear()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    yield
+    wall_clock_library.cache_clear()
+
+
+@pytest.mark.usefixtures("_without_a_compiler")
+def test_a_clock_that_this_machine_cannot_move_is_refused_with_the_reason(tmp_path: Path) -> None:
+    words = r"the runtime local cannot do clock-skew \(no C compiler was found, .*\): it can "
+    with pytest.raises(FaultUnsupported, match=words):
+        prepare(options(tmp_path, faults="clock-skew"))
+
+
+@pytest.mark.skipif(found_library() is None, reason="this machine has no C compiler")
+def test_a_clock_that_can_be_moved_is_no_obstacle(tmp_path: Path) -> None:
+    order = prepare(options(tmp_path, faults="clock-skew"))
+    assert {planned.fault.name for planned in order.plan} == {"clock-skew"}
+
+
+BEFORE_ALTER_PARTITION = "inter.broker.protocol.version=2.6"
+
+
+@pytest.mark.parametrize("runtime", ["local", "simulation"])
+def test_brokers_that_send_no_alter_partition_cannot_have_it_held(
+    tmp_path: Path, runtime: str
+) -> None:
+    asked = replace(options(tmp_path), runtime=runtime, broker_properties=(BEFORE_ALTER_PARTITION,))
+    with pytest.raises(FaultUnsupported, match="nobody sends AlterPartition"):
+        prepare(asked)
+    kinds = prepare(replace(asked, faults="all")).scenario.faults.kinds
+    assert "delay-alter-partition" not in kinds
+    assert "delay-control" in kinds
+
+
+@pytest.mark.parametrize("runtime", ["local", "simulation"])
+def test_brokers_that_sync_every_record_have_no_ends_to_damage(
+    tmp_path: Path, runtime: str
+) -> None:
+    """Seed 7 of ``log-compaction``, every kind of fault, drew one that could have no effect, and was ``unknown``."""
+    asked = replace(options(tmp_path, faults="all"), runtime=runtime)
+    assert "corrupt-tail" in prepare(asked).scenario.faults.kinds
+    syncing = replace(asked, broker_properties=("log.flush.interval.messages=1",))
+    compacting = replace(asked, scenario="log-compaction", seed=7)
+    for one in (syncing, compacting):
+        kinds = prepare(one).scenario.faults.kinds
+        assert "corrupt-tail" not in kinds
+        assert "power-cut" in kinds
+    with pytest.raises(
+        FaultUnsupported, match=r"corrupt-tail \(with log.flush.interval.messages 1"
+    ):
+        prepare(replace(compacting, faults="corrupt-tail"))
+
+
+@pytest.mark.parametrize("runtime", ["local", "simulation"])
+def test_broker_properties_of_the_command_line_are_above_those_of_the_scenario(
+    tmp_path: Path, runtime: str
+) -> None:
+    given = ("min.insync.replicas=1", "replica.fetch.wait.max.ms=77", "broker.rack=r=1")
+    order = prepare(replace(options(tmp_path), runtime=runtime, broker_properties=given))
+    properties = order.scenario.broker_properties
+    assert [properties[text.partition("=")[0]] for text in given] == [1, 77, "r=1"]
+    assert properties["default.replication.factor"] == 3
+
+
+def test_the_replay_command_has_the_broker_properties(tmp_path: Path) -> None:
+    given = ("min.insync.replicas=1", "delete.topic.enable=false")
+    order = prepare(replace(options(tmp_path), broker_properties=given))
+    run = place(order, ["nemesis"])
+    command = order.replay(run)
+    assert (
+        "--broker-property min.insync.replicas=1 --broker-property delete.topic.enable=false"
+        in (command)
+    )
+
+
+def test_a_planned_fault_that_the_runtime_cannot_do_is_refused(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("- {at_s: 5, fault: kill}\n- {at_s: 6, fault: slow-link, duration_s: 5}\n")
+    with pytest.raises(FaultUnsupported, match="the runtime local cannot do slow-link"):
+        prepare(options(tmp_path, plan=plan))
+
+
+def test_a_scenario_for_the_simulation_is_refused_elsewhere_with_all_that_is_missing(
+    tmp_path: Path,
+) -> None:
+    machines = replace(options(tmp_path), scenario="machine-faults")
+    with pytest.raises(FaultUnsupported) as refused:
+        prepare(machines)
+    words = str(refused.value)
+    for kinds in ("slow-link", "kill-zookeeper, pause-zookeeper"):
+        assert f" {kinds}" in words
+    assert ": it can " + ", ".join(DEFAULT_KINDS) in words
+    assert prepare(replace(machines, runtime=None)).scenario.runtime == "simulation"
+
+
+@pytest.mark.parametrize(
+    ("runtime", "able", "unable"),
+    [("local", "power-cut", "slow-link"), ("simulation", "power-cut", "packet-loss")],
+)
+def test_all_faults_are_those_that_the_runtime_can_do(
+    tmp_path: Path, runtime: str, able: str, unable: str
+) -> None:
+    asked = replace(options(tmp_path, faults="all"), runtime=runtime)
+    kinds = prepare(asked).scenario.faults.kinds
+    assert set(DEFAULT_KINDS) <= set(kinds)
+    assert able in kinds
+    assert unable not in kinds

@@ -1,0 +1,124 @@
+"""Scenario files: ours load, wrong ones are one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from nemesis.faults import DEFAULT_KINDS, FAULTS
+from nemesis.runtimes.local import LocalRuntime
+from nemesis.runtimes.simulation import SimulationRuntime
+from nemesis.scenarios import scenario
+from nemesis.support.errors import UsageError
+
+
+@pytest.mark.parametrize("name", scenario.names())
+def test_every_scenario_of_ours_is_sound(name: str) -> None:
+    loaded = scenario.load(name)
+    assert loaded.name == name
+    assert loaded.summary
+
+
+def test_the_main_job_has_every_fault_and_outlasts_detection() -> None:
+    main = scenario.load("partition-controller")
+    assert set(main.faults.kinds) == set(DEFAULT_KINDS)
+    shortest_ms = main.faults.duration_s[0] * 1000
+    session_ms = main.broker["zookeeper.session.timeout.ms"]
+    lag_ms = main.broker["replica.lag.time.max.ms"]
+    assert isinstance(session_ms, int)
+    assert isinstance(lag_ms, int)
+    # ZooKeeper expires in whole ticks; a follower leaves after one and a half times its lag.
+    assert session_ms + 2 * main.zookeeper.tick_time_ms < shortest_ms
+    assert 1.5 * lag_ms < shortest_ms
+
+
+def test_the_two_scenarios_of_ours_have_every_fault_of_their_runtimes_between_them() -> None:
+    kinds = {kind for name in scenario.names() for kind in scenario.load(name).faults.kinds}
+    able = LocalRuntime.capabilities | SimulationRuntime.capabilities
+    assert kinds == {name for name, fault in FAULTS.items() if fault.capability in able}
+
+
+def test_machine_faults_run_on_the_cluster_of_the_main_job() -> None:
+    main = scenario.override(scenario.load("partition-controller"), runtime="simulation")
+    machines = scenario.load("machine-faults")
+    assert machines.broker_properties == main.broker_properties
+    assert machines.phases == main.phases
+    assert (machines.brokers, machines.zookeepers) == (main.brokers, main.zookeepers)
+
+
+def test_isrs_by_zookeeper_are_the_main_job_but_for_their_way() -> None:
+    main, other = scenario.load("partition-controller"), scenario.load("isr-by-zookeeper")
+    assert set(main.faults.kinds) - set(other.faults.kinds) == {"delay-alter-partition"}
+    same = msgspec.structs.replace(
+        other,
+        name=main.name,
+        summary=main.summary,
+        broker={k: v for k, v in other.broker.items() if k != "inter.broker.protocol.version"},
+        faults=main.faults,
+    )
+    assert same == main
+
+
+def test_a_users_file_is_loaded_by_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("name: mine\nbrokers: 5\ntime_limit_s: 30\n")
+    assert scenario.load(str(file)).brokers == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("name: [", "is not valid YAML"),
+        ("- a", "Expected `object`"),
+        ("{}", "name"),
+        ("name: x\nbrokers: 0", "brokers"),
+        ("name: x\nbrokers: 400", "brokers"),
+        ("name: x\ntime_limit_s: -4", "time_limit_s"),
+        ("name: x\ntime_limit_s: 20\nphases: {warm_up_s: 30}", "too short"),
+        ("name: x\ntarget: oracle", "unknown target 'oracle': allowed are reference"),
+        ("name: x\nruntime: moon", "unknown runtime 'moon': allowed are docker, local, simulation"),
+        (
+            "name: x\nfaults: {kinds: [flood]}",
+            "unknown fault 'flood': allowed are add-broker, bandwidth",
+        ),
+        ("name: x\nfaults: {duration_s: [7, 5]}", "the first must not exceed the second"),
+        ("name: x\nworkload: {name: chess}", "unknown workload 'chess': allowed are"),
+        ("name: x\ncolour: red", "colour"),
+        ("name: x\nsimulation: {latency: lunar}", "lunar"),
+        ("name: ../evil", "name"),
+    ],
+)
+def test_a_wrong_scenario_is_one_sentence(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "wrong.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        scenario.load(str(file))
+    assert str(file) in str(caught.value)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_scenario_names_the_allowed_ones() -> None:
+    with pytest.raises(UsageError, match=r"unknown scenario 'nope': allowed are .*partition-contr"):
+        scenario.load("nope")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"brokers": -1}, "--brokers is -1: allowed are 1 to"),
+        ({"time_limit_s": 0.0}, "--time-limit is 0: allowed are"),
+        ({"time_limit_s": float("nan")}, "--time-limit is nan"),
+        ({"time_limit_s": 1e9}, "--time-limit is 1e"),
+        ({"target": "x"}, "unknown target 'x'"),
+        ({"kinds": ("x",)}, "unknown fault 'x'"),
+    ],
+)
+def test_absurd_values_of_the_command_line_are_refused(
+    change: dict[str, object], words: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        scenario.override(scenario.load("partition-controller"), **change)  # type: ignore[arg-type]
+    assert words in str(caught.value)
