@@ -2,7 +2,8 @@
 # Makes the image that nodes are built on from the distribution's packages, for hosts that cannot reach an image registry:
 #   compose/base-image.sh TAG
 # A minimal system with Python 3.11 or newer and a Java runtime, nothing else. It needs root, debootstrap and Docker.
-# SUITE and MIRROR choose the distribution, by default this machine's own; PACKAGES what is added to the minimal system.
+# SUITE, MIRROR and COMPONENTS choose the distribution, by default this machine's own; PACKAGES what is added to the
+# minimal system.
 # Nothing is left behind but the image.
 set -euo pipefail
 
@@ -29,9 +30,9 @@ suite=${suite:-bookworm}
 mirror=${MIRROR:-$(own_mirror "$suite")}
 packages=${PACKAGES:-python3 default-jre-headless}
 if [ "$(. /etc/os-release && echo "${ID:-}")" = ubuntu ]; then
-    mirror=${mirror:-http://archive.ubuntu.com/ubuntu} components=main,universe
+    mirror=${mirror:-http://archive.ubuntu.com/ubuntu} components=${COMPONENTS:-main,universe}
 else
-    mirror=${mirror:-http://deb.debian.org/debian} components=main
+    mirror=${mirror:-http://deb.debian.org/debian} components=${COMPONENTS:-main}
 fi
 
 root=$(mktemp -d "${TMPDIR:-/tmp}/nemesis-base-XXXXXXXX")
