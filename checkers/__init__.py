@@ -23,13 +23,12 @@
 * ``foreign``                         which checks judge a history from elsewhere, by its workload
 
 ``CHECKERS`` names every property and the check that decides it; ``select`` turns names into checks. Imports of ours:
-``history`` only.
+``history`` and ``registry`` only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from nemesis.checkers.broker_epochs import BrokerEpochFenced
@@ -54,6 +53,7 @@ from nemesis.checkers.replication.hw_grows import HwGrows
 from nemesis.checkers.replication.log_start import LogStartBounded
 from nemesis.checkers.replication.logs import ReplicaLogs
 from nemesis.checkers.transitions import LegalTransition
+from nemesis.registry import Registry
 
 __all__ = ["CHECKERS", "FOREIGN", "foreign_properties", "select", "select_foreign"]
 
@@ -81,8 +81,8 @@ _IN_REPORT_ORDER: tuple[type[Check], ...] = (
     FaultEffect,
 )
 
-CHECKERS: Final[Mapping[str, Callable[[], Check]]] = MappingProxyType(
-    {name: check for check in _IN_REPORT_ORDER for name in check.property_names()}
+CHECKERS: Final[Registry[Callable[[], Check]]] = Registry(
+    "checker", ((name, check) for check in _IN_REPORT_ORDER for name in check.property_names())
 )
 """Every property by name, in the order of reports, and what makes the check that decides it. One check may decide
 several properties: make each check once (``select`` does)."""

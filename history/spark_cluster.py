@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 SHIPPED_PACKAGES: Final = ("history", "checkers")
+SHIPPED_MODULES: Final = ("__init__.py", "registry.py")
+"""Files of the package ``nemesis`` itself."""
 WHAT_TASKS_IMPORT: Final = ("nemesis.history", "nemesis.checkers", "nemesis.history.ingest")
 WHAT_SOME_TASKS_IMPORT: Final = ("numba", "scipy")
 """Only looked for: they take long to import."""
@@ -152,12 +154,12 @@ def _await_worker(context: SparkContext) -> None:
 def _ship_packages(context: SparkContext) -> None:
     """Give the workers, also those that join later, the code that tasks refer to by name."""
     root = Path(__file__).resolve().parent.parent
-    root_package = importlib.import_module("nemesis").__file__
-    assert root_package is not None
+    (root_package,) = map(Path, importlib.import_module("nemesis").__path__)
     staging = Path(tempfile.mkdtemp(prefix="nemesis-spark-"))
     atexit.register(shutil.rmtree, staging, ignore_errors=True)
     (staging / "code" / "nemesis").mkdir(parents=True)
-    shutil.copy2(root_package, staging / "code" / "nemesis" / "__init__.py")
+    for module in SHIPPED_MODULES:
+        shutil.copy2(root_package / module, staging / "code" / "nemesis" / module)
     for package in SHIPPED_PACKAGES:
         target = staging / "code" / "nemesis" / package
         shutil.copytree(root / package, target, ignore=shutil.ignore_patterns("__pycache__"))

@@ -11,10 +11,9 @@ did not happen) and ``info`` (unknown). It takes its clock from the event loop, 
 nothing else from the process it runs in, so the same code runs in simulation.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
+from nemesis.registry import Registry, by_name
 from nemesis.workloads.base import Workload, WorkloadContext, WorkloadFactory
 from nemesis.workloads.produce_consume import ProduceConsume
 from nemesis.workloads.reassignment import Reassignment
@@ -22,7 +21,7 @@ from nemesis.workloads.topics import Topics
 
 __all__ = ["WORKLOADS", "Workload", "WorkloadContext", "WorkloadFactory"]
 
-WORKLOADS: Final[Mapping[str, WorkloadFactory]] = MappingProxyType(
-    {workload.name: workload for workload in (ProduceConsume, Reassignment, Topics)}
+WORKLOADS: Final[Registry[WorkloadFactory]] = Registry(
+    "workload", by_name((ProduceConsume, Reassignment, Topics))
 )
 """Every workload by the name that scenarios use."""

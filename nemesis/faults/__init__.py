@@ -19,8 +19,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from nemesis.faults.add_broker import AddBroker
@@ -50,46 +48,44 @@ from nemesis.faults.session import ExpireSession
 from nemesis.faults.stall import StallFollower
 from nemesis.faults.zookeeper import KillZookeeper, PartitionZookeeper, PauseZookeeper
 from nemesis.interfaces.runtime import EVERYWHERE
+from nemesis.registry import Registry, by_name
 
 __all__ = ["DEFAULT_KINDS", "FAULTS", "Fault"]
 
-FAULTS: Final[Mapping[str, type[Fault]]] = MappingProxyType(
-    {
-        kind.name: kind
-        for kind in (
-            Partition,
-            KillController,
-            Kill,
-            ExpireSession,
-            StallFollower,
-            Pause,
-            Restart,
-            GracefulRestart,
-            DelayControl,
-            DelayAlterPartition,
-            RollingRestart,
-            AddBroker,
-            RemoveBroker,
-            PowerCut,
-            CorruptTail,
-            DiskFull,
-            DiskFailure,
-            LogDirFailure,
-            ClockSkew,
-            KillZookeeper,
-            PauseZookeeper,
-            PartitionZookeeper,
-            ClockSkewZookeeper,
-            SlowLink,
-            ResetConnections,
-            PacketLoss,
-            PacketDelay,
-            PacketDuplication,
-            PacketReordering,
-            Bandwidth,
-        )
-    }
+_KINDS: Final[tuple[type[Fault], ...]] = (
+    Partition,
+    KillController,
+    Kill,
+    ExpireSession,
+    StallFollower,
+    Pause,
+    Restart,
+    GracefulRestart,
+    DelayControl,
+    DelayAlterPartition,
+    RollingRestart,
+    AddBroker,
+    RemoveBroker,
+    PowerCut,
+    CorruptTail,
+    DiskFull,
+    DiskFailure,
+    LogDirFailure,
+    ClockSkew,
+    KillZookeeper,
+    PauseZookeeper,
+    PartitionZookeeper,
+    ClockSkewZookeeper,
+    SlowLink,
+    ResetConnections,
+    PacketLoss,
+    PacketDelay,
+    PacketDuplication,
+    PacketReordering,
+    Bandwidth,
 )
+
+FAULTS: Final[Registry[type[Fault]]] = Registry("fault", by_name(_KINDS))
 """Every fault by the name that ``--faults`` and plan files use."""
 
 DEFAULT_KINDS: Final = tuple(name for name, kind in FAULTS.items() if kind.capability in EVERYWHERE)

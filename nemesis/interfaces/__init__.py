@@ -1,1 +1,1 @@
-"""What a runtime offers to the rest of the harness. Implementations are in ``nemesis.runtimes``; start with ``runtime``."""
+"""What a runtime offers to the rest of the harness: start with ``runtime``. ``nemesis.runtimes`` implements it."""

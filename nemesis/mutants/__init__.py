@@ -5,8 +5,6 @@ A module tells its story in the docstring (what, where it was fixed, which prope
 process that is told to carry a mutant replaces a method when it starts (``nemesis.runtimes.reference_launcher``).
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
 from nemesis.mutants.acknowledge_before_replication import MUTANT as ACKNOWLEDGE_BEFORE_REPLICATION
@@ -54,13 +52,14 @@ from nemesis.mutants.replicas_die_online import MUTANT as REPLICAS_DIE_ONLINE
 from nemesis.mutants.truncate_to_hw import MUTANT as TRUNCATE_TO_HW
 from nemesis.mutants.unclean_election_unasked import MUTANT as UNCLEAN_ELECTION_UNASKED
 from nemesis.mutants.unfenced_controller_writes import MUTANT as UNFENCED_CONTROLLER_WRITES
+from nemesis.registry import Registry, UnknownNameError, by_name
 
 __all__ = ["MUTANTS", "Mutant", "MutantError", "apply"]
 
-MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(
-    {
-        mutant.name: mutant
-        for mutant in (
+MUTANTS: Final[Registry[Mutant]] = Registry(
+    "mutant",
+    by_name(
+        (
             NO_CONTROLLER_EPOCH_CHECK,
             UNFENCED_CONTROLLER_WRITES,
             CONTROLLER_EPOCH_NOT_RAISED,
@@ -106,14 +105,16 @@ MUTANTS: Final[Mapping[str, Mutant]] = MappingProxyType(
             PRODUCER_SNAPSHOT_IGNORED,
             FUTURE_LOG_SWAPPED_EARLY,
         )
-    }
+    ),
 )
 """Every mutant by its name: of controllers' terms, of brokers' lives, of elections, of topics, of ISRs, of logs, of
 producers."""
 
 
 def apply(name: str) -> None:
-    """Plant the bug in this process; raises ``MutantError`` for an unknown name or a place that is gone."""
-    if name not in MUTANTS:
-        raise MutantError(f"there is no mutant {name!r}; known are: {', '.join(MUTANTS)}")
-    MUTANTS[name].plant()
+    """Plant the bug in this process; raises ``MutantError`` when the name is unknown or the code to replace is gone."""
+    try:
+        mutant = MUTANTS.find(name)
+    except UnknownNameError as error:
+        raise MutantError(str(error)) from None
+    mutant.plant()

@@ -6,12 +6,16 @@ An unknown name becomes one sentence with the allowed ones (``one_of``).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from nemesis.registry import Registry, UnknownNameError, unknown
 from nemesis.support.errors import UsageError
 
 if TYPE_CHECKING:
     from nemesis.checkers.framework.engine import Engine
+
+T = TypeVar("T")
 
 LOCAL: Final = "local"
 DOCKER: Final = "docker"
@@ -23,12 +27,18 @@ SPARK_MASTER: Final = re.compile(
 )
 
 
-def one_of(what: str, value: str, allowed: Any) -> None:
+def choose(registry: Registry[T], name: str) -> T:
+    """Return the object that is registered under this name; raises ``UsageError`` with the names that exist."""
+    try:
+        return registry.find(name)
+    except UnknownNameError as error:
+        raise UsageError(str(error)) from None
+
+
+def one_of(what: str, value: str, allowed: Collection[str]) -> None:
     """Raise ``UsageError`` naming the value and the allowed ones when it is none of them."""
     if value not in allowed:
-        raise UsageError(
-            f"unknown {what} {value!r}: allowed are {', '.join(sorted(allowed)) or 'none'}"
-        )
+        raise UsageError(unknown(what, value, allowed))
 
 
 def engine_of(name: str) -> Engine:

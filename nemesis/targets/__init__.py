@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from nemesis.registry import Registry, by_name
 from nemesis.targets.base import Target
 from nemesis.targets.reference import ReferenceTarget
 
 __all__ = ["TARGETS", "Target"]
 
-TARGETS: Final[dict[str, Target]] = {target.name: target for target in (ReferenceTarget(),)}
+TARGETS: Final[Registry[Target]] = Registry("target", by_name((ReferenceTarget(),)))

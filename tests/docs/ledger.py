@@ -1,4 +1,4 @@
-"""The seed ledger ``docs/kafka-ledger.yaml``: read, compared with the code, and shown as the table of ``docs/controller.md``.
+"""The ledger ``docs/kafka-ledger.yaml``: read, compared with code, and shown as a table of ``docs/controller.md``.
 
 ``python -m tests.docs.ledger`` writes the table. A place in the code is ``FILE::SYMBOL`` (``::METHOD``), as pytest
 spells it; files are parsed, never imported. Limit: whether a test is really of that part is for its reader to judge.

@@ -34,7 +34,7 @@ VERIFY_TIMEOUT_S = 10.0
 @pytest.fixture(autouse=True)
 def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setitem(TARGETS, "small", SmallTarget())
+    monkeypatch.setitem(TARGETS._entries, "small", SmallTarget())
 
 
 async def strike(fault: Fault, place: Place) -> tuple[Strike, Measured, Measured]:

@@ -45,7 +45,7 @@ class SmallTarget:
 @pytest.fixture(autouse=True)
 def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path))
-    monkeypatch.setitem(TARGETS, "small", SmallTarget())
+    monkeypatch.setitem(TARGETS._entries, "small", SmallTarget())
 
 
 def config(tmp_path: Path, **changes: Any) -> ClusterConfig:
