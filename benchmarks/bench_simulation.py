@@ -22,9 +22,9 @@ from rich.table import Table
 
 from nemesis.checkers.framework.model import Verdict
 from nemesis.faults import plan as plans
-from nemesis.running.simulated.run import simulate
 from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.scenarios import scenario
+from nemesis.searching.simulate import simulate
 
 CODEC, BY_REFERENCE = "Kafka's codec", "by reference"
 BATCHES = (

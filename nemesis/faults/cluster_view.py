@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from nemesis.interfaces.zookeeper_admin import ZooKeeperAdmin
 from nemesis.reference.ports import Watch
-from nemesis.runtimes.zookeeper_admin import ZooKeeperAdmin
 
 REGISTRATION_POLL_S = 0.1
 

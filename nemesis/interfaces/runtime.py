@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from nemesis.history.stored_logs import StoredLog
 from nemesis.interfaces.impairment import Impairment, PacketCounters
-from nemesis.runtimes.zookeeper_admin import ZooKeeperAdmin
+from nemesis.interfaces.zookeeper_admin import ZooKeeperAdmin
 from nemesis.workloads.kafka.codec import Codec
 
 FETCH_API_KEY = 1

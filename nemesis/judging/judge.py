@@ -17,9 +17,8 @@ from pathlib import Path
 import msgspec
 
 from nemesis import reports
-from nemesis.checkers import CHECKERS, foreign_properties, select, select_foreign
-from nemesis.checkers.cycles import MODELS, WELL_FORMED
-from nemesis.checkers.foreign import MODELLED
+from nemesis.checkers import foreign_properties, select, select_foreign
+from nemesis.checkers.cycles import WELL_FORMED
 from nemesis.checkers.framework.engine import Engine, check
 from nemesis.checkers.framework.model import Outcome, Verdict, combine
 from nemesis.history import spark
@@ -29,37 +28,8 @@ from nemesis.history.run_directory import RunDirectory
 from nemesis.history.spark_cluster import is_local
 from nemesis.judging import foreign
 from nemesis.judging.warm_spark import warm_spark
-from nemesis.support.choices import one_of
 from nemesis.support.errors import UsageError
 from nemesis.support.paths import short
-
-
-def checker_names(text: str | None, workload: str | None = None) -> list[str] | None:
-    """Return the properties in a comma-separated list, ``None`` for all; raises ``UsageError``.
-
-    ``workload``: of a history from elsewhere, which has properties of its own.
-    """
-    if text is None:
-        return None
-    allowed = CHECKERS if workload is None else foreign_properties(workload)
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        raise UsageError(f"--checkers is {text!r}: allowed are {', '.join(sorted(allowed))}")
-    for name in names:
-        one_of("checker", name, allowed)
-    return names
-
-
-def require_model(name: str | None, workload: str | None) -> None:
-    """Raise ``UsageError`` when there is no such consistency model, or nothing that it could be asked of."""
-    if name is None:
-        return
-    if workload not in MODELLED:
-        about = "a run of ours" if workload is None else f"workload {workload}"
-        raise UsageError(
-            f"--consistency-model {name} is for {', '.join(sorted(MODELLED))}, and this is {about}"
-        )
-    one_of("consistency model", name, MODELS)
 
 
 def judge(

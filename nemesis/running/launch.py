@@ -1,5 +1,4 @@
-"""Carrying out an order: the event loop, Ctrl-C, progress, the log of the harness, and Spark's
-early start.
+"""Carrying out a run: the event loop, Ctrl-C, progress, the log of the harness.
 
 The first SIGINT or SIGTERM ends the run in order: the cluster is stopped, the record stays. Later
 ones are ignored while that goes on, which is bounded; SIGKILL still works, and ``nemesis clean``
@@ -12,21 +11,21 @@ import asyncio
 import logging
 import signal
 import time
+from collections.abc import Callable
 
 from rich.console import Console
 
 from nemesis.history.run_directory import RunDirectory
 from nemesis.interfaces.runtime import RuntimeFailure
-from nemesis.judging.warm_spark import warm_spark
 from nemesis.running.preflight import Order
 from nemesis.running.progress import Progress
 from nemesis.running.record import FileRecord
 from nemesis.running.run import Run
 from nemesis.running.simulated.run import simulate_into
+from nemesis.running.simulated.wall_clock_limit import StillAtWork
 from nemesis.support.errors import HarnessError, MissingRequirement
 from nemesis.support.interrupts import Interrupted, terminable
 from nemesis.support.paths import short
-from nemesis.support.wall_clock_limit import StillAtWork
 
 LOG_FILE = "harness.log"
 BEFORE_THE_CLUSTER = ["start"]
@@ -35,8 +34,16 @@ BEFORE_THE_CLUSTER = ["start"]
 _logger = logging.getLogger("nemesis")
 
 
-def launch(order: Order, directory: RunDirectory, console: Console) -> None:
+def launch(
+    order: Order,
+    directory: RunDirectory,
+    console: Console,
+    *,
+    on_faults_over: Callable[[], None] = lambda: None,
+) -> None:
     """Run it to its end, in real time or in virtual; blocks.
+
+    A run in real time calls ``on_faults_over`` once, when the faults' time has ended.
 
     Raises ``Interrupted`` after Ctrl-C, ``RuntimeFailure`` or ``HarnessError`` when the harness failed, or when a
     simulation takes too much real time, and ``MissingRequirement`` when this machine did not let the cluster begin:
@@ -60,7 +67,7 @@ def launch(order: Order, directory: RunDirectory, console: Console) -> None:
                 runtime=order.runtime(directory.path),
                 epoch_ms=time.time_ns() // 1_000_000 - time.monotonic_ns() // 1_000_000,
                 show=progress.show,
-                on_faults_over=lambda: _begin_checking(order),
+                on_faults_over=on_faults_over,
             )
             interrupted = asyncio.run(_execute(run))
         if interrupted:
@@ -123,8 +130,3 @@ async def _execute(run: Run) -> bool:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
     return interrupted
-
-
-def _begin_checking(order: Order) -> None:
-    if order.engine == "spark":
-        warm_spark(order.spark_master)

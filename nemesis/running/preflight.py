@@ -24,10 +24,10 @@ from nemesis.faults.plan import Plan
 from nemesis.history.recorder import Recorder
 from nemesis.history.run_directory import RunDirectory
 from nemesis.interfaces.runtime import Capability, FaultUnsupported, Lacks, Runtime
-from nemesis.judging.judge import checker_names
 from nemesis.mutants import MUTANTS
 from nemesis.running import doctor
 from nemesis.running import run_directories as placing
+from nemesis.running.checking_options import checker_names, engine_of, spark_master_of
 from nemesis.running.simulated.run import runtime_config
 from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.running.simulated.stored import info_of
@@ -37,7 +37,7 @@ from nemesis.runtimes.simulation.runtime import SimulationRuntime
 from nemesis.scenarios import scenario
 from nemesis.scenarios.broker_properties import BrokerProperties, arguments, parse
 from nemesis.scenarios.scenario import Scenario
-from nemesis.support.choices import DOCKER, SIMULATION, engine_of, one_of, spark_master_of
+from nemesis.support.choices import DOCKER, SIMULATION, one_of
 from nemesis.support.errors import MissingRequirement, UsageError
 from nemesis.support.paths import short
 from nemesis.targets import TARGETS

@@ -25,13 +25,13 @@ from nemesis.history.errors import DamagedHistoryError, MissingHistoryError
 from nemesis.history.events import Event
 from nemesis.history.run_directory import RunDirectory
 from nemesis.history.znodes import PROCESS as ZOOKEEPER
-from nemesis.running.simulated.run import simulate
 from nemesis.running.simulated.stored import order_of
+from nemesis.running.simulated.wall_clock_limit import limit_s, limited
 from nemesis.running.versions import versions
+from nemesis.searching.simulate import simulate
 from nemesis.simulation.trace_hash import first_difference
 from nemesis.support.choices import SIMULATION
 from nemesis.support.errors import UsageError
-from nemesis.support.wall_clock_limit import limit_s, limited
 
 EVENTS_GONE: Final = (
     "the hash differs; the stored events are gone, so where they differ cannot be told"

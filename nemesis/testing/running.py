@@ -24,12 +24,12 @@ from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
 from nemesis.history.run_directory import RunDirectory
 from nemesis.mutants import MUTANTS
-from nemesis.running.simulated.run import Simulated, simulate, store
 from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.scenarios import scenario as scenarios
 from nemesis.scenarios.scenario import Scenario
 from nemesis.searching.explore.seed import doubts
 from nemesis.searching.shrink.passes import shortest_s
+from nemesis.searching.simulate import Simulated, simulate, store
 from nemesis.support.choices import SIMULATION, one_of
 from nemesis.testing.strategies import Turns
 

@@ -22,7 +22,7 @@ class Quince:
 
 
 def test_entries_keep_the_order_of_registration() -> None:
-    fruits = Registry[type]("fruit", by_name((Quince, Apple)))
+    fruits = Registry[object]("fruit", by_name((Quince, Apple)))
     fruits.register("pear", int)
     assert list(fruits) == ["quince", "apple", "pear"]
     assert fruits["apple"] is Apple
@@ -30,7 +30,7 @@ def test_entries_keep_the_order_of_registration() -> None:
 
 
 def test_an_unknown_name_lists_the_names_that_exist() -> None:
-    fruits = Registry[type]("fruit", by_name((Quince, Apple)))
+    fruits = Registry[object]("fruit", by_name((Quince, Apple)))
     with pytest.raises(UnknownNameError, match=r"unknown fruit 'plum': allowed are apple, quince$"):
         fruits.find("plum")
     with pytest.raises(KeyError):
@@ -38,7 +38,7 @@ def test_an_unknown_name_lists_the_names_that_exist() -> None:
 
 
 def test_a_name_that_two_objects_claim_is_refused_and_both_are_named() -> None:
-    fruits = Registry[type]("fruit", by_name((Apple,)))
+    fruits = Registry[object]("fruit", by_name((Apple,)))
     with pytest.raises(DuplicateNameError, match=r"test_registry\.Apple and .*\.GreenApple"):
         fruits.register("apple", GreenApple)
     assert fruits["apple"] is Apple
@@ -51,13 +51,13 @@ def test_objects_are_named_by_their_type() -> None:
 
 
 def test_registering_the_same_object_again_changes_nothing() -> None:
-    fruits = Registry[type]("fruit", by_name((Apple, Quince)))
+    fruits = Registry[object]("fruit", by_name((Apple, Quince)))
     fruits.register("apple", Apple)
     assert list(fruits) == ["apple", "quince"]
 
 
 def test_users_get_a_usage_error_for_an_unknown_name() -> None:
-    fruits = Registry[type]("fruit", by_name((Apple,)))
+    fruits = Registry[object]("fruit", by_name((Apple,)))
     assert choose(fruits, "apple") is Apple
     with pytest.raises(UsageError, match="unknown fruit 'plum'"):
         choose(fruits, "plum")

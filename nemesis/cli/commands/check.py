@@ -14,7 +14,12 @@ from nemesis.history.remote import place as place_of
 from nemesis.history.run_directory import RunDirectory
 from nemesis.judging import foreign, judge
 from nemesis.judging.fetch import fetch
-from nemesis.support.choices import engine_of, spark_master_of
+from nemesis.running.checking_options import (
+    checker_names,
+    engine_of,
+    require_model,
+    spark_master_of,
+)
 
 
 def check(
@@ -45,8 +50,8 @@ def check(
     spark_master = spark_master_of(spark_master, chosen)
     path = where if isinstance(where, Path) else fetch(where, store).path
     known_workload = foreign.workload_of(path, workload)
-    names = judge.checker_names(checkers, known_workload)
-    judge.require_model(consistency_model, known_workload)
+    names = checker_names(checkers, known_workload)
+    require_model(consistency_model, known_workload)
     if workload is None:
         directory = RunDirectory.open(path)
     else:

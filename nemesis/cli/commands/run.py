@@ -24,8 +24,9 @@ from nemesis.cli.options import (
 from nemesis.cli.outcome import say_outcome
 from nemesis.history.errors import SparkError
 from nemesis.judging.judge import judge
+from nemesis.judging.warm_spark import warm_spark
 from nemesis.running.launch import launch
-from nemesis.running.preflight import RunOptions, make_ready, place, prepare
+from nemesis.running.preflight import Order, RunOptions, make_ready, place, prepare
 from nemesis.support.errors import HarnessError
 from nemesis.support.interrupts import Interrupted
 from nemesis.support.paths import short
@@ -83,7 +84,7 @@ def run(
         f"run {short(directory.path)}: seed {order.seed}, faults planned: {len(order.plan)}"
         + (f" ({kinds})" if kinds else "")
     )
-    launch(order, directory, err)
+    launch(order, directory, err, on_faults_over=lambda: _start_spark_early(order))
     again = f"nemesis check {short(directory.path)} --engine inline"
     try:
         note("checking")
@@ -99,3 +100,9 @@ def run(
         kept = f"interrupted: what was recorded is kept, `{again}` judges it"
         raise Interrupted(kept) from None
     say_outcome(directory, outcome, as_json=as_json)
+
+
+def _start_spark_early(order: Order) -> None:
+    """Start Spark beside the run's quiet end, so that the checks need not wait for it."""
+    if order.engine == "spark":
+        warm_spark(order.spark_master)

@@ -1,90 +1,41 @@
-"""One simulated run, from an order to an outcome: the same ``Run``, workload, faults and checkers as everywhere.
+"""The execution of one simulated run: the same ``Run``, workload and faults as everywhere, on virtual time.
 
-``simulate`` depends on its order alone. ``simulate_into`` writes the events into a run directory as a real run leaves
-them, so that ``nemesis check`` and ``report`` need not know; ``store`` makes a whole run directory of a finished run.
+``Simulation`` keeps what happened in memory (``nemesis.searching.simulate`` judges it there). ``simulate_into`` writes
+the events into a run directory as a real run leaves them, so that ``nemesis check`` and ``report`` need not know.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-import shutil
-import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from nemesis import reports
-from nemesis.checkers import select
-from nemesis.checkers.framework.engine import check
-from nemesis.checkers.framework.model import Outcome
-from nemesis.history.events import Event, Kind
-from nemesis.history.ingest import ingest
-from nemesis.history.memory import history_of
+from nemesis.history.events import Kind
 from nemesis.history.run_directory import RunDirectory
-from nemesis.judging.judge import only
 from nemesis.mutants import MUTANTS
 from nemesis.running.progress import Status
 from nemesis.running.run import Run
-from nemesis.running.run_directories import place
 from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.running.simulated.status_display import Onlooker
-from nemesis.running.simulated.stored import info_of, note_end, write_events, write_logs
+from nemesis.running.simulated.stored import note_end, write_events, write_logs
+from nemesis.running.simulated.wall_clock_limit import limit_s, limited
 from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.clock import EPOCH_MS
-from nemesis.simulation.disposal import collected_afterwards
 from nemesis.simulation.guard import real_world_forbidden
 from nemesis.simulation.links import LATENCIES
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.memory_record import Entry, MemoryRecord
 from nemesis.simulation.node_logs import NodeLogs, node_logs
 from nemesis.simulation.trace_hash import TraceHash
-from nemesis.support.interrupts import unbroken
-from nemesis.support.wall_clock_limit import limit_s, limited
-
-__all__ = [
-    "Simulated",
-    "Simulation",
-    "SimulationOrder",
-    "runtime_config",
-    "simulate",
-    "simulate_into",
-    "store",
-    "trace_hash",
-]
 
 LAG_PROBE_INTERVAL_S: Final = 0.25
 STRIKE_WITHIN_ACTIONS: Final = 20
 """A produce of one record makes about five; a turn of a busy broker serves several."""
 MEASURED: Final = frozenset({Kind.FAULT_APPLIED.value, Kind.FAULT_HEALED.value})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Simulated:
-    """What came of an order."""
-
-    outcome: Outcome
-    trace_hash: str
-    entries: tuple[Entry, ...]
-    """Every event with its file, in the order of time; ZooKeeper's come last."""
-    phases: tuple[str, ...]
-    issued: tuple[str, ...]
-    """The steps of client processes that issued an operation, in order; ``SimulationOrder.operations`` selects some."""
-    node_errors: tuple[str, ...]
-    """Unexpected exceptions inside of nodes, which they survived: bugs, though no property speaks of them."""
-    deviations: int
-    """Turns that were late."""
-    virtual_s: float
-    real_s: float
-    """Of which the check took ``outcome.seconds``."""
-
-    @property
-    def events(self) -> list[Event]:
-        return [entry.event for entry in self.entries]
 
 
 class Simulation:
@@ -135,33 +86,6 @@ class Simulation:
             self.loop.close()
 
 
-@collected_afterwards()
-def simulate(order: SimulationOrder) -> Simulated:
-    """Run an order on virtual time, and check it; blocks.
-
-    Raises ``HarnessError`` or ``RuntimeFailure`` when the harness fails, ``UsageError`` for a configuration that
-    cannot be.
-    """
-    started = time.perf_counter()
-    simulation = Simulation(order)
-    simulation.execute()
-    entries = tuple(simulation.record.entries)
-    outcome = check(history_of(entry.event for entry in entries), select(order.checkers))
-    if order.checkers is not None:
-        outcome = only(outcome, order.checkers)
-    return Simulated(
-        outcome=outcome,
-        trace_hash=trace_hash(entries),
-        entries=entries,
-        phases=tuple(simulation.record.phases),
-        issued=tuple(simulation.permits.issued),
-        node_errors=tuple(simulation.logs.errors),
-        deviations=simulation.loop.deviations,
-        virtual_s=simulation.loop.time(),
-        real_s=time.perf_counter() - started,
-    )
-
-
 def simulate_into(
     directory: RunDirectory, order: SimulationOrder, show: Callable[[Status], None]
 ) -> None:
@@ -178,26 +102,6 @@ def simulate_into(
         write_events(directory, simulation.record.entries)
         write_logs(directory, simulation.logs.lines)
         note_end(directory, found, simulation.record.phases)
-
-
-def store(
-    simulated: Simulated, order: SimulationOrder, store: Path, command_line: Sequence[str]
-) -> RunDirectory:
-    """Make a run directory of a finished run, its report included, and return it; raises OSError.
-
-    Ctrl-C and SIGTERM wait for it.
-    """
-    with unbroken():  # a run that is half there could neither be judged nor replayed
-        directory = place(order, store, command_line, simulation=info_of(order))
-        try:
-            write_events(directory, simulated.entries)
-            note_end(directory, simulated.trace_hash, simulated.phases)
-            ingest(directory)
-            reports.write(directory, simulated.outcome)
-        except BaseException:
-            shutil.rmtree(directory.path, ignore_errors=True)
-            raise
-    return directory
 
 
 def runtime_config(order: SimulationOrder) -> SimulationRuntimeConfig:

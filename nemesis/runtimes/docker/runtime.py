@@ -46,9 +46,9 @@ from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError
 from nemesis.runtimes.docker.packets.packet_rules import PacketRules
 from nemesis.runtimes.docker.packets.rules import PacketNode
 from nemesis.runtimes.docker.zookeeper_members import ask_member
+from nemesis.runtimes.kazoo_admin import KazooAdmin
 from nemesis.runtimes.membership import Membership
 from nemesis.runtimes.probes import probe_broker, probe_zookeeper
-from nemesis.runtimes.zookeeper_admin import KazooAdmin
 from nemesis.support.errors import MissingRequirement
 from nemesis.support.journal import Journal
 from nemesis.targets import TARGETS

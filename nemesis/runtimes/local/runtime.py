@@ -28,6 +28,7 @@ from nemesis.reference.adapters.disk import RealDisk
 from nemesis.runtimes.clock_control.wall_clocks import WallClocks
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.disk_control.local_disks import LocalDisks
+from nemesis.runtimes.kazoo_admin import KazooAdmin
 from nemesis.runtimes.local.addresses import HOSTS_PER_ROLE, AddressPlan, Lease, take_lease
 from nemesis.runtimes.local.broker_process import broker_place, broker_process
 from nemesis.runtimes.local.links import Links
@@ -35,7 +36,6 @@ from nemesis.runtimes.local.node_process import TERM_GRACE_S, NodeProcess
 from nemesis.runtimes.local.zookeeper_server import data_directory, zookeeper_process
 from nemesis.runtimes.membership import Membership
 from nemesis.runtimes.probes import probe_broker, probe_zookeeper
-from nemesis.runtimes.zookeeper_admin import KazooAdmin
 from nemesis.support.errors import MissingRequirement
 from nemesis.support.journal import Journal
 from nemesis.targets import TARGETS

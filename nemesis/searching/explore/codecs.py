@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from nemesis.history.events import Event
-from nemesis.running.simulated.run import MEASURED, Simulated, simulate, trace_hash
+from nemesis.running.simulated.run import MEASURED, trace_hash
 from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.searching.simulate import Simulated, simulate
 from nemesis.simulation.trace_hash import first_difference
 
 

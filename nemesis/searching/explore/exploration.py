@@ -13,6 +13,7 @@ from pathlib import Path
 from time import monotonic
 
 from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.wall_clock_limit import limit_s
 from nemesis.scenarios.scenario import Scenario
 from nemesis.searching.explore.codecs import CodecReport, CodecTask, compare_codecs
 from nemesis.searching.explore.crashes import Crash, kept
@@ -20,7 +21,6 @@ from nemesis.searching.explore.pool import Crashed, Finished, Pool
 from nemesis.searching.explore.seed import SeedReport, SeedTask, run_seed
 from nemesis.searching.explore.swarm import vary
 from nemesis.searching.explore.tally import Tally
-from nemesis.support.wall_clock_limit import limit_s
 
 Task = SeedTask | CodecTask
 Report = SeedReport | CodecReport

@@ -13,9 +13,9 @@ import msgspec
 
 from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.history.errors import HistoryError
-from nemesis.running.simulated.run import simulate, store
 from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.searching.explore.coverage import Coverage, measure
+from nemesis.searching.simulate import simulate, store
 
 NONE_KEPT = "it is broken, but its first findings are all of what is allowed"
 MAX_NODE_ERRORS = 3

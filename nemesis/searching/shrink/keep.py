@@ -10,9 +10,9 @@ import msgspec
 
 from nemesis import reports
 from nemesis.history.run_directory import RunDirectory
-from nemesis.running.simulated.run import store
 from nemesis.searching.shrink.shrinker import Shrunk
 from nemesis.searching.shrink.trials import Size
+from nemesis.searching.simulate import store
 from nemesis.support.paths import short
 
 

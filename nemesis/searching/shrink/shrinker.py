@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from nemesis.running.simulated.run import Simulated, simulate
 from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.searching.explore.pool import Pool
 from nemesis.searching.shrink import passes
@@ -30,6 +29,7 @@ from nemesis.searching.shrink.trials import (
     attempt,
     evidence_of,
 )
+from nemesis.searching.simulate import Simulated, simulate
 from nemesis.support.errors import HarnessError
 
 MAX_ROUNDS: Final = 4

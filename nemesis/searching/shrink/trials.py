@@ -23,10 +23,10 @@ import msgspec
 from nemesis.checkers.framework.model import Finding
 from nemesis.faults import plan as plans
 from nemesis.history.events import Event, Kind
-from nemesis.running.simulated.run import Simulated, simulate
 from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.searching.explore.pool import Finished, Pool
 from nemesis.searching.shrink.signature import Signature
+from nemesis.searching.simulate import Simulated, simulate
 
 
 @dataclass(frozen=True, slots=True)

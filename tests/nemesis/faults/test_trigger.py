@@ -17,7 +17,7 @@ from nemesis.faults.base import Fault, Place, TargetUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView, Ephemeral
 from nemesis.faults.pause import Pause
 from nemesis.faults.session import ExpireSession
-from nemesis.runtimes.zookeeper_admin import KazooAdmin
+from nemesis.runtimes.kazoo_admin import KazooAdmin
 from tests.history.zookeeper_server import zookeeper_server
 
 

@@ -12,11 +12,11 @@ import pytest
 from nemesis.history.errors import DamagedHistoryError, MissingHistoryError
 from nemesis.history.events import Event
 from nemesis.history.run_directory import RunDirectory, RunInfo
-from nemesis.running.simulated.run import simulate, store
 from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.running.simulated.stored import order_of
 from nemesis.scenarios import scenario
 from nemesis.searching.replay import EVENTS_GONE, replay, rerun_arguments, stored_events
+from nemesis.searching.simulate import simulate, store
 from nemesis.support.choices import SIMULATION
 from nemesis.support.errors import UsageError
 

@@ -13,10 +13,10 @@ from nemesis.checkers.deletion import CREATE, DELETE, GROW
 from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.reassignment import CANCEL, DESCRIBE, MOVE
 from nemesis.history.events import Kind
-from nemesis.running.simulated.run import Simulated, simulate
 from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.scenarios import scenario as scenarios
 from nemesis.searching.explore.swarm import vary
+from nemesis.searching.simulate import Simulated, simulate
 from nemesis.support.choices import SIMULATION
 
 SEEDS = pytest.mark.parametrize("seed", [1, pytest.param(3, marks=pytest.mark.nightly)])

@@ -22,10 +22,11 @@ from nemesis.faults import plan as plans
 from nemesis.history.events import Kind
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.judging.judge import judge
-from nemesis.running.simulated.run import Simulated, simulate, simulate_into, trace_hash
+from nemesis.running.simulated.run import simulate_into, trace_hash
 from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.running.simulated.stored import info_of, order_of
 from nemesis.scenarios import scenario
+from nemesis.searching.simulate import Simulated, simulate
 
 TIME_LIMIT_S = 20.0
 

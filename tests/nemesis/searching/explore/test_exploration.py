@@ -9,12 +9,12 @@ import pytest
 
 from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.history.events import Event, Kind
-from nemesis.running.simulated.run import Simulated
 from nemesis.scenarios import scenario
 from nemesis.searching.explore.codecs import CodecTask, difference
 from nemesis.searching.explore.exploration import Exploration, Task
 from nemesis.searching.explore.pool import Crashed
 from nemesis.searching.explore.tally import Tally
+from nemesis.searching.simulate import Simulated
 from nemesis.simulation.memory_record import Entry
 from tests.nemesis.searching.explore.reports import report
 

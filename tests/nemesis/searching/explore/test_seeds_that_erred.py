@@ -8,11 +8,11 @@ from __future__ import annotations
 import pytest
 
 from nemesis.checkers.framework.model import Verdict
-from nemesis.running.simulated.run import simulate
 from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.scenarios import scenario
 from nemesis.searching.explore.seed import doubts
 from nemesis.searching.explore.swarm import vary
+from nemesis.searching.simulate import simulate
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from nemesis.cli.app import call
 from nemesis.history.run_directory import RunDirectory, RunInfo
-from nemesis.running.simulated.run import store
+from nemesis.searching.simulate import store
 from tests.nemesis.searching.shrink.test_shrink import MUTANT, begun, order
 
 

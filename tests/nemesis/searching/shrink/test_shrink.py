@@ -15,7 +15,6 @@ from nemesis.faults.partition import Partition
 from nemesis.faults.plan import PlannedFault
 from nemesis.faults.session import ExpireSession
 from nemesis.history.run_directory import RunDirectory
-from nemesis.running.simulated.run import Simulated, simulate, store
 from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.scenarios import scenario
 from nemesis.searching.replay import replay
@@ -23,6 +22,7 @@ from nemesis.searching.shrink import Budget, Shrunk, Signature, shrink
 from nemesis.searching.shrink.keep import compared, keep
 from nemesis.searching.shrink.shrinker import INTERRUPT
 from nemesis.searching.shrink.trials import Size, Trials
+from nemesis.searching.simulate import Simulated, simulate, store
 from nemesis.support.errors import UsageError
 
 MUTANT = "no-controller-epoch-check"

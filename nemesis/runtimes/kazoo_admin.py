@@ -1,15 +1,11 @@
-"""What the harness itself wants of ZooKeeper, past every link rule: to look, to watch, and to end a session.
-
-``KazooAdmin`` is for a real ensemble; the simulation brings its own. A znode that is absent is an answer here, not an
-error. Watches are those of ZooKeeper: set by a read, fired once, also when the connection is lost.
-"""
+"""``ZooKeeperAdmin`` on a real ensemble, through kazoo: its calls block, so each runs in a worker thread."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoNodeError
@@ -23,27 +19,6 @@ from nemesis.support.errors import HarnessError
 SESSION_TIMEOUT_S = 20.0
 CALL_TIMEOUT_S = 20.0
 CONNECT_TIMEOUT_S = 5.0
-
-
-class ZooKeeperAdmin(Protocol):
-    """Every method raises ``HarnessError`` when ZooKeeper does not answer the harness."""
-
-    async def __aenter__(self) -> Self: ...
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-    async def get(
-        self, path: str, watch: Watch | None = None
-    ) -> tuple[bytes, ZnodeStat] | None: ...
-    async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None: ...
-    async def children(self, path: str, watch: Watch | None = None) -> list[str]:
-        """Names, sorted; none when the znode is absent (then no watch is set)."""
-
-    async def end_session(self, session_id: int) -> bool:
-        """Close somebody's session at once; return whether we ended it (False: it was over, or could not be)."""
 
 
 class KazooAdmin:

@@ -13,10 +13,10 @@ from nemesis.cli import app as cli
 from nemesis.history.run_directory import RunDirectory
 from nemesis.reference.controller.kafka_controller import KafkaController
 from nemesis.running.launch import LOG_FILE
+from nemesis.running.simulated import wall_clock_limit
+from nemesis.running.simulated.wall_clock_limit import LEAST_LIMIT_S, StillAtWork, limit_s, limited
 from nemesis.scenarios import scenario
-from nemesis.support import wall_clock_limit
 from nemesis.support.errors import EXIT_CRASH
-from nemesis.support.wall_clock_limit import LEAST_LIMIT_S, StillAtWork, limit_s, limited
 
 CHOSEN = scenario.load("partition-controller")
 

@@ -1,0 +1,71 @@
+"""How a run is to be checked: the options ``--checkers``, ``--consistency-model``, ``--engine`` and ``--spark-master``.
+
+``nemesis run`` reads them before anything starts, ``nemesis check`` before it opens a run. Every function raises
+``UsageError`` for a value that is not allowed.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from nemesis.checkers import CHECKERS, foreign_properties
+from nemesis.checkers.cycles import MODELS
+from nemesis.checkers.foreign import MODELLED
+from nemesis.checkers.framework.engine import Engine
+from nemesis.support.choices import one_of
+from nemesis.support.errors import UsageError
+
+ENGINES: Final[tuple[Engine, ...]] = ("spark", "inline")
+SPARK_MASTER: Final = re.compile(
+    r"local|local\[(\d+|\*)(,\d+)?\]|local-cluster\[.+\]|spark://.+|yarn|k8s://.+"
+)
+
+
+def checker_names(text: str | None, workload: str | None = None) -> list[str] | None:
+    """Return the properties in a comma-separated list, ``None`` for all; raises ``UsageError``.
+
+    ``workload``: of a history from elsewhere, which has properties of its own.
+    """
+    if text is None:
+        return None
+    allowed = CHECKERS if workload is None else foreign_properties(workload)
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise UsageError(f"--checkers is {text!r}: allowed are {', '.join(sorted(allowed))}")
+    for name in names:
+        one_of("checker", name, allowed)
+    return names
+
+
+def require_model(name: str | None, workload: str | None) -> None:
+    """Raise ``UsageError`` when there is no such consistency model, or nothing that it could be asked of."""
+    if name is None:
+        return
+    if workload not in MODELLED:
+        about = "a run of ours" if workload is None else f"workload {workload}"
+        raise UsageError(
+            f"--consistency-model {name} is for {', '.join(sorted(MODELLED))}, and this is {about}"
+        )
+    one_of("consistency model", name, MODELS)
+
+
+def engine_of(name: str) -> Engine:
+    """Return the engine of this name; raises ``UsageError``."""
+    one_of("engine", name, ENGINES)
+    return next(engine for engine in ENGINES if engine == name)
+
+
+def spark_master_of(url: str | None, engine: str) -> str | None:
+    """Return the master to use; raises ``UsageError`` for one that Spark would not know, or that is not asked."""
+    if url is None:
+        return None
+    if engine != "spark":
+        raise UsageError(
+            f"--spark-master {url} needs --engine spark; here it is {engine}, as for a simulation by default"
+        )
+    if not SPARK_MASTER.fullmatch(url):
+        raise UsageError(
+            f"--spark-master is {url!r}: allowed are local, local[N], local[*], spark://HOST:PORT, yarn, k8s://URL"
+        )
+    return url

@@ -1,0 +1,101 @@
+"""One simulated run and its verdict, in memory: what exploring, shrinking, replaying and property tests are made of.
+
+``simulate`` depends on its order alone: the same order gives the same events and the same verdict in any process.
+``store`` makes a whole run directory of a finished run.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nemesis import reports
+from nemesis.checkers import select
+from nemesis.checkers.framework.engine import check
+from nemesis.checkers.framework.model import Outcome
+from nemesis.history.events import Event
+from nemesis.history.ingest import ingest
+from nemesis.history.memory import history_of
+from nemesis.history.run_directory import RunDirectory
+from nemesis.judging.judge import only
+from nemesis.running.run_directories import place
+from nemesis.running.simulated.run import Simulation, trace_hash
+from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.stored import info_of, note_end, write_events
+from nemesis.simulation.disposal import collected_afterwards
+from nemesis.simulation.memory_record import Entry
+from nemesis.support.interrupts import unbroken
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulated:
+    """What came of an order."""
+
+    outcome: Outcome
+    trace_hash: str
+    entries: tuple[Entry, ...]
+    """Every event with its file, in the order of time; ZooKeeper's come last."""
+    phases: tuple[str, ...]
+    issued: tuple[str, ...]
+    """The steps of client processes that issued an operation, in order; ``SimulationOrder.operations`` selects some."""
+    node_errors: tuple[str, ...]
+    """Unexpected exceptions inside of nodes, which they survived: bugs, though no property speaks of them."""
+    deviations: int
+    """Turns that were late."""
+    virtual_s: float
+    real_s: float
+    """Of which the check took ``outcome.seconds``."""
+
+    @property
+    def events(self) -> list[Event]:
+        return [entry.event for entry in self.entries]
+
+
+@collected_afterwards()
+def simulate(order: SimulationOrder) -> Simulated:
+    """Run an order on virtual time, and check it; blocks.
+
+    Raises ``HarnessError`` or ``RuntimeFailure`` when the harness fails, ``UsageError`` for a configuration that
+    cannot be.
+    """
+    started = time.perf_counter()
+    simulation = Simulation(order)
+    simulation.execute()
+    entries = tuple(simulation.record.entries)
+    outcome = check(history_of(entry.event for entry in entries), select(order.checkers))
+    if order.checkers is not None:
+        outcome = only(outcome, order.checkers)
+    return Simulated(
+        outcome=outcome,
+        trace_hash=trace_hash(entries),
+        entries=entries,
+        phases=tuple(simulation.record.phases),
+        issued=tuple(simulation.permits.issued),
+        node_errors=tuple(simulation.logs.errors),
+        deviations=simulation.loop.deviations,
+        virtual_s=simulation.loop.time(),
+        real_s=time.perf_counter() - started,
+    )
+
+
+def store(
+    simulated: Simulated, order: SimulationOrder, store: Path, command_line: Sequence[str]
+) -> RunDirectory:
+    """Make a run directory of a finished run, its report included, and return it; raises OSError.
+
+    Ctrl-C and SIGTERM wait for it.
+    """
+    with unbroken():  # a run that is half there could neither be judged nor replayed
+        directory = place(order, store, command_line, simulation=info_of(order))
+        try:
+            write_events(directory, simulated.entries)
+            note_end(directory, simulated.trace_hash, simulated.phases)
+            ingest(directory)
+            reports.write(directory, simulated.outcome)
+        except BaseException:
+            shutil.rmtree(directory.path, ignore_errors=True)
+            raise
+    return directory
