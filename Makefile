@@ -1,6 +1,6 @@
 # make run      set up everything and run the main job with the defaults
 # make test     set up everything and run every test
-# make check    ruff, mypy --strict, import-linter
+# make check    ruff, mypy --strict, import-linter, the tidy tests
 # make bench    the benchmarks of benchmarks/, ratios measured in one run
 # make nightly  the long sweeps
 
@@ -21,6 +21,7 @@ check: install
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+	$(PYTEST) tests/tidy -q
 
 # Real clusters wait most of the time, so two share the cores, but not with unit tests; tests/conftest.py says which two.
 # On a new machine the image of the nodes takes minutes: it is built meanwhile.

@@ -24,11 +24,10 @@ from nemesis.history.events import Event, Kind
 from nemesis.history.memory import MemoryRowGroup
 from nemesis.history.reader import StoredRowGroup
 from nemesis.history.schema import ordered, table
-from tests.checkers import test_generated_histories as generated
 from tests.checkers.anomalies import ANOMALIES, Spoil
+from tests.checkers.generated_histories import HISTORIES, blocks, correct_history, spoiled_history
 from tests.checkers.histories import judge
-from tests.checkers.test_generated_histories import HISTORIES, blocks, correct
-from tests.checkers.test_honest_cluster import cuts, run, steps
+from tests.checkers.honest_histories import cuts, honest_history, steps
 
 WALKED, DIVIDED = 10**9, 0
 
@@ -64,7 +63,7 @@ def agree(events: list[Event], cut: Sequence[int]) -> None:
 @settings(max_examples=25)
 @given(steps, cuts, st.integers(1, 4))
 def test_of_an_honest_cluster(taken: list[tuple[int, int]], cut: list[int], bits: int) -> None:
-    events = run(taken)
+    events = honest_history(taken)
     with small_cells(bits) as whole:
         agree(events, cut)
         assert ("t", 0) not in whole or not one_at_a_time(events)
@@ -100,7 +99,7 @@ def test_of_one_anomaly(
         assume(len(places) > 0)
         return data.draw(st.sampled_from(places))
 
-    spoiled = spoil(run(taken), choose)
+    spoiled = spoil(honest_history(taken), choose)
     assume(spoiled is not None)
     assert spoiled is not None
     with small_cells(bits):
@@ -112,7 +111,7 @@ def test_of_one_anomaly(
 def test_of_a_history_in_files(
     taken: list[tuple[int, int]], cut: list[int], bits: int, data: st.DataObject
 ) -> None:
-    events = run(taken)
+    events = honest_history(taken)
     places = [at for at, one in enumerate(events) if one.f in ("send", "poll")]
     for at in data.draw(st.lists(st.sampled_from(places), max_size=2)) if places else ():
         events[at] = data.draw(spoiled(events[at]))
@@ -143,7 +142,7 @@ lists = st.lists(st.integers(0, 12), max_size=4)
 def test_of_a_history_that_is_spoiled_at_random(
     taken: list[tuple[int, int]], cut: list[int], bits: int, data: st.DataObject
 ) -> None:
-    events = run(taken)
+    events = honest_history(taken)
     places = [at for at, one in enumerate(events) if one.f in ("send", "poll")]
     assume(places)
     for _ in range(data.draw(st.integers(1, 4))):
@@ -199,7 +198,7 @@ def differs(number: int) -> bool:
     with small_cells(1 + number % 4):
         return any(
             results(events, cut, DIVIDED) != results(events, cut, WALKED)
-            for events in (correct(number), generated.spoiled(number)[2])
+            for events in (correct_history(number), spoiled_history(number)[2])
         )
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
 import msgspec
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,9 +32,9 @@ from nemesis.checkers.framework.segment import Key, Segment, proof
 from nemesis.history import ingest as ingestion
 from nemesis.history.errors import DamagedHistoryError
 from nemesis.history.events import Event, Kind
-from nemesis.history.reader import MANIFEST, FileEntry, Manifest, RowGroup, open_history
-from nemesis.history.schema import ordered, table
+from nemesis.history.reader import MANIFEST, Manifest, RowGroup, open_history
 from nemesis.history.spark import context, stop
+from tests.checkers.cut_histories import history_of, same
 
 
 def finding(name: str, key: str, *rows: int) -> Finding:
@@ -213,25 +211,6 @@ CHECKS: tuple[Check, ...] = (
     NeverSeen(),
     NeverSeenWhole(),
 )
-
-
-def history_of(directory: Path, events: list[Event], cuts: list[int]) -> Path:
-    """Write a history whose row groups end at these cuts, one file per row group."""
-    rows = ordered(table(events))
-    bounds = sorted({0, rows.num_rows, *(cut for cut in cuts if cut < rows.num_rows)})
-    files = []
-    for number, (start, stop_) in enumerate(pairwise(bounds)):
-        name = f"events-{number:05d}.parquet"
-        pq.write_table(rows.slice(start, stop_ - start), directory / name)
-        files.append(FileEntry(name, stop_ - start))
-    manifest = Manifest(events=rows.num_rows, files=files)
-    (directory / MANIFEST).write_bytes(msgspec.json.encode(manifest))
-    return directory
-
-
-def same(outcome: Outcome) -> object:
-    """What may not depend on the engine."""
-    return outcome.verdict, outcome.results, outcome.events, outcome.problems
 
 
 @pytest.fixture(scope="module")

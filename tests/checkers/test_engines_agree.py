@@ -19,11 +19,11 @@ from nemesis.checkers.framework.engine import check
 from nemesis.history.events import Event
 from nemesis.history.spark import stop
 from tests.checkers.anomalies import ANOMALIES
+from tests.checkers.cut_histories import history_of, same
 from tests.checkers.foreign_histories import STEPS, foreign_events
 from tests.checkers.histories import judge
 from tests.checkers.honest_cluster import NODES, HonestCluster
-from tests.checkers.test_engine import history_of, same
-from tests.checkers.test_planted_bugs import WEIGHTED
+from tests.checkers.honest_histories import WEIGHTED
 
 STEADY = [(2, 1), (2, 2), (2, 3), *[(action, n) for action in (0, 1, 1) for n in NODES] * 4]
 

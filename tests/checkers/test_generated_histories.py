@@ -2,7 +2,7 @@
 
 Each number makes one history: how long it is, what happens, which anomaly is put in and where it is cut into row groups
 follow from it. ``make test`` judges so many that every anomaly is met twice, ``make nightly`` all the
-others; a block fails with the numbers that are judged wrongly, and ``spoiled(number)`` makes such a history again.
+others; a block fails with the numbers of the histories that are judged wrongly.
 Unlike Hypothesis it visits every anomaly equally often, and long histories as often as short ones.
 """
 
@@ -17,50 +17,17 @@ import pytest
 from nemesis.checkers import select
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.history.events import Event
-from tests.checkers.anomalies import ANOMALIES, Spoil
+from tests.checkers.generated_histories import (
+    HISTORIES,
+    INJECTIONS,
+    blocks,
+    correct_history,
+    spoiled_history,
+)
 from tests.checkers.histories import judge
-from tests.checkers.honest_cluster import NODES
-from tests.checkers.test_honest_cluster import JUDGED, run
-from tests.checkers.test_planted_bugs import WEIGHTED
+from tests.checkers.honest_histories import JUDGED
 
-HISTORIES = 10_000
 BY_DAY = 150
-BLOCK = 50
-LONGEST = 120
-INJECTIONS: Sequence[tuple[str, Spoil]] = [
-    (name, spoil) for name, spoils in ANOMALIES.items() for spoil in spoils
-]
-
-
-class NowhereError(Exception):
-    """A history has no place for an anomaly."""
-
-
-def correct(number: int) -> list[Event]:
-    rng = Random(f"history {number}")
-    length = rng.randrange(LONGEST)
-    return run([(rng.choice(WEIGHTED), rng.choice(NODES)) for _ in range(length)])
-
-
-def spoiled(number: int) -> tuple[str, Spoil, list[Event]]:
-    """The history with one anomaly: whose turn it is, or the next that has a place in it."""
-    rng = Random(f"anomaly {number}")
-
-    def choose(places: Sequence[int]) -> int:
-        if not places:
-            raise NowhereError
-        return rng.choice(places)
-
-    events = correct(number)
-    for further in range(len(INJECTIONS)):
-        name, spoil = INJECTIONS[(number + further) % len(INJECTIONS)]
-        try:
-            answer = spoil(events, choose)
-        except NowhereError:
-            continue
-        if answer is not None:
-            return name, spoil, answer
-    raise AssertionError(f"history {number} has no place for any anomaly")
 
 
 def judged(number: int, events: list[Event], names: Sequence[str]) -> dict[str, Result]:
@@ -70,20 +37,16 @@ def judged(number: int, events: list[Event], names: Sequence[str]) -> dict[str, 
 
 def misjudged(number: int) -> str | None:
     """What is wrong with the verdicts of this history, without and with its anomaly."""
-    for name, result in judged(number, correct(number), JUDGED).items():
+    for name, result in judged(number, correct_history(number), JUDGED).items():
         if result.findings or result.verdict is not Verdict.VALID:
             said = [finding.sentence for finding in result.findings]
             return f"{number}: {name} is {result.verdict} of a correct history: {said}"
-    name, spoil, events = spoiled(number)
+    name, spoil, events = spoiled_history(number)
     result = judged(number, events, [name])[name]
     due = Verdict.VALID if name == "duplicate" else Verdict.INVALID
     if not result.findings or result.verdict is not due:
         return f"{number}: {name} is {result.verdict} of a history in which {spoil.__name__}"
     return None
-
-
-def blocks(start: int, stop: int) -> list[range]:
-    return [range(first, min(first + BLOCK, stop)) for first in range(start, stop, BLOCK)]
 
 
 @pytest.mark.parametrize("numbers", blocks(0, BY_DAY), ids=str)
@@ -99,6 +62,6 @@ def test_ten_thousand(numbers: range) -> None:
 
 
 def test_every_anomaly_gets_into_the_first_twice() -> None:
-    met = Counter(spoiled(number)[1].__name__ for number in range(BY_DAY))
+    met = Counter(spoiled_history(number)[1].__name__ for number in range(BY_DAY))
     assert set(met) == {spoil.__name__ for _, spoil in INJECTIONS}
     assert min(met.values()) >= 2

@@ -13,22 +13,7 @@ from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.history.events import Event
 from tests.checkers.anomalies import ANOMALIES, Spoil
 from tests.checkers.histories import judge
-from tests.checkers.honest_cluster import HonestCluster
-
-JUDGED = [name for name in CHECKERS if name not in ("convergence", "fault-effect")]
-
-steps = st.lists(st.tuples(st.integers(0, 11), st.integers(1, 3)), max_size=60)
-cuts = st.lists(st.integers(0, 10_000), max_size=5)
-
-
-def run(taken: list[tuple[int, int]]) -> list[Event]:
-    cluster = HonestCluster()
-    # A partition with a leader, followers and a few committed records.
-    for action, node in [(2, 1), (2, 2), (2, 3), (0, 1), (1, 2), (1, 3), (1, 2), (1, 3), (5, 1)]:
-        cluster.step(action, node)
-    for action, node in taken:
-        cluster.step(action, node)
-    return cluster.finish()
+from tests.checkers.honest_histories import JUDGED, cuts, honest_history, steps
 
 
 def judge_all(events: list[Event], cut: list[int] | None = None) -> dict[str, Result]:
@@ -38,7 +23,7 @@ def judge_all(events: list[Event], cut: list[int] | None = None) -> dict[str, Re
 @settings(max_examples=60)
 @given(steps, cuts)
 def test_an_honest_cluster_is_never_convicted(taken: list[tuple[int, int]], cut: list[int]) -> None:
-    results = judge_all(run(taken), cut)
+    results = judge_all(honest_history(taken), cut)
     bad = {name: one.findings for name, one in results.items() if one.findings}
     assert not bad
     assert {one.verdict for one in results.values()} == {Verdict.VALID}
@@ -61,7 +46,7 @@ def test_one_anomaly_is_found_and_named(
         assume(len(places) > 0)
         return data.draw(st.sampled_from(places))
 
-    spoiled = spoil(run(taken), choose)
+    spoiled = spoil(honest_history(taken), choose)
     assume(spoiled is not None)
     assert spoiled is not None
     found = judge(CHECKERS[name](), spoiled, cut)[name]

@@ -11,20 +11,7 @@ from nemesis.checkers import CHECKERS
 from nemesis.checkers.framework.model import Verdict
 from tests.checkers.histories import judge
 from tests.checkers.honest_cluster import NODES, Broker, HonestCluster, Order
-
-WEIGHTED = (
-    [0] * 6
-    + [1] * 8
-    + [2] * 6
-    + [3] * 2
-    + [4] * 3
-    + [5] * 2
-    + [6]
-    + [7] * 2
-    + [8] * 3
-    + [9, 10, 11]
-)
-"""Actions by how often a broker does them; see ``HonestCluster.step``."""
+from tests.checkers.honest_histories import WEIGHTED
 
 
 class AcceptsStaleControllers(HonestCluster):

@@ -17,7 +17,7 @@ from kio.index import load_request_schema
 
 from nemesis.reference.protocol.codec import SIZE_BYTES, encode_request
 from nemesis.reference.protocol.versions import CONTROL_APIS, OFFERED, ApiKey
-from tests.reference.protocol.test_codec import EVERY_VERSION, sample
+from tests.reference.protocol.samples import EVERY_VERSION, sample
 
 EXTREMES: Final = (-(2**31), -2, -1, 0, 1, 255, 2**16, 2**30, 2**31 - 1)
 HEADER_START_BYTES: Final = 8

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.e2e.hostile_frames import hostile_frames
 from tests.e2e.onlooker import until_complete
 from tests.reference.conftest import zookeeper_address, zookeeper_server
+from tests.reference.free_port import HOST, free_port
 from tests.reference.log.batches import batch
 
 __all__ = ["zookeeper_address", "zookeeper_server"]  # fixtures
@@ -27,7 +27,7 @@ __all__ = ["zookeeper_address", "zookeeper_server"]  # fixtures
 pytestmark = pytest.mark.e2e
 
 SEED = 6
-HOST = "127.0.0.1"
+
 CONNECTIONS = 16
 PATIENCE_S = 0.25
 """How long a frame is waited for: one that asks the broker to wait gets no answer sooner."""
@@ -41,9 +41,7 @@ class Broker:
     """One broker process, alone, with a topic that the frames name and one that they do not."""
 
     def __init__(self, directory: Path, zookeeper: str) -> None:
-        with socket.socket() as probe:
-            probe.bind((HOST, 0))
-            self.port = int(probe.getsockname()[1])
+        self.port = free_port()
         self.log = directory / "log"
         config = directory / "config.json"
         config.write_text(

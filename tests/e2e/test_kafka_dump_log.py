@@ -16,8 +16,8 @@ from nemesis.reference.log.log import Log
 from nemesis.reference.log.log_manager import LogManager
 from nemesis.workloads.kafka.record_batch import Producer, build
 from tests.reference.log.batches import with_codec
-from tests.reference.log.test_log import TP, open_log
-from tests.reference.log.test_log_cleaner import held
+from tests.reference.log.logs import TP, open_log
+from tests.reference.log.stored_records import held
 
 TOOLS = Path(sys.prefix) / "kafka-tools"
 JAVA = ("java", "-Xmx256m", "-cp", f"{TOOLS}/*", "kafka.tools.DumpLogSegments")

@@ -16,18 +16,11 @@ import pytest
 from nemesis.mutants import MUTANTS
 from tests.e2e.command import SCENARIO, events, latest, nemesis
 from tests.e2e.docker_machine import build_image, needs_docker
+from tests.e2e.planted_bugs import IN_REAL_PROCESSES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 PLANS = Path(__file__).parents[1] / "plans"
-IN_REAL_PROCESSES = (
-    "no-controller-epoch-check",
-    pytest.param("leader-epoch-not-raised", marks=pytest.mark.nightly),
-    "acknowledge-before-replication",
-    pytest.param("unfenced-controller-writes", marks=pytest.mark.nightly),
-    pytest.param("hw-follows-leader-leo", marks=pytest.mark.nightly),
-    pytest.param("truncate-to-hw", marks=pytest.mark.nightly),
-)
 RUNTIMES = ("local", pytest.param("docker", marks=[pytest.mark.nightly, needs_docker]))
 TRIES = 5
 

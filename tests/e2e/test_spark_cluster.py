@@ -28,7 +28,7 @@ from nemesis.history.errors import SparkError
 from nemesis.history.events import Kind
 from nemesis.history.reader import open_history
 from nemesis.history.remote import RemotePath
-from tests.checkers.test_engine import history_of, same
+from tests.checkers.cut_histories import history_of, same
 from tests.e2e.command import nemesis, wait_until
 from tests.e2e.spark_cluster import SparkCluster
 from tests.e2e.spark_cluster import spark_cluster as running_cluster

@@ -15,7 +15,7 @@ from nemesis.mutants import MUTANTS
 from nemesis.scenarios.scenario import names
 from tests.e2e.command import SCENARIO, latest, nemesis
 from tests.e2e.docker_machine import needs_docker
-from tests.e2e.test_mutants import IN_REAL_PROCESSES
+from tests.e2e.planted_bugs import IN_REAL_PROCESSES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.nightly, pytest.mark.timeout(1200)]
 

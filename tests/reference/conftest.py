@@ -14,6 +14,7 @@ from kazoo.client import KazooClient
 
 from nemesis.runtimes.local.java import find_java
 from tests.history.zookeeper_server import JVM_OPTIONS
+from tests.reference.free_port import free_port
 
 START_TIMEOUT_S = 30
 
@@ -23,9 +24,7 @@ def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A standalone ZooKeeper from PySpark's jars; yields ``host:port``."""
     java = str(find_java())
     directory = tmp_path_factory.mktemp("zookeeper")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     config = directory / "zoo.cfg"
     config.write_text(
         f"tickTime=200\nminSessionTimeout=400\nmaxSessionTimeout=60000\ndataDir={directory}\n"

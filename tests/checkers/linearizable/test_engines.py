@@ -18,8 +18,8 @@ from nemesis.checkers.linearizable import LinearizableRegister, SetFull, TotalQu
 from nemesis.history.memory import MemoryRowGroup
 from nemesis.history.schema import ordered
 from nemesis.history.spark import stop
+from tests.checkers.cut_histories import history_of, same
 from tests.checkers.linearizable.objects import Call, events
-from tests.checkers.test_engine import history_of, same
 
 NAME = LinearizableRegister.name
 SMALL = Registers(6_000, keys=3, clients=6, seed=5)

@@ -12,6 +12,7 @@ from nemesis.faults.cluster_view import ClusterView
 from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
+from nemesis.workloads.kafka.admin import KafkaAdmin
 
 BROKER_PROPERTIES = {"zookeeper.session.timeout.ms": 2000}
 
@@ -56,3 +57,22 @@ async def healed(strike: Strike, place: Place, *, within_s: float = 10.0) -> dic
         while not (verified := await strike.verify()).is_effective:
             await asyncio.sleep(0.25)
     return verified.detail
+
+
+async def create_topic(place: Place) -> None:
+    """Three partitions, each led by another broker, or nearly so; returns when they are led."""
+    runtime = place.runtime
+    client = KafkaAdmin(
+        [(address.host, address.port) for address in runtime.bootstrap()],
+        client_id="test",
+        source_host=runtime.client_host(runtime.clients[0]),
+        rng=Random(1),
+        codec=runtime.codec,
+    )
+    try:
+        await client.refresh_metadata()
+        await client.create_topic("t", partitions=3, replication_factor=3, timeout_s=5.0)
+    finally:
+        client.close()
+    while len((await place.view.snapshot()).partitions) < 3:
+        await asyncio.sleep(0.1)

@@ -11,27 +11,7 @@ from nemesis.faults.base import Place, TargetUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
 from nemesis.faults.delay_alter_partition import DelayAlterPartition, is_proposed_on_links
 from nemesis.faults.targets import id_of
-from nemesis.workloads.kafka.admin import KafkaAdmin
-from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
-
-
-async def create_topic(place: Place) -> None:
-    """Three partitions, each led by another broker, or nearly so; returns when they are led."""
-    runtime = place.runtime
-    client = KafkaAdmin(
-        [(address.host, address.port) for address in runtime.bootstrap()],
-        client_id="test",
-        source_host=runtime.client_host(runtime.clients[0]),
-        rng=Random(1),
-        codec=runtime.codec,
-    )
-    try:
-        await client.refresh_metadata()
-        await client.create_topic("t", partitions=3, replication_factor=3, timeout_s=5.0)
-    finally:
-        client.close()
-    while len((await place.view.snapshot()).partitions) < 3:
-        await asyncio.sleep(0.1)
+from tests.nemesis.faults.simulated_cluster import create_topic, healed, in_cluster, struck
 
 
 def test_proposals_are_held_until_the_member_has_registered_anew_and_arrive_at_the_heal() -> None:

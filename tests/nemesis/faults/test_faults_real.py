@@ -24,7 +24,7 @@ from nemesis.interfaces.runtime import Capability
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.targets import TARGETS
-from tests.nemesis.runtimes.test_runtime import SmallTarget
+from tests.nemesis.runtimes.small_target import SmallTarget
 
 pytestmark = pytest.mark.e2e
 

@@ -22,8 +22,7 @@ from nemesis.history.events import Event, Kind
 from nemesis.interfaces.runtime import FETCH_API_KEY, Link, NodeExited
 from nemesis.support.errors import UsageError
 from nemesis.testing import assert_valid, simulate_plan
-from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
-from tests.nemesis.faults.test_delay_alter_partition import create_topic
+from tests.nemesis.faults.simulated_cluster import create_topic, healed, in_cluster, struck
 
 BROKERS = ["broker-1", "broker-2", "broker-3"]
 

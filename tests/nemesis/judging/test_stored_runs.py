@@ -21,7 +21,7 @@ from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.schema import FORMAT_VERSION
 from nemesis.judging import judge
 from tests.checkers.honest_cluster import NODES
-from tests.checkers.test_honest_cluster import run as honest_run
+from tests.checkers.honest_histories import honest_history
 
 NEW_COLUMN = "key"
 """Format 2 had no such column."""
@@ -107,7 +107,7 @@ def test_a_history_of_an_older_format_is_made_again_and_raw_files_stay(
 def test_lines_that_lack_newer_columns_convict_nobody(tmp_path: Path) -> None:
     run = RunDirectory.create(tmp_path, RunInfo(scenario="old", seed=0, zookeepers=1))
     lines: dict[str, list[bytes]] = {}
-    for event in honest_run([(action, node) for action in (0, 3, 4, 2, 1) for node in NODES]):
+    for event in honest_history([(action, node) for action in (0, 3, 4, 2, 1) for node in NODES]):
         older = msgspec.structs.replace(event, isr_epochs=None, key=None)
         lines.setdefault(event.process, []).append(msgspec.json.encode(older) + b"\n")
     for process, written in lines.items():

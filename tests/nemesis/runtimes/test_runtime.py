@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,26 +19,12 @@ from nemesis.runtimes.local.zookeeper_server import data_directory
 from nemesis.support.errors import MissingRequirement, UsageError
 from nemesis.support.journal import read_journals
 from nemesis.targets import TARGETS
-from nemesis.targets.base import BrokerPlace
+from tests.nemesis.runtimes.small_target import SmallTarget
 
-SMALL_BROKER = Path(__file__).with_name("small_broker.py")
 PROBE_TIMEOUT_S = 5.0
 SILENCE_S = 0.3
 
 pytestmark = pytest.mark.e2e
-
-
-class SmallTarget:
-    name = "small"
-
-    def broker_properties(
-        self, place: BrokerPlace, properties: Mapping[str, object]
-    ) -> dict[str, object]:
-        own = {"host": place.bind.host, "port": place.bind.port}
-        return {**properties, **own, "trace.file": str(place.trace_file)}
-
-    def broker_command(self, config_file: Path, mutant: str | None, **_options: Any) -> list[str]:
-        return [sys.executable, str(SMALL_BROKER), str(config_file)]
 
 
 @pytest.fixture(autouse=True)

@@ -14,8 +14,8 @@ from nemesis.reference.log.log_manager import LogManager
 from nemesis.reference.model import TopicPartition
 from nemesis.simulation.disk import SimulatedDisk
 from tests.reference.log.batches import NOW_MS, batch
+from tests.reference.log.logs import read_all
 from tests.reference.log.mortal import Killed, Mortal, MortalDisk
-from tests.reference.log.test_log import read_all
 
 TP, TOPIC_ID = TopicPartition("t", 0), UUID(int=7)
 ONE, TWO = "/one", "/two"

@@ -10,7 +10,7 @@ from nemesis.reference.controller.controller_events import AutoPreferredReplicaL
 from nemesis.reference.controller.replica_leader_elections import ReplicaLeaderElections
 from nemesis.reference.zk.fenced_writes import ControllerFence
 from tests.reference.controller.cluster import config
-from tests.reference.controller.test_state_machines import Machines
+from tests.reference.controller.state_machines import Machines
 from tests.reference.virtual_time import run
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -18,38 +17,11 @@ from nemesis.reference.log.errors import (
     RecordTooLargeError,
     UnsupportedForMessageFormatError,
 )
-from nemesis.reference.log.log import Log
 from nemesis.reference.log.log_append_info import AppendedBatch
-from nemesis.reference.log.log_config import LogConfig
-from nemesis.reference.model import OffsetAndEpoch, TopicPartition
-from nemesis.reference.ports import Disk
+from nemesis.reference.model import OffsetAndEpoch
 from nemesis.reference.protocol.record_batch import iter_batches
-from tests.reference.log.batches import PRODUCERS, batch
-
-TP = TopicPartition("t", 0)
-MANY = 2**31
-
-
-def open_log(tmp_path: Path, *, disk: Disk | None = None, **config: Any) -> Log:
-    return Log(
-        TP, str(tmp_path / "t-0"), disk=disk or RealDisk(), config=LogConfig(**config), **PRODUCERS
-    )
-
-
-def ranges(data: bytes) -> list[tuple[int, int]]:
-    return [(header.base_offset, header.last_offset) for header in iter_batches(data)]
-
-
-def read_all(log: Log) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    offset = log.log_start_offset
-    while offset < log.log_end_offset:
-        more = ranges(log.read(offset, MANY, MANY, min_one_message=True))
-        assert more, f"nothing to read at {offset}"
-        assert more[-1][1] >= offset
-        found += more
-        offset = more[-1][1] + 1
-    return found
+from tests.reference.log.batches import batch
+from tests.reference.log.logs import MANY, open_log, ranges, read_all
 
 
 def test_the_leader_numbers_what_it_appends(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -23,25 +23,17 @@ from nemesis.reference.log.log import Log
 from nemesis.reference.log.log_manager import LogManager
 from nemesis.reference.model import TopicPartition
 from nemesis.reference.protocol.record_batch import iter_batches
-from nemesis.reference.protocol.records import read_records
 from nemesis.reference.trace import Kind
 from nemesis.simulation.disk import SimulatedDisk
 from nemesis.workloads.kafka.record_batch import NO_PRODUCER, Producer, build
 from tests.reference.log.batches import with_codec
 from tests.reference.log.mortal import Killed, Mortal, MortalDisk
+from tests.reference.log.stored_records import Held, held
 
 TP = TopicPartition("t", 0)
 ID = UUID(int=7)
 MANY = 2**31
 DAY_MS = 86_400_000
-
-
-class Held(NamedTuple):
-    """A record that a log has."""
-
-    offset: int
-    key: bytes | None
-    value: bytes | None
 
 
 class Events:
@@ -116,28 +108,6 @@ class Logs:
 
     def held(self) -> list[Held]:
         return held(self.log)
-
-
-def held(log: Log) -> list[Held]:
-    """Every record of a log, read as a consumer does."""
-    found: list[Held] = []
-    offset = log.log_start_offset
-    while data := log.read(offset, MANY, MANY, min_one_message=True):
-        for header in iter_batches(data):
-            assert header.last_offset >= offset
-            batch = data[header.position : header.position + header.size_in_bytes]
-            records = read_records(batch, header)
-            found += [Held(one.offset, one.key, value_of(one.rest)) for one in records]
-            offset = header.last_offset + 1
-    return found
-
-
-def value_of(rest: bytes) -> bytes | None:
-    """The value of a record whose numbers are all below 64."""
-    key_length = rest[1] // 2
-    value_length = rest[2 + key_length]
-    start = 3 + key_length
-    return None if value_length & 1 else rest[start : start + value_length // 2]
 
 
 def filled(logs: Logs, keys: int = 3, count: int = 30, **how: Any) -> list[Held]:

@@ -12,7 +12,7 @@ from nemesis.reference.log import log_config
 from nemesis.reference.log.errors import RecordTooLargeError
 from nemesis.reference.log.log_config import ConfigValueError, LogConfig, UnknownConfigError
 from tests.reference.log.batches import batch
-from tests.reference.log.test_log_manager import A0, A1, B0, ID, manager
+from tests.reference.log.log_managers import A0, A1, B0, ID, manager
 
 
 def test_a_topics_own_setting_comes_before_the_default() -> None:

@@ -16,7 +16,7 @@ from nemesis.reference.ports import Job
 from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import Trace, config
 from tests.reference.log.batches import batch
-from tests.reference.log.test_log import read_all
+from tests.reference.log.logs import read_all
 
 TP, ID = TopicPartition("t", 0), UUID(int=7)
 ONE = len(batch(1))

@@ -4,34 +4,13 @@ import errno
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 
 from nemesis.reference.adapters.disk import RealDisk
-from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.log.errors import InconsistentTopicIdError, KafkaStorageError
-from nemesis.reference.log.log_manager import LogManager
-from nemesis.reference.model import TopicPartition
-from tests.reference.log.batches import NOW_MS, batch
-
-A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b-c.d_e", 0)
-ID, OTHER_ID = UUID(int=7), UUID(int=8)
-
-
-def manager(*log_dirs: Path, disk: RealDisk | None = None, load: bool = True) -> LogManager:
-    config = KafkaConfig.from_properties(
-        {
-            "broker.id": 1,
-            "listeners": "PLAINTEXT://127.0.0.1:9092",
-            "zookeeper.connect": "127.0.0.1:2181",
-            "log.dirs": [str(path) for path in log_dirs],
-        }
-    )
-    result = LogManager(config, disk or RealDisk(), wall_clock=lambda: NOW_MS)
-    if load:
-        result.load_logs()
-    return result
+from tests.reference.log.batches import batch
+from tests.reference.log.log_managers import A0, A1, B0, ID, OTHER_ID, manager
 
 
 def test_logs_come_back_with_records_ids_and_high_watermarks(tmp_path: Path) -> None:

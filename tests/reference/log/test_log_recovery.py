@@ -17,8 +17,8 @@ from nemesis.reference.log.file_records import FileRecords
 from nemesis.reference.log.log import Log
 from nemesis.simulation.fenced_disk import FencedDisk
 from tests.reference.log.batches import batch
+from tests.reference.log.logs import MANY, open_log, read_all
 from tests.reference.log.mortal import Killed, Mortal
-from tests.reference.log.test_log import MANY, open_log, read_all
 
 WINDOW = 1 << 20
 """What recovery reads at once."""

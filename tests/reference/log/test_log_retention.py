@@ -11,7 +11,7 @@ from nemesis.reference.log.errors import OffsetOutOfRangeError
 from nemesis.reference.log.log import Log, LogStartOffsetIncrementReason
 from nemesis.reference.log.log_config import LogConfig
 from tests.reference.log.batches import batch
-from tests.reference.log.test_log import MANY, TP, read_all
+from tests.reference.log.logs import MANY, TP, read_all
 
 ONE = len(batch(1))
 Reason = LogStartOffsetIncrementReason

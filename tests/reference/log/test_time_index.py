@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nemesis.reference.log.time_index import TimeIndex
 from tests.reference.log.batches import batch
-from tests.reference.log.test_log import open_log
+from tests.reference.log.logs import open_log
 
 appends = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 5)), max_size=30)
 

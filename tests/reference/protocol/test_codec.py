@@ -8,7 +8,6 @@ import datetime
 import importlib
 import io
 import struct
-import uuid
 from typing import Any
 
 import pytest
@@ -37,38 +36,11 @@ from nemesis.reference.protocol.schema import (
     field_shapes,
     response_class,
 )
-from nemesis.reference.protocol.versions import OFFERED, ApiKey, is_offered
+from nemesis.reference.protocol.versions import ApiKey, is_offered
+from tests.reference.protocol.samples import EVERY_VERSION, sample
 
 MILLISECOND = datetime.timedelta(milliseconds=1)
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-EVERY_VERSION = [
-    (key, version)
-    for key, versions in OFFERED.items()
-    for version in range(versions.lowest, versions.highest + 1)
-]
-
-
-def sample_value(shape: FieldShape) -> Any:
-    """Some value that the field may hold."""
-    item: Any
-    if shape.entity is not None:
-        item = sample(shape.entity)
-    else:
-        item = {
-            "bool": True,
-            "string": "t",
-            "bytes": b"b",
-            "records": b"records",
-            "error_code": ErrorCode.none,
-            "timedelta_i32": datetime.timedelta(milliseconds=7),
-            "datetime_i64": datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC),
-            "uuid": uuid.UUID(int=7),
-        }.get(shape.kafka_type or "", 3)
-    return (item, item) if shape.is_array else item
-
-
-def sample(entity: type[Any]) -> Any:
-    return entity(**{shape.name: sample_value(shape) for shape in field_shapes(entity)})
 
 
 @pytest.mark.parametrize(("key", "version"), EVERY_VERSION)

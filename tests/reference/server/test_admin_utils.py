@@ -10,13 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nemesis.reference.server.admin_utils import assign_replicas_to_brokers, topic_name_problem
-
-
-class FixedRandom(Random):
-    """Starts at the first broker with no shift, as in the example of kafka.admin.AdminUtils."""
-
-    def randrange(self, *_: int) -> int:  # type: ignore[override]
-        return 0
+from tests.reference.server.fixed_random import FixedRandom
 
 
 def test_the_example_of_admin_utils() -> None:

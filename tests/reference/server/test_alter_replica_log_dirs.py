@@ -18,7 +18,7 @@ from nemesis.reference.model import TopicPartition
 from nemesis.reference.trace import Kind
 from tests.reference.cluster.hosting import TOPIC_ID, TP, lisr
 from tests.reference.log.batches import assigned, batch
-from tests.reference.log.test_log import read_all
+from tests.reference.log.logs import read_all
 from tests.reference.server.one_broker import Node, on_node
 
 OTHER = TopicPartition("t", 1)

@@ -22,7 +22,7 @@ from nemesis.reference.server.broker_metadata_checkpoint import (
 from nemesis.reference.zk import zk_data
 from tests.reference.cluster.hosting import config
 from tests.reference.controller.cluster import SESSION_TIMEOUT_MS
-from tests.reference.server.test_kafka_server import HOST, free_port
+from tests.reference.free_port import HOST, free_port
 
 
 def identified(directory: Path, address: str, **properties: object) -> KafkaConfig:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import socket
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,9 +26,8 @@ from nemesis.reference.trace import Kind
 from nemesis.reference.zk import zk_data
 from tests.reference.cluster.hosting import config
 from tests.reference.controller.cluster import SESSION_TIMEOUT_MS, ListTracer, until
+from tests.reference.free_port import HOST, free_port
 from tests.reference.session_expiry import expire
-
-HOST = "127.0.0.1"
 
 
 class ExpiringClient(KazooZooKeeperClient):
@@ -48,12 +46,6 @@ class ExpiringClient(KazooZooKeeperClient):
             self.lost = self.session_id
             await asyncio.to_thread(expire, self._address, self.lost)
         return await super().create(path, data, ephemeral=ephemeral, sequential=sequential)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 def broker(

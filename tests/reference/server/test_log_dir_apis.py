@@ -19,7 +19,7 @@ from nemesis.reference.protocol.schema import build, build_items, item_class
 from nemesis.reference.protocol.versions import OFFERED, ApiKey
 from nemesis.reference.server.apis.log_dirs import LogDirApis
 from tests.reference.log.batches import assigned, batch
-from tests.reference.log.test_log_manager import A0, A1, B0, ID, manager
+from tests.reference.log.log_managers import A0, A1, B0, ID, manager
 
 VERSIONS = range(OFFERED[ApiKey.DESCRIBE_LOG_DIRS].highest + 1)
 

@@ -34,7 +34,7 @@ from nemesis.workloads.kafka.client import milliseconds
 from nemesis.workloads.kafka.errors import KafkaError
 from tests.reference.cluster.hosting import config
 from tests.reference.controller.cluster import SESSION_TIMEOUT_MS, ListTracer
-from tests.reference.server.test_kafka_server import HOST, free_port
+from tests.reference.free_port import HOST, free_port
 
 BROKERS = (1, 2, 3)
 TOPIC = "t"

@@ -14,7 +14,7 @@ from nemesis.reference.server.rack_aware_assignment import (
     assign_replicas_to_brokers,
     rack_alternated,
 )
-from tests.reference.server.test_admin_utils import FixedRandom
+from tests.reference.server.fixed_random import FixedRandom
 
 EXAMPLE = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
 

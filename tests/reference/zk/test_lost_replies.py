@@ -3,70 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any
 from uuid import UUID
 
 import pytest
 
-from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
-from nemesis.reference.model import Broker, LeaderAndIsr, TopicPartition
-from nemesis.reference.trace import NullTracer
+from nemesis.reference.model import Broker, LeaderAndIsr
 from nemesis.reference.zk import zk_data
 from nemesis.reference.zk.errors import (
     BadVersionError,
-    ConnectionLossError,
     ControllerMovedError,
     NodeExistsError,
 )
 from nemesis.reference.zk.fenced_writes import ControllerFence
-from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 from nemesis.reference.zk.partition_states import CommittedState
 from nemesis.reference.zk.zk_data import ReplicaAssignment, TopicAssignment
 from tests.reference.session_expiry import expire
-
-TP = TopicPartition("t", 0)
-STATE = LeaderAndIsr(leader=1, leader_epoch=0, isr=(1, 2))
-
-
-class LosingZooKeeperClient(KazooZooKeeperClient):
-    """Loses the reply, not the effect, of the next write that ends with the path ``lose_at``."""
-
-    lose_at = ""
-
-    async def _call(self, what: str, submit: Callable[[Any], Any]) -> Any:
-        result = await super()._call(what, submit)
-        operation, path = what.split(" ")
-        if operation in ("multi", "create", "set_data") and path == self.lose_at:
-            self.lose_at = ""
-            raise ConnectionLossError(what)
-        return result
-
-
-@asynccontextmanager
-async def losing(address: str) -> AsyncIterator[tuple[LosingZooKeeperClient, KafkaZkClient]]:
-    zookeeper = LosingZooKeeperClient(address, 10_000, None)
-    zk_client = KafkaZkClient(zookeeper, tracer=NullTracer())
-    await zookeeper.start()
-    try:
-        await zk_client.brokers.make_sure_persistent_paths_exist()
-        yield zookeeper, zk_client
-        assert not zookeeper.lose_at, "no reply was lost"
-    finally:
-        await zookeeper.close()
-
-
-def run(test: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(test, 30))
-
-
-async def office(zk_client: KafkaZkClient) -> ControllerFence:
-    won = await zk_client.election.register_controller_and_increment_controller_epoch(1, 0)
-    topic = TopicAssignment("t", UUID(int=1), {0: ReplicaAssignment((1, 2))})
-    await zk_client.topics.create_topic(topic, {})
-    return won.fence
+from tests.reference.zk.losing_client import STATE, TP, losing, office, run
 
 
 def test_an_election_that_was_won_unheard_is_won(zookeeper_address: str) -> None:

@@ -17,7 +17,7 @@ from nemesis.reference.zk.errors import (
 from nemesis.reference.zk.fenced_writes import ControllerFence
 from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 from nemesis.reference.zk.partition_states import CommittedState
-from tests.reference.zk.test_lost_replies import losing, office, run
+from tests.reference.zk.losing_client import losing, office, run
 
 COUNT = 200
 PARTITIONS = [TopicPartition("t", number) for number in range(COUNT)]

@@ -30,7 +30,7 @@ from nemesis.reference.zk.producer_id_block import (
 )
 from nemesis.reference.zk.zk_data import PRODUCER_ID_BLOCK
 from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
-from tests.reference.zk.test_lost_replies import losing, run
+from tests.reference.zk.losing_client import losing, run
 
 
 def test_a_block_has_kafkas_spelling() -> None:

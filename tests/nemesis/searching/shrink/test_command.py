@@ -10,7 +10,7 @@ import pytest
 from nemesis.cli.app import call
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.searching.simulate import store
-from tests.nemesis.searching.shrink.test_shrink import MUTANT, begun, order
+from tests.nemesis.searching.shrink.simulated_bug import MUTANT, begun, order
 
 
 @pytest.fixture

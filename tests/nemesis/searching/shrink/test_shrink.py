@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -11,40 +10,15 @@ import pytest
 
 from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.faults import plan as plans
-from nemesis.faults.partition import Partition
-from nemesis.faults.plan import PlannedFault
-from nemesis.faults.session import ExpireSession
 from nemesis.history.run_directory import RunDirectory
-from nemesis.running.simulated.specification import SimulationOrder
-from nemesis.scenarios import scenario
 from nemesis.searching.replay import replay
 from nemesis.searching.shrink import Budget, Shrunk, Signature, shrink
 from nemesis.searching.shrink.keep import compared, keep
 from nemesis.searching.shrink.shrinker import INTERRUPT
 from nemesis.searching.shrink.trials import Size, Trials
-from nemesis.searching.simulate import Simulated, simulate, store
+from nemesis.searching.simulate import store
 from nemesis.support.errors import UsageError
-
-MUTANT = "no-controller-epoch-check"
-PLAN = (
-    PlannedFault(0.0, Partition(shape="one-way", target="controller", duration_s=2.5)),
-    PlannedFault(2.0, ExpireSession(target="controller")),
-    PlannedFault(7.0, ExpireSession(target="bystander")),
-)
-"""The requests that were held during the partition arrive after its end; the last fault has nothing to do with it."""
-
-
-def order(mutant: str | None) -> SimulationOrder:
-    chosen = scenario.override(
-        scenario.load("partition-controller"), runtime="simulation", time_limit_s=15.0
-    )
-    return SimulationOrder(scenario=chosen, seed=1, plan=PLAN, mutant=mutant)
-
-
-@cache
-def begun() -> Simulated:
-    """The run that is made smaller."""
-    return simulate(order(MUTANT))
+from tests.nemesis.searching.shrink.simulated_bug import MUTANT, begun, order
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from nemesis.reference.adapters.disk import RealDisk
-from nemesis.reference.ports import TEMPORARY, Disk
+from nemesis.reference.ports import Disk
 from nemesis.runtimes.disk_control.faulty_disk import FaultyDisk
 from nemesis.runtimes.disk_control.orders import Orders
 from nemesis.simulation.disk import SimulatedDisk
+from tests.nemesis.simulation.conformance.disk_contents import lasting
 
 paths = st.sampled_from(["a", "a/b", "d", "d/a", "d/b", "d/e", "d/e/a"])
 """Few, so that operations meet."""
@@ -37,11 +38,6 @@ class Life:
 
     def act(self) -> None:
         """Nobody strikes between two actions here."""
-
-
-def lasting(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Without what replacements may leave."""
-    return {path: data for path, data in files.items() if not path.endswith(TEMPORARY)}
 
 
 class BothDisks(RuleBasedStateMachine):

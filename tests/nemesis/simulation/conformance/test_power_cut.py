@@ -22,7 +22,7 @@ import pytest
 from nemesis.reference.adapters.disk import RealDisk
 from nemesis.reference.ports import Disk
 from nemesis.simulation.disk import SimulatedDisk
-from tests.nemesis.simulation.conformance.test_disk import lasting
+from tests.nemesis.simulation.conformance.disk_contents import lasting
 
 EXT4_IOC_SHUTDOWN = 0x8004587D
 NO_LOG_FLUSH = 2

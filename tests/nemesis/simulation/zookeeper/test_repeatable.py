@@ -10,7 +10,7 @@ from random import Random
 
 from nemesis.simulation.zookeeper.client import SimulatedZooKeeperClient
 from nemesis.simulation.zookeeper.ensemble import SimulatedEnsemble
-from tests.nemesis.simulation.zookeeper.test_quorum import count, disturb
+from tests.nemesis.simulation.zookeeper.disturbances import count, disturb
 from tests.nemesis.simulation.zookeeper.world import World, run
 
 PROGRAM = "from tests.nemesis.simulation.zookeeper.test_repeatable import tell; print(tell(5))"

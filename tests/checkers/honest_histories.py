@@ -1,0 +1,39 @@
+"""Histories of an honest cluster: chosen steps, or steps weighted as brokers take them."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from nemesis.checkers import CHECKERS
+from nemesis.history.events import Event
+from tests.checkers.honest_cluster import HonestCluster
+
+WEIGHTED = (
+    [0] * 6
+    + [1] * 8
+    + [2] * 6
+    + [3] * 2
+    + [4] * 3
+    + [5] * 2
+    + [6]
+    + [7] * 2
+    + [8] * 3
+    + [9, 10, 11]
+)
+"""Actions by how often a broker does them; see ``HonestCluster.step``."""
+
+JUDGED = [name for name in CHECKERS if name not in ("convergence", "fault-effect")]
+
+steps = st.lists(st.tuples(st.integers(0, 11), st.integers(1, 3)), max_size=60)
+
+cuts = st.lists(st.integers(0, 10_000), max_size=5)
+
+
+def honest_history(taken: list[tuple[int, int]]) -> list[Event]:
+    cluster = HonestCluster()
+    # A partition with a leader, followers and a few committed records.
+    for action, node in [(2, 1), (2, 2), (2, 3), (0, 1), (1, 2), (1, 3), (1, 2), (1, 3), (5, 1)]:
+        cluster.step(action, node)
+    for action, node in taken:
+        cluster.step(action, node)
+    return cluster.finish()

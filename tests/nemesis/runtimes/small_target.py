@@ -1,0 +1,25 @@
+"""A target whose brokers are small programs that accept connections."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nemesis.targets.base import BrokerPlace
+
+SMALL_BROKER = Path(__file__).with_name("small_broker.py")
+
+
+class SmallTarget:
+    name = "small"
+
+    def broker_properties(
+        self, place: BrokerPlace, properties: Mapping[str, object]
+    ) -> dict[str, object]:
+        own = {"host": place.bind.host, "port": place.bind.port}
+        return {**properties, **own, "trace.file": str(place.trace_file)}
+
+    def broker_command(self, config_file: Path, mutant: str | None, **_options: Any) -> list[str]:
+        return [sys.executable, str(SMALL_BROKER), str(config_file)]

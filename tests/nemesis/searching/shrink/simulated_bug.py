@@ -1,0 +1,35 @@
+"""A simulated run with a planted bug, to be shrunk."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from nemesis.faults.partition import Partition
+from nemesis.faults.plan import PlannedFault
+from nemesis.faults.session import ExpireSession
+from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.scenarios import scenario
+from nemesis.searching.simulate import Simulated, simulate
+
+MUTANT = "no-controller-epoch-check"
+
+
+PLAN = (
+    PlannedFault(0.0, Partition(shape="one-way", target="controller", duration_s=2.5)),
+    PlannedFault(2.0, ExpireSession(target="controller")),
+    PlannedFault(7.0, ExpireSession(target="bystander")),
+)
+"""The requests that were held during the partition arrive after its end; the last fault has nothing to do with it."""
+
+
+def order(mutant: str | None) -> SimulationOrder:
+    chosen = scenario.override(
+        scenario.load("partition-controller"), runtime="simulation", time_limit_s=15.0
+    )
+    return SimulationOrder(scenario=chosen, seed=1, plan=PLAN, mutant=mutant)
+
+
+@cache
+def begun() -> Simulated:
+    """The run that is made smaller."""
+    return simulate(order(MUTANT))
