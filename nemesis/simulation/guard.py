@@ -32,8 +32,8 @@ from functools import wraps
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
+from nemesis.simulation.incarnation import LIFE
 from nemesis.simulation.loop import SimulationLoop
-from nemesis.simulation.node import LIFE
 
 FORBIDDEN_EVENTS = (
     "open",

@@ -3,12 +3,12 @@
 Time stands still while anything can run, then jumps to the next deadline: a minute of a quiet cluster costs nothing.
 Deadlines are a heap of (virtual seconds, count), so equal ones fire in the order in which they were set.
 
-Each life (``node``) has its own first-in-first-out queue, as asyncio promises inside a process. The lives that have
-something to run do so in the order in which they woke, each until it waits: how many steps it takes in between, which
-differs between versions of asyncio, is then nothing to the others. A seeded ``Schedule`` deviates from that order: now
-and then a life that is woken (by a timer, by bytes) stalls for some virtual time, as a process does that gets no
-processor, while the others run on. One number is drawn per such wake whether deviations are allowed or not, so that
-switching some off (to shrink a run) leaves the others' draws as they were.
+Each life (``incarnation``) has its own first-in-first-out queue, as asyncio promises inside a process. The lives that
+have something to run do so in the order in which they woke, each until it waits: how many steps it takes in between,
+which differs between versions of asyncio, is then nothing to the others. A seeded ``Schedule`` deviates from that
+order: now and then a life that is woken (by a timer, by bytes) stalls for some virtual time, as a process does that
+gets no processor, while the others run on. One number is drawn per such wake whether deviations are allowed or not, so
+that switching some off (to shrink a run) leaves the others' draws as they were.
 
 Automatic garbage collection is off while the loop runs: a cycle's finalizers would run at moments that differ between
 interpreters. What asyncio leaves to chance elsewhere is fixed in ``task`` (hashes, names of tasks).
@@ -34,14 +34,9 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from nemesis.simulation.disposal import dispose
-from nemesis.simulation.node import LIFE, Life
+from nemesis.simulation.incarnation import CANCELLED, LIFE, Life, SimulationHandle
 from nemesis.simulation.randomness import stream
-from nemesis.simulation.task import (
-    CANCELLED,
-    SimulationFuture,
-    SimulationHandle,
-    SimulationTask,
-)
+from nemesis.simulation.task import SimulationFuture, SimulationTask
 
 if TYPE_CHECKING:
     from asyncio.events import AbstractServer

@@ -16,7 +16,7 @@ from nemesis.history.recorder import Clock, Recorder
 from nemesis.history.znodes import PROCESS as ZOOKEEPER
 from nemesis.history.znodes import ZnodeEvents
 from nemesis.history.zookeeper_log import Transaction
-from nemesis.simulation.node import Life
+from nemesis.simulation.incarnation import Life
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):

@@ -26,9 +26,9 @@ from random import Random
 from typing import Any
 
 from nemesis.interfaces.runtime import Link, LinkCounters
+from nemesis.simulation.incarnation import LIFE, Life
 from nemesis.simulation.links import Ending, Latency, LinkState, Pipe
 from nemesis.simulation.loop import SimulationLoop
-from nemesis.simulation.node import LIFE, Life
 from nemesis.simulation.power import Power
 from nemesis.simulation.server import SimulatedServer
 from nemesis.simulation.transport import SimulatedTransport

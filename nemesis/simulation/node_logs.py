@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from nemesis.simulation.node import LIFE
+from nemesis.simulation.incarnation import LIFE
 
 LOGGERS = ("nemesis.reference", "asyncio", "nemesis.simulation")
 """Who prints on behalf of a node."""

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import TYPE_CHECKING
 
+from nemesis.simulation.incarnation import LIFE
 from nemesis.simulation.links import Ending, Item, Pipe
-from nemesis.simulation.node import LIFE
 from nemesis.simulation.power import Power
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import cast
 
 from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
@@ -21,12 +22,14 @@ from nemesis.reference.controller.kafka_controller import KafkaController
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.network.errors import NetworkError
 from nemesis.reference.server.admin_utils import topic_name_problem
-from nemesis.reference.server.apis.conversion import NO_THROTTLE
 from nemesis.reference.server.connection import Connection
 from nemesis.reference.server.metadata_cache import MetadataCache
 from nemesis.reference.server.zk_admin_manager import USE_DEFAULT, TopicSpec, ZkAdminManager
 
 _logger = logging.getLogger(__name__)
+
+DO_NOT_WAIT = timedelta(0)
+"""The time-out of CreateTopics: the controller answers without waiting for leaders."""
 
 _CREATED = frozenset({ErrorCode.none, ErrorCode.request_timed_out, ErrorCode.topic_already_exists})
 
@@ -132,5 +135,5 @@ def _request(names: Iterable[str]) -> CreateTopicsRequest:
             )
             for name in names
         ),
-        timeout=cast("i32Timedelta", NO_THROTTLE),
+        timeout=cast("i32Timedelta", DO_NOT_WAIT),
     )

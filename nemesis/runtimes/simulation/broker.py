@@ -16,8 +16,8 @@ from nemesis.reference.protocol.codec import Codec
 from nemesis.reference.server.kafka_server import KafkaServer
 from nemesis.simulation.clock import SimulatedWallClock
 from nemesis.simulation.disk import SimulatedDisk
+from nemesis.simulation.incarnation import LIFE
 from nemesis.simulation.memory_record import MemoryRecord
-from nemesis.simulation.node import LIFE
 from nemesis.simulation.zookeeper.client import SimulatedZooKeeperClient
 
 logger = logging.getLogger(__name__)

@@ -3,8 +3,9 @@
 Every member is a coroutine that one life of a node runs; members, clients and the harness talk over streams of the
 loop, so links, kills and pauses do to them what they do to real ones, and all of it also runs on a real loop.
 
-Open ``ensemble`` first, then ``member`` (one life of a server and its three roles: ``looking``, ``following``,
-``leading``), ``service`` (what a member does for its clients), ``tree`` (the znodes) and ``client``.
+Open ``ensemble`` first, then ``member_process`` (one life of a server) with its ``member`` and the member's three
+roles (``looking``, ``following``, ``leading``), ``service`` (what a member does for its clients), ``tree`` (the
+znodes) and ``client``.
 
 Limits: no ACLs, quotas, containers, time-to-live, observers, dynamic reconfiguration, read-only servers, snapshots; no
 bound on the size of a request.

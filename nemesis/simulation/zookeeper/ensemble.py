@@ -12,7 +12,8 @@ from nemesis.simulation.clock import EPOCH_MS
 from nemesis.simulation.zookeeper.channel import FROM_MEMBER, Channel, ask, dial
 from nemesis.simulation.zookeeper.leading import Leading
 from nemesis.simulation.zookeeper.log import CommittedLog, MemberDisk
-from nemesis.simulation.zookeeper.member import EnsembleSettings, Member, Place
+from nemesis.simulation.zookeeper.member import EnsembleSettings, Member, MemberEndpoint
+from nemesis.simulation.zookeeper.member_process import MemberProcess
 from nemesis.simulation.zookeeper.messages import AreYouThere, IAmHere
 
 PEER_PORT_OFFSET = 707
@@ -40,25 +41,28 @@ class SimulatedEnsemble:
         self._wall_clocks = wall_clocks or dict.fromkeys(addresses, _virtual_wall_clock)
         self._numbers = {node: number for number, node in enumerate(addresses, start=1)}
         self._by_address = {addresses[node]: number for node, number in self._numbers.items()}
-        self._places = {number: _place(addresses[node]) for node, number in self._numbers.items()}
-        self._disks = {number: MemberDisk() for number in self._places}
-        self._rngs = {number: Random(rng.getrandbits(64)) for number in self._places}
+        self._endpoints = {
+            number: _endpoint(addresses[node]) for node, number in self._numbers.items()
+        }
+        self._disks = {number: MemberDisk() for number in self._endpoints}
+        self._rngs = {number: Random(rng.getrandbits(64)) for number in self._endpoints}
         self._members: dict[int, Member] = {}
         self._committed = CommittedLog()
 
     async def main(self, node: str) -> None:
         """One life of a member, on the disk that its lives before have left; runs until it is ended from outside."""
         number = self._numbers[node]
-        member = self._members[number] = Member(
+        process = MemberProcess(
             number,
-            self._places,
+            self._endpoints,
             disk=self._disks[number],
             committed=self._committed,
             settings=self.settings,
             rng=self._rngs[number],
             wall_clock=self._wall_clocks[node],
         )
-        await member.run()
+        self._members[number] = process.member
+        await process.run()
 
     def transactions(self) -> list[Transaction]:
         """Return everything that a quorum has committed so far, in zxid order."""
@@ -91,8 +95,8 @@ class SimulatedEnsemble:
 
     async def probe(self, node: str, *, source_host: str | None, timeout_s: float) -> bool:
         """Whether the member's process answers a call from this host in time, be it serving clients or not."""
-        place = self._places[self._numbers[node]]
-        address = place.host, place.client_port
+        endpoint = self._endpoints[self._numbers[node]]
+        address = endpoint.host, endpoint.client_port
         channel: Channel | None = None
         try:
             async with asyncio.timeout(timeout_s):
@@ -107,9 +111,9 @@ class SimulatedEnsemble:
                 channel.close()
 
 
-def _place(address: str) -> Place:
+def _endpoint(address: str) -> MemberEndpoint:
     host, _, port = address.rpartition(":")
-    return Place(host, int(port), int(port) + PEER_PORT_OFFSET)
+    return MemberEndpoint(host, int(port), int(port) + PEER_PORT_OFFSET)
 
 
 def _mode(member: Member) -> str:

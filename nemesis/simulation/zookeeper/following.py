@@ -7,9 +7,10 @@ not heard of for ``sync_limit`` ticks is left.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nemesis.simulation.zookeeper.channel import Channel
+from nemesis.simulation.zookeeper.member import Member
 from nemesis.simulation.zookeeper.messages import (
     Ack,
     Alive,
@@ -21,9 +22,6 @@ from nemesis.simulation.zookeeper.messages import (
     Revalidated,
     Submission,
 )
-
-if TYPE_CHECKING:
-    from nemesis.simulation.zookeeper.member import Member
 
 
 class Following:

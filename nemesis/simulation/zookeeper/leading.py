@@ -13,10 +13,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nemesis.history.zookeeper_log import EPOCH_BITS, Operation, Transaction, TransactionType
 from nemesis.simulation.zookeeper.channel import Channel, ask, encode
+from nemesis.simulation.zookeeper.member import Member
 from nemesis.simulation.zookeeper.messages import (
     Ack,
     Alive,
@@ -35,12 +36,9 @@ from nemesis.simulation.zookeeper.messages import (
     Sync,
     Write,
 )
+from nemesis.simulation.zookeeper.poll import Answer
 from nemesis.simulation.zookeeper.sessions import SessionTracker
-
-if TYPE_CHECKING:
-    from nemesis.simulation.zookeeper.looking import Answer
-    from nemesis.simulation.zookeeper.member import Member
-    from nemesis.simulation.zookeeper.tree import Tree
+from nemesis.simulation.zookeeper.tree import Tree
 
 EXPIRY_CXID = 0
 """Of a session that the leader closes by itself."""

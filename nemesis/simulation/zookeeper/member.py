@@ -1,15 +1,8 @@
-"""One life of a member: its listeners, its part of the election, and the role that it plays at present.
+"""What a member of the ensemble is to its roles: its log, its tree, its clients, its peers and the role it plays.
 
 Every member is looking for a leader, following one, or leading. A role is replaced at once when the reason for it is
-gone; the clients of the former role are sent away, as ZooKeeper does. Members promise epochs (``NewEpoch``): whoever
-has promised an epoch follows no leader of an older one, so two leaders can never both have a quorum.
-
-The promise of a candidate is given only by members that look for a leader themselves and know nothing newer than it
-does, so a leader has everything that was ever committed. ``Canvass`` asks the same without binding anybody: a member
-that was cut off comes back without unseating a leader that works. Source: Zab (Junqueira, Reed, Serafini: Zab, 2011),
-whose discovery and synchronisation these are, with votes by request instead of by notification.
-
-Each leader-to-follower connection carries everything between the two in order; when it breaks, both begin anew.
+gone; the clients of the former role are sent away, as ZooKeeper does. Roles know their member, the member knows a role
+by its methods alone. ``member_process`` listens, answers peers, and decides which role comes next.
 """
 
 from __future__ import annotations
@@ -21,17 +14,8 @@ from random import Random
 from typing import Any, Protocol
 
 from nemesis.simulation.zookeeper.channel import FROM_PEER, Channel, dial
-from nemesis.simulation.zookeeper.following import Following
 from nemesis.simulation.zookeeper.log import CommittedLog, MemberDisk
-from nemesis.simulation.zookeeper.looking import Looking
-from nemesis.simulation.zookeeper.messages import (
-    Canvass,
-    NewEpoch,
-    Opinion,
-    Promise,
-    Submission,
-    Sync,
-)
+from nemesis.simulation.zookeeper.messages import Submission
 from nemesis.simulation.zookeeper.service import ClientService
 from nemesis.simulation.zookeeper.tree import Tree
 
@@ -56,7 +40,7 @@ class EnsembleSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MemberEndpoint:
     """Where a member listens for clients and for its peers."""
 
     host: str
@@ -77,28 +61,31 @@ class Role(Protocol):
 
 
 class Member:
-    """See the module. Members are numbered from 1."""
+    """See the module. Members are numbered from 1; each is made inside its running loop."""
 
     def __init__(
         self,
         number: int,
-        places: Mapping[int, Place],
+        endpoints: Mapping[int, MemberEndpoint],
         *,
         disk: MemberDisk,
         committed: CommittedLog,
         settings: EnsembleSettings,
         rng: Random,
         wall_clock: Callable[[], int],
+        looking: Callable[[Member], Role],
     ) -> None:
+        """``looking`` makes the role of a member that has no leader."""
+        self.loop = asyncio.get_running_loop()
         self.number = number
-        self.places = places
+        self.endpoints = endpoints
         self.disk = disk
         self.settings = settings
         self.rng = rng
         self.wall_clock = wall_clock
         self.tree = Tree()
-        self.peers = [peer for peer in places if peer != number]
-        self.majority = len(places) // 2 + 1
+        self.peers = [peer for peer in endpoints if peer != number]
+        self.majority = len(endpoints) // 2 + 1
         disk.lives += 1
         self.service = ClientService(
             self.tree,
@@ -109,26 +96,7 @@ class Member:
         self.role: Role | None = None
         self._committed = committed
         self._applied = 0
-        self._end: asyncio.Future[None] | None = None
-        self._inbound: dict[Channel, None] = {}
-
-    async def run(self) -> None:
-        """Listen and take part until cancelled. Raises OSError when a port is taken."""
-        loop = asyncio.get_running_loop()
-        place = self.places[self.number]
-        self.loop = loop
-        clients = await loop.create_server(self.service.accept, place.host, place.client_port)
-        peers = await loop.create_server(self._accept_peer, place.host, place.peer_port)
-        try:
-            self.look()
-            self._end = loop.create_future()  # kept: nobody else holds on to the task that waits
-            await self._end
-        finally:
-            clients.close()
-            peers.close()
-            self._leave_role()
-            for channel in self._inbound:
-                channel.close()
+        self._looking = looking
 
     @property
     def applied(self) -> int:
@@ -139,16 +107,17 @@ class Member:
 
     def look(self) -> None:
         """Look for a leader, having none."""
-        self.become(Looking(self))
+        self.become(self._looking(self))
 
     def become(self, role: Role) -> None:
         """Play another role from now on."""
-        self._leave_role()
+        self.leave_role()
         self.role = role
         self.service.serve(role)
         role.begin()
 
-    def _leave_role(self) -> None:
+    def leave_role(self) -> None:
+        """Play no role: the clients are sent away."""
         former, self.role = self.role, None
         self.service.serve(None)
         if former is not None:
@@ -168,65 +137,12 @@ class Member:
 
     async def dial(self, peer: int) -> Channel:
         """Connect to a peer; raises OSError or TimeoutError."""
-        place = self.places[peer]
-        source = self.places[self.number].host
+        endpoint = self.endpoints[peer]
+        source = self.endpoints[self.number].host
         async with asyncio.timeout(self.settings.tick_s):
             return await dial(
-                (place.host, place.peer_port), source, FROM_PEER, _ignore, _ignore_loss
+                (endpoint.host, endpoint.peer_port), source, FROM_PEER, _ignore, _ignore_loss
             )
-
-    def _accept_peer(self) -> Channel:
-        channel = Channel(FROM_PEER, self._receive, self._lost)
-        self._inbound[channel] = None
-        return channel
-
-    def _lost(self, channel: Channel) -> None:
-        self._inbound.pop(channel, None)
-
-    def _receive(self, channel: Channel, message: Any) -> None:
-        """A peer that is no leader of ours (yet) speaks."""
-        match message:
-            case Canvass(position):
-                is_yes = self._is_looking and position >= self.disk.position
-                channel.send(Opinion(is_yes, self.disk.accepted_epoch))
-            case NewEpoch():
-                is_given = self._promise(message)
-                ends = self.disk.epoch_ends() if is_given else {}
-                channel.send(Promise(is_given, self.disk.accepted_epoch, ends))
-            case Sync() if message.epoch == self.disk.accepted_epoch:
-                self._follow(channel, message)
-            case _:
-                channel.close()
-
-    @property
-    def _is_looking(self) -> bool:
-        return isinstance(self.role, Looking)
-
-    def _promise(self, asked: NewEpoch) -> bool:
-        disk = self.disk
-        if asked.is_elected:
-            if asked.epoch < disk.accepted_epoch:
-                return False
-        elif (
-            not self._is_looking
-            or asked.epoch <= disk.accepted_epoch
-            or asked.position < disk.position
-        ):
-            return False
-        disk.accepted_epoch = asked.epoch
-        self.look()  # what follows is from that leader, or its candidacy has failed
-        return True
-
-    def _follow(self, channel: Channel, sync: Sync) -> None:
-        disk = self.disk
-        assert disk.count_to(sync.keep_to) >= self._applied, (
-            "a simulated leader lacks what was committed"
-        )
-        disk.cut_after(sync.keep_to)
-        disk.entries.extend(sync.entries)
-        disk.current_epoch = sync.epoch
-        self._inbound.pop(channel, None)
-        self.become(Following(self, channel))
 
 
 def _ignore(_channel: Channel, _message: Any) -> None:

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from nemesis.simulation.incarnation import LIFE
 from nemesis.simulation.loop import DeadlockError, LivelockError, Schedule, SimulationLoop
-from nemesis.simulation.node import LIFE, Node
+from nemesis.simulation.node import Node
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from nemesis.simulation.incarnation import LIFE
 from nemesis.simulation.loop import SimulationLoop
-from nemesis.simulation.node import LIFE, Exit, Node
+from nemesis.simulation.node import Exit, Node
 
 
 @pytest.fixture

@@ -10,9 +10,10 @@ import pytest
 
 from nemesis.history.events import Kind
 from nemesis.simulation.disk import SimulatedDisk
+from nemesis.simulation.incarnation import LIFE
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
-from nemesis.simulation.node import LIFE, Node
+from nemesis.simulation.node import Node
 from nemesis.simulation.node_logs import node_logs
 
 
