@@ -17,7 +17,7 @@ from nemesis.history.events import Kind
 TopicPartition = tuple[str, int]
 
 COLUMNS = ("detail", "error", "node", "topic", "partition", "replicas", "isr")
-ZOOKEEPER, METADATA, LOGS = "zookeeper", "metadata", "logs"
+ZOOKEEPER, METADATA = "zookeeper", "metadata"
 
 
 @dataclass(slots=True)

@@ -33,8 +33,6 @@ from nemesis.history.events import Event, Kind
 
 UNCLEAN: Final = "unclean"
 """The detail of a ``leader-elected`` event, and of an ``election-asked``."""
-ANSWERED: Final = "answered"
-"""The detail of the ``election-asked`` that ends a request."""
 SETTING: Final = "unclean.leader.election.enable"
 TOPIC_CONFIGS: Final = "/config/topics/"
 FOR_EVER: Final = 2**63 - 1

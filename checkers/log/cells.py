@@ -48,7 +48,7 @@ class Cell:
     """The offsets from ``low`` to ``high``, both included."""
 
     def __init__(self, low: int, high: int) -> None:
-        self._low, self._high = low, high
+        self._low = low
         self._values = np.zeros(high - low + 1, dtype=np.int64)
         self._marks = np.zeros(high - low + 1, dtype=np.uint8)
         self._suspects: list[Numbers] = []

@@ -124,10 +124,6 @@ class Rows:
         """Whatever became of them."""
         return self._are_between(Role.SEND, Role.SEND_INFO)
 
-    @property
-    def are_polls(self) -> Mask:
-        return self._are_between(Role.POLL, Role.POLL_INFO)
-
     def _are_between(self, first: Role, last: Role) -> Mask:
         found: Mask = self.roles >= first
         found &= self.roles <= last

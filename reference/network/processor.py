@@ -75,11 +75,6 @@ class Processor:
         self._is_running = False
         self._is_woken = False
 
-    @property
-    def connection_count(self) -> int:
-        """Connections that are open, or about to be forgotten."""
-        return len(self._hosts)
-
     def accept(self, channel: KafkaChannel) -> None:
         """Take over a connection that is counted already."""
         self._new_connections.append(channel)

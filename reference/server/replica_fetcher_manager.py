@@ -45,10 +45,3 @@ class ReplicaFetcherManager(AbstractFetcherManager[BrokerEndPoint, ReplicaFetche
             )
 
         self._thread(leader, f"replica-fetcher-{leader.id}", start).add(state)
-
-    def leader_of(self, topic_partition: TopicPartition) -> int | None:
-        """The broker from which the partition is being fetched; None if it is not."""
-        for leader, thread in self._threads.items():
-            if topic_partition in thread.topic_partitions:
-                return leader.id
-        return None

@@ -21,7 +21,6 @@ from nemesis.reference.trace import Kind, Tracer
 from nemesis.reference.zk.errors import (
     ClientClosedError,
     ConnectionLossError,
-    NodeExistsError,
     NoNodeError,
     SessionExpiredError,
 )
@@ -150,12 +149,6 @@ class ZooKeeperSession:
         return await self.retry_request_until_connected(
             lambda: self.zookeeper.set_data(path, data, version)
         )
-
-    async def create_or_set(self, path: str, data: bytes) -> None:
-        try:
-            await self.create(path, data)
-        except NodeExistsError:
-            await self.retry_request_until_connected(lambda: self.zookeeper.set_data(path, data))
 
     def _on_session_state(self, state: SessionState) -> Awaitable[None] | None:
         self._state = state

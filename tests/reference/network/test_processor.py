@@ -218,11 +218,11 @@ def test_processors_take_connections_in_turn() -> None:
             clients = [await served.connect() for _ in range(7)]
             await asyncio.sleep(1.0)
             (acceptor,) = served.server.acceptors
-            assert [one.connection_count for one in acceptor.processors] == [3, 2, 2]
+            assert [len(processor._hosts) for processor in acceptor.processors] == [3, 2, 2]
             for client in clients:
                 client.close()
             await asyncio.sleep(1.0)
-            assert [one.connection_count for one in acceptor.processors] == [0, 0, 0]
+            assert [len(processor._hosts) for processor in acceptor.processors] == [0, 0, 0]
 
     in_virtual_time(test)
 

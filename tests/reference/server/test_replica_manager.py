@@ -24,6 +24,13 @@ from tests.reference.log.batches import batch
 from tests.reference.server.one_broker import BROKER_EPOCH, Node, on_node
 
 
+def leader_fetched_by(node: Node) -> int | None:
+    """The broker from which ``node`` fetches the partition, None if it does not fetch it."""
+    threads = node.manager._fetchers._threads
+    leaders = [leader.id for leader, thread in threads.items() if TP in thread.topic_partitions]
+    return leaders[0] if leaders else None
+
+
 def test_requests_of_a_deposed_controller_are_refused(tmp_path: Path) -> None:
     async def scenario(node: Node) -> None:
         assert node.lisr(lisr(), epoch=5) == (ErrorCode.none, {TP: ErrorCode.none})
@@ -131,9 +138,9 @@ def test_a_follower_fetches_from_its_leader_and_moves_with_it(tmp_path: Path) ->
         node.lisr(lisr(leader=3, leader_epoch=2))
         await asyncio.sleep(0.01)
         assert [len(peer.requests) for peer in node.peers] == [1, 1]
-        assert node.manager._fetchers.leader_of(TP) == 3
+        assert leader_fetched_by(node) == 3
         node.lisr(lisr(leader=1, leader_epoch=3))
-        assert node.manager._fetchers.leader_of(TP) is None
+        assert leader_fetched_by(node) is None
 
     on_node(tmp_path, scenario)
 
@@ -152,7 +159,7 @@ def test_stop_replica_checks_the_leader_epoch(
     async def scenario(node: Node) -> None:
         node.lisr(lisr(leader=2, leader_epoch=3))
         assert node.stop(leader_epoch, delete=False)[1] == {TP: error}
-        fetches_from = node.manager._fetchers.leader_of(TP)
+        fetches_from = leader_fetched_by(node)
         assert fetches_from == (2 if error is ErrorCode.fenced_leader_epoch else None)
         assert len(node.trace.of(Kind.REPLICA_STOPPED)) == (error is ErrorCode.none)
 
@@ -220,7 +227,7 @@ def test_a_deletion_that_nobody_announced_is_refused(tmp_path: Path) -> None:
     async def scenario(node: Node) -> None:
         node.lisr(lisr(leader=2, leader_epoch=3))
         assert node.stop(-2, delete=True)[1] == {TP: ErrorCode.fenced_leader_epoch}
-        assert node.manager._fetchers.leader_of(TP) == 2
+        assert leader_fetched_by(node) == 2
         assert node.trace.of(Kind.REPLICA_STOPPED) == []
 
     on_node(tmp_path, scenario)

@@ -70,11 +70,6 @@ class PacketRules:
         self._rates_kbit_s: dict[str, int] = {}
         self._counted: defaultdict[tuple[Link, Role], Count] = defaultdict(Count)
 
-    @property
-    def handler_pid(self) -> int | None:
-        """The packet handler's process id while there is one."""
-        return self._handler.pid
-
     async def reapply(self, node: str) -> None:
         """Rule the namespace of a container that has just started, the first time or again.
 
@@ -300,18 +295,6 @@ class PacketRules:
             raise
         except (NamespaceError, OSError) as error:
             raise RuntimeFailure(f"the network of {node} cannot be ruled: {error}") from None
-
-
-async def clear_namespace(pid: int) -> None:
-    """Take everything of ours out of the namespace of a process, whoever left it there; verified.
-
-    Raises ``NamespaceError`` when the process is gone, has no namespace of its own, or something stays.
-    """
-    namespace = Namespace(pid)
-    try:
-        await _clear(namespace)
-    finally:
-        namespace.close()
 
 
 async def _clear(namespace: Namespace) -> None:

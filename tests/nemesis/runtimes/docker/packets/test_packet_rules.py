@@ -15,10 +15,9 @@ import pytest
 from benchmarks.namespaces import transfer
 from nemesis.interfaces.impairment import Impairment
 from nemesis.interfaces.runtime import FaultLost, Link, LinkCounters, RuntimeFailure
-from nemesis.runtimes.docker.packets import handler_process
+from nemesis.runtimes.docker.packets import handler_process, packet_rules
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError
-from nemesis.runtimes.docker.packets.packet_rules import clear_namespace
 from tests.nemesis.runtimes.docker.packets.laboratory import (
     NAMES,
     Laboratory,
@@ -245,7 +244,7 @@ def test_a_container_that_starts_again_is_ruled_as_before(tmp_path: Path) -> Non
         await lab.rules.cut(one)
         await lab.rules.delay(one, delay_ms=20)
         await lab.rules.throttle("broker-2", rate_kbit_s=1_000)
-        await clear_namespace(lab.machines["broker-2"].pid)  # as empty as a new one
+        await packet_rules._clear(lab.machines["broker-2"].namespace)  # as empty as a new one
         assert await asyncio.to_thread(lab.heard) == EVERYBODY
         await lab.rules.reapply("broker-2")
         assert await asyncio.to_thread(lab.heard) == EVERYBODY - {("broker-1", "broker-2")}
@@ -294,15 +293,14 @@ def test_clearing_takes_everything_of_ours_and_nothing_else(tmp_path: Path) -> N
     play(tmp_path, scene)
 
 
-def test_what_a_dead_harness_left_is_cleared_by_the_process_id(tmp_path: Path) -> None:
+def test_what_a_dead_harness_left_is_cleared(tmp_path: Path) -> None:
     async def scene(lab: Laboratory) -> None:
         await lab.rules.cut(links(("broker-1", "broker-2")))
-        pid = lab.machines["broker-2"].pid
         there = lab.machines["broker-2"].namespace
         await there.run("iptables", "-I", "INPUT", "-j", "NEMESIS-IN")  # called twice
-        await clear_namespace(pid)
+        await packet_rules._clear(there)
         assert "NEMESIS" not in await lab.saved("broker-2")
-        await clear_namespace(pid)
+        await packet_rules._clear(there)
         assert await asyncio.to_thread(lab.heard) == EVERYBODY
 
     play(tmp_path, scene)
@@ -311,7 +309,7 @@ def test_what_a_dead_harness_left_is_cleared_by_the_process_id(tmp_path: Path) -
 async def _with_a_lost_handler(lab: Laboratory, signal_number: int) -> None:
     slow = links(("broker-1", "broker-2"))
     await lab.rules.delay(slow, delay_ms=50)
-    pid = lab.rules.handler_pid
+    pid = lab.rules._handler.pid
     assert pid is not None
     os.kill(pid, signal_number)
     lost = set(EVERYBODY) - {("broker-1", "broker-2")}
@@ -334,8 +332,8 @@ def test_no_link_stays_cut_because_the_heal_of_another_one_met_a_dead_handler(
 ) -> None:
     async def scene(lab: Laboratory) -> None:
         await lab.rules.delay(links(("broker-1", "broker-2"), ("client-1", "broker-1")), delay_ms=1)
-        assert lab.rules.handler_pid is not None
-        os.kill(lab.rules.handler_pid, signal.SIGKILL)
+        assert lab.rules._handler.pid is not None
+        os.kill(lab.rules._handler.pid, signal.SIGKILL)
         assert ("client-1", "broker-1") not in await asyncio.to_thread(lab.heard)
         with pytest.raises(FaultLost, match="the packet handler"):
             await lab.rules.delay(links(("broker-1", "broker-2")), delay_ms=0)
