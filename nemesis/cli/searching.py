@@ -12,7 +12,7 @@ from nemesis.running.preflight import RunOptions, prepare
 from nemesis.scenarios import scenario
 from nemesis.scenarios.broker_properties import OPTION
 from nemesis.searching.explore.exploration import Exploration
-from nemesis.support.choices import SIMULATION
+from nemesis.support.runtime_names import SIMULATION
 
 MAX_SEEDS: Final = 1_000_000
 

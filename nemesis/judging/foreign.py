@@ -25,9 +25,10 @@ from nemesis.history.foreign.importing import (
 )
 from nemesis.history.foreign.names import FIRST_NAME, Names
 from nemesis.history.run_directory import RunDirectory, RunInfo
-from nemesis.support.choices import SIMULATION, one_of
+from nemesis.support.choices import one_of
 from nemesis.support.errors import MissingRequirement, UsageError
 from nemesis.support.paths import short
+from nemesis.support.runtime_names import SIMULATION
 
 PROCESS: Final = "clients"
 EXPLICABLE: Final = "Operations may be missing from this history, and one of them may explain it."

@@ -28,7 +28,7 @@ def _at_once(_correct: Any) -> Callable[[Any, int], tuple[bool, ErrorCode]]:
 MUTANT = Mutant(
     name="acknowledge-before-replication",
     property="leader-completeness",
-    story="acks=all is answered before the in-sync replicas have the record",
+    summary="acks=all is answered before the in-sync replicas have the record",
     replacements=(
         Replacement(
             "nemesis.reference.cluster.partition",

@@ -48,7 +48,7 @@ class Mutant:
     name: str
     property: str
     """The property that must catch it."""
-    story: str
+    summary: str
     """One sentence: what is wrong, and where it comes from."""
     replacements: tuple[Replacement, ...]
     scenario: str = "partition-controller"

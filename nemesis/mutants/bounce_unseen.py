@@ -26,7 +26,7 @@ def _by_id_alone(correct: Changes) -> Changes:
 MUTANT = Mutant(
     name="bounce-unseen",
     property="convergence",
-    story="the controller compares brokers by id alone and does not see that one has bounced (KAFKA-7235)",
+    summary="the controller compares brokers by id alone and does not see that one has bounced (KAFKA-7235)",
     replacements=(
         Replacement("nemesis.reference.controller.cluster_changes", "broker_changes", _by_id_alone),
     ),

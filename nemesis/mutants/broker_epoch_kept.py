@@ -30,7 +30,7 @@ def _keep_the_first(correct: Register) -> Register:
 MUTANT = Mutant(
     name="broker-epoch-kept",
     property="convergence",
-    story="a broker keeps the broker epoch of its first session when it registers in the next",
+    summary="a broker keeps the broker epoch of its first session when it registers in the next",
     replacements=(
         Replacement(
             "nemesis.reference.controller.kafka_controller",

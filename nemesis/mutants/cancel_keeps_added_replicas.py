@@ -26,7 +26,7 @@ def _to_all_of_them(correct: Any) -> Callable[[Any, Any], Any]:
 MUTANT = Mutant(
     name="cancel-keeps-added-replicas",
     property="reassignment",
-    story="a cancelled reassignment keeps the replicas that it was adding (KIP-455)",
+    summary="a cancelled reassignment keeps the replicas that it was adding (KIP-455)",
     replacements=(
         Replacement(
             "nemesis.reference.controller.partition_reassignments", "_towards", _to_all_of_them

@@ -26,7 +26,7 @@ def _up_to_the_last_segment(_correct: Any) -> Callable[..., int]:
 MUTANT = Mutant(
     name="compaction-above-hw",
     property="log-start-bounded",
-    story="compaction does not stop at the high watermark",
+    summary="compaction does not stop at the high watermark",
     replacements=(
         Replacement(
             "nemesis.reference.log.log_cleaner_manager",

@@ -26,7 +26,7 @@ def _open_at_once(correct: Callable[..., None]) -> Callable[..., None]:
 MUTANT = Mutant(
     name="control-plane-opens-early",
     property="broker-epoch-fenced",
-    story="a broker serves control requests before it has a broker epoch to tell old ones by (KIP-380)",
+    summary="a broker serves control requests before it has a broker epoch to tell old ones by (KIP-380)",
     replacements=(
         Replacement(
             "nemesis.reference.server.kafka_request_handler",

@@ -27,7 +27,7 @@ def _as_it_was(correct: Read) -> Read:
 MUTANT = Mutant(
     name="controller-epoch-not-raised",
     property="single-controller",
-    story="a new controller takes the office in the epoch of its predecessor",
+    summary="a new controller takes the office in the epoch of its predecessor",
     replacements=(
         Replacement(
             "nemesis.reference.zk.controller_election",

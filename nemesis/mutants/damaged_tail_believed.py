@@ -34,7 +34,7 @@ def _any(_correct: Any) -> Callable[..., int]:
 MUTANT = Mutant(
     name="damaged-tail-believed",
     property="final-logs",
-    story="recovery takes damaged batches for intact ones",
+    summary="recovery takes damaged batches for intact ones",
     replacements=(Replacement("nemesis.reference.log.file_records", "crc32c", _any),),
     scenario="disk-faults",
 )

@@ -25,7 +25,7 @@ def _everybody_is_alive(correct: Callable[..., Any]) -> Callable[..., Any]:
 MUTANT = Mutant(
     name="dead-leader-elected",
     property="leader-from-isr",
-    story="an election does not look whether the replica that it elects is alive",
+    summary="an election does not look whether the replica that it elects is alive",
     replacements=(
         Replacement(
             "nemesis.reference.controller.election",

@@ -46,7 +46,7 @@ async def _count_as_deleted(self: Any, dead: list[Any]) -> None:
 MUTANT = Mutant(
     name="dead-replicas-count-as-deleted",
     property="deletion",
-    story="the deletion of a topic does not wait for brokers that are down",
+    summary="the deletion of a topic does not wait for brokers that are down",
     replacements=(
         Replacement(
             "nemesis.reference.controller.topic_deletion_manager",

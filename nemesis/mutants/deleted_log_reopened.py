@@ -36,7 +36,7 @@ def _whatever_it_was(correct: Any) -> Callable[[Any, Any], None]:
 MUTANT = Mutant(
     name="deleted-log-reopened",
     property="earlier-life-read",
-    story="a topic that is created again takes over the log of the one that was deleted (KAFKA-3751)",
+    summary="a topic that is created again takes over the log of the one that was deleted (KAFKA-3751)",
     replacements=(
         Replacement(
             "nemesis.reference.log.log_directory", "LogDirectory.rename_to_delete", _forget_only

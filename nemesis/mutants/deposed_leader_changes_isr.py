@@ -33,6 +33,6 @@ def _unfenced(_correct: Any) -> Callable[..., Any]:
 MUTANT = Mutant(
     name="deposed-leader-changes-isr",
     property="leader-from-isr",
-    story="the controller takes AlterPartition from leaders of old epochs, with old views",
+    summary="the controller takes AlterPartition from leaders of old epochs, with old views",
     replacements=(Replacement("nemesis.reference.controller.isr_changes", "decide", _unfenced),),
 )

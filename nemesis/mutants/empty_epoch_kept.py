@@ -25,6 +25,6 @@ def _with_records_only(correct: Any) -> Callable[[Any, int], bool]:
 MUTANT = Mutant(
     name="empty-epoch-kept",
     property="convergence",
-    story="a truncation without records to remove keeps epochs that the leader contradicts (KAFKA-10706)",
+    summary="a truncation without records to remove keeps epochs that the leader contradicts (KAFKA-10706)",
     replacements=(Replacement("nemesis.reference.log.log", "Log.truncate_to", _with_records_only),),
 )

@@ -25,7 +25,7 @@ def _above_zero(correct: Any) -> Callable[[Any, int, Any], None]:
 MUTANT = Mutant(
     name="epoch-zero-forgotten",
     property="no-truncation-below-hw",
-    story="epoch 0 is not recovered, so its replicas truncate to the high watermark (KAFKA-10432)",
+    summary="epoch 0 is not recovered, so its replicas truncate to the high watermark (KAFKA-10432)",
     replacements=(
         Replacement(
             "nemesis.reference.log.leader_epoch_file_cache",

@@ -26,7 +26,7 @@ def _first_epoch(correct: Any) -> Callable[[Any, Any], None]:
 MUTANT = Mutant(
     name="fetcher-keeps-leader-epoch",
     property="convergence",
-    story="a fetcher keeps the leader epoch in which it began to follow that leader (KAFKA-7164)",
+    summary="a fetcher keeps the leader epoch in which it began to follow that leader (KAFKA-7164)",
     replacements=(
         Replacement(
             "nemesis.reference.server.replica_fetcher_thread",

@@ -25,7 +25,7 @@ def _as_if_sent(correct: Any) -> Callable[..., None]:
 MUTANT = Mutant(
     name="follower-credited-early",
     property="hw-bounded",
-    story="a leader counts as replicated what it has only just sent to the follower",
+    summary="a leader counts as replicated what it has only just sent to the follower",
     replacements=(
         Replacement(
             "nemesis.reference.cluster.partition",

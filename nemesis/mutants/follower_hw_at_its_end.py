@@ -28,7 +28,7 @@ def _at_its_end(correct: Any) -> Callable[..., None]:
 MUTANT = Mutant(
     name="follower-hw-at-its-end",
     property="stale-read-above-hw",
-    story="a follower's high watermark is its own log end offset instead of its leader's high watermark",
+    summary="a follower's high watermark is its own log end offset instead of its leader's high watermark",
     replacements=(
         Replacement(
             "nemesis.reference.cluster.local_replica",

@@ -25,7 +25,7 @@ def _learn_nothing(_correct: Any) -> Callable[[Any, Any], dict[int, Any]]:
 MUTANT = Mutant(
     name="followers-know-no-producers",
     property="duplicate",
-    story="only leaders remember producers, so what is sent again after an election is appended again",
+    summary="only leaders remember producers, so what is sent again after an election is appended again",
     replacements=(
         Replacement(
             "nemesis.reference.log.producer_state_manager",

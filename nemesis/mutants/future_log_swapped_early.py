@@ -22,7 +22,7 @@ def _anything(_correct: Any) -> Callable[..., bool]:
 MUTANT = Mutant(
     name="future-log-swapped-early",
     property="no-truncation-below-hw",
-    story="a replica that moves to another log directory goes over before its log is copied",
+    summary="a replica that moves to another log directory goes over before its log is copied",
     replacements=(
         Replacement("nemesis.reference.cluster.local_replica", "has_caught_up", _anything),
     ),

@@ -24,7 +24,7 @@ def _own_end(_correct: Any) -> Callable[[Any], int]:
 MUTANT = Mutant(
     name="hw-follows-leader-leo",
     property="hw-bounded",
-    story="the high watermark follows the leader's own log end offset instead of the ISR's smallest",
+    summary="the high watermark follows the leader's own log end offset instead of the ISR's smallest",
     replacements=(
         Replacement(
             "nemesis.reference.cluster.partition",

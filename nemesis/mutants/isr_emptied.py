@@ -25,7 +25,7 @@ def _the_last_one_too(correct: Callable[[Any, int], Any]) -> Callable[[Any, int]
 MUTANT = Mutant(
     name="isr-emptied",
     property="leader-from-isr",
-    story="the last member of an ISR is removed when it dies, too (KAFKA-708)",
+    summary="the last member of an ISR is removed when it dies, too (KAFKA-708)",
     replacements=(
         Replacement("nemesis.reference.controller.election", "remove_from_isr", _the_last_one_too),
     ),

@@ -25,7 +25,7 @@ def _whichever_life(correct: Callable[..., bool]) -> Callable[..., bool]:
 MUTANT = Mutant(
     name="isr-member-epoch-unchecked",
     property="broker-epoch-fenced",
-    story="a replica joins the ISR for what its previous life had (KAFKA-14617, KIP-903)",
+    summary="a replica joins the ISR for what its previous life had (KAFKA-14617, KIP-903)",
     replacements=(
         Replacement(
             "nemesis.reference.controller.alter_partition", "_is_eligible", _whichever_life

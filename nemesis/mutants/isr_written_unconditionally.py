@@ -29,7 +29,7 @@ def _unconditionally(correct: Callable[..., Awaitable[None]]) -> Callable[..., A
 MUTANT = Mutant(
     name="isr-written-unconditionally",
     property="leader-epoch-grows",
-    story="a leader writes its ISR without comparing the state that it replaces, and so undoes elections",
+    summary="a leader writes its ISR without comparing the state that it replaces, and so undoes elections",
     replacements=(
         Replacement(
             "nemesis.reference.zk.replication_utils", "ReplicationUtils._attempt", _unconditionally

@@ -30,7 +30,7 @@ def _committed_only(_correct: Any) -> Callable[[Any], int]:
 MUTANT = Mutant(
     name="joining-replica-uncounted",
     property="hw-bounded",
-    story="the high watermark ignores a replica that is about to join the ISR (KIP-497)",
+    summary="the high watermark ignores a replica that is about to join the ISR (KIP-497)",
     replacements=(
         Replacement(
             "nemesis.reference.cluster.partition",

@@ -30,7 +30,7 @@ def _whatever_was_asked(correct: Any) -> Callable[..., None]:
 MUTANT = Mutant(
     name="late-fence-stops-fetcher",
     property="convergence",
-    story="a late FENCED_LEADER_EPOCH of an earlier leader epoch ends a follower's fetching (KAFKA-7786)",
+    summary="a late FENCED_LEADER_EPOCH of an earlier leader epoch ends a follower's fetching (KAFKA-7786)",
     replacements=(
         Replacement(
             "nemesis.reference.server.replica_fetcher_thread",

@@ -27,7 +27,7 @@ def _same_epoch(correct: Callable[..., Any]) -> Callable[..., Any]:
 MUTANT = Mutant(
     name="leader-epoch-not-raised",
     property="leader-epoch-grows",
-    story="an election writes the new leader with the old leader epoch",
+    summary="an election writes the new leader with the old leader epoch",
     replacements=(
         Replacement("nemesis.reference.controller.election", "new_leader_and_isr", _same_epoch),
     ),

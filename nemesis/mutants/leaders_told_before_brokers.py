@@ -33,7 +33,7 @@ def _without_metadata(
 MUTANT = Mutant(
     name="leaders-told-before-brokers",
     property="convergence",
-    story="after a failover LeaderAndIsr comes before any UpdateMetadata (KAFKA-4443)",
+    summary="after a failover LeaderAndIsr comes before any UpdateMetadata (KAFKA-4443)",
     replacements=(
         Replacement(
             "nemesis.reference.controller.controller_components",

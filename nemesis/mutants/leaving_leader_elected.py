@@ -26,7 +26,7 @@ def _whoever_leaves(correct: Callable[..., Any]) -> Callable[..., Any]:
 MUTANT = Mutant(
     name="leaving-leader-elected",
     property="leader-from-isr",
-    story="a controlled shutdown elects brokers that are shutting down (KAFKA-13944)",
+    summary="a controlled shutdown elects brokers that are shutting down (KAFKA-13944)",
     scenario="topics",
     replacements=(
         Replacement(

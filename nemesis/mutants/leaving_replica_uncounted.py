@@ -30,7 +30,7 @@ def _proposed_only(correct: Any) -> Callable[[Any], int]:
 MUTANT = Mutant(
     name="leaving-replica-uncounted",
     property="hw-bounded",
-    story="the high watermark passes a replica whose removal from the ISR is only asked for (KIP-497)",
+    summary="the high watermark passes a replica whose removal from the ISR is only asked for (KIP-497)",
     replacements=(
         Replacement(
             "nemesis.reference.cluster.partition",

@@ -25,7 +25,7 @@ def _never_stale(_correct: Any) -> Callable[[Any, int], bool]:
 MUTANT = Mutant(
     name="no-broker-epoch-check",
     property="broker-epoch-fenced",
-    story="brokers accept control requests that were meant for their previous life (KAFKA-7235, KIP-380)",
+    summary="brokers accept control requests that were meant for their previous life (KAFKA-7235, KIP-380)",
     replacements=(
         Replacement(
             "nemesis.reference.server.replica_manager",

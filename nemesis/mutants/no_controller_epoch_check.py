@@ -26,7 +26,7 @@ def _never_stale(_correct: Any) -> Callable[[Any, int], bool]:
 MUTANT = Mutant(
     name="no-controller-epoch-check",
     property="stale-controller-fenced",
-    story="brokers accept control requests of a smaller controller epoch (KAFKA-1188)",
+    summary="brokers accept control requests of a smaller controller epoch (KAFKA-1188)",
     replacements=(
         Replacement(
             "nemesis.reference.server.replica_manager",

@@ -27,7 +27,7 @@ def _never(correct: Any) -> Callable[[Any, Any], None]:
 MUTANT = Mutant(
     name="no-truncation",
     property="log-matching",
-    story="a new follower fetches without asking its leader where to truncate",
+    summary="a new follower fetches without asking its leader where to truncate",
     replacements=(
         Replacement(
             "nemesis.reference.server.replica_fetcher_thread", "ReplicaFetcherThread.add", _never

@@ -30,7 +30,7 @@ def _if_alive(_correct: Any) -> Callable[[Any, Any, Callable[[int], bool]], Elec
 MUTANT = Mutant(
     name="preferred-leader-out-of-sync",
     property="leader-from-isr",
-    story="a preferred election does not ask whether the replica is in sync",
+    summary="a preferred election does not ask whether the replica is in sync",
     scenario="reassignment",
     replacements=(
         Replacement(

@@ -25,7 +25,7 @@ def _empty(_correct: Any) -> Callable[[Any], list[Any]]:
 MUTANT = Mutant(
     name="producer-snapshot-ignored",
     property="duplicate",
-    story="a broker that starts forgets the producers in its snapshots, and appends again what is sent again",
+    summary="a broker that starts forgets the producers in its snapshots, and appends again what is sent again",
     replacements=(
         Replacement("nemesis.reference.log.producer_state_manager", "decode_snapshot", _empty),
     ),

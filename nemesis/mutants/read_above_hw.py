@@ -25,6 +25,6 @@ def _to_the_end(correct: Any) -> Callable[..., Any]:
 MUTANT = Mutant(
     name="read-above-hw",
     property="stale-read-above-hw",
-    story="consumers read above the high watermark (KAFKA-9835)",
+    summary="consumers read above the high watermark (KAFKA-9835)",
     replacements=(Replacement("nemesis.reference.cluster.partition_reads", "_read", _to_the_end),),
 )

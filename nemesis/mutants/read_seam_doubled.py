@@ -13,7 +13,7 @@ from nemesis.mutants.read_seam_lost import seam
 MUTANT = Mutant(
     name="read-seam-doubled",
     property="nonmonotonic-poll",
-    story="an answer to a consumer that is made of two reads has the batch between them twice",
+    summary="an answer to a consumer that is made of two reads has the batch between them twice",
     replacements=(
         Replacement("nemesis.reference.cluster.partition_reads", "_read", seam(times=2)),
     ),

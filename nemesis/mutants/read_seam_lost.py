@@ -46,7 +46,7 @@ def _joined(records: bytes, times: int) -> bytes:
 MUTANT = Mutant(
     name="read-seam-lost",
     property="poll-skip",
-    story="an answer to a consumer that is made of two reads lacks the batch between them",
+    summary="an answer to a consumer that is made of two reads lacks the batch between them",
     replacements=(
         Replacement("nemesis.reference.cluster.partition_reads", "_read", seam(times=0)),
     ),

@@ -33,7 +33,7 @@ def _append_first(correct: Any) -> Callable[..., Any]:
 MUTANT = Mutant(
     name="refused-append-kept",
     property="dirty-read",
-    story="what is refused for want of in-sync replicas has been appended (KAFKA-1555)",
+    summary="what is refused for want of in-sync replicas has been appended (KAFKA-1555)",
     replacements=(
         Replacement(
             "nemesis.reference.cluster.partition", "Partition.append_as_leader", _append_first

@@ -26,7 +26,7 @@ def _these_too(correct: frozenset[ErrorCode]) -> frozenset[ErrorCode]:
 MUTANT = Mutant(
     name="refused-isr-left-pending",
     property="convergence",
-    story="a leader does not take back an ISR that was refused for an ineligible member (KAFKA-14140)",
+    summary="a leader does not take back an ISR that was refused for an ineligible member (KAFKA-14140)",
     replacements=(
         Replacement("nemesis.reference.cluster.partition", "_LEFT_PENDING", _these_too),
         Replacement("nemesis.reference.cluster.partition", "_REVERTED", _none),

@@ -25,7 +25,7 @@ def _whosever_it_is(_correct: Any) -> Callable[[Any, str], Awaitable[Any]]:
 MUTANT = Mutant(
     name="registration-of-a-dead-session",
     property="convergence",
-    story="a broker takes the registration of its previous session for its own (KAFKA-7165, KAFKA-14845)",
+    summary="a broker takes the registration of its previous session for its own (KAFKA-7165, KAFKA-14845)",
     replacements=(
         Replacement(
             "nemesis.reference.zk.broker_znodes", "BrokerZnodes._own_or_gone", _whosever_it_is

@@ -39,7 +39,7 @@ def _straight_to_ineligible(correct: Change) -> Change:
 MUTANT = Mutant(
     name="replicas-die-online",
     property="legal-transition",
-    story="replicas of a dead broker skip a state, and the state machine lets them",
+    summary="replicas of a dead broker skip a state, and the state machine lets them",
     replacements=(
         Replacement(
             "nemesis.reference.controller.replica_state_machine",

@@ -25,7 +25,7 @@ def _to_high_watermark(_correct: Any) -> Callable[[Any, Any], int]:
 MUTANT = Mutant(
     name="truncate-to-hw",
     property="no-truncation-below-hw",
-    story="a new follower truncates to its high watermark instead of by leader epoch (KAFKA-1211)",
+    summary="a new follower truncates to its high watermark instead of by leader epoch (KAFKA-1211)",
     replacements=(
         Replacement(
             "nemesis.reference.server.replica_fetcher_thread",

@@ -24,7 +24,7 @@ def _always(_correct: Any) -> Callable[[Any, Any], bool]:
 MUTANT = Mutant(
     name="unclean-election-unasked",
     property="leader-from-isr",
-    story="a leader from outside the ISR is elected though nothing permits it (the default before KIP-106)",
+    summary="a leader from outside the ISR is elected though nothing permits it (the default before KIP-106)",
     replacements=(
         Replacement(
             "nemesis.reference.controller.leader_elections",

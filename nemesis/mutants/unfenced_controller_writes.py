@@ -60,7 +60,7 @@ def _without_waiting(_correct: Any) -> Callable[[Any], Awaitable[None]]:
 MUTANT = Mutant(
     name="unfenced-controller-writes",
     property="stale-controller-fenced",
-    story="a deposed controller's writes to ZooKeeper are neither fenced nor bound to its session (KAFKA-6082)",
+    summary="a deposed controller's writes to ZooKeeper are neither fenced nor bound to its session (KAFKA-6082)",
     replacements=(
         Replacement("nemesis.reference.zk.fenced_writes", "FencedWrites.fenced", _unfenced),
         Replacement(

@@ -19,9 +19,9 @@ import psutil
 from nemesis.runtimes.clock_control.library import wall_clock_library
 from nemesis.runtimes.local import java
 from nemesis.runtimes.local.addresses import BUSY_LIMIT, AddressPlan, first_busy
-from nemesis.support.choices import DOCKER, LOCAL, SIMULATION
 from nemesis.support.errors import MissingRequirement
 from nemesis.support.journal import read_journals, runtime_directory
+from nemesis.support.runtime_names import DOCKER, LOCAL, SIMULATION
 
 MINIMUM_PYTHON = (3, 11)
 MINIMUM_MEMORY_BYTES = 2 * 2**30

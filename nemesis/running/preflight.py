@@ -10,7 +10,6 @@ import shlex
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -32,14 +31,15 @@ from nemesis.running.simulated.run import runtime_config
 from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.running.simulated.stored import info_of
 from nemesis.runtimes.config import ClusterConfig
-from nemesis.runtimes.local.runtime import LocalRuntime
+from nemesis.runtimes.kinds import RUNTIMES
 from nemesis.runtimes.simulation.runtime import SimulationRuntime
 from nemesis.scenarios import scenario
 from nemesis.scenarios.broker_properties import BrokerProperties, arguments, parse
 from nemesis.scenarios.scenario import Scenario
-from nemesis.support.choices import DOCKER, SIMULATION, one_of
+from nemesis.support.choices import choose
 from nemesis.support.errors import MissingRequirement, UsageError
 from nemesis.support.paths import short
+from nemesis.support.runtime_names import SIMULATION
 from nemesis.targets import TARGETS
 from nemesis.workloads import WORKLOADS, WorkloadContext
 from nemesis.workloads.base import WorkloadError
@@ -91,7 +91,7 @@ class Order:
 
     @property
     def is_simulated(self) -> bool:
-        return self.scenario.runtime == SIMULATION
+        return RUNTIMES[self.scenario.runtime].real_time is None
 
     def simulation(self) -> SimulationOrder:
         """Return the same run for the simulator."""
@@ -126,12 +126,9 @@ class Order:
             seed=self.seed,
             target=self.scenario.target,
         )
-        if self.scenario.runtime == DOCKER:
-            from nemesis.runtimes.docker.machine import packet_features
-            from nemesis.runtimes.docker.runtime import DockerRuntime
-
-            return DockerRuntime(config, packet_features())
-        return LocalRuntime(config)
+        real_time = RUNTIMES[self.scenario.runtime].real_time
+        assert real_time is not None, "a simulated cluster is made by nemesis.running.simulated"
+        return real_time.create(config)
 
     def replay(self, run: RunDirectory) -> str:
         """Return the command that repeats this run: a simulated one exactly, a real one with the same plan."""
@@ -163,7 +160,7 @@ def prepare(options: RunOptions) -> Order:
     if options.faults is not None and options.plan is not None:
         raise UsageError("--faults and --plan exclude each other: a plan names its faults")
     if options.mutant is not None:
-        one_of("mutant", options.mutant, MUTANTS)
+        choose(MUTANTS, options.mutant)
     if options.seed is not None and not 0 <= options.seed <= scenario.MAX_SEED:
         raise UsageError(f"--seed is {options.seed}: allowed are 0 to {scenario.MAX_SEED}")
     engine = options.engine or ("inline" if chosen.runtime == SIMULATION else "spark")
@@ -194,12 +191,9 @@ def make_ready(order: Order, say: Callable[[str], None]) -> None:
 
     Raises ``MissingRequirement``. ``say`` is told what takes long.
     """
-    if order.scenario.runtime == DOCKER:
-        from nemesis.runtimes.docker.engine import connect
-        from nemesis.runtimes.docker.image import ensure_image
-
-        with closing(connect()) as client:
-            ensure_image(client, progress=say)
+    real_time = RUNTIMES[order.scenario.runtime].real_time
+    if real_time is not None:
+        real_time.make_ready(say)
 
 
 def _require_support(order: Order, *, kinds: Sequence[str]) -> None:
@@ -249,7 +243,7 @@ def _fault_names(text: str | None) -> tuple[str, ...] | None:
             f"--faults is {text!r}: allowed are {ALL_FAULTS}, {', '.join(sorted(FAULTS))}"
         )
     for name in names:
-        one_of("fault", name, FAULTS)
+        choose(FAULTS, name)
     return names
 
 

@@ -7,7 +7,7 @@ from importlib import metadata
 from typing import Final
 
 from nemesis.runtimes.local import java
-from nemesis.support.choices import DOCKER, SIMULATION
+from nemesis.support.runtime_names import DOCKER, SIMULATION
 
 LIBRARIES: Final = ("nemesis-kafka", "kio", "kazoo", "pyspark", "pyarrow", "msgspec")
 

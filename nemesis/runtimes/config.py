@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nemesis.support.errors import UsageError
+from nemesis.support.choices import choose
 from nemesis.targets import TARGETS
 
 
@@ -31,7 +31,4 @@ class ClusterConfig:
 
     def __post_init__(self) -> None:
         """Raises ``UsageError`` when there is no such target."""
-        if self.target not in TARGETS:
-            raise UsageError(
-                f"unknown target {self.target!r}: allowed are {', '.join(sorted(TARGETS))}"
-            )
+        choose(TARGETS, self.target)

@@ -19,9 +19,11 @@ from nemesis.faults import DEFAULT_KINDS, FAULTS
 from nemesis.faults.base import DrawRange
 from nemesis.faults.plan import PlanSettings
 from nemesis.faults.recipes import EPISODES
+from nemesis.runtimes.kinds import RUNTIMES
 from nemesis.scenarios.broker_properties import BrokerProperties
-from nemesis.support.choices import DOCKER, LOCAL, RUNTIMES, SIMULATION, one_of
+from nemesis.support.choices import choose, one_of
 from nemesis.support.errors import UsageError
+from nemesis.support.runtime_names import DOCKER, LOCAL, SIMULATION
 from nemesis.targets import TARGETS
 from nemesis.workloads import WORKLOADS
 
@@ -198,11 +200,11 @@ def parse(text: str, *, where: str) -> Scenario:
 
 def check(scenario: Scenario) -> None:
     """Raise ``UsageError`` when a name is unknown or numbers contradict one another."""
-    one_of("target", scenario.target, TARGETS)
-    one_of("runtime", scenario.runtime, RUNTIMES)
-    one_of("workload", scenario.workload.name, WORKLOADS)
+    choose(TARGETS, scenario.target)
+    choose(RUNTIMES, scenario.runtime)
+    choose(WORKLOADS, scenario.workload.name)
     for kind in scenario.faults.kinds:
-        one_of("fault", kind, FAULTS)
+        choose(FAULTS, kind)
     for episode in scenario.faults.episodes:
         one_of("episode", episode, EPISODES)
     for weighed in scenario.faults.weights:

@@ -30,8 +30,8 @@ from nemesis.running.simulated.wall_clock_limit import limit_s, limited
 from nemesis.running.versions import versions
 from nemesis.searching.simulate import simulate
 from nemesis.simulation.trace_hash import first_difference
-from nemesis.support.choices import SIMULATION
 from nemesis.support.errors import UsageError
+from nemesis.support.runtime_names import SIMULATION
 
 EVENTS_GONE: Final = (
     "the hash differs; the stored events are gone, so where they differ cannot be told"

@@ -203,7 +203,7 @@ def _row(one: Score) -> str:
         detected,
         str(faults),
         str(operations),
-        one.mutant.story,
+        one.mutant.summary,
     ]
     return f"| {' | '.join(cells)} |"
 

@@ -1,19 +1,14 @@
-"""Names that a user chooses from: the runtimes, and the sentence about a name that does not exist."""
+"""What users choose by name: an unknown name becomes one sentence with the allowed ones."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from nemesis.registry import Registry, UnknownNameError, unknown
 from nemesis.support.errors import UsageError
 
 T = TypeVar("T")
-
-LOCAL: Final = "local"
-DOCKER: Final = "docker"
-SIMULATION: Final = "simulation"
-RUNTIMES: Final = (LOCAL, DOCKER, SIMULATION)
 
 
 def choose(registry: Registry[T], name: str) -> T:

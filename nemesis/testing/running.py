@@ -30,7 +30,8 @@ from nemesis.scenarios.scenario import Scenario
 from nemesis.searching.explore.seed import doubts
 from nemesis.searching.shrink.passes import shortest_s
 from nemesis.searching.simulate import Simulated, simulate, store
-from nemesis.support.choices import SIMULATION, one_of
+from nemesis.support.choices import choose
+from nemesis.support.runtime_names import SIMULATION
 from nemesis.testing.strategies import Turns
 
 MAX_FINDINGS: Final = 5
@@ -82,7 +83,7 @@ def simulate_plan(
     )
     plans.check(plan, nodes=chosen.nodes, end_s=chosen.faults_end_s)
     if mutant is not None:
-        one_of("mutant", mutant, MUTANTS)
+        choose(MUTANTS, mutant)
     turns = turns or Turns()
     order = SimulationOrder(
         scenario=chosen,

@@ -24,7 +24,7 @@ from nemesis.faults.plan import Plan, PlannedFault
 from nemesis.running.simulated.specification import DEVIATION_RATE
 from nemesis.scenarios import scenario as scenarios
 from nemesis.scenarios.scenario import Scenario
-from nemesis.support.choices import one_of
+from nemesis.support.choices import choose
 from nemesis.support.errors import UsageError
 
 STEP_S: Final = 0.5
@@ -76,7 +76,7 @@ def fault_plans(
 def faults(kind: str, scenario: str | Scenario = "partition-controller") -> SearchStrategy[Fault]:
     """Faults of one kind that the scenario's cluster can have; raises ``UsageError`` for an unknown name."""
     chosen = scenarios.load(scenario) if isinstance(scenario, str) else scenario
-    one_of("fault", kind, FAULTS)
+    choose(FAULTS, kind)
     settings = chosen.plan_settings()
     low_s, high_s = chosen.faults.duration_s
     fields = {

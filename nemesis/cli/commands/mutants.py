@@ -37,7 +37,7 @@ from nemesis.searching.scoreboard import Score, in_words, markdown, rows, score
 from nemesis.searching.shrink import Budget, Size, shrink
 from nemesis.searching.shrink.keep import keep
 from nemesis.searching.shrink.shrinker import INTERRUPT
-from nemesis.support.choices import one_of
+from nemesis.support.choices import choose
 from nemesis.support.errors import EXIT_CRASH, MissingRequirement, NemesisError
 from nemesis.support.interrupts import terminable
 from nemesis.support.paths import short
@@ -81,7 +81,7 @@ def mutants(
     """Search every planted bug, and the correct reference, and write the scoreboard."""
     require_range("--shrink-runs", shrink_runs, 0, MAX_SHRINK_RUNS)
     if mutant is not None:
-        one_of("mutant", mutant, MUTANTS)
+        choose(MUTANTS, mutant)
     searched = [*MUTANTS.values(), None] if mutant is None else [MUTANTS[mutant]]
     explorations = {
         name: exploration_of(

@@ -17,8 +17,8 @@ from nemesis.cli.options import Json, RunPath, Store
 from nemesis.history.run_directory import RunDirectory
 from nemesis.searching.replay import EVENTS_GONE, Replayed, rerun_arguments
 from nemesis.searching.replay import replay as repeat
-from nemesis.support.choices import SIMULATION
 from nemesis.support.interrupts import terminable
+from nemesis.support.runtime_names import SIMULATION
 
 EXIT_DIFFERENT = 1
 

@@ -18,8 +18,9 @@ from nemesis.mutants import MUTANTS
 from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.scenarios.scenario import Scenario, check
 from nemesis.simulation.memory_record import Entry
-from nemesis.support.choices import SIMULATION, one_of
+from nemesis.support.choices import choose
 from nemesis.support.errors import UsageError
+from nemesis.support.runtime_names import SIMULATION
 
 Decoded = TypeVar("Decoded")
 
@@ -69,9 +70,9 @@ def order_of(run: RunDirectory) -> tuple[SimulationOrder, str | None]:
             raise UsageError("it has no plan")
         plan = plans.decode(info.plan)
         if info.mutant is not None:
-            one_of("mutant", info.mutant, MUTANTS)
+            choose(MUTANTS, info.mutant)
         for name in info.checkers:
-            one_of("checker", name, CHECKERS)
+            choose(CHECKERS, name)
     except UsageError as error:
         raise DamagedHistoryError(f"{run.info_file} is damaged: {error}") from None
     order = SimulationOrder(

@@ -33,7 +33,7 @@ def test_a_mutant_whose_place_is_gone_plants_nothing() -> None:
         mutant = Mutant(
             name="late",
             property="hw-bounded",
-            story="",
+            summary="",
             replacements=(
                 Replacement("place_of_a_mutant", "kept", lambda _: "wrong"),
                 Replacement("place_of_a_mutant", "gone", lambda _: "wrong"),

@@ -17,8 +17,8 @@ from nemesis.running.simulated.stored import order_of
 from nemesis.scenarios import scenario
 from nemesis.searching.replay import EVENTS_GONE, replay, rerun_arguments, stored_events
 from nemesis.searching.simulate import simulate, store
-from nemesis.support.choices import SIMULATION
 from nemesis.support.errors import UsageError
+from nemesis.support.runtime_names import SIMULATION
 
 
 def directory(tmp_path: Path, **info: object) -> RunDirectory:

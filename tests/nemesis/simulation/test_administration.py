@@ -17,7 +17,7 @@ from nemesis.running.simulated.specification import SimulationOrder
 from nemesis.scenarios import scenario as scenarios
 from nemesis.searching.explore.swarm import vary
 from nemesis.searching.simulate import Simulated, simulate
-from nemesis.support.choices import SIMULATION
+from nemesis.support.runtime_names import SIMULATION
 
 SEEDS = pytest.mark.parametrize("seed", [1, pytest.param(3, marks=pytest.mark.nightly)])
 

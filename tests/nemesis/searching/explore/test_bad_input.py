@@ -9,8 +9,8 @@ import pytest
 
 from nemesis.cli.app import call
 from nemesis.history.run_directory import RunDirectory, RunInfo
-from nemesis.support.choices import SIMULATION
 from nemesis.support.errors import EXIT_USAGE
+from nemesis.support.runtime_names import SIMULATION
 
 SCENARIO = "partition-controller"
 
