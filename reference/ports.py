@@ -26,37 +26,53 @@ class DiskUsage(NamedTuple):
     usable_bytes: int
 
 
-class Disk(Protocol):
-    """Files by path ('/'-separated). Calls block; an OSError of the medium is raised as OSError."""
+class Files(Protocol):
+    """The bytes of files, by path ('/'-separated). Calls block; they raise OSError when the medium fails."""
 
     def append(self, path: str, data: bytes) -> None: ...
     def read(self, path: str, offset: int, size: int) -> bytes: ...
     def size(self, path: str) -> int: ...
+    def exists(self, path: str) -> bool: ...
     def truncate(self, path: str, size: int) -> None: ...
     def fsync(self, path: str) -> None: ...
-    def replace(self, path: str, data: bytes) -> None:
-        """Write the whole file anew, atomically and synced: after a crash it is the old one or the new one.
+    def close(self, path: str) -> None:
+        """Close the handles that are open for the path; for a directory, for all paths below it."""
 
-        A file named ``<path>.tmp`` may stay beside it.
-        """
 
-    def replace_all(self, files: Mapping[str, bytes]) -> Mapping[str, OSError]:
-        """``replace`` each of them, in any order, and wait for the medium once; return those that failed."""
+class Directories(Protocol):
+    """The names of files and directories, and the volume that holds them. Calls raise OSError as ``Files`` does."""
 
-    def exists(self, path: str) -> bool: ...
     def list(self, path: str) -> Sequence[str]:
-        """Names in a directory, sorted, without what ``replace`` left; empty when it does not exist."""
+        """Return the names in a directory, sorted, without temporary files; empty when it does not exist."""
 
     def make_directory(self, path: str) -> None: ...
     def rename(self, source: str, target: str) -> None: ...
     def remove(self, path: str) -> None:
-        """Remove a file, or a directory with all that is in it; absent is not an error."""
+        """Remove a file, or a directory with its content; an absent path is not an error."""
 
     def usage(self, path: str) -> DiskUsage:
-        """Of the volume that the path is on."""
+        """Return the usage of the volume that holds the path."""
 
-    def close(self, path: str) -> None:
-        """Forget any handle kept for the path (a directory: for all below it)."""
+
+class AtomicFiles(Protocol):
+    """Files that are replaced as a whole: after a crash each file is the old one or the new one."""
+
+    def replace(self, path: str, data: bytes) -> None:
+        """Write the whole file and sync it. A temporary file named ``<path>.tmp`` may stay beside it."""
+
+    def replace_all(self, files: Mapping[str, bytes]) -> Mapping[str, OSError]:
+        """Replace each file, in any order, and wait for the medium once; return the files that failed."""
+
+
+class Disk(Protocol):
+    """A disk in three parts, which act on the same files. A function takes only the part that it needs."""
+
+    @property
+    def files(self) -> Files: ...
+    @property
+    def directories(self) -> Directories: ...
+    @property
+    def atomic(self) -> AtomicFiles: ...
 
 
 class SocketBuffers(Protocol):
@@ -130,32 +146,46 @@ Watch = Callable[[], None]
 """Called once, on the loop, when the watched thing changed (or the watch was lost with the connection)."""
 
 
-class ZooKeeperClient(Protocol):
-    """One ZooKeeper session after another. Errors are those of ``nemesis.reference.zk.errors``.
+class ZnodeReads(Protocol):
+    """Reads of one ZooKeeper session. A read with a watch sets the watch for the path."""
 
-    Watches and completions are delivered on the loop in the order in which the server sent them. A session that
-    expired is finished (its EXPIRED listeners have run, and what they returned is done) before the next one is
-    opened. Every operation that was under way then has failed with ``SessionExpiredError`` by that time.
-    """
-
-    @property
-    def session_id(self) -> int: ...
-    async def start(self) -> None: ...
-    async def close(self) -> None: ...
-    def add_session_listener(self, listener: SessionListener) -> None: ...
     async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, ZnodeStat]: ...
     async def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, ZnodeStat] | None]:
-        """What each znode holds, None where there is none; sets no watch."""
+        """Return the content of each znode, None for an absent znode; sets no watch."""
 
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None: ...
     async def get_children(self, path: str, watch: Watch | None = None) -> list[str]: ...
+
+
+class ZnodeWrites(Protocol):
+    """Writes of one ZooKeeper session. Version -1 matches every version."""
+
     async def create(
         self, path: str, data: bytes, *, ephemeral: bool = False, sequential: bool = False
     ) -> tuple[str, ZnodeStat]: ...
     async def set_data(self, path: str, data: bytes, version: int = -1) -> ZnodeStat: ...
     async def delete(self, path: str, version: int = -1) -> None: ...
     async def multi(self, ops: Sequence[ZooKeeperOp]) -> list[ZnodeStat | None]:
-        """All or nothing: the stat left by each Create and SetData, None for the others.
+        """Execute all operations or none; return the stat left by each Create and SetData, None for the others.
 
-        Raises ``MultiError`` naming the first op that failed and its error.
+        Raises ``MultiError``, which names the first operation that failed and its error.
         """
+
+
+class ZooKeeperClient(Protocol):
+    """One ZooKeeper session after another, with reads and writes. Errors are those of ``nemesis.reference.zk.errors``.
+
+    Watches and completions are delivered on the loop in the order in which the server sent them. A session that
+    expired is finished (its EXPIRED listeners have run, and their awaitables are done) before the next one is
+    opened. Every operation that was under way then has failed with ``SessionExpiredError`` by that time.
+    """
+
+    @property
+    def session_id(self) -> int: ...
+    @property
+    def reads(self) -> ZnodeReads: ...
+    @property
+    def writes(self) -> ZnodeWrites: ...
+    async def start(self) -> None: ...
+    async def close(self) -> None: ...
+    def add_session_listener(self, listener: SessionListener) -> None: ...

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
 
-from nemesis.reference.ports import TEMPORARY, DiskUsage
+from nemesis.reference.ports import TEMPORARY, AtomicFiles, Directories, DiskUsage, Files
 from nemesis.simulation.fenced_disk import FencedDisk, Mortal, one_by_one
 from nemesis.simulation.files import Directory, File, Journal, Node
 from nemesis.support import log_damage as damage
@@ -57,7 +57,7 @@ class PowerLoss:
 
 
 class SimulatedDisk:
-    """Implements ``nemesis.reference.ports.Disk``. Errors are OSErrors with the real disk's errno."""
+    """Implements ``nemesis.reference.ports.Disk`` and is itself its three parts. Errors are OSErrors with the real disk's errno."""
 
     def __init__(self) -> None:
         self._root = Directory()
@@ -68,6 +68,21 @@ class SimulatedDisk:
         self._failing: tuple[list[str], frozenset[Operation]] | None = None
         self.refused: Counter[str] = Counter()
         """How many calls failed because of a fault, by the name of the errno, since the last ``heal``."""
+
+    @property
+    def files(self) -> Files:
+        """This disk as ``Files``."""
+        return self
+
+    @property
+    def directories(self) -> Directories:
+        """This disk as ``Directories``."""
+        return self
+
+    @property
+    def atomic(self) -> AtomicFiles:
+        """This disk as ``AtomicFiles``."""
+        return self
 
     def append(self, path: str, data: bytes) -> None:
         if self._failing is not None:

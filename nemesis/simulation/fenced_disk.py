@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from nemesis.reference.ports import Disk, DiskUsage
+from nemesis.reference.ports import AtomicFiles, Directories, Disk, DiskUsage, Files
 
 
 class Mortal(Protocol):
@@ -22,68 +22,85 @@ class Mortal(Protocol):
 
 
 class FencedDisk:
-    """Implements ``nemesis.reference.ports.Disk`` on top of another disk, for as long as the life lasts."""
+    """Implements ``nemesis.reference.ports.Disk`` and is itself its three parts on top of another disk, for as long as the life lasts."""
 
     def __init__(self, disk: Disk, life: Mortal) -> None:
-        self._disk = disk
+        self._files = disk.files
+        self._directories = disk.directories
+        self._atomic = disk.atomic
         self._life = life
+
+    @property
+    def files(self) -> Files:
+        """This disk as ``Files``."""
+        return self
+
+    @property
+    def directories(self) -> Directories:
+        """This disk as ``Directories``."""
+        return self
+
+    @property
+    def atomic(self) -> AtomicFiles:
+        """This disk as ``AtomicFiles``."""
+        return self
 
     def append(self, path: str, data: bytes) -> None:
         self._life.act()
         if not self._life.is_dead:
-            self._disk.append(path, data)
+            self._files.append(path, data)
 
     def read(self, path: str, offset: int, size: int) -> bytes:
-        return b"" if self._life.is_dead else self._disk.read(path, offset, size)
+        return b"" if self._life.is_dead else self._files.read(path, offset, size)
 
     def size(self, path: str) -> int:
-        return 0 if self._life.is_dead else self._disk.size(path)
+        return 0 if self._life.is_dead else self._files.size(path)
 
     def truncate(self, path: str, size: int) -> None:
         self._life.act()
         if not self._life.is_dead:
-            self._disk.truncate(path, size)
+            self._files.truncate(path, size)
 
     def fsync(self, path: str) -> None:
         self._life.act()
         if not self._life.is_dead:
-            self._disk.fsync(path)
+            self._files.fsync(path)
 
     def replace(self, path: str, data: bytes) -> None:
         self._life.act()
         if not self._life.is_dead:
-            self._disk.replace(path, data)
+            self._atomic.replace(path, data)
 
     def replace_all(self, files: Mapping[str, bytes]) -> Mapping[str, OSError]:
         return one_by_one(self.replace, files)
 
     def exists(self, path: str) -> bool:
-        return not self._life.is_dead and self._disk.exists(path)
+        return not self._life.is_dead and self._files.exists(path)
 
     def list(self, path: str) -> Sequence[str]:
-        return [] if self._life.is_dead else self._disk.list(path)
+        return [] if self._life.is_dead else self._directories.list(path)
 
     def make_directory(self, path: str) -> None:
         self._life.act()
         if not self._life.is_dead:
-            self._disk.make_directory(path)
+            self._directories.make_directory(path)
 
     def rename(self, source: str, target: str) -> None:
         self._life.act()
         if not self._life.is_dead:
-            self._disk.rename(source, target)
+            self._directories.rename(source, target)
 
     def remove(self, path: str) -> None:
         self._life.act()
         if not self._life.is_dead:
-            self._disk.remove(path)
+            self._directories.remove(path)
 
     def usage(self, path: str) -> DiskUsage:
-        return DiskUsage(0, 0) if self._life.is_dead else self._disk.usage(path)
+        return DiskUsage(0, 0) if self._life.is_dead else self._directories.usage(path)
 
     def close(self, path: str) -> None:
         if not self._life.is_dead:
-            self._disk.close(path)
+            self._files.close(path)
 
 
 def one_by_one(

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from nemesis.reference.ports import TEMPORARY, DiskUsage
+from nemesis.reference.ports import TEMPORARY, AtomicFiles, Directories, DiskUsage, Files
 
 _MODE = 0o644
 _MAX_HANDLES = 4096
@@ -40,7 +40,7 @@ def default_max_handles() -> int:
 
 
 class RealDisk:
-    """Implements ``nemesis.reference.ports.Disk``. Errors are the operating system's OSErrors."""
+    """Implements ``nemesis.reference.ports.Disk`` and is itself its three parts. Errors are the operating system's OSErrors."""
 
     def __init__(self, *, max_handles: int | None = None) -> None:
         self._max_handles = max_handles if max_handles is not None else default_max_handles()
@@ -48,6 +48,21 @@ class RealDisk:
         weakref.finalize(self, _close_all, self._handles)
         self._created: set[str] = set()
         """Files whose directory entry has not been synced yet."""
+
+    @property
+    def files(self) -> Files:
+        """This disk as ``Files``."""
+        return self
+
+    @property
+    def directories(self) -> Directories:
+        """This disk as ``Directories``."""
+        return self
+
+    @property
+    def atomic(self) -> AtomicFiles:
+        """This disk as ``AtomicFiles``."""
+        return self
 
     def append(self, path: str, data: bytes) -> None:
         handle = self._handle(path, create=True)

@@ -37,7 +37,9 @@ from nemesis.reference.ports import (
     SessionListener,
     SessionState,
     Watch,
+    ZnodeReads,
     ZnodeStat,
+    ZnodeWrites,
     ZooKeeperOp,
 )
 from nemesis.reference.zk.errors import (
@@ -74,6 +76,16 @@ class KazooZooKeeperClient:
     def session_id(self) -> int:
         """The present or last session; 0 before the first."""
         return self._session_id
+
+    @property
+    def reads(self) -> ZnodeReads:
+        """This client as ``ZnodeReads``."""
+        return self
+
+    @property
+    def writes(self) -> ZnodeWrites:
+        """This client as ``ZnodeWrites``."""
+        return self
 
     def add_session_listener(self, listener: SessionListener) -> None:
         self._listeners.append(listener)

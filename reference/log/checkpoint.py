@@ -12,25 +12,25 @@ from typing import Final
 
 from nemesis.reference.log.errors import KafkaStorageError
 from nemesis.reference.model import TopicPartition
-from nemesis.reference.ports import Disk
+from nemesis.reference.ports import AtomicFiles, Files
 
 _VERSION: Final = 0
 
 
 def encode_checkpoint(entries: Iterable[tuple[object, ...]]) -> bytes:
-    """Return a file's content. It is for ``Disk.replace``: after a crash the file is the old one or the new one."""
+    """Return a file's content, to be written with ``AtomicFiles.replace``."""
     lines = [" ".join(map(str, entry)) for entry in entries]
     return ("\n".join([str(_VERSION), str(len(lines)), *lines]) + "\n").encode()
 
 
-def read_checkpoint(disk: Disk, path: str, fields: int) -> list[list[str]]:
+def read_checkpoint(files: Files, path: str, fields: int) -> list[list[str]]:
     """Return the entries, each split into that many fields; empty when there is no file.
 
     Raises OSError, or KafkaStorageError when the file is malformed.
     """
-    if not disk.exists(path):
+    if not files.exists(path):
         return []
-    data = disk.read(path, 0, disk.size(path))
+    data = files.read(path, 0, files.size(path))
     try:
         lines = data.decode().splitlines()
         header, entries = lines[:2], [line.split(" ") for line in lines[2:]]
@@ -46,18 +46,18 @@ def read_checkpoint(disk: Disk, path: str, fields: int) -> list[list[str]]:
     return entries
 
 
-def write_offsets(disk: Disk, path: str, offsets: Mapping[TopicPartition, int]) -> None:
+def write_offsets(atomic: AtomicFiles, path: str, offsets: Mapping[TopicPartition, int]) -> None:
     """Write one offset per partition. Raises OSError."""
     rows = ((tp.topic, tp.partition, offset) for tp, offset in offsets.items())
-    disk.replace(path, encode_checkpoint(rows))
+    atomic.replace(path, encode_checkpoint(rows))
 
 
-def read_offsets(disk: Disk, path: str) -> dict[TopicPartition, int]:
+def read_offsets(files: Files, path: str) -> dict[TopicPartition, int]:
     """Return what ``write_offsets`` wrote; raises as ``read_checkpoint`` does."""
     try:
         return {
             TopicPartition(topic, int(partition)): int(offset)
-            for topic, partition, offset in read_checkpoint(disk, path, fields=3)
+            for topic, partition, offset in read_checkpoint(files, path, fields=3)
         }
     except ValueError as error:
         raise KafkaStorageError(f"malformed checkpoint file {path}: {error}") from error

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from nemesis.reference.log.storage_errors import StorageErrors
-from nemesis.reference.ports import Disk, Scheduler
+from nemesis.reference.ports import Directories, Scheduler
 
 
 class DelayedDeletion:
@@ -19,12 +19,12 @@ class DelayedDeletion:
 
     def __init__(
         self,
-        disk: Disk,
+        directories: Directories,
         log_dirs: Collection[str],
         attempt: Callable[[Callable[[], object]], None],
     ) -> None:
         """``log_dirs`` are those that can be used, at any time; ``attempt`` sees to a KafkaStorageError."""
-        self._disk = disk
+        self._directories = directories
         self._log_dirs = log_dirs
         self._attempt = attempt
         self._scheduler: Scheduler | None = None
@@ -55,4 +55,4 @@ class DelayedDeletion:
         log_dir = next((d for d in self._log_dirs if path.startswith(f"{d}/")), None)
         if log_dir is not None:
             with StorageErrors("removing", path, log_dir):
-                self._disk.remove(path)
+                self._directories.remove(path)

@@ -14,7 +14,7 @@ from typing import Final
 from crc32c import crc32c
 
 from nemesis.reference.log.errors import KafkaStorageError
-from nemesis.reference.ports import Disk
+from nemesis.reference.ports import Files
 from nemesis.reference.protocol.record_batch import (
     CRC_START,
     CURRENT_MAGIC,
@@ -32,13 +32,13 @@ _RECOVERY_WINDOW: Final = 1 << 20
 class FileRecords:
     """One file. Raises OSError when the disk fails."""
 
-    def __init__(self, disk: Disk, path: str) -> None:
-        self._disk = disk
+    def __init__(self, files: Files, path: str) -> None:
+        self._files = files
         self.path = path
 
     def header_at(self, position: int) -> RecordBatchHeader:
         """Return the header of the batch that starts there; raises KafkaStorageError when none does."""
-        return self.checked_header(self._disk.read(self.path, position, HEADER_SIZE), 0, position)
+        return self.checked_header(self._files.read(self.path, position, HEADER_SIZE), 0, position)
 
     def checked_header(self, data: bytes, at: int, position: int) -> RecordBatchHeader:
         """Return the header at ``data[at]``, which was read at that position of the file.
@@ -57,7 +57,7 @@ class FileRecords:
         while position < end:
             at = position - start
             if at + HEADER_SIZE > len(window):
-                window, start, at = self._disk.read(self.path, position, _WALK_WINDOW), position, 0
+                window, start, at = self._files.read(self.path, position, _WALK_WINDOW), position, 0
             header = self.checked_header(window, at, position)
             yield header
             position += header.size_in_bytes
@@ -73,7 +73,7 @@ class FileRecords:
         """
         position, next_offset, wanted = 0, base_offset, _RECOVERY_WINDOW
         while size - position >= HEADER_SIZE:
-            window = self._disk.read(self.path, position, wanted)
+            window = self._files.read(self.path, position, wanted)
             headers, missing = _intact_run(
                 window, position, size, next_offset, may_have_gaps=may_have_gaps
             )

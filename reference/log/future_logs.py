@@ -71,7 +71,7 @@ class FutureLogs:
         directory.write_recovery_points()
         directory.write_log_start_offsets()
         with StorageErrors("completing", current.topic_partition, directory.path):
-            self._disk.replace(f"{future.directory}/{CAUGHT_UP}", b"")
+            self._disk.atomic.replace(f"{future.directory}/{CAUGHT_UP}", b"")
 
     def replace_current(self, current: Log) -> tuple[Log, str]:
         """Let the completed future log be served; return it, and the old one's path, which is to be removed.
@@ -105,12 +105,12 @@ class FutureLogs:
     def _promote(self, topic_partition: TopicPartition, directory: LogDirectory) -> Log:
         log = directory.rename_to_current(topic_partition, self._open_log)
         with StorageErrors("moving", topic_partition, directory.path):
-            self._disk.remove(f"{log.directory}/{CAUGHT_UP}")
+            self._disk.directories.remove(f"{log.directory}/{CAUGHT_UP}")
         return log
 
     def _is_complete(self, future: Log) -> bool:
         with StorageErrors("looking at", future.topic_partition, future.log_dir):
-            return self._disk.exists(f"{future.directory}/{CAUGHT_UP}")
+            return self._disk.files.exists(f"{future.directory}/{CAUGHT_UP}")
 
     def _future_of(self, current: Log) -> Log:
         future = self.get(current.topic_partition)

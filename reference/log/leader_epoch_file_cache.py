@@ -17,7 +17,7 @@ from typing import NamedTuple
 from nemesis.reference.log.checkpoint import encode_checkpoint, read_checkpoint
 from nemesis.reference.log.errors import KafkaStorageError
 from nemesis.reference.model import UNDEFINED_EPOCH, OffsetAndEpoch
-from nemesis.reference.ports import Disk
+from nemesis.reference.ports import AtomicFiles, Disk
 
 
 class EpochEntry(NamedTuple):
@@ -30,12 +30,12 @@ class LeaderEpochFileCache:
 
     def __init__(self, disk: Disk, path: str) -> None:
         """Read the file; raises OSError, or KafkaStorageError when it is malformed."""
-        self._disk = disk
+        self._atomic = disk.atomic
         self.path = path
         try:
             self._entries = [
                 EpochEntry(int(epoch), int(start))
-                for epoch, start in read_checkpoint(disk, path, fields=2)
+                for epoch, start in read_checkpoint(disk.files, path, fields=2)
             ]
         except ValueError as error:
             raise KafkaStorageError(f"malformed checkpoint file {path}: {error}") from error
@@ -121,7 +121,7 @@ class LeaderEpochFileCache:
 
     def _write(self, entries: list[EpochEntry]) -> None:
         if entries != self._entries:
-            self._disk.replace(self.path, encode_checkpoint(entries))
+            self._atomic.replace(self.path, encode_checkpoint(entries))
             self.adopt(entries)
 
     def adopt(self, entries: list[EpochEntry]) -> None:
@@ -133,7 +133,9 @@ class LeaderEpochFileCache:
         return self._entries[-1].epoch if self._entries else None
 
 
-def assign_all(disk: Disk, starts: Iterable[tuple[LeaderEpochFileCache, int, int]]) -> None:
+def assign_all(
+    atomic: AtomicFiles, starts: Iterable[tuple[LeaderEpochFileCache, int, int]]
+) -> None:
     """``assign`` an epoch and its start offset in each of the caches, waiting for the medium only once.
 
     A cache whose file could not be written is as it was: whoever assigns in it alone gets the error.
@@ -143,7 +145,7 @@ def assign_all(disk: Disk, starts: Iterable[tuple[LeaderEpochFileCache, int, int
         for cache, epoch, start_offset in starts
         if (entries := cache.entries_with(epoch, start_offset)) is not None
     }
-    failed = disk.replace_all(
+    failed = atomic.replace_all(
         {path: encode_checkpoint(entries) for path, (_, entries) in changed.items()}
     )
     for path, (cache, entries) in changed.items():

@@ -58,6 +58,8 @@ class LocalLog:
         """What lies below was synced."""
         self.last_flush_ms = wall_clock()
         self._disk = disk
+        self._files = disk.files
+        self._directories = disk.directories
         self._wall_clock = wall_clock
         self._delete_later = delete_later or self._delete_now
         self._segments: list[LogSegment] = []
@@ -97,7 +99,7 @@ class LocalLog:
     def create_cleaned_segment(self, base_offset: int) -> LogSegment:
         """Return an empty segment for a cleaner to fill; a file that an earlier one left is removed."""
         with self._storage_errors("cleaning"):
-            self._disk.remove(
+            self._directories.remove(
                 f"{self.directory}/{segment_file_name(base_offset, LOG_SUFFIX)}{CLEANED_SUFFIX}"
             )
             return self._new_segment(base_offset, CLEANED_SUFFIX)
@@ -120,7 +122,7 @@ class LocalLog:
             self.flush()
         with self._storage_errors("closing"):
             self._segments[-1].write_indexes()
-        self._disk.close(self.directory)
+        self._files.close(self.directory)
 
     def _append_to_segment(self, records: bytes, headers: Sequence[RecordBatchHeader]) -> None:
         """Write the batches, in a new segment if they must not go into the last one."""
@@ -211,7 +213,7 @@ class LocalLog:
 
     def _delete_now(self, paths: Sequence[str], _delay_ms: int) -> None:
         for path in paths:
-            self._disk.remove(path)
+            self._directories.remove(path)
 
     def _storage_errors(self, doing: str) -> StorageErrors:
         return StorageErrors(doing, self.topic_partition, self.log_dir)

@@ -119,8 +119,8 @@ class Log(LocalLog):
         self.may_have_gaps = may_have_gaps
         """Whether a cleaner, here or at a leader of this partition, has removed records."""
         with self._storage_errors("opening"):
-            disk.make_directory(directory)
-            self._topic_id = read_partition_metadata(disk, directory)
+            disk.directories.make_directory(directory)
+            self._topic_id = read_partition_metadata(disk.files, directory)
             self.leader_epoch_cache = LeaderEpochFileCache(
                 disk, f"{directory}/{LEADER_EPOCH_CHECKPOINT}"
             )
@@ -172,7 +172,7 @@ class Log(LocalLog):
                 f"{self.topic_partition} has topic id {self._topic_id}, not {topic_id}"
             )
         with self._storage_errors("assigning a topic id to"):
-            write_partition_metadata(self._disk, self.directory, topic_id)
+            write_partition_metadata(self._disk.atomic, self.directory, topic_id)
         self._topic_id = topic_id
 
     def update_high_watermark(self, offset: int) -> int:

@@ -80,6 +80,9 @@ class LogDirectory:
         self.future_logs: dict[TopicPartition, Log] = {}
         """Of replicas that are moving here; none of them has a log here already."""
         self._disk = disk
+        self._files = disk.files
+        self._directories = disk.directories
+        self._atomic = disk.atomic
         self._recovery_points: dict[TopicPartition, int] = {}
         self._log_start_offsets: dict[TopicPartition, int] = {}
         """Both as they are in the files."""
@@ -94,16 +97,16 @@ class LogDirectory:
     def load(self, open_log: OpenLog) -> None:
         """Open every log that is there; finish deletions that were interrupted."""
         with self._storage_errors("loading"):
-            self._disk.make_directory(self.path)
+            self._directories.make_directory(self.path)
             was_clean = self._take_clean_shutdown_mark()
-            high_watermarks = read_offsets(self._disk, self._file(REPLICATION_OFFSET_CHECKPOINT))
+            high_watermarks = read_offsets(self._files, self._file(REPLICATION_OFFSET_CHECKPOINT))
             recovery_points = self._read_or_nothing(RECOVERY_POINT_CHECKPOINT)
             log_start_offsets = self._read_or_nothing(LOG_START_OFFSET_CHECKPOINT)
             self._recovery_points, self._log_start_offsets = recovery_points, log_start_offsets
-            self._cleaner_offsets = read_offsets(self._disk, self._file(CLEANER_OFFSET_CHECKPOINT))
-            for name in self._disk.list(self.path):
+            self._cleaner_offsets = read_offsets(self._files, self._file(CLEANER_OFFSET_CHECKPOINT))
+            for name in self._directories.list(self.path):
                 if _DOOMED_NAME.fullmatch(name):
-                    self._disk.remove(self._file(name))
+                    self._directories.remove(self._file(name))
                 elif match := _LOG_NAME.fullmatch(name) or _FUTURE_NAME.fullmatch(name):
                     key = TopicPartition(match["topic"], int(match["partition"]))
                     known = Checkpointed(
@@ -129,7 +132,7 @@ class LogDirectory:
     def read_high_watermarks(self) -> dict[TopicPartition, int]:
         """Return what the file says."""
         with self._storage_errors("reading high watermarks of"):
-            return read_offsets(self._disk, self._file(REPLICATION_OFFSET_CHECKPOINT))
+            return read_offsets(self._files, self._file(REPLICATION_OFFSET_CHECKPOINT))
 
     def write_recovery_points(self) -> None:
         """Checkpoint the recovery points, unless the file has them."""
@@ -175,7 +178,7 @@ class LogDirectory:
         logs = self.logs if topic_partition in self.logs else self.future_logs
         with self._storage_errors(f"deleting {topic_partition} in"):
             doomed = self._file(self._new_name(topic_partition, DELETE_SUFFIX))
-            self._disk.rename(logs[topic_partition].directory, doomed)
+            self._directories.rename(logs[topic_partition].directory, doomed)
             del logs[topic_partition]
         return doomed
 
@@ -191,7 +194,7 @@ class LogDirectory:
         )
         with self._storage_errors(f"moving {topic_partition} to"):
             path = self._file(str(topic_partition))
-            self._disk.rename(future.directory, path)
+            self._directories.rename(future.directory, path)
             log = self.logs[topic_partition] = open_log(topic_partition, path, closed)
         del self.future_logs[topic_partition]
         return log
@@ -209,13 +212,13 @@ class LogDirectory:
         self.write_recovery_points()
         self.write_log_start_offsets()
         with self._storage_errors("closing"):
-            self._disk.replace(self._file(CLEAN_SHUTDOWN_FILE), _CLEAN_SHUTDOWN)
+            self._atomic.replace(self._file(CLEAN_SHUTDOWN_FILE), _CLEAN_SHUTDOWN)
 
     def forget_logs(self) -> list[TopicPartition]:
         """Let go of a directory that failed; return of which replicas it had the log that is served."""
         lost = list(self.logs)
         for log in self.every_log.values():
-            self._disk.close(log.directory)
+            self._files.close(log.directory)
         self.logs.clear()
         self.future_logs.clear()
         return lost
@@ -223,10 +226,10 @@ class LogDirectory:
     def _take_clean_shutdown_mark(self) -> bool:
         """Return whether there is a mark; there is none afterwards, and a power cut does not bring it back."""
         mark = self._file(CLEAN_SHUTDOWN_FILE)
-        if not self._disk.exists(mark):
+        if not self._files.exists(mark):
             return False
-        self._disk.rename(mark, f"{mark}.taken")
-        self._disk.remove(f"{mark}.taken")
+        self._directories.rename(mark, f"{mark}.taken")
+        self._directories.remove(f"{mark}.taken")
         return True
 
     def _forget_absent(self) -> None:
@@ -248,14 +251,14 @@ class LogDirectory:
 
     def _read_or_nothing(self, name: str) -> dict[TopicPartition, int]:
         try:
-            return read_offsets(self._disk, self._file(name))
+            return read_offsets(self._files, self._file(name))
         except KafkaStorageError as error:
             _logger.warning("%s; it counts as empty", error)
             return {}
 
     def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         with self._storage_errors(f"writing {name} of"):
-            write_offsets(self._disk, self._file(name), offsets)
+            write_offsets(self._atomic, self._file(name), offsets)
 
     def _file(self, name: str) -> str:
         return f"{self.path}/{name}"

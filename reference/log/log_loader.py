@@ -73,6 +73,8 @@ class LogLoader:
     ) -> None:
         """The two offsets are those that were checkpointed; 0 for none."""
         self._disk = disk
+        self._files = disk.files
+        self._directories = disk.directories
         self._directory = directory
         self._leader_epoch_cache = leader_epoch_cache
         self._index_interval_bytes = index_interval_bytes
@@ -114,38 +116,38 @@ class LogLoader:
         return LoadedLog([segment], offset, offset, offset, None)
 
     def _finish_swaps(self) -> None:
-        names = self._disk.list(self._directory)
+        names = self._directories.list(self._directory)
         cleaned = [name for name in names if name.endswith(CLEANED_SUFFIX)]
         first_cleaned = min(map(_base_offset, cleaned), default=None)
         for name in cleaned:
-            self._disk.remove(f"{self._directory}/{name}")
+            self._directories.remove(f"{self._directory}/{name}")
         for name in names:
             if name.endswith(SWAP_SUFFIX):
                 if first_cleaned is not None and _base_offset(name) >= first_cleaned:
-                    self._disk.remove(f"{self._directory}/{name}")
+                    self._directories.remove(f"{self._directory}/{name}")
                 else:
                     self._finish_swap(name, names)
 
     def _finish_swap(self, swap: str, names: Sequence[str]) -> None:
         path, base = f"{self._directory}/{swap}", _base_offset(swap)
         if _SEGMENT_NAME.fullmatch(swap.removesuffix(SWAP_SUFFIX)):
-            batches = FileRecords(self._disk, path).batches(0, self._disk.size(path))
+            batches = FileRecords(self._files, path).batches(0, self._files.size(path))
             end = max((header.last_offset for header in batches), default=base)
             for name in names:
                 is_replaced = _SEGMENT_NAME.fullmatch(name) or _INDEX_NAME.fullmatch(name)
                 if is_replaced and base <= _base_offset(name) <= end:
-                    self._disk.remove(f"{self._directory}/{name}")
-        self._disk.rename(path, path.removesuffix(SWAP_SUFFIX))
+                    self._directories.remove(f"{self._directory}/{name}")
+        self._directories.rename(path, path.removesuffix(SWAP_SUFFIX))
 
     def _remove_leftovers(self) -> list[int]:
         """Return the base offsets of the segments that remain."""
-        names = self._disk.list(self._directory)
+        names = self._directories.list(self._directory)
         bases = sorted(_base_offset(name) for name in names if _SEGMENT_NAME.fullmatch(name))
         known = set(bases)
         for name in names:
             is_orphan = _INDEX_NAME.fullmatch(name) and _base_offset(name) not in known
             if is_orphan or name.endswith(DELETED_SUFFIX):
-                self._disk.remove(f"{self._directory}/{name}")
+                self._directories.remove(f"{self._directory}/{name}")
         return bases
 
     def _open_segments(self, bases: list[int]) -> list[LogSegment]:
@@ -155,7 +157,7 @@ class LogLoader:
             for base, following in zip(bases[:trusted], [*bases[1:], None], strict=False)
         ]
         for number, base in enumerate(bases[trusted:], trusted):
-            size = self._disk.size(f"{self._directory}/{segment_file_name(base, LOG_SUFFIX)}")
+            size = self._files.size(f"{self._directory}/{segment_file_name(base, LOG_SUFFIX)}")
             segment = self._recover(base)
             segments.append(segment)
             if segment.size < size and number + 1 < len(bases):
@@ -211,7 +213,7 @@ class LogLoader:
     def _remove_segments(self, bases: list[int]) -> None:
         for base in reversed(bases):
             for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
-                self._disk.remove(f"{self._directory}/{segment_file_name(base, suffix)}")
+                self._directories.remove(f"{self._directory}/{segment_file_name(base, suffix)}")
 
 
 def _base_offset(name: str) -> int:

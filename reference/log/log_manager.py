@@ -63,7 +63,7 @@ class LogManager:
         self._default_config = log_config_of(config)
         self._topic_configs: dict[str, Mapping[str, Value]] = {}
         """The settings of the topics that this broker was told of."""
-        self._deletion = DelayedDeletion(disk, self._directories, self._attempt)
+        self._deletion = DelayedDeletion(disk.directories, self._directories, self._attempt)
         cleanings = LogCleanerManager(self._logs, self._directories, wall_clock)
         self.cleaner = LogCleaner(config, cleanings, wall_clock=wall_clock, tracer=self._tracer)
         self._on_storage_error: OnStorageError = _log_error
@@ -126,7 +126,7 @@ class LogManager:
     def usage(self, log_dir: str) -> DiskUsage:
         """Of the volume that the directory is on."""
         with StorageErrors("measuring", log_dir, log_dir):
-            return self._disk.usage(log_dir)
+            return self._disk.directories.usage(log_dir)
 
     def update_topic_config(self, topic: str, overrides: Mapping[str, Value]) -> None:
         """Let these be the topic's own settings, by name, for the logs that are there and for those to come."""
@@ -226,7 +226,7 @@ class LogManager:
         """
         logs = {tp: log for tp in epochs if (log := self._logs.get(tp)) is not None}
         assign_all(
-            self._disk,
+            self._disk.atomic,
             ((log.leader_epoch_cache, epochs[tp], log.log_end_offset) for tp, log in logs.items()),
         )
 

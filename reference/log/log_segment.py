@@ -51,7 +51,9 @@ class LogSegment:
         self.first_timestamp = -1
         """That of the first batch, which counts for ``segment.ms``."""
         self._offset_of_max_timestamp = base_offset
-        self._disk = disk
+        self._files = disk.files
+        self._directories = disk.directories
+        self._atomic = disk.atomic
         self._index_interval_bytes = index_interval_bytes
         self._path_stem = f"{directory}/{segment_file_name(base_offset, '')}"
         self._use_file("")
@@ -72,7 +74,7 @@ class LogSegment:
         """Return a new, empty segment; its file exists."""
         segment = cls(disk, directory, base_offset, index_interval_bytes)
         segment._use_file(file_suffix)
-        disk.append(segment._path, b"")
+        disk.files.append(segment._path, b"")
         return segment
 
     @classmethod
@@ -91,7 +93,7 @@ class LogSegment:
         when its end is not that of a batch.
         """
         segment = cls(disk, directory, base_offset, index_interval_bytes)
-        segment.size = disk.size(segment._path)
+        segment.size = disk.files.size(segment._path)
         if not segment._read_indexes(next_offset):
             segment._offset_index = OffsetIndex(base_offset, index_interval_bytes)
             segment._time_index = TimeIndex(base_offset)
@@ -120,7 +122,7 @@ class LogSegment:
         """Open a segment that may be damaged: keep the longest run of intact batches, show them to ``visit``, some at
         a time, cut the rest."""
         segment = cls(disk, directory, base_offset, index_interval_bytes)
-        written = disk.size(segment._path)
+        written = disk.files.size(segment._path)
         for headers in segment._records.intact_batches(
             base_offset, written, may_have_gaps=may_have_gaps
         ):
@@ -128,7 +130,7 @@ class LogSegment:
             visit(headers)
         segment._note_first_timestamp()
         if segment.size < written:
-            disk.truncate(segment._path, segment.size)
+            disk.files.truncate(segment._path, segment.size)
         return segment
 
     @property
@@ -140,7 +142,7 @@ class LogSegment:
         """Write the batches, whose headers give positions in ``data``, in one piece."""
         self._cut_torn_tail()
         try:
-            self._disk.append(self._path, data)
+            self._files.append(self._path, data)
         except OSError:
             self._torn = True
             raise
@@ -163,7 +165,7 @@ class LogSegment:
                 if not min_one_message:
                     return b""
                 end = start + self._records.header_at(start).size_in_bytes
-        data = self._disk.read(self._path, start, end - start)
+        data = self._files.read(self._path, start, end - start)
         self._records.checked_header(data, 0, start)
         return data
 
@@ -188,7 +190,7 @@ class LogSegment:
             self.next_offset = min(self.next_offset, max(offset, self.base_offset))
         else:
             next_offset = min(self._records.header_at(position).base_offset, offset)
-            self._disk.truncate(self._path, position)
+            self._files.truncate(self._path, position)
             self._torn = False
             self._forget_from(position, next_offset)
 
@@ -222,25 +224,25 @@ class LogSegment:
     def flush(self) -> None:
         """Sync the batches, and nothing else."""
         self._cut_torn_tail()
-        self._disk.fsync(self._path)
+        self._files.fsync(self._path)
 
     def change_file_suffix(self, suffix: str) -> None:
         """Rename the file of batches; the suffix follows ``.log``."""
         former = self._path
         self._use_file(suffix)
-        self._disk.rename(former, self._path)
+        self._directories.rename(former, self._path)
 
     def write_indexes(self) -> None:
         """Put the indexes on disk; they describe the segment until that is written to again."""
         self._time_index.maybe_append(self.max_timestamp, self._offset_of_max_timestamp)
         indexes = (self._offset_index.to_bytes(), self._time_index.to_bytes())
         for suffix, data in zip(INDEX_SUFFIXES, indexes, strict=True):
-            self._disk.replace(self._path_stem + suffix, data)
+            self._atomic.replace(self._path_stem + suffix, data)
 
     def close(self) -> None:
         """Let go of the files."""
         for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
-            self._disk.close(self._path_stem + suffix)
+            self._files.close(self._path_stem + suffix)
 
     def mark_deleted(self) -> list[str]:
         """Rename the files to ``*.deleted``, the batches first; return their names.
@@ -250,25 +252,25 @@ class LogSegment:
         renamed = []
         for suffix in (LOG_SUFFIX, *INDEX_SUFFIXES):
             path = self._path_stem + suffix
-            if self._disk.exists(path):
-                self._disk.rename(path, path + DELETED_SUFFIX)
+            if self._files.exists(path):
+                self._directories.rename(path, path + DELETED_SUFFIX)
                 renamed.append(path + DELETED_SUFFIX)
         return renamed
 
     def remove(self) -> None:
         """Delete the files at once."""
-        self._disk.remove(self._path)
+        self._directories.remove(self._path)
         for suffix in INDEX_SUFFIXES:
-            self._disk.remove(self._path_stem + suffix)
+            self._directories.remove(self._path_stem + suffix)
 
     def _use_file(self, suffix: str) -> None:
         self._path = self._path_stem + LOG_SUFFIX + suffix
-        self._records = FileRecords(self._disk, self._path)
+        self._records = FileRecords(self._files, self._path)
 
     def _cut_torn_tail(self) -> None:
         """Remove what an append left that failed."""
         if self._torn:
-            self._disk.truncate(self._path, self.size)
+            self._files.truncate(self._path, self.size)
             self._torn = False
 
     def _take(self, headers: Sequence[RecordBatchHeader], start: int = 0) -> None:
@@ -318,10 +320,10 @@ class LogSegment:
         return True
 
     def _read_file(self, path: str) -> bytes | None:
-        if not self._disk.exists(path):
+        if not self._files.exists(path):
             return None
-        data = self._disk.read(path, 0, self._disk.size(path))
-        self._disk.close(path)
+        data = self._files.read(path, 0, self._files.size(path))
+        self._files.close(path)
         return data
 
     def _batch_boundary(self, position: int) -> int:

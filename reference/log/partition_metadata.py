@@ -10,7 +10,7 @@ from typing import Final
 from uuid import UUID
 
 from nemesis.reference.log.errors import KafkaStorageError
-from nemesis.reference.ports import Disk
+from nemesis.reference.ports import AtomicFiles, Files
 
 PARTITION_METADATA: Final = "partition.metadata"
 _ID_LENGTH: Final = 22
@@ -31,19 +31,19 @@ def topic_id_from_string(text: str) -> UUID:
         raise ValueError(f"a topic id is written in URL-safe base64: {text!r} is not") from None
 
 
-def write_partition_metadata(disk: Disk, directory: str, topic_id: UUID) -> None:
+def write_partition_metadata(atomic: AtomicFiles, directory: str, topic_id: UUID) -> None:
     """Write the file, atomically. Raises OSError."""
     text = f"version: 0\ntopic_id: {topic_id_to_string(topic_id)}\n"
-    disk.replace(f"{directory}/{PARTITION_METADATA}", text.encode())
+    atomic.replace(f"{directory}/{PARTITION_METADATA}", text.encode())
 
 
-def read_partition_metadata(disk: Disk, directory: str) -> UUID | None:
+def read_partition_metadata(files: Files, directory: str) -> UUID | None:
     """Return the id; None when there is no file. Raises OSError, or KafkaStorageError when it is malformed."""
     path = f"{directory}/{PARTITION_METADATA}"
-    if not disk.exists(path):
+    if not files.exists(path):
         return None
-    data = disk.read(path, 0, disk.size(path))
-    disk.close(path)
+    data = files.read(path, 0, files.size(path))
+    files.close(path)
     try:
         lines = [line.partition(": ") for line in data.decode().splitlines()]
         if [line[0] for line in lines] != ["version", "topic_id"] or lines[0][2] != "0":

@@ -49,7 +49,9 @@ class ProducerStateManager:
     def __init__(
         self, disk: Disk, directory: str, *, expiration_ms: int, wall_clock: WallClock
     ) -> None:
-        self._disk = disk
+        self._files = disk.files
+        self._directories = disk.directories
+        self._atomic = disk.atomic
         self._directory = directory
         self._expiration_ms = expiration_ms
         self._wall_clock = wall_clock
@@ -116,7 +118,7 @@ class ProducerStateManager:
         """Write down what is remembered of a log that ends there, unless that was done before."""
         if log_end_offset > self._last_snapshot_offset:
             path = f"{self._directory}/{snapshot_file_name(log_end_offset)}"
-            self._disk.replace(path, encode_snapshot(self._producers.values()))
+            self._atomic.replace(path, encode_snapshot(self._producers.values()))
             self._last_snapshot_offset = log_end_offset
 
     def delete_snapshots(self, segments: Iterable[LogSegment]) -> None:
@@ -171,22 +173,22 @@ class ProducerStateManager:
         return self._last_snapshot_offset
 
     def _snapshot_offsets(self) -> list[int]:
-        names = self._disk.list(self._directory)
+        names = self._directories.list(self._directory)
         offsets = (snapshot_offset(name) for name in names)
         return sorted(offset for offset in offsets if offset is not None)
 
     def _delete_snapshot(self, offset: int) -> None:
-        self._disk.remove(f"{self._directory}/{snapshot_file_name(offset)}")
+        self._directories.remove(f"{self._directory}/{snapshot_file_name(offset)}")
 
     def _read_snapshot(self, offset: int) -> list[ProducerStateEntry] | None:
         path = f"{self._directory}/{snapshot_file_name(offset)}"
-        data = self._disk.read(path, 0, self._disk.size(path))
-        self._disk.close(path)
+        data = self._files.read(path, 0, self._files.size(path))
+        self._files.close(path)
         try:
             return decode_snapshot(data)
         except ValueError as error:
             _logger.warning("%s is deleted: %s", path, error)
-            self._disk.remove(path)
+            self._directories.remove(path)
             return None
 
     def _is_expired(self, entry: ProducerStateEntry, now: int) -> bool:

@@ -54,7 +54,8 @@ class BrokerMetadataCheckpoint:
     """The files of a broker's log directories."""
 
     def __init__(self, disk: Disk, log_dirs: Sequence[str]) -> None:
-        self._disk = disk
+        self._files = disk.files
+        self._atomic = disk.atomic
         self._log_dirs = tuple(log_dirs)
 
     def stored_broker_id(self) -> int | None:
@@ -88,21 +89,21 @@ class BrokerMetadataCheckpoint:
     def write(self, log_dir: str, own: BrokerMetadata) -> None:
         """Let the directory, which exists, be the broker's own from now on. Raises OSError."""
         path = f"{log_dir}/{META_PROPERTIES}"
-        if not self._disk.exists(path) or self._read(path) != own:
-            self._disk.replace(path, _encode(own))
+        if not self._files.exists(path) or self._read(path) != own:
+            self._atomic.replace(path, _encode(own))
 
     def _read_all(self) -> Iterator[tuple[str, BrokerMetadata]]:
         for log_dir in self._log_dirs:
             path = f"{log_dir}/{META_PROPERTIES}"
             try:
-                if self._disk.exists(path):
+                if self._files.exists(path):
                     yield path, self._read(path)
             except OSError as error:
                 _logger.error("%s cannot be read: %s", path, error)
 
     def _read(self, path: str) -> BrokerMetadata:
-        data = self._disk.read(path, 0, self._disk.size(path))
-        self._disk.close(path)
+        data = self._files.read(path, 0, self._files.size(path))
+        self._files.close(path)
         return _decode(path, data)
 
 

@@ -80,7 +80,7 @@ class BrokerZnodes:
         """Return the stat of an ephemeral of this session; one of another session is waited for: None."""
         gone = asyncio.Event()
         stat = await self._session.retry_request_until_connected(
-            lambda: self._session.zookeeper.exists(path, gone.set)
+            lambda: self._session.reads.exists(path, gone.set)
         )
         if stat is None or stat.ephemeral_owner == self._session.session_id:
             return stat

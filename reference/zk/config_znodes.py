@@ -113,7 +113,7 @@ class ConfigZnodes:
         data = encode_change(entity_type, name)
         # After a lost reply everybody may be told twice.
         await self._session.retry_request_until_connected(
-            lambda: self._session.zookeeper.create(path, data, sequential=True)
+            lambda: self._session.writes.create(path, data, sequential=True)
         )
 
     async def _try_to_alter(
@@ -161,7 +161,7 @@ class ConfigZnodes:
                 return
             try:
                 await self._session.retry_request_until_connected(
-                    lambda: self._session.zookeeper.delete(path)
+                    lambda: self._session.writes.delete(path)
                 )
             except NoNodeError:
                 return

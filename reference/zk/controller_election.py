@@ -90,7 +90,7 @@ class ControllerElection:
         ]
         try:
             results = await self._session.retry_request_until_connected(
-                lambda: self._session.zookeeper.multi(ops)
+                lambda: self._session.writes.multi(ops)
             )
         except MultiError as error:
             return await self._won_after_all(broker_id, new_epoch, error)

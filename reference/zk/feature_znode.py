@@ -57,7 +57,7 @@ class FeatureZnode:
     async def _enable(self, version: int) -> None:
         try:
             await self._session.retry_request_until_connected(
-                lambda: self._session.zookeeper.set_data(zk_data.FEATURE, encode(), version)
+                lambda: self._session.writes.set_data(zk_data.FEATURE, encode(), version)
             )
         except (BadVersionError, NoNodeError) as error:
             _logger.info("%s was written meanwhile: %s", zk_data.FEATURE, error)

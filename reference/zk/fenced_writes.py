@@ -101,7 +101,7 @@ class FencedWrites:
             )
         multi = self.fenced(ops, fence)
         try:
-            stats = (await self._session.zookeeper.multi(multi))[-len(ops) :]
+            stats = (await self._session.writes.multi(multi))[-len(ops) :]
         except ZooKeeperError as error:
             for op in ops:
                 self._trace_outcome(op, fence, error.code)

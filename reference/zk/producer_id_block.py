@@ -91,7 +91,7 @@ class ProducerIdBlockZnode:
         async def attempt() -> None:
             nonlocal lost
             try:
-                await self._session.zookeeper.set_data(PRODUCER_ID_BLOCK, data, version)
+                await self._session.writes.set_data(PRODUCER_ID_BLOCK, data, version)
             except ConnectionLossError:
                 lost = True
                 raise

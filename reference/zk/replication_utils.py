@@ -56,7 +56,7 @@ class ReplicationUtils:
             Kind.ZNODE_ATTEMPT, path=path, controller_epoch=controller_epoch, detail="SetData"
         )
         try:
-            stat = await self._session.zookeeper.set_data(path, data, version)
+            stat = await self._session.writes.set_data(path, data, version)
         except ZooKeeperError as error:
             self._trace_outcome(path, controller_epoch, error.code)
             raise

@@ -41,7 +41,7 @@ class SequentialNotifications(Generic[_Told]):
     async def propagate(self, data: bytes) -> None:
         """Tell the controller. After a lost reply it may be told twice."""
         await self._session.retry_request_until_connected(
-            lambda: self._session.zookeeper.create(
+            lambda: self._session.writes.create(
                 f"{self._path}/{self._prefix}", data, sequential=True
             )
         )

@@ -34,7 +34,7 @@ class _Attempts:
 
     async def attempt(self) -> None:
         self.count += 1
-        await self._session.zookeeper.set_data(*self._write)
+        await self._session.writes.set_data(*self._write)
 
 
 class TopicZnodes:
@@ -76,7 +76,7 @@ class TopicZnodes:
             settings = await self._write_of_config(assignment.topic, config_znodes.encode(config))
             try:
                 await self._session.retry_request_until_connected(
-                    lambda ops=(settings, topic): self._session.zookeeper.multi(ops)  # type: ignore[misc]
+                    lambda ops=(settings, topic): self._session.writes.multi(ops)  # type: ignore[misc]
                 )
             except MultiError as error:
                 if error.index == 0:

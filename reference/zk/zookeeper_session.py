@@ -36,8 +36,11 @@ class ZooKeeperSession:
     """See the module. Errors are those of ``nemesis.reference.zk.errors``."""
 
     def __init__(self, zookeeper: ZooKeeperClient, *, tracer: Tracer) -> None:
-        self.zookeeper = zookeeper
-        """The connection itself, for what is not retried, or sets a watch of its own."""
+        self.reads = zookeeper.reads
+        """Reads that are not retried, or that set a watch of their own."""
+        self.writes = zookeeper.writes
+        """Writes that are not retried."""
+        self._zookeeper = zookeeper
         self._tracer = tracer
         self._state = SessionState.CONNECTED
         self._session_changes: list[asyncio.Event] = []
@@ -48,7 +51,7 @@ class ZooKeeperSession:
 
     @property
     def session_id(self) -> int:
-        return self.zookeeper.session_id
+        return self._zookeeper.session_id
 
     def register_state_change_handler(self, handler: StateChangeHandler) -> None:
         """What the handler returns for EXPIRED is awaited before the next session opens."""
@@ -108,7 +111,7 @@ class ZooKeeperSession:
 
     async def get(self, path: str) -> tuple[bytes, ZnodeStat]:
         return await self.retry_request_until_connected(
-            lambda: self._data_watches.read(path, lambda watch: self.zookeeper.get(path, watch))
+            lambda: self._data_watches.read(path, lambda watch: self.reads.get(path, watch))
         )
 
     async def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, ZnodeStat] | None]:
@@ -116,9 +119,7 @@ class ZooKeeperSession:
         found: dict[str, tuple[bytes, ZnodeStat] | None] = {}
         unwatched = [path for path in paths if not self._data_watches.has_to_be_set(path)]
         if unwatched:
-            read = await self.retry_request_until_connected(
-                lambda: self.zookeeper.get_all(unwatched)
-            )
+            read = await self.retry_request_until_connected(lambda: self.reads.get_all(unwatched))
             found.update(zip(unwatched, read, strict=True))
         for path in paths:
             if path not in found:
@@ -128,26 +129,26 @@ class ZooKeeperSession:
 
     async def exists(self, path: str) -> ZnodeStat | None:
         return await self.retry_request_until_connected(
-            lambda: self._data_watches.read(path, lambda watch: self.zookeeper.exists(path, watch))
+            lambda: self._data_watches.read(path, lambda watch: self.reads.exists(path, watch))
         )
 
     async def get_children(self, path: str) -> list[str]:
         return await self.retry_request_until_connected(
             lambda: self._child_watches.read(
-                path, lambda watch: self.zookeeper.get_children(path, watch)
+                path, lambda watch: self.reads.get_children(path, watch)
             )
         )
 
     async def create(self, path: str, data: bytes, *, ephemeral: bool = False) -> ZnodeStat:
         _, stat = await self.retry_request_until_connected(
-            lambda: self.zookeeper.create(path, data, ephemeral=ephemeral)
+            lambda: self.writes.create(path, data, ephemeral=ephemeral)
         )
         return stat
 
     async def set_data(self, path: str, data: bytes, version: int) -> ZnodeStat:
         """Compare and set; after a lost reply one's own write looks like a conflict."""
         return await self.retry_request_until_connected(
-            lambda: self.zookeeper.set_data(path, data, version)
+            lambda: self.writes.set_data(path, data, version)
         )
 
     def _on_session_state(self, state: SessionState) -> Awaitable[None] | None:

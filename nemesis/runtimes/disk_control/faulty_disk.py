@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from nemesis.reference.adapters.disk import RealDisk
-from nemesis.reference.ports import DiskUsage
+from nemesis.reference.ports import AtomicFiles, Directories, DiskUsage, Files
 from nemesis.runtimes.disk_control.orders import HEALTHY, Orders
 from nemesis.runtimes.disk_control.unsynced import Unsynced
 
@@ -24,7 +24,7 @@ BLOCK_BYTES: Final = 4096
 
 
 class FaultyDisk:
-    """Implements ``nemesis.reference.ports.Disk``. Errors are OSErrors with the errno of what was ordered."""
+    """Implements ``nemesis.reference.ports.Disk`` and is itself its three parts. Errors are OSErrors with the errno of what was ordered."""
 
     def __init__(self, directory: Path, disk: RealDisk | None = None) -> None:
         """``directory`` is that of the orders; raises OSError when it is not there."""
@@ -33,6 +33,21 @@ class FaultyDisk:
         self._turn = -1
         self._order = HEALTHY
         self._unsynced = Unsynced(directory)
+
+    @property
+    def files(self) -> Files:
+        """This disk as ``Files``."""
+        return self
+
+    @property
+    def directories(self) -> Directories:
+        """This disk as ``Directories``."""
+        return self
+
+    @property
+    def atomic(self) -> AtomicFiles:
+        """This disk as ``AtomicFiles``."""
+        return self
 
     def append(self, path: str, data: bytes) -> None:
         if self._is_ordered():

@@ -17,19 +17,19 @@ class MemoryFile(RealDisk):
 
     def __init__(self) -> None:
         super().__init__()
-        self.files: dict[str, bytes] = {}
+        self.contents: dict[str, bytes] = {}
 
     def replace(self, path: str, data: bytes) -> None:
-        self.files[path] = data
+        self.contents[path] = data
 
     def exists(self, path: str) -> bool:
-        return path in self.files
+        return path in self.contents
 
     def size(self, path: str) -> int:
-        return len(self.files[path])
+        return len(self.contents[path])
 
     def read(self, path: str, offset: int, size: int) -> bytes:
-        return self.files[path][offset : offset + size]
+        return self.contents[path][offset : offset + size]
 
 
 def cache(*entries: tuple[int, int]) -> LeaderEpochFileCache:

@@ -133,7 +133,7 @@ def test_partitions_that_are_added_meanwhile_are_kept(zookeeper_address: str) ->
                 reads += 1
                 found = await read(path)
                 if reads == 1:  # somebody writes between our reading and our writing
-                    await zk_client.session.zookeeper.set_data(path, zk_data.encode_topic(grown))
+                    await zk_client.session.writes.set_data(path, zk_data.encode_topic(grown))
                 return found
 
             zk_client.session.get = read_then_grow  # type: ignore[method-assign,assignment]

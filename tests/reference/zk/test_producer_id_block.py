@@ -73,6 +73,7 @@ class UnreliableZooKeeperClient:
     session_id = 1
 
     def __init__(self, store: Store, fate: Any) -> None:
+        self.reads = self.writes = self
         self._store = store
         self._fate = fate
         self._listeners: list[SessionListener] = []

@@ -70,40 +70,40 @@ class BothDisks(RuleBasedStateMachine):
 
     @rule(path=paths, data=contents)
     def append(self, path: str, data: bytes) -> None:
-        self.both(lambda disk: disk.append(self.at(path), data))
+        self.both(lambda disk: disk.files.append(self.at(path), data))
 
     @rule(path=paths, offset=st.integers(-1, 90), size=sizes)
     def look(self, path: str, offset: int, size: int) -> None:
-        self.both(lambda disk: disk.read(self.at(path), offset, size))
-        self.both(lambda disk: disk.exists(self.at(path)))
-        self.both(lambda disk: list(disk.list(self.at(path))))
+        self.both(lambda disk: disk.files.read(self.at(path), offset, size))
+        self.both(lambda disk: disk.files.exists(self.at(path)))
+        self.both(lambda disk: list(disk.directories.list(self.at(path))))
         if not Path(self.at(path)).is_dir():  # the size of a directory is the file system's affair
-            self.both(lambda disk: disk.size(self.at(path)))
+            self.both(lambda disk: disk.files.size(self.at(path)))
 
     @rule(path=paths, size=st.integers(-1, 90))
     def truncate(self, path: str, size: int) -> None:
-        self.both(lambda disk: disk.truncate(self.at(path), size))
+        self.both(lambda disk: disk.files.truncate(self.at(path), size))
 
     @rule(path=paths)
     def fsync(self, path: str) -> None:
-        self.both(lambda disk: disk.fsync(self.at(path)))
+        self.both(lambda disk: disk.files.fsync(self.at(path)))
 
     @rule(path=paths, data=contents)
     def replace(self, path: str, data: bytes) -> None:
-        self.both(lambda disk: disk.replace(self.at(path), data))
+        self.both(lambda disk: disk.atomic.replace(self.at(path), data))
 
     @rule(several=st.dictionaries(unrelated, contents, max_size=3))
     def replace_all(self, several: dict[str, bytes]) -> None:
         files = {self.at(path): data for path, data in several.items()}
-        self.both(lambda disk: outcomes(disk.replace_all(files)))
+        self.both(lambda disk: outcomes(disk.atomic.replace_all(files)))
 
     @rule(path=paths)
     def make_directory(self, path: str) -> None:
-        self.both(lambda disk: disk.make_directory(self.at(path)))
+        self.both(lambda disk: disk.directories.make_directory(self.at(path)))
 
     @rule(source=paths, goal=paths)
     def rename(self, source: str, goal: str) -> None:
-        self.both(lambda disk: disk.rename(self.at(source), self.at(goal)))
+        self.both(lambda disk: disk.directories.rename(self.at(source), self.at(goal)))
         self.append(goal, b"on")  # to what now bears the name
 
     @rule(source=st.sampled_from(["a", "d/a"]), goal=st.sampled_from(["d", "d/b"]))
@@ -117,18 +117,18 @@ class BothDisks(RuleBasedStateMachine):
         """How large the volumes are differs; whether that can be asked does not."""
 
         def is_plausible(disk: Disk) -> bool:
-            total, usable = disk.usage(self.at(path))
+            total, usable = disk.directories.usage(self.at(path))
             return 0 <= usable <= total
 
         self.both(is_plausible)
 
     @rule(path=paths)
     def remove(self, path: str) -> None:
-        self.both(lambda disk: disk.remove(self.at(path)))
+        self.both(lambda disk: disk.directories.remove(self.at(path)))
 
     @rule(path=paths)
     def close(self, path: str) -> None:
-        self.both(lambda disk: disk.close(self.at(path)))
+        self.both(lambda disk: disk.files.close(self.at(path)))
 
     @rule()
     def kill(self) -> None:
@@ -143,7 +143,9 @@ class BothDisks(RuleBasedStateMachine):
                 files[str(path)] = path.read_bytes()
         assert lasting(self.simulated.contents()) == lasting(files)
         for directory in directories:
-            assert list(self.simulated.list(directory)) == list(self.real.list(directory))
+            assert list(self.simulated.list(directory)) == list(
+                self.real.directories.list(directory)
+            )
 
 
 def outcomes(failed: Mapping[str, OSError]) -> dict[str, tuple[str, int | None]]:

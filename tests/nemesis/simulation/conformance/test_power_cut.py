@@ -45,18 +45,18 @@ def _step(rng: Random) -> Step:
     data, size = bytes([rng.randrange(256)]) * rng.randint(1, 9000), rng.randint(0, 9000)
     directory = rng.choice(DIRECTORIES)
     choices: list[Step] = [
-        lambda disk, root: disk.append(f"{root}/{path}", data),
-        lambda disk, root: disk.append(f"{root}/{path}", data),
-        lambda disk, root: disk.append(f"{root}/{path}", data),
-        lambda disk, root: disk.fsync(f"{root}/{path}"),
-        lambda disk, root: disk.fsync(f"{root}/{path}"),
-        lambda disk, root: disk.truncate(f"{root}/{path}", size),
-        lambda disk, root: disk.replace(f"{root}/{path}", data),
-        lambda disk, root: disk.rename(f"{root}/{path}", f"{root}/{other}"),
-        lambda disk, root: disk.remove(f"{root}/{path}"),
-        lambda disk, root: disk.remove(f"{root}/{directory}"),
-        lambda disk, root: disk.make_directory(f"{root}/{directory}"),
-        lambda disk, root: disk.make_directory(f"{root}/{directory}"),
+        lambda disk, root: disk.files.append(f"{root}/{path}", data),
+        lambda disk, root: disk.files.append(f"{root}/{path}", data),
+        lambda disk, root: disk.files.append(f"{root}/{path}", data),
+        lambda disk, root: disk.files.fsync(f"{root}/{path}"),
+        lambda disk, root: disk.files.fsync(f"{root}/{path}"),
+        lambda disk, root: disk.files.truncate(f"{root}/{path}", size),
+        lambda disk, root: disk.atomic.replace(f"{root}/{path}", data),
+        lambda disk, root: disk.directories.rename(f"{root}/{path}", f"{root}/{other}"),
+        lambda disk, root: disk.directories.remove(f"{root}/{path}"),
+        lambda disk, root: disk.directories.remove(f"{root}/{directory}"),
+        lambda disk, root: disk.directories.make_directory(f"{root}/{directory}"),
+        lambda disk, root: disk.directories.make_directory(f"{root}/{directory}"),
     ]
     return rng.choice(choices)
 
@@ -167,7 +167,7 @@ def test_what_ext4_keeps_the_simulated_disk_may_keep(ext4: Ext4, seed: int) -> N
         disk = RealDisk()
         run(history, disk, str(ext4.root))
         ext4.cut_power()
-        disk.close(str(ext4.root))
+        disk.files.close(str(ext4.root))
     finally:
         ext4.unmount()
     assert ext4.mount()
@@ -181,10 +181,10 @@ def test_what_ext4_keeps_the_simulated_disk_may_keep(ext4: Ext4, seed: int) -> N
 def test_without_a_power_cut_there_is_one_outcome_for_what_is_synced() -> None:
     """The list of outcomes is no list of everything: it would allow anything then."""
     synced: list[Step] = [
-        lambda disk, root: disk.append(f"{root}/a", b"one"),
-        lambda disk, root: disk.fsync(f"{root}/a"),
+        lambda disk, root: disk.files.append(f"{root}/a", b"one"),
+        lambda disk, root: disk.files.fsync(f"{root}/a"),
     ]
     assert list(outcomes(synced)) == [{"/a": b"one"}]
-    unsynced: list[Step] = [lambda disk, root: disk.append(f"{root}/a", b"two")]
+    unsynced: list[Step] = [lambda disk, root: disk.files.append(f"{root}/a", b"two")]
     found = {outcome["/a"] for outcome in outcomes(synced + unsynced)}
     assert found == {b"one", b"one\0\0\0", b"onet", b"onet\0\0", b"onetw", b"onetw\0", b"onetwo"}

@@ -69,7 +69,7 @@ class RealSide:
         while len(self.clients) < CLIENTS:
             self.clients.append(await self.open())
         self.prefix = f"/program-{next(self._numbers)}"
-        await self.clients[0].create(self.prefix, b"")
+        await self.clients[0].writes.create(self.prefix, b"")
         return await Player(self).play(program)
 
     async def close_clients(self) -> None:
@@ -101,7 +101,7 @@ class SimulatedSide:
 
     async def play(self, program: list[Step]) -> Any:
         self.clients = [await self.open() for _ in range(CLIENTS)]
-        await self.clients[0].create(self.prefix, b"")
+        await self.clients[0].writes.create(self.prefix, b"")
         result = await Player(self).play(program)
         for client in self.clients:
             await client.close()

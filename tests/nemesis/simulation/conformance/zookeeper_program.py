@@ -140,7 +140,7 @@ class Player:
         side = self.side
         for index, client in enumerate(side.clients):
             self._own(index, client)
-            await client.create(barrier_path(side.prefix, index), b"")
+            await client.writes.create(barrier_path(side.prefix, index), b"")
         for number, step in enumerate(program):
             await self._take(number, step)
             await self._barrier()
@@ -149,7 +149,7 @@ class Player:
     async def _barrier(self, without: int | None = None) -> None:
         await asyncio.gather(
             *(
-                client.set_data(barrier_path(self.side.prefix, index), b"")
+                client.writes.set_data(barrier_path(self.side.prefix, index), b"")
                 for index, client in enumerate(self.side.clients)
                 if index != without
             )
@@ -192,7 +192,7 @@ class Player:
                         for position, operation in enumerate(burst)
                     )
                 )
-                await client.exists("/")
+                await client.reads.exists("/")
                 log.extend(sorted(replies, key=repr))
                 log.extend(watches)
             case operation:
@@ -200,7 +200,7 @@ class Player:
 
     async def _refused(self, log: list[tuple[Any, ...]], client: ZooKeeperClient) -> None:
         try:
-            await client.get("/")
+            await client.reads.get("/")
         except ZooKeeperError as error:
             log.append(("closed", type(error).__name__))
 
@@ -242,27 +242,27 @@ class Player:
         match operation:
             case Read(kind, path, has_watch):
                 read: dict[str, Callable[..., Awaitable[Any]]] = {
-                    "get": client.get,
-                    "exists": client.exists,
-                    "children": client.get_children,
+                    "get": client.reads.get,
+                    "exists": client.reads.exists,
+                    "children": client.reads.get_children,
                 }
                 return await read[kind](full(path), watch if has_watch else None)
             case ReadAll(paths):
-                return await client.get_all([full(path) for path in paths])
+                return await client.reads.get_all([full(path) for path in paths])
             case Create(path, data, ephemeral):
-                created, stat = await client.create(full(path), data, ephemeral=ephemeral)
+                created, stat = await client.writes.create(full(path), data, ephemeral=ephemeral)
                 return created.removeprefix(prefix), stat
             case Sequential(path, ephemeral):
-                created, stat = await client.create(
+                created, stat = await client.writes.create(
                     full(path), b"", ephemeral=ephemeral, sequential=True
                 )
                 return created.removeprefix(prefix), stat
             case SetData(path, data, version):
-                return await client.set_data(full(path), data, version)
+                return await client.writes.set_data(full(path), data, version)
             case Delete(path, version):
-                return await client.delete(full(path), version)
+                return await client.writes.delete(full(path), version)
             case Multi(ops):
-                return await client.multi([_moved(op, full(op.path)) for op in ops])
+                return await client.writes.multi([_moved(op, full(op.path)) for op in ops])
         raise AssertionError(operation)
 
 
