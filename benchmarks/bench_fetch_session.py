@@ -123,14 +123,14 @@ async def _measure(directory: Path, *, busy: int, sessions: bool) -> Cost:
     leader_logs, leader, cache = _broker(directory, 1)
     slots = 1_000 if sessions else 0
     connection = _Leader(
-        FetchApis(leader, cache, FetchManager(slots, rng=rng, topic_name=cache.topic_name))
+        FetchApis(leader.fetches, cache, FetchManager(slots, rng=rng, topic_name=cache.topic_name))
     )
     follower_logs, follower, _ = _broker(directory, 2, connection)
     one = record_batch.build([(None, b"x" * 100)], 0)
 
     def append() -> None:
         entries = dict.fromkeys(rng.sample(KEYS, busy), one)
-        leader.append_records(timeout_ms=0, acks=1, entries=entries, respond=lambda _: None)
+        leader.appends.append_records(timeout_ms=0, acks=1, entries=entries, respond=lambda _: None)
 
     connection.before_fetch = append
     for broker in (leader, follower):

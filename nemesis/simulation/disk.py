@@ -57,7 +57,10 @@ class PowerLoss:
 
 
 class SimulatedDisk:
-    """Implements ``nemesis.reference.ports.Disk`` and is itself its three parts. Errors are OSErrors with the real disk's errno."""
+    """Implements ``nemesis.reference.ports.Disk`` and is itself its three parts.
+
+    Errors are OSErrors with the real disk's errno.
+    """
 
     def __init__(self) -> None:
         self._root = Directory()

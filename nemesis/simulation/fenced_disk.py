@@ -22,7 +22,10 @@ class Mortal(Protocol):
 
 
 class FencedDisk:
-    """Implements ``nemesis.reference.ports.Disk`` and is itself its three parts on top of another disk, for as long as the life lasts."""
+    """Implements ``nemesis.reference.ports.Disk`` on top of another disk, for as long as the life lasts.
+
+    The view is itself the three parts of the port.
+    """
 
     def __init__(self, disk: Disk, life: Mortal) -> None:
         self._files = disk.files

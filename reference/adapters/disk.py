@@ -40,7 +40,10 @@ def default_max_handles() -> int:
 
 
 class RealDisk:
-    """Implements ``nemesis.reference.ports.Disk`` and is itself its three parts. Errors are the operating system's OSErrors."""
+    """Implements ``nemesis.reference.ports.Disk`` and is itself its three parts.
+
+    Errors are the operating system's OSErrors.
+    """
 
     def __init__(self, *, max_handles: int | None = None) -> None:
         self._max_handles = max_handles if max_handles is not None else default_max_handles()

@@ -3,8 +3,9 @@
 * ``kafka_server``, ``kafka_scheduler``   start, stop, what runs now and then; ``controlled_shutdown`` the way out
 * ``broker_metadata_checkpoint``, ``broker_id_generation``   who this broker is
 * ``kafka_apis``, ``connection``; room ``apis``   which request goes where, and what it is answered
-* ``replica_manager``, ``replica_roles``, ``replica_data``   the partitions hosted here: who may say what, roles, and
-  reads and writes of their records
+* ``replica_manager``   the hosted partitions and the control requests; its parts are ``hosted_partitions``,
+  ``replica_roles``, ``replica_fetching``, ``storage_failures``, ``record_appends``, ``record_fetches``,
+  ``offset_lookups``, ``record_deletions``
 * ``replica_fetcher_manager``, ``replica_fetcher_thread``, ``remote_leader_end_point``   following leaders;
   ``partition_fetch_state``, ``offset_truncation``, ``fetch_session_handler``   what that needs
 * ``fetch_manager``, ``fetch_session``   what a client has asked for and was told before; ``replica_selector``   whom it

@@ -25,7 +25,7 @@ FetchResults = dict[TopicPartition, FetchPartitionResult]
 
 
 class FetchReader(Protocol):
-    """Reads that no longer count as a follower's progress; ``ReplicaData`` does them."""
+    """Reads that no longer count as a follower's progress; ``RecordFetches`` does them."""
 
     def read_again(
         self, params: FetchParams, request: FetchPartitionRequest

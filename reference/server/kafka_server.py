@@ -168,7 +168,7 @@ class KafkaServer:
         self._started.push_async_callback(self.controller.shutdown)
         self._load_logs(BrokerMetadata(cluster_id, self._config.broker_id))
         self._started.callback(self.log_manager.close)
-        self.log_manager.startup(self._scheduler, self.replica_manager.note_storage_error)
+        self.log_manager.startup(self._scheduler, self.replica_manager.storage_failures.note)
         self._started.push_async_callback(self.replica_manager.shutdown)
         await self.replica_manager.startup()
         self._start_request_handlers(self._apis(cluster_id))
@@ -182,7 +182,7 @@ class KafkaServer:
     async def await_failure(self) -> None:
         """Return when no log directory is left. Whoever runs the broker then halts it, as Kafka does, with no shutdown:
         its session ends by itself."""
-        await self.replica_manager.all_log_dirs_failed.wait()
+        await self.replica_manager.storage_failures.all_log_dirs_failed.wait()
         _logger.critical(
             "all log directories have failed: %s; the broker halts",
             ", ".join(self._config.log_dirs),
@@ -249,7 +249,7 @@ class KafkaServer:
                 self._checkpoint.write(log_dir, own)
             except OSError as error:
                 failure = KafkaStorageError(f"{log_dir}: {error}", failed_log_dir=log_dir)
-                self.replica_manager.note_storage_error(failure)
+                self.replica_manager.storage_failures.note(failure)
 
     def _on_log_dir_failure(self) -> None:
         loop = asyncio.get_running_loop()
@@ -283,9 +283,9 @@ class KafkaServer:
             rng=self._rng,
         )
         return KafkaApis(
-            produce=ProduceApis(self.replica_manager, self.metadata_cache),
+            produce=ProduceApis(self.replica_manager.appends, self.metadata_cache),
             fetch=FetchApis(
-                self.replica_manager,
+                self.replica_manager.fetches,
                 self.metadata_cache,
                 FetchManager(
                     self._config.max_incremental_fetch_session_cache_slots,
@@ -293,7 +293,7 @@ class KafkaServer:
                     topic_name=self.metadata_cache.topic_name,
                 ),
             ),
-            offsets=OffsetApis(self.replica_manager),
+            offsets=OffsetApis(self.replica_manager.offsets),
             records=RecordApis(self.replica_manager.record_deletions, self.metadata_cache),
             metadata=MetadataApis(
                 self.metadata_cache, cluster_id, self._auto_topic_creation(zk_admin)
@@ -321,7 +321,7 @@ class KafkaServer:
             log_dirs=LogDirApis(
                 self.log_manager,
                 alter=self.replica_manager.alter_replica_log_dirs,
-                on_storage_error=self.replica_manager.note_storage_error,
+                on_storage_error=self.replica_manager.storage_failures.note,
             ),
         )
 

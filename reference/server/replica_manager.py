@@ -2,23 +2,19 @@
 
 The three control requests are checked here, in one place each: a controller epoch below one that was seen is a
 deposed controller's (STALE_CONTROLLER_EPOCH), a broker epoch below our own was meant for an earlier life of
-this broker (STALE_BROKER_EPOCH, KIP-380). They are applied without an await in between, hence atomically. What
-they make of each replica is in ``ReplicaRoles``, which this class extends; what clients and followers ask of the
-replicas in ``ReplicaData``, which that extends.
+this broker (STALE_BROKER_EPOCH, KIP-380). They are applied without an await in between, hence atomically.
+
+The manager consists of parts: the hosted partitions, their roles, their fetchers, their storage failures, and the
+requests of clients and followers (appends, fetches, offset lookups, record deletions).
 
 The controller epoch is held in memory only, as in Kafka: a restarted broker believes the first controller that
 it hears.
-
-A log whose medium fails goes offline at once, and everything else in its log directory as soon as the request that met
-the failure is done, as with Kafka's LogDirFailureHandler (KIP-112). A replica that was moving to that directory stays
-where it is.
 
 Limits: no quotas of replication between brokers.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -42,9 +38,16 @@ from nemesis.reference.model import (
 from nemesis.reference.server.alter_partition_manager import AlterPartitionManager
 from nemesis.reference.server.connection import ConnectionFactory, connection_factory
 from nemesis.reference.server.delayed_operations import DelayedOperationPurgatory
+from nemesis.reference.server.hosted_partitions import HostedPartitions
 from nemesis.reference.server.kafka_scheduler import KafkaScheduler
 from nemesis.reference.server.metadata_cache import MetadataCache
+from nemesis.reference.server.offset_lookups import OffsetLookups
+from nemesis.reference.server.record_appends import RecordAppends
+from nemesis.reference.server.record_deletions import RecordDeletions
+from nemesis.reference.server.record_fetches import RecordFetches
+from nemesis.reference.server.replica_fetching import ReplicaFetching
 from nemesis.reference.server.replica_roles import ReplicaRoles
+from nemesis.reference.server.storage_failures import StorageFailures
 from nemesis.reference.trace import Kind, Tracer
 
 _logger = logging.getLogger(__name__)
@@ -52,8 +55,8 @@ _logger = logging.getLogger(__name__)
 _IDLE_THREADS_INTERVAL_S: Final = 10.0
 
 
-class ReplicaManager(ReplicaRoles):
-    """Admits what the controller says, and does what recurs; starts and stops with the broker."""
+class ReplicaManager:
+    """Admits the controller's requests, and does the recurring work; starts and stops with the broker."""
 
     def __init__(
         self,
@@ -72,22 +75,69 @@ class ReplicaManager(ReplicaRoles):
 
         ``on_log_dir_failure`` is called when one log directory has failed and others are left.
         """
-        super().__init__(
+        self._config = config
+        self._tracer = tracer
+        self._log_manager = log_manager
+        self._metadata_cache = metadata_cache
+        self._alter_partition_manager = alter_partition_manager
+        self._scheduler = scheduler
+        self._broker_epoch = broker_epoch
+        self.controller_epoch = 0
+        self.hosted = HostedPartitions(metadata_cache)
+        self.fetching = ReplicaFetching(
+            config,
+            connect=connect or connection_factory(config),
+            broker_epoch=broker_epoch,
+            on_storage_error=self._handle_storage_error,
+            on_future_log_error=self._handle_future_log_error,
+        )
+        self.storage_failures = StorageFailures(
+            hosted=self.hosted,
+            log_manager=log_manager,
+            fetching=self.fetching,
+            on_log_dir_failure=on_log_dir_failure,
+        )
+        self._roles = ReplicaRoles(
             config,
             tracer=tracer,
             log_manager=log_manager,
             metadata_cache=metadata_cache,
             alter_partition_manager=alter_partition_manager,
             broker_epoch=broker_epoch,
-            connect=connect or connection_factory(config),
+            hosted=self.hosted,
+            fetching=self.fetching,
+            on_storage_error=self.storage_failures.handle,
+            on_progress=self.complete_delayed_operations,
         )
-        self.controller_epoch = 0
-        self._scheduler = scheduler
-        self._on_log_dir_failure = on_log_dir_failure
+        self.appends = RecordAppends(
+            partition_of=self.hosted.partition, on_storage_error=self.storage_failures.handle
+        )
+        self.fetches = RecordFetches(
+            config,
+            hosted=self.hosted,
+            metadata_cache=metadata_cache,
+            note_storage_error=self.storage_failures.note,
+        )
+        self.offsets = OffsetLookups(
+            partition_of=self.hosted.partition, note_storage_error=self.storage_failures.note
+        )
+        self.record_deletions = RecordDeletions(
+            partition_of=self.hosted.partition,
+            is_alive=metadata_cache.has_alive_broker,
+            on_storage_error=self.storage_failures.handle,
+        )
         self.delayed_elections = DelayedOperationPurgatory()
         """ElectLeaders requests that wait for an UpdateMetadata."""
-        self.all_log_dirs_failed = asyncio.Event()
-        """Set when no log directory is left: the broker has to halt."""
+
+    def _handle_storage_error(
+        self, topic_partition: TopicPartition, error: KafkaStorageError
+    ) -> None:
+        self.storage_failures.handle(topic_partition, error)
+
+    def _handle_future_log_error(
+        self, topic_partition: TopicPartition, error: KafkaStorageError
+    ) -> None:
+        self.storage_failures.handle_future_log(topic_partition, error)
 
     async def startup(self) -> None:
         """Report the logs that are there, then start the recurring work."""
@@ -106,17 +156,22 @@ class ReplicaManager(ReplicaRoles):
         )
         self._scheduler.schedule(
             "shutdown-idle-replica-alter-log-dirs-thread",
-            self._alter_log_dirs.shutdown_idle_fetcher_threads,
+            self.fetching.log_dirs.shutdown_idle_fetcher_threads,
             period_s=_IDLE_THREADS_INTERVAL_S,
         )
 
     async def shutdown(self) -> None:
         """Stop fetching and the recurring work, then write the high watermarks for the next start."""
-        await self._fetchers.shutdown()
-        await self._alter_log_dirs.shutdown()
+        await self.fetching.shutdown()
         await self._alter_partition_manager.shutdown()
         await self._scheduler.shutdown()
         self.checkpoint_high_watermarks()
+
+    def complete_delayed_operations(self, topic_partition: TopicPartition) -> None:
+        """Re-examine the requests that wait for the partition; called after each of its changes."""
+        self.appends.purgatory.check_and_complete(topic_partition)
+        self.fetches.purgatory.check_and_complete(topic_partition)
+        self.record_deletions.purgatory.check_and_complete(topic_partition)
 
     def checkpoint_high_watermarks(self) -> None:
         """Write the high watermark of every log, hosted or not (KAFKA-1647)."""
@@ -124,11 +179,11 @@ class ReplicaManager(ReplicaRoles):
             self._log_manager.checkpoint_high_watermarks()
         except KafkaStorageError as error:
             _logger.error("high watermarks are not checkpointed: %s", error)
-            self.note_storage_error(error)
+            self.storage_failures.note(error)
 
     def maybe_shrink_isr(self) -> None:
         """Let every leader look for followers that lag."""
-        for partition in list(self._partitions.values()):
+        for partition in list(self.hosted.partitions.values()):
             partition.maybe_shrink_isr()
 
     def is_stale_controller_epoch(self, controller_epoch: int) -> bool:
@@ -139,32 +194,6 @@ class ReplicaManager(ReplicaRoles):
         """Whether a request was meant for an earlier life. −1 is a sender that does not know; a greater one may be
         ahead of what we know of ourselves (KAFKA-9839)."""
         return 0 <= broker_epoch < self._broker_epoch()
-
-    def mark_offline(self, topic_partition: TopicPartition) -> None:
-        """Stop serving a replica whose log failed, until the broker restarts."""
-        self._offline.add(topic_partition)
-        self._fetchers.remove_fetchers([topic_partition])
-        self._alter_log_dirs.remove_fetchers([topic_partition])
-        partition = self._partitions.pop(topic_partition, None)
-        if partition is not None:
-            partition.delete()
-
-    def note_storage_error(self, error: KafkaStorageError) -> None:
-        """Take the failed log directory offline, if one has failed, when nobody is in the middle of something."""
-        if error.failed_log_dir is not None:
-            asyncio.get_running_loop().call_soon(self._handle_log_dir_failure, error.failed_log_dir)
-
-    def _handle_log_dir_failure(self, log_dir: str) -> None:
-        for topic_partition in self._log_manager.handle_log_dir_failure(log_dir):
-            self.mark_offline(topic_partition)
-        for topic_partition, partition in self._partitions.items():
-            if partition.future_log is not None and partition.future_log.log_dir == log_dir:
-                self._alter_log_dirs.remove_fetchers([topic_partition])
-                partition.forget_future_replica()
-        if not self._log_manager.live_log_dirs:
-            self.all_log_dirs_failed.set()
-        else:
-            self._on_log_dir_failure()
 
     def alter_replica_log_dirs(
         self, targets: Mapping[TopicPartition, str]
@@ -180,17 +209,17 @@ class ReplicaManager(ReplicaRoles):
             return ErrorCode.invalid_topic_exception
         try:
             self._log_manager.require_online(log_dir)
-            if topic_partition in self._offline:
+            if topic_partition in self.hosted.offline:
                 return ErrorCode.kafka_storage_error
             self._log_manager.maybe_update_preferred_log_dir(topic_partition, log_dir)
-            partition = self._partitions.get(topic_partition)
+            partition = self.hosted.partitions.get(topic_partition)
             if partition is None:
                 return ErrorCode.replica_not_available
             if partition.maybe_create_future_replica(log_dir):
-                self._alter_log_dirs.add_fetcher(partition)
+                self.fetching.log_dirs.add_fetcher(partition)
         except KafkaStorageError as error:
             _logger.warning("%s does not move to %s: %s", topic_partition, log_dir, error)
-            self.note_storage_error(error)
+            self.storage_failures.note(error)
             return ErrorCode.kafka_storage_error
         except LogError as error:
             return error.error_code
@@ -210,7 +239,7 @@ class ReplicaManager(ReplicaRoles):
         error = self._admit("LeaderAndIsr", controller_id, controller_epoch, broker_epoch)
         if error is not ErrorCode.none:
             return error, {}
-        return ErrorCode.none, self.take_roles(states, live_leaders)
+        return ErrorCode.none, self._roles.take_roles(states, live_leaders)
 
     def stop_replicas(
         self,
@@ -223,7 +252,7 @@ class ReplicaManager(ReplicaRoles):
         error = self._admit("StopReplica", controller_id, controller_epoch, broker_epoch)
         if error is not ErrorCode.none:
             return error, {}
-        return ErrorCode.none, self.stop(states)
+        return ErrorCode.none, self._roles.stop(states)
 
     def maybe_update_metadata_cache(
         self,

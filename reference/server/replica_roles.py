@@ -30,12 +30,10 @@ from nemesis.reference.model import (
     TopicPartition,
 )
 from nemesis.reference.server.alter_partition_manager import AlterPartitionManager
-from nemesis.reference.server.connection import ConnectionFactory
+from nemesis.reference.server.hosted_partitions import HostedPartitions
 from nemesis.reference.server.metadata_cache import MetadataCache
 from nemesis.reference.server.partition_fetch_state import PartitionFetchState
-from nemesis.reference.server.replica_alter_log_dirs_manager import ReplicaAlterLogDirsManager
-from nemesis.reference.server.replica_data import ReplicaData
-from nemesis.reference.server.replica_fetcher_manager import ReplicaFetcherManager
+from nemesis.reference.server.replica_fetching import OnStorageError, ReplicaFetching
 from nemesis.reference.trace import Kind, Tracer
 
 _logger = logging.getLogger(__name__)
@@ -43,8 +41,8 @@ _logger = logging.getLogger(__name__)
 _Answers = dict[TopicPartition, ErrorCode]
 
 
-class ReplicaRoles(ReplicaData):
-    """The hosted partitions with their roles, and the fetchers of those that follow."""
+class ReplicaRoles:
+    """Gives the hosted partitions their roles, and starts and stops the fetchers of the followers."""
 
     def __init__(
         self,
@@ -55,24 +53,26 @@ class ReplicaRoles(ReplicaData):
         metadata_cache: MetadataCache,
         alter_partition_manager: AlterPartitionManager,
         broker_epoch: Callable[[], int],
-        connect: ConnectionFactory,
+        hosted: HostedPartitions,
+        fetching: ReplicaFetching,
+        on_storage_error: OnStorageError,
+        on_progress: Callable[[TopicPartition], None],
     ) -> None:
-        super().__init__(config, tracer=tracer, metadata_cache=metadata_cache)
+        """``on_progress`` is called after each change of a partition that a waiting request may observe."""
+        self._config = config
+        self._tracer = tracer
+        self._metadata_cache = metadata_cache
+        self._listener_name = config.listener_config.inter_broker_listener_name
         self._log_manager = log_manager
         self._alter_partition_manager = alter_partition_manager
         self._broker_epoch = broker_epoch
+        self._hosted = hosted
+        self._fetching = fetching
+        self._on_storage_error = on_storage_error
+        self._on_progress = on_progress
         self._removed: dict[tuple[UUID, int], int] = {}
         """Topic id and partition of replicas that were taken away → the leader epoch in which they were."""
         self._clock = asyncio.get_running_loop().time
-        self._fetchers = ReplicaFetcherManager(
-            config,
-            connect=connect,
-            broker_epoch=broker_epoch,
-            on_storage_error=self.handle_storage_error,
-        )
-        self._alter_log_dirs = ReplicaAlterLogDirsManager(
-            config, on_storage_error=self._handle_future_log_error
-        )
 
     def take_roles(
         self,
@@ -94,29 +94,16 @@ class ReplicaRoles(ReplicaData):
             to_follow.values(), {leader.id: leader for leader in live_leaders}
         )
         self._maybe_add_log_dir_fetchers(answers)
-        self._shutdown_idle_fetcher_threads()
+        self._fetching.shutdown_idle_threads()
         return answers
 
     def _maybe_add_log_dir_fetchers(self, answers: _Answers) -> None:
         """Go on with moves between log directories: those of an earlier life, and those that an epoch ended."""
         for topic_partition, error in answers.items():
             if error is ErrorCode.none:
-                partition = self._partitions[topic_partition]
+                partition = self._hosted.partitions[topic_partition]
                 if partition.resume_future_replica():
-                    self._alter_log_dirs.add_fetcher(partition)
-
-    def _handle_future_log_error(
-        self, topic_partition: TopicPartition, error: KafkaStorageError
-    ) -> None:
-        """A replica whose move fails is served on from where it is, unless it is on its way already."""
-        partition = self._partitions.get(topic_partition)
-        if partition is not None and partition.log is None:
-            self.mark_offline(topic_partition)
-        self.note_storage_error(error)
-
-    def _shutdown_idle_fetcher_threads(self) -> None:
-        self._fetchers.shutdown_idle_fetcher_threads()
-        self._alter_log_dirs.shutdown_idle_fetcher_threads()
+                    self._fetching.log_dirs.add_fetcher(partition)
 
     def _make_leaders(self, states: Iterable[LeaderAndIsrPartitionState]) -> _Answers:
         """What each would do alone, with one wait for the disk: a thousand are as fast as a few."""
@@ -124,7 +111,7 @@ class ReplicaRoles(ReplicaData):
             {
                 state.topic_partition: state.leader_and_isr.leader_epoch
                 for state in states
-                if state.topic_partition in self._partitions
+                if state.topic_partition in self._hosted.partitions
             }
         )
         return {state.topic_partition: self._take(state, self._make_leader) for state in states}
@@ -143,19 +130,21 @@ class ReplicaRoles(ReplicaData):
         make: Callable[[Partition, LeaderAndIsrPartitionState], None],
     ) -> ErrorCode:
         topic_partition = state.topic_partition
-        partition = self._partitions.get(topic_partition) or self._new_partition(topic_partition)
+        partition = self._hosted.partitions.get(topic_partition) or self._new_partition(
+            topic_partition
+        )
         try:
             make(partition, state)
         except KafkaStorageError as error:
-            self.handle_storage_error(topic_partition, error)
+            self._on_storage_error(topic_partition, error)
             return ErrorCode.kafka_storage_error
         except LogError as error:
             return error.error_code
-        self._partitions[topic_partition] = partition
+        self._hosted.partitions[topic_partition] = partition
         return ErrorCode.none
 
     def _make_leader(self, partition: Partition, state: LeaderAndIsrPartitionState) -> None:
-        self._fetchers.remove_fetchers([state.topic_partition])
+        self._fetching.leaders.remove_fetchers([state.topic_partition])
         partition.make_leader(state)
 
     def _make_follower(
@@ -172,9 +161,9 @@ class ReplicaRoles(ReplicaData):
             _logger.warning("%s: leader %d is not alive", topic_partition, leader_id)
             partition.create_log(state.topic_id, is_new=state.is_new)
             return
-        self._fetchers.remove_fetchers([topic_partition])
+        self._fetching.leaders.remove_fetchers([topic_partition])
         partition.make_follower(state)
-        self._fetchers.add_fetcher(
+        self._fetching.leaders.add_fetcher(
             leaders.get(leader_id, alive),
             PartitionFetchState(partition, partition.topic_id, partition.leader_epoch),
         )
@@ -182,16 +171,16 @@ class ReplicaRoles(ReplicaData):
     def stop(self, states: Sequence[StopReplicaPartitionState]) -> _Answers:
         """Stop, or stop and delete, as the states say; returns the answer of each partition."""
         answers = {state.topic_partition: self._stop(state) for state in states}
-        self._shutdown_idle_fetcher_threads()
+        self._fetching.shutdown_idle_threads()
         return answers
 
     def _refusal(self, state: LeaderAndIsrPartitionState) -> ErrorCode | None:
         topic_partition = state.topic_partition
-        if topic_partition in self._offline:
+        if topic_partition in self._hosted.offline:
             return ErrorCode.kafka_storage_error
         if self._metadata_cache.is_deleted(state.topic_id, topic_partition.partition):
             return ErrorCode.unknown_topic_id
-        hosted = self._partitions.get(topic_partition)
+        hosted = self._hosted.partitions.get(topic_partition)
         if hosted is not None and _is_inconsistent(hosted, state):
             return ErrorCode.inconsistent_topic_id
         if hosted is not None and _is_stale(hosted, state):
@@ -220,34 +209,33 @@ class ReplicaRoles(ReplicaData):
             is_alive=self._metadata_cache.has_alive_broker,
             broker_epoch=self._broker_epoch,
             clock=self._clock,
-            on_progress=self.complete_delayed_operations,
+            on_progress=self._on_progress,
         )
 
     def _stop(self, state: StopReplicaPartitionState) -> ErrorCode:
         topic_partition = state.topic_partition
-        if topic_partition in self._offline:
+        if topic_partition in self._hosted.offline:
             return ErrorCode.kafka_storage_error
-        partition = self._partitions.get(topic_partition)
+        partition = self._hosted.partitions.get(topic_partition)
         log = self._log_manager.get_log(topic_partition)
         topic_id = None if log is None else log.topic_id
         if self._is_fenced(state, partition, topic_id):
             return ErrorCode.fenced_leader_epoch
-        self._fetchers.remove_fetchers([topic_partition])
-        self._alter_log_dirs.remove_fetchers([topic_partition])
+        self._fetching.stop(topic_partition)
         if state.delete_partition:
             # Whoever is killed right after the deletion cannot tell of it any more.
             self._trace_stopped(topic_partition, topic_id, "deleting")
-            self._partitions.pop(topic_partition, None)
+            self._hosted.partitions.pop(topic_partition, None)
             if partition is not None:
                 partition.delete()
             try:
                 self._log_manager.delete_log(topic_partition)
             except KafkaStorageError as error:
-                self.handle_storage_error(topic_partition, error)
+                self._on_storage_error(topic_partition, error)
                 return ErrorCode.kafka_storage_error
             if topic_id is not None and state.leader_epoch >= 0:
                 self._removed[topic_id, topic_partition.partition] = state.leader_epoch
-        self.complete_delayed_operations(topic_partition)
+        self._on_progress(topic_partition)
         self._trace_stopped(
             topic_partition, topic_id, "delete" if state.delete_partition else "stop"
         )
@@ -286,8 +274,8 @@ class ReplicaRoles(ReplicaData):
 
 
 def _is_inconsistent(partition: Partition, state: LeaderAndIsrPartitionState) -> bool:
-    ours, theirs = partition.topic_id, state.topic_id
-    return ours is not None and theirs is not None and ours != theirs
+    hosted_id, stated_id = partition.topic_id, state.topic_id
+    return hosted_id is not None and stated_id is not None and hosted_id != stated_id
 
 
 def _is_stale(partition: Partition, state: LeaderAndIsrPartitionState) -> bool:

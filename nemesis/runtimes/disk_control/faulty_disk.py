@@ -24,7 +24,10 @@ BLOCK_BYTES: Final = 4096
 
 
 class FaultyDisk:
-    """Implements ``nemesis.reference.ports.Disk`` and is itself its three parts. Errors are OSErrors with the errno of what was ordered."""
+    """Implements ``nemesis.reference.ports.Disk`` and is itself its three parts.
+
+    Errors are OSErrors with the errno of what was ordered.
+    """
 
     def __init__(self, directory: Path, disk: RealDisk | None = None) -> None:
         """``directory`` is that of the orders; raises OSError when it is not there."""

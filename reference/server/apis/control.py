@@ -46,7 +46,7 @@ class ControlApis:
             _leader_and_isr_state(name, topic_id, item)
             for name, topic_id, item in _partitions_by_topic(message, "ungrouped_partition_states")
         ]
-        is_hosted = self._replica_manager.is_hosted
+        is_hosted = self._replica_manager.hosted.is_hosted
         new = [state for state in states if not is_hosted(state.topic_partition)]
         if not new:
             return self._become_leader_or_follower(message, states)

@@ -45,7 +45,7 @@ from nemesis.reference.server.fetch_session import (
     unnamed_topic,
 )
 from nemesis.reference.server.metadata_cache import MetadataCache
-from nemesis.reference.server.replica_manager import ReplicaManager
+from nemesis.reference.server.record_fetches import RecordFetches
 
 FETCH_MAX_BYTES: Final = 55 * 1024 * 1024
 """Kafka's default of ``fetch.max.bytes``: the most that one consumer fetch returns."""
@@ -59,11 +59,11 @@ class FetchApis:
 
     def __init__(
         self,
-        replica_manager: ReplicaManager,
+        fetches: RecordFetches,
         metadata_cache: MetadataCache,
         fetch_manager: FetchManager,
     ) -> None:
-        self._replica_manager = replica_manager
+        self._fetches = fetches
         self._metadata_cache = metadata_cache
         self._fetch_manager = fetch_manager
 
@@ -83,7 +83,7 @@ class FetchApis:
         admitted, refused = self._admit(context.requests)
         if not admitted:
             return self._fetch_response(message, context, refused, listener_name)
-        return self._replica_manager.fetch(
+        return self._fetches.fetch(
             params,
             admitted,
             lambda results: self._fetch_response(

@@ -13,14 +13,14 @@ from kio.schema.errors import ErrorCode
 from nemesis.reference.model import TopicPartition
 from nemesis.reference.protocol.schema import build, build_items, item_class
 from nemesis.reference.server.apis.conversion import NO_THROTTLE, response_of
-from nemesis.reference.server.replica_manager import ReplicaManager
+from nemesis.reference.server.offset_lookups import OffsetLookups
 
 
 class OffsetApis:
     """Needs the replicas only."""
 
-    def __init__(self, replica_manager: ReplicaManager) -> None:
-        self._replica_manager = replica_manager
+    def __init__(self, offsets: OffsetLookups) -> None:
+        self._offsets = offsets
 
     def handle_list_offsets(self, message: Any) -> Any:
         response = response_of(message)
@@ -41,7 +41,7 @@ class OffsetApis:
         )
 
     def _list_offset(self, message: Any, topic: str, partition: Any) -> dict[str, Any]:
-        result = self._replica_manager.list_offset(
+        result = self._offsets.list_offset(
             TopicPartition(topic, partition.partition_index),
             partition.timestamp,
             getattr(partition, "current_leader_epoch", -1),
@@ -75,7 +75,7 @@ class OffsetApis:
         )
 
     def _epoch_end_offset(self, topic: str, partition: Any) -> dict[str, Any]:
-        error, end = self._replica_manager.end_offset_for_epoch(
+        error, end = self._offsets.end_offset_for_epoch(
             TopicPartition(topic, partition.partition),
             getattr(partition, "current_leader_epoch", -1),
             partition.leader_epoch,

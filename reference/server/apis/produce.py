@@ -19,7 +19,7 @@ from nemesis.reference.server.apis.conversion import (
 )
 from nemesis.reference.server.apis.current_leaders import current_leader, node_endpoints
 from nemesis.reference.server.metadata_cache import MetadataCache
-from nemesis.reference.server.replica_manager import ReplicaManager
+from nemesis.reference.server.record_appends import RecordAppends
 
 VALID_ACKS: Final = (-1, 0, 1)
 
@@ -34,8 +34,8 @@ _NOT_LEADER: Final = (ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_
 class ProduceApis:
     """Needs the replicas, and the cache for current leaders."""
 
-    def __init__(self, replica_manager: ReplicaManager, metadata_cache: MetadataCache) -> None:
-        self._replica_manager = replica_manager
+    def __init__(self, appends: RecordAppends, metadata_cache: MetadataCache) -> None:
+        self._appends = appends
         self._metadata_cache = metadata_cache
 
     def handle_produce(self, message: Any, listener_name: str = PLAINTEXT) -> Any | Awaitable[Any]:
@@ -52,7 +52,7 @@ class ProduceApis:
                     refused[topic_partition] = ProducePartitionResult(error)
         if not entries:
             return self._answer_produce(message, refused, listener_name)
-        return self._replica_manager.append_records(
+        return self._appends.append_records(
             timeout_ms=milliseconds(message.timeout),
             acks=message.acks,
             entries=entries,

@@ -121,7 +121,7 @@ class Node:
         rack_id: str | None = None,
     ) -> list[FetchPartitionResult]:
         isolation = FetchIsolation.LOG_END if replica_id >= 0 else FetchIsolation.HIGH_WATERMARK
-        results = self.manager.fetch(
+        results = self.manager.fetches.fetch(
             FetchParams(replica_id, max_wait_ms, min_bytes, 1 << 20, isolation, rack_id=rack_id),
             {TP: FetchPartitionRequest(TP, topic_id, epoch, offset, -1, 0, 1 << 20)},
             respond=lambda found: list(found.values()),
@@ -136,7 +136,7 @@ class Node:
         timeout_ms: int = 1000,
         topic_partitions: tuple[TopicPartition, ...] = (TP,),
     ) -> dict[TopicPartition, ProducePartitionResult]:
-        results = self.manager.append_records(
+        results = self.manager.appends.append_records(
             timeout_ms=timeout_ms,
             acks=acks,
             entries=dict.fromkeys(topic_partitions, records),
@@ -146,7 +146,7 @@ class Node:
 
     @property
     def waiting(self) -> int:
-        return len(self.manager._delayed_produces) + len(self.manager._delayed_fetches)
+        return len(self.manager.appends.purgatory) + len(self.manager.fetches.purgatory)
 
 
 def on_node(tmp_path: Path, scenario: Callable[[Node], Awaitable[None]], **properties: Any) -> None:

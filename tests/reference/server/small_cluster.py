@@ -161,7 +161,7 @@ class Broker:
             connect=lambda _: WireConnection(self.cluster.wire, self.id),
         )
         sessions = FetchManager(1000, rng=Random(epoch), topic_name=self.cache.topic_name)
-        self.apis = FetchApis(self.replicas, self.cache, sessions)
+        self.apis = FetchApis(self.replicas.fetches, self.cache, sessions)
         await self.replicas.startup()
         self.is_up = True
         self.cluster.wire.handlers[self.id] = self.handle
@@ -371,7 +371,7 @@ class Cluster:
             return ErrorCode.network_exception
         replicas = node.replicas
         result: ProducePartitionResult = await answered(
-            replicas.append_records(
+            replicas.appends.append_records(
                 timeout_ms=800,
                 acks=acks,
                 entries={TP: records},
@@ -380,7 +380,7 @@ class Cluster:
         )
         if result.error is ErrorCode.none and acks == -1 and node.replicas is replicas:
             self.acknowledged[result.base_offset] = Acknowledged(
-                replicas.partition(TP).leader_epoch, records[_PAYLOAD_START:]
+                replicas.hosted.partition(TP).leader_epoch, records[_PAYLOAD_START:]
             )
         return result.error
 

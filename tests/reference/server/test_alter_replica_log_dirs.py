@@ -34,7 +34,7 @@ def in_two(tmp_path: Path, scenario: Callable[[Node], Awaitable[None]], **more: 
 
 
 def log_of(node: Node) -> Log:
-    log = node.manager.partition(TP).log
+    log = node.manager.hosted.partition(TP).log
     assert log is not None
     return log
 
@@ -53,7 +53,7 @@ def alter(node: Node, log_dir: str | Path, key: TopicPartition = TP) -> ErrorCod
 
 
 def is_moving(node: Node) -> bool:
-    return node.manager.partition(TP).future_log is not None
+    return node.manager.hosted.partition(TP).future_log is not None
 
 
 async def leading(node: Node, batches: int) -> None:
@@ -112,7 +112,7 @@ def test_a_follower_that_is_cut_meanwhile_moves_what_is_left(tmp_path: Path) -> 
 
     async def scenario(node: Node) -> None:
         node.lisr(lisr(leader=2))
-        partition = node.manager.partition(TP)
+        partition = node.manager.hosted.partition(TP)
         for base in (0, 2, 4):
             partition.append_as_follower(assigned(batch(2), base, 0), 2)
         alter(node, other_than(node))
@@ -256,7 +256,7 @@ def test_a_replica_that_is_cut_when_its_new_directory_fails_is_served_on(
 ) -> None:
     async def scenario(node: Node) -> None:
         node.lisr(lisr(leader=2))
-        partition = node.manager.partition(TP)
+        partition = node.manager.hosted.partition(TP)
         for base in (0, 2, 4):
             partition.append_as_follower(assigned(batch(2), base, 0), 2)
         source, target = log_of(node).log_dir, other_than(node)
@@ -298,7 +298,7 @@ def test_a_replica_whose_old_directory_fails_is_offline_until_that_is_back(
         await asyncio.sleep(5)
         assert len(node.logs.live_log_dirs) == 1
         with pytest.raises(ReplicaError, match="is offline"):
-            node.manager.partition(TP)
+            node.manager.hosted.partition(TP)
 
     async def second(node: Node) -> None:
         node.lisr(lisr(isr=(1,), leader_epoch=1))

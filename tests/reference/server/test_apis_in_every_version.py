@@ -78,10 +78,10 @@ class Broker:
             broker_epoch=lambda: BROKER_EPOCH,
         )
         self.replica_manager = replica_manager
-        self.produce_apis = ProduceApis(replica_manager, self.cache)
+        self.produce_apis = ProduceApis(replica_manager.appends, self.cache)
         sessions = FetchManager(1000, rng=Random(1), topic_name=self.cache.topic_name)
-        self.fetch_apis = FetchApis(replica_manager, self.cache, sessions)
-        self.offsets = OffsetApis(replica_manager)
+        self.fetch_apis = FetchApis(replica_manager.fetches, self.cache, sessions)
+        self.offsets = OffsetApis(replica_manager.offsets)
         self.fetched: list[str] = []
         """The topics whose settings were to be read."""
         self.control = ControlApis(replica_manager, self._fetch_topic_configs)
@@ -248,7 +248,7 @@ def test_leader_and_isr_in_every_version(tmp_path: Path, version: int) -> None:
         assert answer.error_code is ErrorCode.none
         errors = answer.topics[0].partition_errors if version >= 5 else answer.partition_errors
         assert [(e.partition_index, e.error_code) for e in errors] == [(0, ErrorCode.none)]
-        partition = broker.replica_manager.partition(TP)
+        partition = broker.replica_manager.hosted.partition(TP)
         assert partition.leader_epoch == 5
 
     asyncio.run(scenario())
@@ -325,7 +325,9 @@ def test_stop_replica_in_every_version(tmp_path: Path, version: int) -> None:
         assert [
             (e.topic_name, e.partition_index, e.error_code) for e in answer.partition_errors
         ] == [("t", 0, ErrorCode.none)]
-        assert TP not in {p.topic_partition for p in broker.replica_manager.partitions()}
+        assert TP not in {
+            p.topic_partition for p in broker.replica_manager.hosted.partitions.values()
+        }
 
     run(tmp_path, scenario)
 

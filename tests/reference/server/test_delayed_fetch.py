@@ -74,17 +74,17 @@ class Broker:
 
     def check(self, step: str) -> None:
         """Who waits has nothing worth sending, and holds what there is."""
-        for watchers in self.manager._delayed_fetches._watchers.values():
+        for watchers in self.manager.fetches.purgatory._watchers.values():
             for waiting in watchers:
                 operation = waiting._operation
                 assert isinstance(operation, DelayedFetch)
                 params, requests = operation._params, operation._requests
-                found = self.manager.read_all_again(params, requests)
+                found = self.manager.fetches.read_all_again(params, requests)
                 assert operation.results() == found, step
                 assert not self.is_enough(params, requests), step
 
     def is_enough(self, params: FetchParams, requests: FetchRequests) -> bool:
-        alone = [self.manager.read_again(params, request) for request in requests.values()]
+        alone = [self.manager.fetches.read_again(params, request) for request in requests.values()]
         return is_worth_sending(alone, params)
 
     def poll(self, _: TopicPartition) -> None:
@@ -94,7 +94,7 @@ class Broker:
         params = FetchParams(
             replica_id, MAX_WAIT_MS, self.min_bytes, self.max_bytes, isolation, 101
         )
-        hosted = list(self.manager.partitions())
+        hosted = list(self.manager.hosted.partitions.values())
         requests = {
             partition.topic_partition: self._request(partition, replica_id)
             for partition in self.rng.sample(hosted, self.rng.randint(0, min(3, len(hosted))))
@@ -102,13 +102,13 @@ class Broker:
 
         def respond(results: Any) -> None:
             if is_returned:  # before, the fetch itself may have moved something
-                assert results == self.manager.read_all_again(params, requests)
+                assert results == self.manager.fetches.read_all_again(params, requests)
                 assert loop.time() >= deadline or self.is_enough(params, requests)
 
         loop = asyncio.get_running_loop()
         deadline = loop.time() + MAX_WAIT_MS / 1000 - 0.001  # clocks round
         is_returned = False
-        answer = self.manager.fetch(params, requests, respond)
+        answer = self.manager.fetches.fetch(params, requests, respond)
         is_returned = True
         if answer is not None:
             self.futures.append(answer)
@@ -128,18 +128,18 @@ class Broker:
         )
 
     def append(self, topic_partition: TopicPartition) -> None:
-        self.manager.append_records(
+        self.manager.appends.append_records(
             timeout_ms=500, acks=1, entries={topic_partition: batch()}, respond=lambda _: None
         )
 
     def catch_up(self, topic_partition: TopicPartition) -> None:
         """A follower fetches at the end of the log, in one life or another."""
-        partition = self.manager._partitions.get(topic_partition)
+        partition = self.manager.hosted.partitions.get(topic_partition)
         if partition is None or partition.log is None:
             return
         broker, life = self.rng.choice([(2, 101), (2, 101), (2, 102), (3, 100)])
         end = partition.log.log_end_offset
-        self.manager.fetch(
+        self.manager.fetches.fetch(
             FetchParams(broker, 0, 1, 1 << 20, FetchIsolation.LOG_END, life),
             {
                 topic_partition: FetchPartitionRequest(
@@ -151,7 +151,7 @@ class Broker:
 
     def commit_isr(self, topic_partition: TopicPartition) -> None:
         """The controller's answer to a proposal."""
-        partition = self.manager._partitions.get(topic_partition)
+        partition = self.manager.hosted.partitions.get(topic_partition)
         if partition is not None and partition.is_leader:
             isr = self.rng.choice([(1,), (1, 2), (1, 2, 3)])
             partition._commit_isr(
@@ -180,7 +180,7 @@ class Broker:
     def replicate(self, topic_partition: TopicPartition) -> None:
         """A follower hears from its leader: batches, a high watermark, or both."""
         with suppress(ReplicaError, LogError):
-            partition = self.manager.partition(topic_partition)
+            partition = self.manager.hosted.partition(topic_partition)
             assert partition.log is not None
             end = partition.log.log_end_offset
             records = batch(base_offset=end, leader_epoch=partition.leader_epoch)
@@ -190,7 +190,7 @@ class Broker:
 
     def truncate(self, topic_partition: TopicPartition) -> None:
         with suppress(ReplicaError):
-            partition = self.manager.partition(topic_partition)
+            partition = self.manager.hosted.partition(topic_partition)
             assert partition.log is not None
             partition.truncate_to(max(partition.log.log_end_offset - 1, 0))
 
@@ -199,7 +199,7 @@ class Broker:
         self.manager.stop_replicas(3, 1, BROKER_EPOCH, [state])
 
     def fail(self, topic_partition: TopicPartition) -> None:
-        self.manager.mark_offline(topic_partition)
+        self.manager.storage_failures.mark_offline(topic_partition)
 
 
 async def live(broker: Broker) -> None:

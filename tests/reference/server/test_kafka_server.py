@@ -204,7 +204,7 @@ def test_the_controller_is_told_of_one_failed_log_directory_of_several(
         try:
             await server.startup()
             error = KafkaStorageError("the medium failed", failed_log_dir=directories[0])
-            server.replica_manager.note_storage_error(error)
+            server.replica_manager.storage_failures.note(error)
 
             def processed() -> list[str]:
                 """What the controller has read and taken away."""

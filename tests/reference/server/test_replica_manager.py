@@ -26,7 +26,7 @@ from tests.reference.server.one_broker import BROKER_EPOCH, Node, on_node
 
 def leader_fetched_by(node: Node) -> int | None:
     """The broker from which ``node`` fetches the partition, None if it does not fetch it."""
-    threads = node.manager._fetchers._threads
+    threads = node.manager.fetching.leaders._threads
     leaders = [leader.id for leader, thread in threads.items() if TP in thread.topic_partitions]
     return leaders[0] if leaders else None
 
@@ -38,7 +38,7 @@ def test_requests_of_a_deposed_controller_are_refused(tmp_path: Path) -> None:
         assert node.lisr(lisr(leader_epoch=1), epoch=4) == (stale, {})
         assert node.stop(-2, delete=True, epoch=4) == (stale, {})
         assert node.update_metadata(epoch=4) is stale
-        assert node.manager.partition(TP).leader_epoch == 0
+        assert node.manager.hosted.partition(TP).leader_epoch == 0
         handled = [
             (e["api"], e["controller_epoch"], e["error"])
             for e in node.trace.of(Kind.CONTROL_REQUEST_HANDLED)
@@ -80,7 +80,7 @@ def test_only_a_newer_leader_epoch_counts(tmp_path: Path) -> None:
             assert node.lisr(old)[1] == {TP: ErrorCode.stale_controller_epoch}
         old_partition_epoch = lisr(leader=2, leader_epoch=4, partition_epoch=29)
         assert node.lisr(old_partition_epoch)[1] == {TP: ErrorCode.stale_controller_epoch}
-        assert node.manager.partition(TP).is_leader
+        assert node.manager.hosted.partition(TP).is_leader
 
     on_node(tmp_path, scenario)
 
@@ -89,7 +89,7 @@ def test_without_a_live_leader_nothing_changes_but_the_log_exists(tmp_path: Path
     async def scenario(node: Node) -> None:
         for leader in (-1, 9):
             assert node.lisr(lisr(leader=leader, leader_epoch=7))[1] == {TP: ErrorCode.none}
-        assert node.manager.partition(TP).leader_epoch == -1
+        assert node.manager.hosted.partition(TP).leader_epoch == -1
         assert node.logs.get_log(TP) is not None
         assert len(node.trace.of(Kind.LOG_LOADED)) == 1
         assert node.trace.of(Kind.BECOME_FOLLOWER) == []
@@ -119,7 +119,7 @@ def test_a_stray_log_of_an_earlier_topic_of_the_name_gives_way(tmp_path: Path) -
 
     async def second(node: Node) -> None:
         assert node.lisr(lisr(topic_id=UUID(int=8)))[1] == {TP: ErrorCode.none}
-        assert node.manager.partition(TP).leader_log.log_end_offset == 0
+        assert node.manager.hosted.partition(TP).leader_log.log_end_offset == 0
         told = [(e["topic_id"], e["detail"]) for e in node.trace.of(Kind.REPLICA_STOPPED)]
         assert told == [(str(TOPIC_ID), "deleting"), (str(TOPIC_ID), "delete")]
         # One that is hosted does not give way: the word may be the older one.
@@ -180,7 +180,7 @@ def test_a_deleted_replica_is_gone_and_may_come_back_as_a_new_topic(tmp_path: Pa
         ]
         assert node.stop(-2, delete=True)[1] == {TP: ErrorCode.none}
         assert node.lisr(lisr(topic_id=UUID(int=8)))[1] == {TP: ErrorCode.none}
-        assert node.manager.partition(TP).leader_log.log_end_offset == 0
+        assert node.manager.hosted.partition(TP).leader_log.log_end_offset == 0
 
     on_node(tmp_path, scenario)
 
@@ -218,7 +218,7 @@ def test_late_words_about_a_deleted_topic_do_not_touch_its_successor(tmp_path: P
             assert refused == {TP: ErrorCode.fenced_leader_epoch}
         node.announce_deletion()
         assert node.stop(-2, delete=True)[1] == {TP: ErrorCode.fenced_leader_epoch}
-        assert node.manager.partition(TP).leader_log.log_end_offset == 3
+        assert node.manager.hosted.partition(TP).leader_log.log_end_offset == 3
 
     on_node(tmp_path, scenario)
 
@@ -278,13 +278,13 @@ def test_a_medium_that_fails_takes_its_whole_log_directory_offline(
             patched.setattr(RealDisk, call, fail)
             await use(node)
         async with asyncio.timeout(1.0):
-            await node.manager.all_log_dirs_failed.wait()
+            await node.manager.storage_failures.all_log_dirs_failed.wait()
         assert node.logs.live_log_dirs == ()
         assert node.log_dir_failures == 0  # It halts instead.
         assert node.logs.all_logs() == {}
         for topic_partition in (TP, other):
             with pytest.raises(ReplicaError, match="is offline"):
-                node.manager.partition(topic_partition)
+                node.manager.hosted.partition(topic_partition)
         new = replace(lisr(topic_partition=TopicPartition("t", 2)), is_new=True)
         assert node.lisr(new)[1] == {new.topic_partition: ErrorCode.kafka_storage_error}
 
@@ -312,7 +312,7 @@ def test_the_other_log_directory_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
         await asyncio.sleep(0.01)
         assert node.logs.live_log_dirs == (directories[1],)
         assert set(node.logs.all_logs()) == {other}
-        assert not node.manager.all_log_dirs_failed.is_set()
+        assert not node.manager.storage_failures.all_log_dirs_failed.is_set()
         assert node.log_dir_failures == 1
         node.manager.checkpoint_high_watermarks()
         assert node.logs.read_high_watermarks() == {other: 1}

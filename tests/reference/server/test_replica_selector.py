@@ -63,7 +63,9 @@ def test_only_a_member_of_the_isr_that_has_the_offset_is_preferred(tmp_path: Pat
 def test_a_follower_serves_consumers_below_its_high_watermark(tmp_path: Path) -> None:
     async def scenario(node: Node) -> None:
         node.lisr(lisr(leader=2))
-        follower = node.manager.partition(next(iter(node.manager.partitions())).topic_partition)
+        follower = node.manager.hosted.partition(
+            next(iter(node.manager.hosted.partitions.values())).topic_partition
+        )
         follower.append_as_follower(batch(2, leader_epoch=0), 1)
         polling = asyncio.ensure_future(node.fetch(0, rack_id="", max_wait_ms=900))
         await asyncio.sleep(0.1)
