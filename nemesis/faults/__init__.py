@@ -11,8 +11,8 @@
 * ``packets``, ``bandwidth``   networks that lose, delay, double and reorder packets, or are narrow
 * ``zookeeper``   faults of single members of the ensemble; ``members`` whom they strike
 * ``grudge``      shapes of a partition, pure and seeded
-* ``targets``     symbolic targets, resolved when a fault strikes
-* ``plan``        what strikes when: derived from the seed, or read from a file; ``episodes`` the recipes it draws
+* ``selectors``   names of victims, resolved when a fault strikes
+* ``plan``        what strikes when: derived from the seed, or read from a file; ``recipes`` are scripted combinations
 * ``conductor``   carries a plan out and writes intent, effect and heal into the history
 * ``cluster_view``  ZooKeeper as the harness sees it
 """

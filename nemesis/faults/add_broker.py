@@ -17,11 +17,18 @@ from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import Meta
 
-from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place, TargetUnresolved
+from nemesis.faults.base import (
+    RESTART_S,
+    DrawRange,
+    Fault,
+    FaultContext,
+    Measured,
+    SelectorUnresolved,
+)
 from nemesis.faults.departure import depart, described, named, trace_of
 from nemesis.faults.moves import Moves
 from nemesis.faults.remove_broker import MAX_PATIENCE_S, UNDO_PATIENCE_S
-from nemesis.faults.targets import id_of
+from nemesis.faults.selectors import id_of
 from nemesis.interfaces.runtime import Capability, NodeExited
 
 MAX_PARTITIONS = 1_000
@@ -43,34 +50,34 @@ class AddBroker(Fault, frozen=True, kw_only=True):
         duration_s = round(RESTART_S + durations.draw(rng), 2)  # it must start before it is there
         return cls(duration_s=duration_s, partitions=rng.randint(1, 4))
 
-    async def aim(self, place: Place, rng: Random) -> AddBrokerStrike:
-        node = place.runtime.next_broker
+    async def aim(self, context: FaultContext, rng: Random) -> AddBrokerStrike:
+        node = context.runtime.next_broker
         if node is None:
-            raise TargetUnresolved("there is no address left for another broker")
-        return AddBrokerStrike(place, node, rng, self)
+            raise SelectorUnresolved("there is no address left for another broker")
+        return AddBrokerStrike(context, node, rng, self)
 
 
 class AddBrokerStrike:
     """A broker that is about to join."""
 
-    def __init__(self, place: Place, node: str, rng: Random, fault: AddBroker) -> None:
-        self._place = place
-        self._moves = Moves(place, rng)
+    def __init__(self, context: FaultContext, node: str, rng: Random, fault: AddBroker) -> None:
+        self._context = context
+        self._moves = Moves(context, rng)
         self._fault = fault
         self._exited: NodeExited | None = None
         self._stays: dict[str, Any] = {}
-        self.targets = [node]
+        self.victims = [node]
         self.intent: dict[str, Any] = {"start": node, "partitions": fault.partitions}
 
     async def apply(self) -> Measured:
-        [node], place = self.targets, self._place
+        [node], context = self.victims, self._context
         deadline = asyncio.get_running_loop().time() + self._fault.patience_s
         try:
-            started = await place.runtime.add_broker(node)
+            started = await context.runtime.add_broker(node)
         except NodeExited as error:
             self._exited = error
             return Measured(is_effective=False, detail={"exited": str(error)})
-        registered = await place.view.registration(
+        registered = await context.view.registration(
             id_of(node), timeout_s=max(0.0, deadline - asyncio.get_running_loop().time())
         )
         if registered is None:
@@ -78,7 +85,7 @@ class AddBrokerStrike:
         missing = await self._moves.onto(
             id_of(node), count=self._fault.partitions, deadline=deadline
         )
-        states = (await place.view.snapshot()).partitions
+        states = (await context.view.snapshot()).partitions
         in_sync = [tp for tp, state in sorted(states.items()) if id_of(node) in state.isr]
         return Measured(
             is_effective=True,
@@ -93,15 +100,15 @@ class AddBrokerStrike:
     async def undo(self) -> None:
         if self._exited is not None:
             raise self._exited
-        [node], runtime = self.targets, self._place.runtime
+        [node], runtime = self.victims, self._context.runtime
         if not runtime.is_alive(node):
             raise NodeExited(f"{node} has exited by itself")
-        left = await depart(self._place, node, self._moves, patience_s=UNDO_PATIENCE_S)
+        left = await depart(self._context, node, self._moves, patience_s=UNDO_PATIENCE_S)
         if left.is_effective:
             runtime.retire(node)
         else:
             self._stays = left.detail
 
     async def verify(self) -> Measured:
-        trace = trace_of(await self._place.view.snapshot(), self.targets[0])
+        trace = trace_of(await self._context.view.snapshot(), self.victims[0])
         return Measured(is_effective=trace is None, detail=described(stays=self._stays, seen=trace))

@@ -12,8 +12,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import Meta
 
-from nemesis.faults import targets
-from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.faults import selectors
+from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
 from nemesis.interfaces.runtime import Capability
 
 MEASURED_EXCESS = 1.25
@@ -22,44 +22,44 @@ FREE_FACTOR = 2
 
 
 class Bandwidth(Fault, frozen=True, kw_only=True):
-    """Let no more than ``rate_kbit_s`` leave the target for ``duration_s``."""
+    """Let no more than ``rate_kbit_s`` leave the victim for ``duration_s``."""
 
     name: ClassVar[str] = "bandwidth"
     summary: ClassVar[str] = "a broker can send only so much in a second (docker)"
     capability: ClassVar[Capability] = Capability.BANDWIDTH
 
-    target: str = "one"
+    selector: str = selector_field("one")
     rate_kbit_s: Annotated[int, Meta(ge=500, le=100_000)] = 2_000
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
         return cls(
-            target=rng.choice(["controller", "leader", "leader", "follower", "one"]),
+            selector=rng.choice(["controller", "leader", "leader", "follower", "one"]),
             rate_kbit_s=round(10 ** rng.uniform(2.7, 4)),
             duration_s=durations.draw(rng),
         )
 
     def check(self, nodes: frozenset[str]) -> None:
-        targets.check(self.target, nodes)
+        selectors.check(self.selector, nodes)
 
-    async def aim(self, place: Place, rng: Random) -> BandwidthStrike:
-        victim = (await targets.resolve(self.target, place, rng))[0]
-        return BandwidthStrike(place, victim, self.rate_kbit_s)
+    async def aim(self, context: FaultContext, rng: Random) -> BandwidthStrike:
+        victim = (await selectors.resolve(self.selector, context, rng))[0]
+        return BandwidthStrike(context, victim, self.rate_kbit_s)
 
 
 class BandwidthStrike:
     """One narrow pipe that has found its broker."""
 
-    def __init__(self, place: Place, victim: str, rate_kbit_s: int) -> None:
-        self._place = place
+    def __init__(self, context: FaultContext, victim: str, rate_kbit_s: int) -> None:
+        self._context = context
         self._victim = victim
         self._rate_kbit_s = rate_kbit_s
-        self.targets = [victim]
+        self.victims = [victim]
         self.intent: dict[str, Any] = {"rate_kbit_s": rate_kbit_s}
 
     async def apply(self) -> Measured:
         before = await self._measure()
-        await self._place.runtime.throttle(self._victim, rate_kbit_s=self._rate_kbit_s)
+        await self._context.runtime.throttle(self._victim, rate_kbit_s=self._rate_kbit_s)
         now = await self._measure()
         return Measured(
             is_effective=0 < now <= self._rate_kbit_s * MEASURED_EXCESS,
@@ -67,7 +67,7 @@ class BandwidthStrike:
         )
 
     async def undo(self) -> None:
-        await self._place.runtime.throttle(self._victim, rate_kbit_s=0)
+        await self._context.runtime.throttle(self._victim, rate_kbit_s=0)
 
     async def verify(self) -> Measured:
         now = await self._measure()
@@ -77,8 +77,8 @@ class BandwidthStrike:
 
     async def _measure(self) -> int:
         """Return 0 when the victim is dead."""
-        if not self._place.runtime.is_alive(self._victim):
+        if not self._context.runtime.is_alive(self._victim):
             return 0
-        return await self._place.runtime.rate_kbit_s(
+        return await self._context.runtime.rate_kbit_s(
             self._victim, expected_kbit_s=self._rate_kbit_s
         )

@@ -2,7 +2,7 @@
 
 A fault says what, whom and how long. It is carried out in four steps, driven by ``conductor``:
 
-1. ``aim``: resolve the symbolic target now; ``TargetUnresolved`` when there is none at the moment.
+1. ``aim``: resolve the selector now; ``SelectorUnresolved`` when there is none at the moment.
 2. ``apply``: do it and *measure* that it had an effect (a process dead, a session gone, a probe held).
 3. ``undo``: take it back.
 4. ``verify``: see that it is taken back; asked again until it says yes or the run ends.
@@ -39,8 +39,8 @@ Duration = Annotated[float, Meta(ge=0.0, le=MAX_DURATION_S)]
 """Seconds that a fault stays in force; 0 for what is over at once."""
 
 
-class TargetUnresolved(Exception):
-    """Nobody answers to the target at this moment. Try again for a few seconds, then skip the fault."""
+class SelectorUnresolved(Exception):
+    """Nobody answers to the victim at this moment. Try again for a few seconds, then skip the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class ImpairmentBook:
 
 
 @dataclass(slots=True)
-class Place:
+class FaultContext:
     """What faults act on: the runtime, ZooKeeper as the harness sees it, and who is touched already."""
 
     runtime: Runtime
@@ -179,9 +179,9 @@ class Place:
 
 
 class Strike(Protocol):
-    """A fault that has found its targets. One object serves one strike."""
+    """A fault that has found its victims. One object serves one strike."""
 
-    targets: list[str]
+    victims: list[str]
     """The resolved nodes."""
     intent: dict[str, Any]
     """What is about to be done, for the history."""
@@ -193,10 +193,15 @@ class Strike(Protocol):
     async def verify(self) -> Measured: ...
 
 
+def selector_field(default: str) -> Any:
+    """Return the field ``selector`` of a fault. Plan files call it ``target``, as they always have."""
+    return msgspec.field(default=default, name="target")
+
+
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The base of every fault: a frozen value that can be written in a plan file.
 
-    Its fields are what a plan file may say. ``TargetUnresolved`` may be raised by ``aim`` only.
+    Its fields are what a plan file may say. ``SelectorUnresolved`` may be raised by ``aim`` only.
     """
 
     name: ClassVar[str]
@@ -204,11 +209,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     summary: ClassVar[str]
     """One line for ``nemesis list``."""
     capability: ClassVar[Capability]
-    shares_target: ClassVar[bool] = False
+    shares_victim: ClassVar[bool] = False
     """Whether it may strike a node that another fault has touched, and another one its node."""
 
     recovery_s: ClassVar[float] = 0.0
-    """How long the undoing itself takes; the next episode of a derived plan waits for it."""
+    """How long the undoing itself takes; the next recipe of a derived plan waits for it."""
 
     duration_s: Duration = 0.0
 
@@ -218,8 +223,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """Return a random fault of this kind."""
 
     @abstractmethod
-    async def aim(self, place: Place, rng: Random) -> Strike:
-        """Resolve the target as the cluster stands now; raises ``TargetUnresolved``."""
+    async def aim(self, context: FaultContext, rng: Random) -> Strike:
+        """Resolve the victim as the cluster stands now; raises ``SelectorUnresolved``."""
 
     def check(self, nodes: frozenset[str]) -> None:
         """Raise ``UsageError`` when a field names what this cluster of ``nodes`` does not have."""

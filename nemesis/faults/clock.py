@@ -1,4 +1,4 @@
-"""``clock-skew``, ``clock-skew-zookeeper``: the target's wall clock is stepped and drifts, until the time is over.
+"""``clock-skew``, ``clock-skew-zookeeper``: the victim's wall clock is stepped and drifts, until the time is over.
 
 Time-outs run on the monotonic clock, which is left alone; what depends on the wall clock are timestamps, and nothing
 that Kafka promises may depend on those. Effect: the clock read back says what was asked for. Undone: it is right.
@@ -14,8 +14,8 @@ from typing import Annotated, Any, ClassVar, Self
 import msgspec
 from msgspec import Meta
 
-from nemesis.faults import members, targets
-from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.faults import members, selectors
+from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
 from nemesis.interfaces.runtime import Capability
 from nemesis.support.errors import UsageError
 
@@ -27,13 +27,13 @@ DRIFT_TOLERANCE = 0.001
 
 
 class ClockSkew(Fault, frozen=True, kw_only=True):
-    """Set the targets' wall clocks off for ``duration_s``; at least one of offset and drift is not zero."""
+    """Set the victims' wall clocks off for ``duration_s``; at least one of offset and drift is not zero."""
 
     name: ClassVar[str] = "clock-skew"
     summary: ClassVar[str] = "a broker's wall clock is stepped and drifts; set right later"
     capability: ClassVar[Capability] = Capability.CLOCK
 
-    target: str = "one"
+    selector: str = selector_field("one")
     offset_ms: Annotated[int, Meta(ge=-MAX_OFFSET_MS, le=MAX_OFFSET_MS)] = 0
     drift: Annotated[float, Meta(ge=-0.9, le=9.0)] = 0.0
     """Seconds gained in each second; negative when the clock is slow."""
@@ -41,18 +41,18 @@ class ClockSkew(Fault, frozen=True, kw_only=True):
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
         return cls(
-            target=rng.choice(["one", "controller", "leader", "all"]),
+            selector=rng.choice(["one", "controller", "leader", "all"]),
             offset_ms=rng.choice([-1, 1]) * round(10 ** rng.uniform(2, 7)),
             drift=rng.choice([0.0, 0.0, 0.01, -0.01, 0.5, -0.5]),
             duration_s=durations.draw(rng),
         )
 
     def check(self, nodes: frozenset[str]) -> None:
-        targets.check(self.target, nodes)
+        selectors.check(self.selector, nodes)
         self._check_change()
 
-    async def aim(self, place: Place, rng: Random) -> ClockStrike:
-        return ClockStrike(place, await targets.resolve(self.target, place, rng), self)
+    async def aim(self, context: FaultContext, rng: Random) -> ClockStrike:
+        return ClockStrike(context, await selectors.resolve(self.selector, context, rng), self)
 
     def _check_change(self) -> None:
         if self.offset_ms == 0 and self.drift == 0:
@@ -71,35 +71,37 @@ class ClockSkewZookeeper(ClockSkew, frozen=True, kw_only=True):
     )
     capability: ClassVar[Capability] = Capability.MEMBER_CLOCK
 
-    target: str = "leader"
+    selector: str = selector_field("leader")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
-        target = rng.choice(["leader", "leader", "follower", "minority"])
-        return msgspec.structs.replace(super().draw(rng, durations), target=target)
+        selector = rng.choice(["leader", "leader", "follower", "minority"])
+        return msgspec.structs.replace(super().draw(rng, durations), selector=selector)
 
     def check(self, nodes: frozenset[str]) -> None:
-        members.check(self.target, nodes, duration_s=self.duration_s)
+        members.check(self.selector, nodes, duration_s=self.duration_s)
         self._check_change()
 
-    async def aim(self, place: Place, rng: Random) -> ClockStrike:
-        return ClockStrike(place, sorted(await members.resolve(self.target, place, rng)), self)
+    async def aim(self, context: FaultContext, rng: Random) -> ClockStrike:
+        return ClockStrike(
+            context, sorted(await members.resolve(self.selector, context, rng)), self
+        )
 
 
 class ClockStrike:
     """One skew that has found its victims."""
 
-    def __init__(self, place: Place, victims: list[str], fault: ClockSkew) -> None:
-        self._place = place
+    def __init__(self, context: FaultContext, victims: list[str], fault: ClockSkew) -> None:
+        self._context = context
         self._fault = fault
         self._skewed: list[str] = []
         self._reset: dict[str, dict[str, Any]] = {}
-        self.targets = victims
+        self.victims = victims
         self.intent: dict[str, Any] = {"offset_ms": fault.offset_ms, "drift": fault.drift}
 
     async def apply(self) -> Measured:
         measured: dict[str, Any] = {}
-        for node in self.targets:
+        for node in self.victims:
             self._skewed.append(node)
             measured[node] = await self._set(node, self._fault.offset_ms, self._fault.drift)
         is_effective = all(
@@ -113,11 +115,11 @@ class ClockStrike:
             self._reset[node] = await self._set(node, 0, 0.0)
 
     async def verify(self) -> Measured:
-        right = [node for node in self.targets if _shows(self._reset.get(node, {}), 0, 0.0)]
-        return Measured(is_effective=right == self.targets, detail=dict(self._reset))
+        right = [node for node in self.victims if _shows(self._reset.get(node, {}), 0, 0.0)]
+        return Measured(is_effective=right == self.victims, detail=dict(self._reset))
 
     async def _set(self, node: str, offset_ms: int, drift: float) -> dict[str, Any]:
-        return await self._place.runtime.skew_clock(node, offset_ms=offset_ms, drift=drift)
+        return await self._context.runtime.skew_clock(node, offset_ms=offset_ms, drift=drift)
 
 
 def _shows(clock: dict[str, Any], offset_ms: int, drift: float) -> bool:

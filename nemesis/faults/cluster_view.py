@@ -2,7 +2,7 @@
 states.
 
 The harness connects past every link rule. A view is a snapshot of several reads, not an atomic one: good enough to
-choose a target and to wait for an effect.
+choose a victim and to wait for an effect.
 """
 
 from __future__ import annotations

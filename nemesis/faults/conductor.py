@@ -1,7 +1,7 @@
 """Carrying out a plan: each fault at its time, intent before, measured effect after, heal and
 proof of it.
 
-Each planned fault is a task of its own, so faults may overlap. A target that cannot be resolved in
+Each planned fault is a task of its own, so faults may overlap. A selector that cannot be resolved in
 five seconds makes the fault ``skipped``; another one is drawn in its place. When the faults' time
 is over, whatever is still in force is undone at once. Cancelled (the run is interrupted), the
 conductor undoes nothing: the runtime's stop ends all.
@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 from nemesis.faults import FAULTS
-from nemesis.faults.base import Fault, Measured, Place, Strike, TargetUnresolved
+from nemesis.faults.base import Fault, FaultContext, Measured, SelectorUnresolved, Strike
 from nemesis.faults.plan import PlannedFault, PlanSettings, redraw
 from nemesis.history.events import Kind
 from nemesis.history.recorder import Recorder
@@ -35,7 +35,7 @@ class Conductor:
 
     def __init__(
         self,
-        place: Place,
+        context: FaultContext,
         recorder: Recorder,
         *,
         plan: Sequence[PlannedFault],
@@ -45,10 +45,10 @@ class Conductor:
     ) -> None:
         """``redraws``: whether another fault takes the place of a skipped one; otherwise the plan alone strikes."""
         self._redraws = redraws
-        self._place = place
+        self._context = context
         self._recorder = recorder
         self._plan = plan
-        self._settings = _only_supported(settings, place)
+        self._settings = _only_supported(settings, context)
         self._seed = seed
         self._time_is_over = asyncio.Event()
         self._start = 0.0
@@ -104,23 +104,23 @@ class Conductor:
         await self._strike(number, fault, strike, undo_timeout_s)
 
     async def _aim(self, fault_id: int, fault: Fault, rng: Random) -> Strike | None:
-        """Resolve the target, asking again for a while. Returns None in the end, and records the skip unless the
+        """Resolve the victim, asking again for a while. Returns None in the end, and records the skip unless the
         faults' time is over.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + RESOLVE_TIMEOUT_S
         while True:
             try:
-                strike = await fault.aim(self._place, rng)
+                strike = await fault.aim(self._context, rng)
                 # No await between the choice and the claim: two faults must not choose the same node. One that may
                 # share a node with others leaves it to them, too.
-                if fault.shares_target:
+                if fault.shares_victim:
                     return strike
-                if not any(map(self._place.touched.get, strike.targets)):
-                    self._place.touched.update(strike.targets)
+                if not any(map(self._context.touched.get, strike.victims)):
+                    self._context.touched.update(strike.victims)
                     return strike
-                reason = f"another fault has touched {', '.join(strike.targets)}"
-            except TargetUnresolved as error:
+                reason = f"another fault has touched {', '.join(strike.victims)}"
+            except SelectorUnresolved as error:
                 reason = str(error)
             if self._time_is_over.is_set():
                 return None  # it was not skipped: there was no time left for it
@@ -134,9 +134,9 @@ class Conductor:
     async def _strike(
         self, fault_id: int, fault: Fault, strike: Strike, undo_timeout_s: float
     ) -> None:
-        about = {"fault_id": fault_id, "fault": fault.name, "targets": strike.targets}
+        about = {"fault_id": fault_id, "fault": fault.name, "targets": strike.victims}
         self._recorder.record(Kind.FAULT_INVOKE, **about, detail=_json(strike.intent))
-        self._in_force[fault_id] = f"{fault.name} {','.join(strike.targets)}"
+        self._in_force[fault_id] = f"{fault.name} {','.join(strike.victims)}"
         loop = asyncio.get_running_loop()
         begin = loop.time()
         applied = await _apply(strike)
@@ -153,8 +153,8 @@ class Conductor:
         except (NodeExited, FaultLost) as error:
             lost = error  # a broker that cannot start is a result, not the end of the run
         self.healed_at = loop.time()
-        if not fault.shares_target:
-            self._place.touched.subtract(strike.targets)
+        if not fault.shares_victim:
+            self._context.touched.subtract(strike.victims)
         del self._in_force[fault_id]
         healed = (
             await self._verify(strike, undo_timeout_s)
@@ -204,10 +204,10 @@ def _json(detail: dict[str, Any]) -> str:
     return json.dumps(detail, sort_keys=True)
 
 
-def _only_supported(settings: PlanSettings, place: Place) -> PlanSettings:
+def _only_supported(settings: PlanSettings, context: FaultContext) -> PlanSettings:
     """Leave out what the runtime cannot do: a plan made for another one may be carried out here."""
     kinds = tuple(
-        kind for kind in settings.kinds if FAULTS[kind].capability in place.runtime.capabilities
+        kind for kind in settings.kinds if FAULTS[kind].capability in context.runtime.capabilities
     )
     return replace(settings, kinds=kinds)
 

@@ -1,10 +1,10 @@
 """``slow-link`` and ``reset-connections``: the network works, and works badly.
 
-``slow-link``: everything between the target and some peers takes ``delay_ms`` longer each way, in both directions.
+``slow-link``: everything between the victim and some peers takes ``delay_ms`` longer each way, in both directions.
 Nothing is lost and the order stays; what suffers is every bound that takes a round trip for nothing. Effect: a probe
 takes at least the two delays. Undone: it does not.
 
-``reset-connections``: the connections between the target and some peers end at once, whatever is under way on them;
+``reset-connections``: the connections between the victim and some peers end at once, whatever is under way on them;
 new ones can be made. What was sent may have arrived or not, and nobody is told which. Effect: connections were there
 and were reset. Undone (nothing to do): a probe crosses.
 """
@@ -18,8 +18,15 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from msgspec import Meta
 
-from nemesis.faults import grudge, targets
-from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
+from nemesis.faults import grudge, selectors
+from nemesis.faults.base import (
+    DrawRange,
+    Fault,
+    FaultContext,
+    Measured,
+    SelectorUnresolved,
+    selector_field,
+)
 from nemesis.faults.partition import CROSSES_TIMEOUT_S, PROBED_PAIRS, open_pairs, probes_cross
 from nemesis.interfaces.runtime import Capability, Link
 
@@ -36,7 +43,7 @@ RESET_INTERVAL_S = 0.1
 
 
 class SlowLink(Fault, frozen=True, kw_only=True):
-    """Delay what goes between the target and ``peers`` for ``duration_s``."""
+    """Delay what goes between the victim and ``peers`` for ``duration_s``."""
 
     name: ClassVar[str] = "slow-link"
     summary: ClassVar[str] = (
@@ -44,67 +51,69 @@ class SlowLink(Fault, frozen=True, kw_only=True):
     )
     capability: ClassVar[Capability] = Capability.SLOW
 
-    target: str = "one"
+    selector: str = selector_field("one")
     peers: Peers = "brokers"
     delay_ms: Annotated[int, Meta(ge=LEAST_DELAY_MS, le=MOST_DELAY_MS)] = 200
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
         return cls(
-            target=rng.choice(["controller", "leader", "follower", "one"]),
+            selector=rng.choice(["controller", "leader", "follower", "one"]),
             peers=rng.choice(get_args(Peers)),
             delay_ms=round(10 ** rng.uniform(1.7, 2.8)),
             duration_s=durations.draw(rng),
         )
 
     def check(self, nodes: frozenset[str]) -> None:
-        targets.check(self.target, nodes)
+        selectors.check(self.selector, nodes)
 
-    async def aim(self, place: Place, rng: Random) -> SlowLinkStrike:
-        victim = (await targets.resolve(self.target, place, rng))[0]
-        strike = SlowLinkStrike(place, victim, links_of(victim, self.peers, place), self.delay_ms)
-        if not open_pairs(strike.links, place):
-            raise TargetUnresolved(f"no probe can cross between {victim} and its peers")
+    async def aim(self, context: FaultContext, rng: Random) -> SlowLinkStrike:
+        victim = (await selectors.resolve(self.selector, context, rng))[0]
+        strike = SlowLinkStrike(
+            context, victim, links_of(victim, self.peers, context), self.delay_ms
+        )
+        if not open_pairs(strike.links, context):
+            raise SelectorUnresolved(f"no probe can cross between {victim} and its peers")
         return strike
 
 
 class ResetConnections(Fault, frozen=True, kw_only=True):
-    """Reset the connections between the target and ``peers``, once."""
+    """Reset the connections between the victim and ``peers``, once."""
 
     name: ClassVar[str] = "reset-connections"
     summary: ClassVar[str] = (
         "the connections between a broker and others are reset (simulation, docker)"
     )
     capability: ClassVar[Capability] = Capability.RESET
-    shares_target: ClassVar[bool] = True
+    shares_victim: ClassVar[bool] = True
 
-    target: str = "one"
+    selector: str = selector_field("one")
     peers: Peers = "all"
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
         del durations
         return cls(
-            target=rng.choice(["controller", "controller", "leader", "one"]),
+            selector=rng.choice(["controller", "controller", "leader", "one"]),
             peers=rng.choice(get_args(Peers)),
         )
 
     def check(self, nodes: frozenset[str]) -> None:
-        targets.check(self.target, nodes)
+        selectors.check(self.selector, nodes)
 
-    async def aim(self, place: Place, rng: Random) -> ResetStrike:
-        victim = (await targets.resolve(self.target, place, rng, shares_target=True))[0]
-        links = links_of(victim, self.peers, place)
-        if not open_pairs(links, place):
-            raise TargetUnresolved(f"no probe can cross between {victim} and its peers")
-        if not await place.runtime.connection_ends(links):
-            raise TargetUnresolved(f"nobody of its peers is connected with {victim}")
-        return ResetStrike(place, victim, links)
+    async def aim(self, context: FaultContext, rng: Random) -> ResetStrike:
+        victim = (await selectors.resolve(self.selector, context, rng, shares_victim=True))[0]
+        links = links_of(victim, self.peers, context)
+        if not open_pairs(links, context):
+            raise SelectorUnresolved(f"no probe can cross between {victim} and its peers")
+        if not await context.runtime.connection_ends(links):
+            raise SelectorUnresolved(f"nobody of its peers is connected with {victim}")
+        return ResetStrike(context, victim, links)
 
 
-def links_of(victim: str, peers: Peers, place: Place) -> frozenset[Link]:
+def links_of(victim: str, peers: Peers, context: FaultContext) -> frozenset[Link]:
     """Return both directions between a broker and its peers."""
-    runtime = place.runtime
+    runtime = context.runtime
     others = {
         "brokers": [node for node in runtime.brokers if node != victim],
         "clients": runtime.clients,
@@ -117,17 +126,19 @@ def links_of(victim: str, peers: Peers, place: Place) -> frozenset[Link]:
 class SlowLinkStrike:
     """One slowness that has found its victim."""
 
-    def __init__(self, place: Place, victim: str, links: frozenset[Link], delay_ms: int) -> None:
-        self._place = place
+    def __init__(
+        self, context: FaultContext, victim: str, links: frozenset[Link], delay_ms: int
+    ) -> None:
+        self._context = context
         self._delay_ms = delay_ms
         self._is_slow = False
         self.links = links
-        self.targets = [victim]
+        self.victims = [victim]
         self.intent: dict[str, Any] = {"delay_ms": delay_ms, "links": len(links)}
 
     async def apply(self) -> Measured:
         self._is_slow = True
-        await self._place.delays.slow(self.links, self._delay_ms)
+        await self._context.delays.slow(self.links, self._delay_ms)
         times_ms = await self._round_trips_ms()
         return Measured(
             is_effective=bool(times_ms) and min(times_ms.values()) >= self._least_ms,
@@ -137,7 +148,7 @@ class SlowLinkStrike:
     async def undo(self) -> None:
         if self._is_slow:
             self._is_slow = False
-            await self._place.delays.quicken(self.links, self._delay_ms)
+            await self._context.delays.quicken(self.links, self._delay_ms)
 
     async def verify(self) -> Measured:
         times_ms = await self._round_trips_ms()
@@ -157,11 +168,11 @@ class SlowLinkStrike:
 
         async def probe(pair: tuple[str, str]) -> tuple[str, float | None]:
             begin = loop.time()
-            has_crossed = await self._place.runtime.probe(*pair, timeout_s=timeout_s)
+            has_crossed = await self._context.runtime.probe(*pair, timeout_s=timeout_s)
             took_ms = round((loop.time() - begin) * 1000, 3)
             return " to ".join(pair), took_ms if has_crossed else None
 
-        pairs = open_pairs(self.links, self._place)[:PROBED_PAIRS]
+        pairs = open_pairs(self.links, self._context)[:PROBED_PAIRS]
         answers = await asyncio.gather(*map(probe, pairs))
         return {pair: took_ms for pair, took_ms in answers if took_ms is not None}
 
@@ -169,23 +180,23 @@ class SlowLinkStrike:
 class ResetStrike:
     """One reset that has found its victim."""
 
-    def __init__(self, place: Place, victim: str, links: frozenset[Link]) -> None:
-        self._place = place
+    def __init__(self, context: FaultContext, victim: str, links: frozenset[Link]) -> None:
+        self._context = context
         self._links = links
-        self.targets = [victim]
+        self.victims = [victim]
         self.intent: dict[str, Any] = {"links": len(links)}
 
     async def apply(self) -> Measured:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + RESET_TIMEOUT_S
-        ends = await self._place.runtime.reset(self._links)
+        ends = await self._context.runtime.reset(self._links)
         while not ends and loop.time() < deadline:
             await asyncio.sleep(RESET_INTERVAL_S)
-            ends = await self._place.runtime.reset(self._links)
+            ends = await self._context.runtime.reset(self._links)
         return Measured(is_effective=ends > 0, detail={"connection_ends": ends})
 
     async def undo(self) -> None:
         """What was reset stays so."""
 
     async def verify(self) -> Measured:
-        return await probes_cross(open_pairs(self._links, self._place), self._place)
+        return await probes_cross(open_pairs(self._links, self._context), self._context)

@@ -1,9 +1,9 @@
 """``delay-control``: what controllers tell one broker is held while leaders change several times, and arrives late.
 
-LeaderAndIsr, StopReplica and UpdateMetadata to the target are held, whoever sends them; its clients, its fetching and
+LeaderAndIsr, StopReplica and UpdateMetadata to the victim are held, whoever sends them; its clients, its fetching and
 its session work. So that there is something to be told, the ZooKeeper sessions of other brokers are ended one after
 the other: each time its replicas leave their ISRs and what it led gets another leader, in new leader epochs. The
-controller's own session is spared where there is another: the target might be elected, and would hear itself. What a
+controller's own session is spared where there is another: the victim might be elected, and would hear itself. What a
 controller sends again after its time-out is held as well, so at the heal it arrives in order and twice.
 
 That a broker acts on old orders while others are two leader epochs ahead is what the hard bugs of replication need:
@@ -19,8 +19,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import Meta
 
-from nemesis.faults import targets
-from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.faults import selectors
+from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
 from nemesis.faults.held_requests import HeldRequests
 from nemesis.interfaces.runtime import CONTROL_API_KEYS, Capability, Link
 
@@ -30,13 +30,13 @@ POLL_INTERVAL_S = 0.1
 
 
 class DelayControl(Fault, frozen=True, kw_only=True):
-    """Hold what controllers tell the target for ``duration_s`` after ``elections`` sessions have ended."""
+    """Hold what controllers tell the victim for ``duration_s`` after ``elections`` sessions have ended."""
 
     name: ClassVar[str] = "delay-control"
     summary: ClassVar[str] = "a broker hears of elections late, in order and twice"
     capability: ClassVar[Capability] = Capability.STALL
 
-    target: str = "bystander"
+    selector: str = selector_field("bystander")
     elections: Annotated[int, Meta(ge=1, le=10)] = 3
 
     @classmethod
@@ -44,29 +44,29 @@ class DelayControl(Fault, frozen=True, kw_only=True):
         return cls(duration_s=durations.draw(rng), elections=rng.randint(2, 4))
 
     def check(self, nodes: frozenset[str]) -> None:
-        targets.check(self.target, nodes)
+        selectors.check(self.selector, nodes)
 
-    async def aim(self, place: Place, rng: Random) -> DelayControlStrike:
-        target = (await targets.resolve(self.target, place, rng))[0]
-        return DelayControlStrike(place, target, rng, elections=self.elections)
+    async def aim(self, context: FaultContext, rng: Random) -> DelayControlStrike:
+        victim = (await selectors.resolve(self.selector, context, rng))[0]
+        return DelayControlStrike(context, victim, rng, elections=self.elections)
 
 
 class DelayControlStrike:
     """A broker that is about to hear nothing from controllers."""
 
-    def __init__(self, place: Place, target: str, rng: Random, *, elections: int) -> None:
-        self._place = place
+    def __init__(self, context: FaultContext, victim: str, rng: Random, *, elections: int) -> None:
+        self._context = context
         self._rng = rng
         self._elections = elections
         links = frozenset(
-            Link(sender, target, api_key=key)
-            for sender in place.runtime.brokers
-            if sender != target
+            Link(sender, victim, api_key=key)
+            for sender in context.runtime.brokers
+            if sender != victim
             for key in CONTROL_API_KEYS
         )
-        self._requests = HeldRequests(place, links)
-        self.targets = [target]
-        self.intent: dict[str, Any] = {"held": "control requests", "broker": target}
+        self._requests = HeldRequests(context, links)
+        self.victims = [victim]
+        self.intent: dict[str, Any] = {"held": "control requests", "broker": victim}
 
     async def apply(self) -> Measured:
         await self._requests.hold()
@@ -89,24 +89,24 @@ class DelayControlStrike:
         return Measured(is_effective=since > 0, detail={"control_bytes_since": since})
 
     async def _end_a_session(self) -> list[str]:
-        """End that of a registered broker which is neither the target nor, if it can be helped, the controller.
+        """End that of a registered broker which is neither the victim nor, if it can be helped, the controller.
 
-        But if the target has become the controller since it was chosen, its own, so that others have to tell it.
+        But if the victim has become the controller since it was chosen, its own, so that others have to tell it.
         """
-        snapshot = await self._place.view.snapshot()
+        snapshot = await self._context.view.snapshot()
         sessions = {
-            targets.node_of(broker): owner.session
+            selectors.node_of(broker): owner.session
             for broker, owner in sorted(snapshot.brokers.items())
         }
-        others = [node for node in sessions if node not in self.targets]
+        others = [node for node in sessions if node not in self.victims]
         controller = snapshot.controller
-        holder = None if controller is None else targets.node_of(controller.broker_id)
-        if holder in self.targets:
+        holder = None if controller is None else selectors.node_of(controller.broker_id)
+        if holder in self.victims:
             candidates = [node for node in sessions if node == holder]
         else:
             candidates = [node for node in others if node != holder] or others
         if not candidates:
             return []
         victim = self._rng.choice(candidates)
-        await self._place.view.zookeeper.end_session(sessions[victim])
+        await self._context.view.zookeeper.end_session(sessions[victim])
         return [victim]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from nemesis.faults.base import Measured, Place
+from nemesis.faults.base import FaultContext, Measured
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.moves import Moves
-from nemesis.faults.targets import id_of
+from nemesis.faults.selectors import id_of
 
 GRACE_S = 5.0
 """A broker that leads nothing goes at once."""
@@ -21,13 +21,13 @@ SETTLE_S = 0.5
 """So long after the end of its registration a topic may still be written whose replicas were chosen before."""
 
 
-async def depart(place: Place, node: str, moves: Moves, *, patience_s: float) -> Measured:
+async def depart(context: FaultContext, node: str, moves: Moves, *, patience_s: float) -> Measured:
     """Let the broker leave; effective when it is dead, not registered, and nobody's replica.
 
     Otherwise ``detail`` says what was in the way when the patience was over, and it runs unless it has ended by itself.
     Raises ``NodeExited`` when it had to start again and did not.
     """
-    loop, runtime = asyncio.get_running_loop(), place.runtime
+    loop, runtime = asyncio.get_running_loop(), context.runtime
     deadline = loop.time() + patience_s
     while True:
         left = await moves.away_from(id_of(node), deadline=deadline)
@@ -35,18 +35,18 @@ async def depart(place: Place, node: str, moves: Moves, *, patience_s: float) ->
             return Measured(is_effective=False, detail={"not_moved": named(left)})
         if not runtime.is_alive(node):
             return Measured(is_effective=False, detail={"exited": "it has ended by itself"})
-        place.stopped.add(node)
+        context.stopped.add(node)
         ended = await runtime.terminate(node, grace_s=GRACE_S)
-        in_the_way = await _until_it_is_gone(place, node, deadline)
+        in_the_way = await _until_it_is_gone(context, node, deadline)
         if in_the_way is None:
             return Measured(is_effective=True, detail={"ended": ended})
         await runtime.restart(node)
-        place.stopped.discard(node)
+        context.stopped.discard(node)
         if loop.time() > deadline:
             return Measured(is_effective=False, detail={"in_the_way": in_the_way})
 
 
-async def _until_it_is_gone(place: Place, node: str, deadline: float) -> str | None:
+async def _until_it_is_gone(context: FaultContext, node: str, deadline: float) -> str | None:
     """Wait until it is not registered, and a little longer; return what then still names it.
 
     A partition that has no state yet may be about to name it: it is waited for.
@@ -54,7 +54,7 @@ async def _until_it_is_gone(place: Place, node: str, deadline: float) -> str | N
     loop = asyncio.get_running_loop()
     quiet_since: float | None = None
     while True:
-        seen = await place.view.snapshot()
+        seen = await context.view.snapshot()
         trace, now = trace_of(seen, node), loop.time()
         if trace not in (None, REGISTERED):
             return trace

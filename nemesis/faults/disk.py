@@ -13,8 +13,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any, ClassVar, Self
 
-from nemesis.faults import targets
-from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place
+from nemesis.faults import selectors
+from nemesis.faults.base import RESTART_S, DrawRange, Fault, FaultContext, Measured, selector_field
 from nemesis.interfaces.runtime import Capability, NodeExited
 
 OPERATIONS = ("read", "write", "fsync")
@@ -23,7 +23,7 @@ MAX_LOG_DIRS = 12
 
 
 class DiskFull(Fault, frozen=True, kw_only=True):
-    """Let the targets' disks take no more for ``duration_s``."""
+    """Let the victims' disks take no more for ``duration_s``."""
 
     name: ClassVar[str] = "disk-full"
     summary: ClassVar[str] = (
@@ -33,22 +33,22 @@ class DiskFull(Fault, frozen=True, kw_only=True):
     recovery_s: ClassVar[float] = RESTART_S
     error: ClassVar[str] = "ENOSPC"
 
-    target: str = "one"
+    selector: str = selector_field("one")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
-        target = rng.choice(["one", "leader", "follower", "controller"])
-        return cls(target=target, duration_s=durations.draw(rng))
+        selector = rng.choice(["one", "leader", "follower", "controller"])
+        return cls(selector=selector, duration_s=durations.draw(rng))
 
     def check(self, nodes: frozenset[str]) -> None:
-        targets.check(self.target, nodes)
+        selectors.check(self.selector, nodes)
 
-    async def aim(self, place: Place, rng: Random) -> DiskStrike:
-        return DiskStrike(place, await targets.resolve(self.target, place, rng), self.error)
+    async def aim(self, context: FaultContext, rng: Random) -> DiskStrike:
+        return DiskStrike(context, await selectors.resolve(self.selector, context, rng), self.error)
 
 
 class DiskFailure(DiskFull, frozen=True, kw_only=True):
-    """Let the targets' disks fail for ``duration_s``."""
+    """Let the victims' disks fail for ``duration_s``."""
 
     name: ClassVar[str] = "disk-failure"
     summary: ClassVar[str] = "a broker's disk fails (EIO); mended and the broker restarted later"
@@ -56,7 +56,7 @@ class DiskFailure(DiskFull, frozen=True, kw_only=True):
 
 
 class LogDirFailure(DiskFull, frozen=True, kw_only=True):
-    """Let one log directory of each target fail for ``duration_s``."""
+    """Let one log directory of each victim fail for ``duration_s``."""
 
     name: ClassVar[str] = "log-dir-failure"
     summary: ClassVar[str] = (
@@ -65,37 +65,37 @@ class LogDirFailure(DiskFull, frozen=True, kw_only=True):
     capability: ClassVar[Capability] = Capability.LOG_DIR
     error: ClassVar[str] = "EIO"
 
-    async def aim(self, place: Place, rng: Random) -> DiskStrike:
-        victims = await targets.resolve(self.target, place, rng)
-        return DiskStrike(place, victims, self.error, log_dir=rng.randrange(MAX_LOG_DIRS))
+    async def aim(self, context: FaultContext, rng: Random) -> DiskStrike:
+        victims = await selectors.resolve(self.selector, context, rng)
+        return DiskStrike(context, victims, self.error, log_dir=rng.randrange(MAX_LOG_DIRS))
 
 
 class DiskStrike:
     """One fault of disks that has found its victims."""
 
     def __init__(
-        self, place: Place, victims: list[str], error: str, *, log_dir: int | None = None
+        self, context: FaultContext, victims: list[str], error: str, *, log_dir: int | None = None
     ) -> None:
         """``log_dir``: which of the log directories fails, counted round; None for the whole disk."""
-        self._place = place
+        self._context = context
         self._error = error
         self._log_dir = log_dir
         self._struck: list[str] = []
         self._healed: dict[str, dict[str, Any]] = {}
         self._restarted: dict[str, Any] = {}
-        self.targets = victims
+        self.victims = victims
         self.intent: dict[str, Any] = {"error": error}
 
     async def apply(self) -> Measured:
         measured: dict[str, Any] = {}
-        for node in self.targets:
+        for node in self.victims:
             self._struck.append(node)
             measured[node] = await self._break(node)
         is_effective = all(probe.get("write") == self._error for probe in measured.values())
         return Measured(is_effective=is_effective, detail=measured)
 
     async def _break(self, node: str) -> dict[str, Any]:
-        runtime = self._place.runtime
+        runtime = self._context.runtime
         if self._error == DiskFull.error:
             return await runtime.fill_disk(node)
         if self._log_dir is None:
@@ -106,7 +106,7 @@ class DiskStrike:
         exited: NodeExited | None = None
         while self._struck:
             node = self._struck.pop()
-            self._healed[node] = await self._place.runtime.heal_disk(node)
+            self._healed[node] = await self._context.runtime.heal_disk(node)
             try:
                 self._restarted[node] = await self._restart(node)
             except NodeExited as error:  # the others are owed their disks and their start
@@ -115,12 +115,12 @@ class DiskStrike:
             raise exited
 
     async def verify(self) -> Measured:
-        runtime = self._place.runtime
-        answers = {node: runtime.is_alive(node) for node in self.targets}
+        runtime = self._context.runtime
+        answers = {node: runtime.is_alive(node) for node in self.victims}
         works = all(
             node in self._healed
             and all(self._healed[node].get(operation) is None for operation in OPERATIONS)
-            for node in self.targets
+            for node in self.victims
         )
         return Measured(
             is_effective=works and all(answers.values()),
@@ -129,11 +129,11 @@ class DiskStrike:
 
     async def _restart(self, node: str) -> dict[str, Any]:
         """Bounce the broker, or start it if it could not bear its disk."""
-        runtime = self._place.runtime
-        self._place.stopped.add(node)
+        runtime = self._context.runtime
+        self._context.stopped.add(node)
         try:
             if runtime.is_alive(node):
                 await runtime.kill(node)
             return await runtime.restart(node)
         finally:
-            self._place.stopped.discard(node)
+            self._context.stopped.discard(node)

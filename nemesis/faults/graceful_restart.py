@@ -12,15 +12,15 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec import Meta
 
-from nemesis.faults import targets
-from nemesis.faults.base import Place
+from nemesis.faults import selectors
+from nemesis.faults.base import FaultContext
 from nemesis.faults.restart import Restart, RestartStrike
 
 MAX_GRACE_S = 30.0
 
 
 class GracefulRestart(Restart, frozen=True, kw_only=True):
-    """Stop the target's processes in order and start them again, one after the other."""
+    """Stop the victim's processes in order and start them again, one after the other."""
 
     name: ClassVar[str] = "graceful-restart"
     summary: ClassVar[str] = "have brokers stop in order, leaders moved first, and start them again"
@@ -28,18 +28,18 @@ class GracefulRestart(Restart, frozen=True, kw_only=True):
 
     grace_s: Annotated[float, Meta(gt=0, le=MAX_GRACE_S)] = 3.0
 
-    async def aim(self, place: Place, rng: Random) -> GracefulRestartStrike:
-        victims = await targets.resolve(self.target, place, rng)
-        return GracefulRestartStrike(place, victims, grace_s=self.grace_s)
+    async def aim(self, context: FaultContext, rng: Random) -> GracefulRestartStrike:
+        victims = await selectors.resolve(self.selector, context, rng)
+        return GracefulRestartStrike(context, victims, grace_s=self.grace_s)
 
 
 class GracefulRestartStrike(RestartStrike):
     """One restart in order that has found its victims."""
 
-    def __init__(self, place: Place, victims: list[str], *, grace_s: float) -> None:
-        super().__init__(place, victims)
+    def __init__(self, context: FaultContext, victims: list[str], *, grace_s: float) -> None:
+        super().__init__(context, victims)
         self._grace_s = grace_s
         self.intent = {"signal": "SIGTERM", "grace_s": grace_s, "then": "start"}
 
     async def end(self, node: str) -> dict[str, Any]:
-        return await self._place.runtime.terminate(node, grace_s=self._grace_s)
+        return await self._context.runtime.terminate(node, grace_s=self._grace_s)

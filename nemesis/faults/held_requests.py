@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 
-from nemesis.faults.base import Place
+from nemesis.faults.base import FaultContext
 from nemesis.interfaces.runtime import Link
 
 
 class HeldRequests:
     """The requests of these links, held on behalf of one strike."""
 
-    def __init__(self, place: Place, links: frozenset[Link]) -> None:
-        self._place = place
+    def __init__(self, context: FaultContext, links: frozenset[Link]) -> None:
+        self._context = context
         self._links = links
         self._held_before = 0
         self._forwarded_at_release = 0
@@ -27,7 +27,7 @@ class HeldRequests:
     async def hold(self) -> None:
         _, self._held_before = await self._bytes()
         self.is_held = True  # also if what holds them fails in the middle
-        await self._place.links.hold(self._links)
+        await self._context.links.hold(self._links)
 
     async def wait_for_more(self, *, timeout_s: float, interval_s: float) -> None:
         """Wait until more is held than at the last look, or the time is over."""
@@ -45,7 +45,7 @@ class HeldRequests:
             return
         self.is_held = False
         self._forwarded_at_release, _ = await self._bytes()
-        await self._place.links.release(self._links)
+        await self._context.links.release(self._links)
 
     async def bytes_since(self) -> int:
         """What has got through since the release; none before it."""
@@ -57,5 +57,5 @@ class HeldRequests:
         self.held_bytes = held - self._held_before
 
     async def _bytes(self) -> tuple[int, int]:
-        counters = (await self._place.runtime.counters(self._links)).values()
+        counters = (await self._context.runtime.counters(self._links)).values()
         return sum(c.forwarded_bytes for c in counters), sum(c.held_bytes for c in counters)

@@ -9,31 +9,31 @@ import asyncio
 from random import Random
 from typing import Any, ClassVar, Self
 
-from nemesis.faults import targets
-from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place
+from nemesis.faults import selectors
+from nemesis.faults.base import RESTART_S, DrawRange, Fault, FaultContext, Measured, selector_field
 from nemesis.interfaces.runtime import Capability
 
 
 class Kill(Fault, frozen=True, kw_only=True):
-    """Kill the target's processes and start them again after ``duration_s``."""
+    """Kill the victim's processes and start them again after ``duration_s``."""
 
     name: ClassVar[str] = "kill"
     summary: ClassVar[str] = "kill brokers with SIGKILL and start them again later"
     capability: ClassVar[Capability] = Capability.KILL
     recovery_s: ClassVar[float] = RESTART_S
 
-    target: str = "one"
+    selector: str = selector_field("one")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
-        target = rng.choice(["one", "leader", "follower"])
-        return cls(target=target, duration_s=durations.draw(rng))
+        selector = rng.choice(["one", "leader", "follower"])
+        return cls(selector=selector, duration_s=durations.draw(rng))
 
     def check(self, nodes: frozenset[str]) -> None:
-        targets.check(self.target, nodes)
+        selectors.check(self.selector, nodes)
 
-    async def aim(self, place: Place, rng: Random) -> KillStrike:
-        return KillStrike(place, await targets.resolve(self.target, place, rng))
+    async def aim(self, context: FaultContext, rng: Random) -> KillStrike:
+        return KillStrike(context, await selectors.resolve(self.selector, context, rng))
 
 
 class KillController(Kill, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class KillController(Kill, frozen=True, kw_only=True):
     name: ClassVar[str] = "kill-controller"
     summary: ClassVar[str] = "kill the controller's broker with SIGKILL and start it again later"
 
-    target: str = "controller"
+    selector: str = selector_field("controller")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
@@ -52,39 +52,39 @@ class KillController(Kill, frozen=True, kw_only=True):
 class KillStrike:
     """One kill that has found its victims."""
 
-    def __init__(self, place: Place, victims: list[str]) -> None:
-        self._place = place
+    def __init__(self, context: FaultContext, victims: list[str]) -> None:
+        self._context = context
         self._dead: list[str] = []
         self._restarted: dict[str, Any] = {}
-        self.targets = victims
+        self.victims = victims
         self.intent: dict[str, Any] = {"signal": "SIGKILL"}
 
     async def apply(self) -> Measured:
-        runtime, measured = self._place.runtime, {}
-        for node in self.targets:
-            self._place.stopped.add(node)
+        runtime, measured = self._context.runtime, {}
+        for node in self.victims:
+            self._context.stopped.add(node)
             if runtime.is_alive(node):
                 measured[node] = await self._end(node)
                 self._dead.append(node)
         dead = [node for node in self._dead if not runtime.is_alive(node)]
-        return Measured(is_effective=dead == self.targets, detail=measured)
+        return Measured(is_effective=dead == self.victims, detail=measured)
 
     async def _end(self, node: str) -> dict[str, Any]:
-        return await self._place.runtime.kill(node)
+        return await self._context.runtime.kill(node)
 
     async def undo(self) -> None:
         # Together: a member of ZooKeeper answers only when a quorum is there.
         dead, self._dead = self._dead, []
-        starts = (self._place.runtime.restart(node) for node in dead)
+        starts = (self._context.runtime.restart(node) for node in dead)
         results = await asyncio.gather(*starts, return_exceptions=True)
-        self._place.stopped.difference_update(self.targets)
+        self._context.stopped.difference_update(self.victims)
         for node, result in zip(dead, results, strict=True):
             if isinstance(result, BaseException):
                 raise result
             self._restarted[node] = result
 
     async def verify(self) -> Measured:
-        answers = {node: self._place.runtime.is_alive(node) for node in self.targets}
+        answers = {node: self._context.runtime.is_alive(node) for node in self.victims}
         return Measured(
             is_effective=all(answers.values()),
             detail={"alive": answers, "restarted": self._restarted},

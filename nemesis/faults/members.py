@@ -1,4 +1,4 @@
-"""Members of the ZooKeeper ensemble as targets.
+"""Members of the ZooKeeper ensemble as victims.
 
 ``leader``, ``follower``, ``one``, ``minority``, ``majority``, ``zookeeper-2``.
 
@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from nemesis.faults.base import Place, TargetUnresolved
+from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.interfaces.runtime import ZooKeeperMember
 from nemesis.support.errors import UsageError
 
@@ -29,42 +29,42 @@ _MEMBER = re.compile(r"zookeeper-\d+")
 
 
 def check(text: str, nodes: frozenset[str], *, duration_s: float) -> None:
-    """Raise ``UsageError`` when the text is no target, names a member that is not there, or strikes for too long."""
+    """Raise ``UsageError`` when the text is not a selector, names an absent member, or strikes too long."""
     if text not in _PLAIN and not _MEMBER.fullmatch(text):
-        raise UsageError(f"unknown ZooKeeper target {text!r}: allowed are {ALLOWED}")
+        raise UsageError(f"unknown ZooKeeper selector {text!r}: allowed are {ALLOWED}")
     if _MEMBER.fullmatch(text) and text not in nodes:
         members = ", ".join(sorted(node for node in nodes if _MEMBER.fullmatch(node)))
-        raise UsageError(f"unknown ZooKeeper target {text!r}: this cluster has {members}")
+        raise UsageError(f"unknown ZooKeeper selector {text!r}: this cluster has {members}")
     if text == MAJORITY and duration_s > MAX_OUTAGE_S:
         raise UsageError(
             f"a majority of ZooKeeper may be struck for {MAX_OUTAGE_S:g} s at most, not for {duration_s:g} s"
         )
 
 
-async def resolve(text: str, place: Place, rng: Random) -> dict[str, ZooKeeperMember]:
-    """Return the members that the target stands for at this moment; raises ``TargetUnresolved``."""
-    members = await place.runtime.zookeeper_members()
-    free = {node: members[node] for node in sorted(members) if not place.touched[node]}
-    chosen = choose(text, free=free, ensemble=place.runtime.zookeepers, rng=rng)
+async def resolve(text: str, context: FaultContext, rng: Random) -> dict[str, ZooKeeperMember]:
+    """Return the members that the selector stands for at this moment; raises ``SelectorUnresolved``."""
+    members = await context.runtime.zookeeper_members()
+    free = {node: members[node] for node in sorted(members) if not context.touched[node]}
+    chosen = choose(text, free=free, ensemble=context.runtime.zookeepers, rng=rng)
     return {node: free[node] for node in chosen}
 
 
 def choose(
     text: str, *, free: Mapping[str, ZooKeeperMember], ensemble: Sequence[str], rng: Random
 ) -> list[str]:
-    """Return the members that the target stands for, out of ``free``; raises ``TargetUnresolved``."""
+    """Return the members that the selector stands for, out of ``free``; raises ``SelectorUnresolved``."""
     minority = (len(ensemble) - 1) // 2
     if text == MAJORITY:
         if len(free) < len(ensemble):
-            raise TargetUnresolved("not all of ZooKeeper is unharmed")
+            raise SelectorUnresolved("not all of ZooKeeper is unharmed")
         return sorted(rng.sample(sorted(free), len(ensemble) // 2 + 1))
     can_be_spared = len(free) - (len(ensemble) - minority)
     wanted = minority if text == "minority" else 1
     if wanted < 1 or can_be_spared < wanted:
-        raise TargetUnresolved("ZooKeeper would be left without a quorum of unharmed members")
+        raise SelectorUnresolved("ZooKeeper would be left without a quorum of unharmed members")
     candidates = _candidates(text, free)
     if len(candidates) < wanted:
-        raise TargetUnresolved(f"no untouched ZooKeeper server was found that is {text}")
+        raise SelectorUnresolved(f"no untouched ZooKeeper server was found that is {text}")
     return sorted(rng.sample(candidates, wanted))
 
 

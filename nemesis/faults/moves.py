@@ -14,7 +14,7 @@ from random import Random
 from uuid import UUID
 
 from nemesis.faults.administrator import Replicas, TopicPartition
-from nemesis.faults.base import Place
+from nemesis.faults.base import FaultContext
 from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
 
 POLL_INTERVAL_S = 0.2
@@ -37,8 +37,8 @@ class Moved:
 class Moves:
     """The moves of one fault. Every coroutine raises ``HarnessError`` when ZooKeeper does not answer the harness."""
 
-    def __init__(self, place: Place, rng: Random) -> None:
-        self._place = place
+    def __init__(self, context: FaultContext, rng: Random) -> None:
+        self._context = context
         self._rng = rng
         self._moved: dict[TopicPartition, Moved] = {}
 
@@ -50,9 +50,9 @@ class Moves:
 
     async def onto(self, broker: int, *, count: int, deadline: float) -> list[TopicPartition]:
         """Give it one replica of each of ``count`` partitions; return those that it had not got by the deadline."""
-        seen = await self._place.view.snapshot()
-        targets = coming(seen, broker, count, self._rng)
-        return await self._until_nothing(lambda seen: pending(seen, targets), deadline)
+        seen = await self._context.view.snapshot()
+        chosen = coming(seen, broker, count, self._rng)
+        return await self._until_nothing(lambda seen: pending(seen, chosen), deadline)
 
     async def back(self, *, deadline: float) -> list[TopicPartition]:
         """Bring the replicas back to where they were; return those that were not there by the deadline."""
@@ -67,14 +67,14 @@ class Moves:
     ) -> list[TopicPartition]:
         loop = asyncio.get_running_loop()
         while True:
-            seen = await self._place.view.snapshot()
+            seen = await self._context.view.snapshot()
             left = wanted(seen)
             if not left or loop.time() > deadline:
                 return sorted(left)
             requests = {tp: replicas for tp, replicas in left.items() if replicas is not None}
             if requests:
                 self._remember(seen, requests)
-                await self._place.administrator.reassign(requests, self._rng, deadline=deadline)
+                await self._context.administrator.reassign(requests, self._rng, deadline=deadline)
             await asyncio.sleep(POLL_INTERVAL_S)
 
     def _remember(self, seen: ClusterSnapshot, requests: Mapping[TopicPartition, Replicas]) -> None:

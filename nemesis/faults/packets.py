@@ -1,4 +1,4 @@
-"""Faults of single packets between the target and some peers, in both directions.
+"""Faults of single packets between the victim and some peers, in both directions.
 
 * ``packet-loss``         some are lost; TCP sends them again, later and later
 * ``packet-delay``        all are late, by unequal times: ``delay_ms`` give or take up to ``jitter_ms``; the order stays
@@ -22,8 +22,15 @@ from typing import Annotated, Any, ClassVar, Self, get_args
 
 from msgspec import Meta
 
-from nemesis.faults import targets
-from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
+from nemesis.faults import selectors
+from nemesis.faults.base import (
+    DrawRange,
+    Fault,
+    FaultContext,
+    Measured,
+    SelectorUnresolved,
+    selector_field,
+)
 from nemesis.faults.connections import Peers, links_of
 from nemesis.faults.partition import CROSSES_TIMEOUT_S, PROBED_PAIRS, open_pairs
 from nemesis.interfaces.impairment import Impairment, PacketCounters
@@ -35,7 +42,7 @@ TRIPS = 4
 """Of a probe: the connection there and back, the request, the reply."""
 MIN_INTERVAL_S = 0.02
 """Between two rounds of probes: those that find nobody must not spin."""
-TARGETS = ("controller", "controller", "leader", "follower", "one")
+SELECTORS = ("controller", "controller", "leader", "follower", "one")
 
 Ratio = Annotated[float, Meta(ge=0.01, le=0.9)]
 Milliseconds = Annotated[int, Meta(ge=0, le=2_000)]
@@ -48,7 +55,7 @@ class PacketFault(Fault, frozen=True, kw_only=True):
     capability: ClassVar[Capability] = Capability.PACKETS
     counted: ClassVar[str]
 
-    target: str = "one"
+    selector: str = selector_field("one")
     peers: Peers = "brokers"
 
     @property
@@ -57,14 +64,14 @@ class PacketFault(Fault, frozen=True, kw_only=True):
         """What happens to the packets."""
 
     def check(self, nodes: frozenset[str]) -> None:
-        targets.check(self.target, nodes)
+        selectors.check(self.selector, nodes)
 
-    async def aim(self, place: Place, rng: Random) -> PacketStrike:
-        victim = (await targets.resolve(self.target, place, rng))[0]
-        links = links_of(victim, self.peers, place)
-        if not open_pairs(links, place):
-            raise TargetUnresolved(f"no probe can cross between {victim} and its peers")
-        return PacketStrike(place, victim, links, self.impairment, self.counted)
+    async def aim(self, context: FaultContext, rng: Random) -> PacketStrike:
+        victim = (await selectors.resolve(self.selector, context, rng))[0]
+        links = links_of(victim, self.peers, context)
+        if not open_pairs(links, context):
+            raise SelectorUnresolved(f"no probe can cross between {victim} and its peers")
+        return PacketStrike(context, victim, links, self.impairment, self.counted)
 
 
 class PacketLoss(PacketFault, frozen=True, kw_only=True):
@@ -158,18 +165,18 @@ class PacketStrike:
 
     def __init__(
         self,
-        place: Place,
+        context: FaultContext,
         victim: str,
         links: frozenset[Link],
         impairment: Impairment,
         counted: str,
     ) -> None:
-        self._place = place
+        self._context = context
         self._impairment = impairment
         self._counted = counted
         self._is_applied = False
         self.links = links
-        self.targets = [victim]
+        self.victims = [victim]
         self.intent: dict[str, Any] = {
             "links": len(links),
             **{name: value for name, value in asdict(impairment).items() if value},
@@ -178,7 +185,7 @@ class PacketStrike:
     async def apply(self) -> Measured:
         before = await self._counters()
         self._is_applied = True
-        await self._place.impairments.add(self.links, self._impairment)
+        await self._context.impairments.add(self.links, self._impairment)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + EFFECT_TIMEOUT_S
         seen = PacketCounters()
@@ -191,7 +198,7 @@ class PacketStrike:
     async def undo(self) -> None:
         if self._is_applied:
             self._is_applied = False
-            await self._place.impairments.remove(self.links, self._impairment)
+            await self._context.impairments.remove(self.links, self._impairment)
 
     async def verify(self) -> Measured:
         before = await self._counters()
@@ -203,13 +210,13 @@ class PacketStrike:
         )
 
     async def _probe(self) -> dict[str, bool]:
-        pairs = open_pairs(self.links, self._place)[:PROBED_PAIRS]
+        pairs = open_pairs(self.links, self._context)[:PROBED_PAIRS]
         slow_s = TRIPS * (self._impairment.delay_ms + self._impairment.hold_ms) / 1000
-        crossed = await self._place.probe_all(pairs, timeout_s=CROSSES_TIMEOUT_S + slow_s)
+        crossed = await self._context.probe_all(pairs, timeout_s=CROSSES_TIMEOUT_S + slow_s)
         return {f"{a} to {b}": has_crossed for (a, b), has_crossed in crossed.items()}
 
     async def _counters(self) -> PacketCounters:
-        return PacketCounters.of((await self._place.runtime.packet_counters(self.links)).values())
+        return PacketCounters.of((await self._context.runtime.packet_counters(self.links)).values())
 
     def _hits(self, seen: PacketCounters) -> int:
         hits: int = asdict(seen)[self._counted]
@@ -222,7 +229,7 @@ class PacketStrike:
 
 def _whom(rng: Random, durations: DrawRange) -> dict[str, Any]:
     return {
-        "target": rng.choice(TARGETS),
+        "selector": rng.choice(SELECTORS),
         "peers": rng.choice(get_args(Peers)),
         "duration_s": durations.draw(rng),
     }

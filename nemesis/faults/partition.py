@@ -2,14 +2,14 @@
 
 Shapes among brokers are those of ``grudge``; with ``zookeeper: majority`` ZooKeeper stands on the
 larger side, so that the smaller one loses its sessions too. ``from-zookeeper`` and
-``from-clients`` cut the target from those only: a controller cut from ZooKeeper alone becomes a
+``from-clients`` cut the victim from those only: a controller cut from ZooKeeper alone becomes a
 zombie that still reaches every broker.
 
-``direction`` is seen from the target: ``deaf`` hears nothing, ``mute`` is not heard, ``both``.
+``direction`` is seen from the victim: ``deaf`` hears nothing, ``mute`` is not heard, ``both``.
 What is held is delivered at the heal, even when its sender has closed since.
 
 Effect: a probe that crossed before does not cross any more. Undone: it crosses again. While no pair can be probed (the
-other end restarts), nothing could be measured: the target is unresolved, and asked for again.
+other end restarts), nothing could be measured: the victim is unresolved, and asked for again.
 """
 
 from __future__ import annotations
@@ -19,8 +19,15 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any, ClassVar, Literal, Self
 
-from nemesis.faults import grudge, targets
-from nemesis.faults.base import DrawRange, Fault, Measured, Place, TargetUnresolved
+from nemesis.faults import grudge, selectors
+from nemesis.faults.base import (
+    DrawRange,
+    Fault,
+    FaultContext,
+    Measured,
+    SelectorUnresolved,
+    selector_field,
+)
 from nemesis.faults.grudge import Direction, Grudge
 from nemesis.interfaces.runtime import Capability, Link
 from nemesis.support.errors import UsageError
@@ -41,7 +48,7 @@ PROBE_INTERVAL_S = 0.1
 
 
 class Partition(Fault, frozen=True, kw_only=True):
-    """See the module. ``target`` is the node that the shape is built around."""
+    """See the module. ``selector`` names the node that the shape is built around."""
 
     name: ClassVar[str] = "partition"
     summary: ClassVar[str] = (
@@ -51,7 +58,7 @@ class Partition(Fault, frozen=True, kw_only=True):
     capability: ClassVar[Capability] = Capability.CUT
 
     shape: ShapeName
-    target: str = "one"
+    selector: str = selector_field("one")
     direction: Direction = "both"
     zookeeper: Literal["neutral", "majority"] = "neutral"
 
@@ -72,14 +79,14 @@ class Partition(Fault, frozen=True, kw_only=True):
         directed = shape in ("one-way", "from-zookeeper", "from-clients")
         return cls(
             shape=shape,
-            target=rng.choice(["controller", "controller", "leader", "one"]),
+            selector=rng.choice(["controller", "controller", "leader", "one"]),
             direction=rng.choice(["deaf", "mute"]) if directed and rng.random() < 0.6 else "both",
             zookeeper=rng.choice(["neutral", "majority", "majority"]),
             duration_s=durations.draw(rng),
         )
 
     def check(self, nodes: frozenset[str]) -> None:
-        targets.check(self.target, nodes)
+        selectors.check(self.selector, nodes)
         brokers = sorted(node for node in nodes if node.startswith("broker-"))
         found = self.grudge(
             brokers[0],
@@ -94,9 +101,9 @@ class Partition(Fault, frozen=True, kw_only=True):
                 "choose another shape or raise --brokers"
             )
 
-    async def aim(self, place: Place, rng: Random) -> PartitionStrike:
-        victim = (await targets.resolve(self.target, place, rng))[0]
-        runtime = place.runtime
+    async def aim(self, context: FaultContext, rng: Random) -> PartitionStrike:
+        victim = (await selectors.resolve(self.selector, context, rng))[0]
+        runtime = context.runtime
         found = self.grudge(
             victim,
             brokers=runtime.brokers,
@@ -104,7 +111,7 @@ class Partition(Fault, frozen=True, kw_only=True):
             clients=runtime.clients,
             rng=rng,
         )
-        return PartitionStrike.aimed(self.shape, place, victim, found)
+        return PartitionStrike.aimed(self.shape, context, victim, found)
 
     def grudge(
         self,
@@ -136,32 +143,32 @@ class Partition(Fault, frozen=True, kw_only=True):
 class PartitionStrike:
     """One partition that has found its victim."""
 
-    def __init__(self, shape: str, place: Place, victim: str, found: Grudge) -> None:
-        self._place = place
+    def __init__(self, shape: str, context: FaultContext, victim: str, found: Grudge) -> None:
+        self._context = context
         self._links = grudge.links(found)
         self._is_held = False
-        self.targets = [victim]
+        self.victims = [victim]
         self.intent: dict[str, Any] = {
             "shape": shape,
             "grudge": {node: sorted(deaf) for node, deaf in found.items()},
         }
 
     @classmethod
-    def aimed(cls, shape: str, place: Place, victim: str, found: Grudge) -> Self:
-        """Raises ``TargetUnresolved`` while nothing of it could be measured."""
-        strike = cls(shape, place, victim, found)
+    def aimed(cls, shape: str, context: FaultContext, victim: str, found: Grudge) -> Self:
+        """Raises ``SelectorUnresolved`` while nothing of it could be measured."""
+        strike = cls(shape, context, victim, found)
         if not strike.pairs():
-            raise TargetUnresolved(f"no probe can cross what {shape} around {victim} cuts")
+            raise SelectorUnresolved(f"no probe can cross what {shape} around {victim} cuts")
         return strike
 
     async def apply(self) -> Measured:
-        place = self._place
+        context = self._context
         before = await self._probe_before()
         self._is_held = True  # also if what holds them fails in the middle
-        await place.links.hold(self._links)
+        await context.links.hold(self._links)
         crossed = [pair for pair, has_crossed in before.items() if has_crossed]
-        after = await place.probe_all(crossed, timeout_s=HELD_TIMEOUT_S)
-        counters = await place.runtime.counters(self._links)
+        after = await context.probe_all(crossed, timeout_s=HELD_TIMEOUT_S)
+        counters = await context.runtime.counters(self._links)
         return Measured(
             is_effective=bool(after) and not any(after.values()),
             detail={
@@ -174,10 +181,10 @@ class PartitionStrike:
     async def undo(self) -> None:
         if self._is_held:
             self._is_held = False
-            await self._place.links.release(self._links)
+            await self._context.links.release(self._links)
 
     async def verify(self) -> Measured:
-        return await probes_cross(self.pairs(), self._place)
+        return await probes_cross(self.pairs(), self._context)
 
     async def _probe_before(self) -> dict[tuple[str, str], bool]:
         """Probe until anything crosses, a few times at most."""
@@ -186,33 +193,33 @@ class PartitionStrike:
             if attempt:
                 await asyncio.sleep(PROBE_INTERVAL_S)
             pairs = self.pairs()[:PROBED_PAIRS]
-            before = await self._place.probe_all(pairs, timeout_s=CROSSES_TIMEOUT_S)
+            before = await self._context.probe_all(pairs, timeout_s=CROSSES_TIMEOUT_S)
             if any(before.values()):
                 break
         return before
 
     def pairs(self) -> list[tuple[str, str]]:
         """What can be probed at this moment: both ends answer and no rule of another fault is in the way."""
-        return open_pairs(self._links, self._place, is_held=self._is_held)
+        return open_pairs(self._links, self._context, is_held=self._is_held)
 
 
 def open_pairs(
-    links: Iterable[Link], place: Place, *, is_held: bool = False
+    links: Iterable[Link], context: FaultContext, *, is_held: bool = False
 ) -> list[tuple[str, str]]:
     """Return the pairs of nodes whose probes would be answered but for these links, when we hold them ourselves."""
     pairs = sorted({_probe_pair(link) for link in links})
     return [
         (a, b)
         for a, b in pairs
-        if place.can_answer(a)
-        and place.can_answer(b)
-        and (is_held or place.links.is_pair_open(a, b))
+        if context.can_answer(a)
+        and context.can_answer(b)
+        and (is_held or context.links.is_pair_open(a, b))
     ]
 
 
-async def probes_cross(pairs: list[tuple[str, str]], place: Place) -> Measured:
+async def probes_cross(pairs: list[tuple[str, str]], context: FaultContext) -> Measured:
     """Probe some of the pairs: the proof that nothing is in the way any more."""
-    crossed = await place.probe_all(pairs[:PROBED_PAIRS], timeout_s=CROSSES_TIMEOUT_S)
+    crossed = await context.probe_all(pairs[:PROBED_PAIRS], timeout_s=CROSSES_TIMEOUT_S)
     return Measured(
         is_effective=bool(crossed) and all(crossed.values()),
         detail={"probes": _readable(crossed)},

@@ -11,7 +11,7 @@ the plan of every run is stored with it. Written as YAML::
       duration_s: 6.2
 
 ``at_s`` counts from the start of the workload. Deriving a plan is pure: the same seed, settings
-and window give the same plan anywhere. The target that a name stands for is found when the fault
+and window give the same plan anywhere. The victim that a name stands for is found when the fault
 strikes, so two runs of one plan need not strike the same broker.
 """
 
@@ -29,7 +29,7 @@ import yaml
 
 from nemesis.faults import FAULTS, Fault
 from nemesis.faults.base import DrawRange
-from nemesis.faults.recipes import EPISODES, Episode
+from nemesis.faults.recipes import RECIPES, Steps
 from nemesis.support.errors import UsageError
 
 FILE_NAME = "plan.yaml"
@@ -52,26 +52,26 @@ class PlannedFault:
 
     @property
     def recovered_s(self) -> float:
-        """When the next episode may count on what this fault struck: a killed broker must start first."""
+        """When the next recipe or fault may count on what this fault struck: a killed broker must start first."""
         return self.end_s + self.fault.recovery_s
 
 
 @dataclass(frozen=True, slots=True)
 class PlanSettings:
-    """How plans are drawn. ``kinds`` are names of ``FAULTS``, ``episodes`` names of ``EPISODES``."""
+    """How plans are drawn. ``kinds`` are names of ``FAULTS``, ``recipes`` names of ``RECIPES``."""
 
     kinds: tuple[str, ...]
-    episodes: tuple[str, ...]
+    recipes: tuple[str, ...]
     durations: DrawRange
     gaps: DrawRange
-    """Between the end of an episode, restarts included, and the next: the cluster's time to recover."""
+    """Between the end of a recipe or fault, restarts included, and the next: the cluster's time to recover."""
     nodes: frozenset[str] = frozenset()
     """The brokers. Faults that this cluster cannot have are not drawn; without any all are."""
     weights: Mapping[str, int] = field(default_factory=dict)
-    """How many cards a kind or an episode has in the deck; 1 for those not named."""
+    """How many cards a kind or a recipe has in the deck; 1 for those not named."""
 
     def cards_of(self, name: str) -> int:
-        """Return how many cards of this kind or episode are in the deck."""
+        """Return how many cards of this kind or recipe are in the deck."""
         return self.weights.get(name, 1)
 
     def suits(self, fault: Fault) -> bool:
@@ -90,11 +90,11 @@ Plan = tuple[PlannedFault, ...]
 def derive(rng: Random, settings: PlanSettings, *, start_s: float, end_s: float) -> Plan:
     """Return a plan whose faults all begin and end inside the window.
 
-    Every enabled kind and every episode is a card, or several (``weights``); the deck is shuffled, dealt out, and
-    shuffled again, so a run sees as many different things as its time allows. Episodes and single faults take turns
-    while there are both: episodes reach what single faults do not.
+    Every enabled kind and every recipe is a card, or several (``weights``); the deck is shuffled, dealt out, and
+    shuffled again, so a run sees as many different things as its time allows. Recipes and single faults take turns
+    while there are both: recipes reach what single faults do not.
     """
-    deck: list[Episode] = []
+    deck: list[Steps] = []
     plan: list[PlannedFault] = []
     at_s, misses = start_s, 0
     singles, recipes = _cards(settings)
@@ -127,7 +127,7 @@ def redraw(
     return None
 
 
-def _cards(settings: PlanSettings) -> tuple[list[Episode], list[Episode]]:
+def _cards(settings: PlanSettings) -> tuple[list[Steps], list[Steps]]:
     enabled = frozenset(settings.kinds)
     singles = [
         _single(FAULTS[kind], settings)
@@ -135,22 +135,22 @@ def _cards(settings: PlanSettings) -> tuple[list[Episode], list[Episode]]:
         for _ in range(settings.cards_of(kind))
     ]
     recipes = [
-        EPISODES[name].episode
-        for name in settings.episodes
-        if EPISODES[name].kinds <= enabled
+        RECIPES[name].steps
+        for name in settings.recipes
+        if RECIPES[name].kinds <= enabled
         for _ in range(settings.cards_of(name))
     ]
     return singles, recipes
 
 
-def _shuffled(rng: Random, singles: list[Episode], recipes: list[Episode]) -> list[Episode]:
+def _shuffled(rng: Random, singles: list[Steps], recipes: list[Steps]) -> list[Steps]:
     """Return all cards, the last to be dealt first."""
     piles = [rng.sample(recipes, len(recipes)), rng.sample(singles, len(singles))]
     pairs = zip_longest(*piles)
     return [card for pair in pairs for card in pair if card is not None][::-1]
 
 
-def _single(kind: type[Fault], settings: PlanSettings) -> Episode:
+def _single(kind: type[Fault], settings: PlanSettings) -> Steps:
     return lambda rng, _: [(0.0, _draw(kind, rng, settings))]
 
 

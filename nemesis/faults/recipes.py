@@ -3,7 +3,7 @@
 A *zombie* is a controller that still acts after its session has ended. It does harm only if it has
 something to do at that time, so a broker fails around the moment the controller is cut off, paused
 or deposed. Each recipe is a pure seeded function; times are in seconds from the start of the
-episode. Session time-outs of about two seconds are assumed: a killed broker vanishes from
+recipe. Session time-outs of about two seconds are assumed: a killed broker vanishes from
 ZooKeeper 2 to 3 s after its death.
 """
 
@@ -20,15 +20,15 @@ from nemesis.faults.partition import Partition
 from nemesis.faults.pause import Pause
 from nemesis.faults.session import ExpireSession
 
-Episode = Callable[[Random, DrawRange], list[tuple[float, Fault]]]
+Steps = Callable[[Random, DrawRange], list[tuple[float, Fault]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """An episode and the kinds of faults it needs."""
+    """A function that draws the faults, and the kinds of faults that it draws."""
 
     kinds: frozenset[str]
-    episode: Episode
+    steps: Steps
 
 
 def stale_control_requests(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
@@ -40,11 +40,11 @@ def stale_control_requests(rng: Random, durations: DrawRange) -> list[tuple[floa
         (
             0.0,
             Partition(
-                shape="one-way", target="controller", direction="mute", duration_s=duration_s
+                shape="one-way", selector="controller", direction="mute", duration_s=duration_s
             ),
         ),
-        (round(rng.uniform(0.2, 0.6), 2), Kill(target="bystander", duration_s=duration_s - 1.0)),
-        (round(rng.uniform(3.6, 4.4), 2), ExpireSession(target="controller")),
+        (round(rng.uniform(0.2, 0.6), 2), Kill(selector="bystander", duration_s=duration_s - 1.0)),
+        (round(rng.uniform(3.6, 4.4), 2), ExpireSession(selector="controller")),
     ]
 
 
@@ -56,20 +56,20 @@ def zombie_by_partition(rng: Random, durations: DrawRange) -> list[tuple[float, 
             0.0,
             Partition(
                 shape="from-zookeeper",
-                target="controller",
+                selector="controller",
                 direction=rng.choice(["mute", "both"]),
                 duration_s=durations.draw(rng),
             ),
         ),
-        (kill_at_s, Kill(target="bystander", duration_s=durations.low_s)),
+        (kill_at_s, Kill(selector="bystander", duration_s=durations.low_s)),
     ]
 
 
 def zombie_by_pause(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
     """A broker dies; the controller is stopped in the middle of its elections and wakes up deposed."""
     return [
-        (0.0, Kill(target="bystander", duration_s=durations.draw(rng) + 2.0)),
-        (0.3, Pause(target="controller", when="broker-loss", duration_s=durations.low_s)),
+        (0.0, Kill(selector="bystander", duration_s=durations.draw(rng) + 2.0)),
+        (0.3, Pause(selector="controller", when="broker-loss", duration_s=durations.low_s)),
     ]
 
 
@@ -78,9 +78,9 @@ def zombie_by_expiry(rng: Random, durations: DrawRange) -> list[tuple[float, Fau
     is stopped before it has changed anything: what the old one still writes meets nobody else's change.
     """
     return [
-        (0.0, ExpireSession(target="controller", when="broker-loss")),
-        (0.0, Pause(target="controller", when="new-controller", duration_s=durations.low_s)),
-        (round(rng.uniform(0.3, 0.6), 2), ExpireSession(target="bystander")),
+        (0.0, ExpireSession(selector="controller", when="broker-loss")),
+        (0.0, Pause(selector="controller", when="new-controller", duration_s=durations.low_s)),
+        (round(rng.uniform(0.3, 0.6), 2), ExpireSession(selector="bystander")),
     ]
 
 
@@ -93,14 +93,14 @@ def lonely_leader(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]
         (
             0.0,
             Partition(
-                shape="one-node", target="leader", zookeeper="majority", duration_s=duration_s
+                shape="one-node", selector="leader", zookeeper="majority", duration_s=duration_s
             ),
         ),
         (duration_s + 0.5, KillController(duration_s=durations.low_s)),
     ]
 
 
-EPISODES: Final[Mapping[str, Recipe]] = {
+RECIPES: Final[Mapping[str, Recipe]] = {
     "stale-control-requests": Recipe(
         frozenset({"partition", "kill", "expire-session"}), stale_control_requests
     ),

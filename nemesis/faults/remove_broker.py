@@ -17,8 +17,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 from msgspec import Meta
 
-from nemesis.faults import targets
-from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place
+from nemesis.faults import selectors
+from nemesis.faults.base import RESTART_S, DrawRange, Fault, FaultContext, Measured, selector_field
 from nemesis.faults.departure import depart, described, named
 from nemesis.faults.moves import LEAST_REPLICAS, Moves
 from nemesis.interfaces.runtime import Capability, NodeExited
@@ -31,48 +31,50 @@ UNDO_PATIENCE_S = 30.0
 
 
 class RemoveBroker(Fault, frozen=True, kw_only=True):
-    """Move the target's replicas away and stop it; let it come back when ``duration_s`` is over."""
+    """Move the victim's replicas away and stop it; let it come back when ``duration_s`` is over."""
 
     name: ClassVar[str] = "remove-broker"
     summary: ClassVar[str] = "move a broker's replicas away and stop it; it comes back later"
     capability: ClassVar[Capability] = Capability.RESTART
     recovery_s: ClassVar[float] = 2 * RESTART_S
 
-    target: str = "one"
+    selector: str = selector_field("one")
     patience_s: Annotated[float, Meta(gt=0, le=MAX_PATIENCE_S)] = 20.0
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
-        target = rng.choice(["one", "controller", "leader"])
-        return cls(target=target, duration_s=durations.draw(rng))
+        victim = rng.choice(["one", "controller", "leader"])
+        return cls(selector=victim, duration_s=durations.draw(rng))
 
     def check(self, nodes: frozenset[str]) -> None:
-        targets.check(self.target, nodes)
+        selectors.check(self.selector, nodes)
         brokers = [node for node in nodes if node.startswith("broker-")]
         if len(brokers) < LEAST_BROKERS:
             raise UsageError(
                 f"{self.name} needs {LEAST_BROKERS} brokers at least, this cluster has {len(brokers)}"
             )
 
-    async def aim(self, place: Place, rng: Random) -> RemoveBrokerStrike:
-        target = (await targets.resolve(self.target, place, rng))[0]
-        return RemoveBrokerStrike(place, target, rng, patience_s=self.patience_s)
+    async def aim(self, context: FaultContext, rng: Random) -> RemoveBrokerStrike:
+        victim = (await selectors.resolve(self.selector, context, rng))[0]
+        return RemoveBrokerStrike(context, victim, rng, patience_s=self.patience_s)
 
 
 class RemoveBrokerStrike:
     """A broker that is about to leave for a while."""
 
-    def __init__(self, place: Place, target: str, rng: Random, *, patience_s: float) -> None:
-        self._place = place
-        self._moves = Moves(place, rng)
+    def __init__(
+        self, context: FaultContext, victim: str, rng: Random, *, patience_s: float
+    ) -> None:
+        self._context = context
+        self._moves = Moves(context, rng)
         self._patience_s = patience_s
-        self.targets = [target]
+        self.victims = [victim]
         self.intent: dict[str, Any] = {"then": "move replicas away, SIGTERM"}
 
     async def apply(self) -> Measured:
-        [node] = self.targets
+        [node] = self.victims
         try:
-            left = await depart(self._place, node, self._moves, patience_s=self._patience_s)
+            left = await depart(self._context, node, self._moves, patience_s=self._patience_s)
         except NodeExited as error:
             left = Measured(is_effective=False, detail={"exited": str(error)})
         if left.is_effective:
@@ -81,18 +83,18 @@ class RemoveBrokerStrike:
         return Measured(is_effective=False, detail={"given_up": left.detail})
 
     async def undo(self) -> None:
-        node, runtime = self.targets[0], self._place.runtime
+        node, runtime = self.victims[0], self._context.runtime
         if not runtime.is_alive(node):
             try:
                 await runtime.restart(node)
             finally:
-                self._place.stopped.discard(node)
+                self._context.stopped.discard(node)
         await self._back()
 
     async def verify(self) -> Measured:
-        seen = await self._place.view.snapshot()
-        node = self.targets[0]
-        is_registered = targets.id_of(node) in seen.brokers
+        seen = await self._context.view.snapshot()
+        node = self.victims[0]
+        is_registered = selectors.id_of(node) in seen.brokers
         astray = named(sorted(self._moves.astray(seen)))
         return Measured(
             is_effective=is_registered and not astray,

@@ -10,13 +10,13 @@ from __future__ import annotations
 from random import Random
 from typing import Any, ClassVar, Self
 
-from nemesis.faults import targets
-from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place
+from nemesis.faults import selectors
+from nemesis.faults.base import RESTART_S, DrawRange, Fault, FaultContext, Measured, selector_field
 from nemesis.interfaces.runtime import Capability, NodeExited
 
 
 class Restart(Fault, frozen=True, kw_only=True):
-    """Bounce the target's processes, one after the other."""
+    """Bounce the victim's processes, one after the other."""
 
     name: ClassVar[str] = "restart"
     summary: ClassVar[str] = (
@@ -25,36 +25,36 @@ class Restart(Fault, frozen=True, kw_only=True):
     capability: ClassVar[Capability] = Capability.RESTART
     recovery_s: ClassVar[float] = RESTART_S
 
-    target: str = "one"
+    selector: str = selector_field("one")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
         del durations
-        return cls(target=rng.choice(["controller", "leader", "follower"]))
+        return cls(selector=rng.choice(["controller", "leader", "follower"]))
 
     def check(self, nodes: frozenset[str]) -> None:
-        targets.check(self.target, nodes)
+        selectors.check(self.selector, nodes)
 
-    async def aim(self, place: Place, rng: Random) -> RestartStrike:
-        return RestartStrike(place, await targets.resolve(self.target, place, rng))
+    async def aim(self, context: FaultContext, rng: Random) -> RestartStrike:
+        return RestartStrike(context, await selectors.resolve(self.selector, context, rng))
 
 
 class RestartStrike:
     """One bounce that has found its victims."""
 
-    def __init__(self, place: Place, victims: list[str]) -> None:
-        self._place = place
+    def __init__(self, context: FaultContext, victims: list[str]) -> None:
+        self._context = context
         self._dead: list[str] = []
         self._exited: NodeExited | None = None
-        self.targets = victims
+        self.victims = victims
         self.intent: dict[str, Any] = {"signal": "SIGKILL", "then": "start"}
 
     async def apply(self) -> Measured:
-        runtime, measured, bounced = self._place.runtime, {}, []
-        for node in self.targets:
+        runtime, measured, bounced = self._context.runtime, {}, []
+        for node in self.victims:
             if not runtime.is_alive(node):
                 continue
-            self._place.stopped.add(node)
+            self._context.stopped.add(node)
             killed = await self.end(node)
             self._dead.append(node)
             is_dead = not runtime.is_alive(node)
@@ -62,7 +62,7 @@ class RestartStrike:
             measured[node] = {"killed": killed, "started": started}
             if is_dead and started.get("pid") != killed.get("pid"):
                 bounced.append(node)
-        return Measured(is_effective=bounced == self.targets, detail=measured)
+        return Measured(is_effective=bounced == self.victims, detail=measured)
 
     async def undo(self) -> None:
         for node in list(self._dead):
@@ -71,19 +71,19 @@ class RestartStrike:
             raise self._exited
 
     async def verify(self) -> Measured:
-        alive = {node: self._place.runtime.is_alive(node) for node in self.targets}
+        alive = {node: self._context.runtime.is_alive(node) for node in self.victims}
         return Measured(is_effective=all(alive.values()), detail={"alive": alive})
 
     async def end(self, node: str) -> dict[str, Any]:
         """End the process; returns what the runtime measured, ``pid`` among it."""
-        return await self._place.runtime.kill(node)
+        return await self._context.runtime.kill(node)
 
     async def _start(self, node: str) -> dict[str, Any]:
         self._dead.remove(node)
         try:
-            return await self._place.runtime.restart(node)
+            return await self._context.runtime.restart(node)
         except NodeExited as error:
             self._exited = error
             return {"exited": str(error)}
         finally:
-            self._place.stopped.discard(node)
+            self._context.stopped.discard(node)

@@ -18,12 +18,12 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from msgspec import Meta
 
-from nemesis.faults import targets
-from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place
+from nemesis.faults import selectors
+from nemesis.faults.base import RESTART_S, DrawRange, Fault, FaultContext, Measured
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.departure import named
 from nemesis.faults.graceful_restart import MAX_GRACE_S, GracefulRestartStrike
-from nemesis.faults.targets import id_of, node_of
+from nemesis.faults.selectors import id_of, node_of
 from nemesis.interfaces.runtime import Capability
 
 Order = Literal["controller-last", "controller-first", "by-id"]
@@ -52,23 +52,23 @@ class RollingRestart(Fault, frozen=True, kw_only=True):
         del durations
         return cls(order=rng.choice(get_args(Order)), pause_s=rng.choice([0.0, 0.5]))
 
-    async def aim(self, place: Place, rng: Random) -> RollingRestartStrike:
-        return RollingRestartStrike(place, await targets.resolve("all", place, rng), self)
+    async def aim(self, context: FaultContext, rng: Random) -> RollingRestartStrike:
+        return RollingRestartStrike(context, await selectors.resolve("all", context, rng), self)
 
 
 class RollingRestartStrike(GracefulRestartStrike):
     """A rolling restart of these brokers."""
 
-    def __init__(self, place: Place, victims: list[str], fault: RollingRestart) -> None:
-        super().__init__(place, victims, grace_s=fault.grace_s)
+    def __init__(self, context: FaultContext, victims: list[str], fault: RollingRestart) -> None:
+        super().__init__(context, victims, grace_s=fault.grace_s)
         self._fault = fault
         self.intent |= {"order": fault.order, "pause_s": fault.pause_s}
 
     async def apply(self) -> Measured:
-        waiting, done = list(self.targets), {}
+        waiting, done = list(self.victims), {}
         missing: str | None = None
         while waiting and missing is None:
-            seen = await self._place.view.snapshot()
+            seen = await self._context.view.snapshot()
             node = next_in_turn(self._fault.order, waiting, seen)
             waiting.remove(node)
             before = seen.brokers.get(id_of(node))
@@ -78,13 +78,13 @@ class RollingRestartStrike(GracefulRestartStrike):
         return Measured(is_effective=missing is None, detail=done)
 
     async def verify(self) -> Measured:
-        seen = await self._place.view.snapshot()
-        missing = [node for node in self.targets if id_of(node) not in seen.brokers]
+        seen = await self._context.view.snapshot()
+        missing = [node for node in self.victims if id_of(node) not in seen.brokers]
         return Measured(is_effective=not missing, detail={"not_registered": missing})
 
     async def _restart(self, node: str, epoch: int) -> tuple[dict[str, Any], str | None]:
         """Return what was measured of one broker, and why it is not back."""
-        self._place.stopped.add(node)
+        self._context.stopped.add(node)
         killed = await self.end(node)
         self._dead.append(node)
         began = asyncio.get_running_loop().time()
@@ -100,8 +100,8 @@ class RollingRestartStrike(GracefulRestartStrike):
         """Wait until nothing is missing; return what is when the time is over."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._fault.back_within_s
-        while (what := missing_of(await self._place.view.snapshot(), node, epoch)) is not None:
-            if loop.time() > deadline or not self._place.runtime.is_alive(node):
+        while (what := missing_of(await self._context.view.snapshot(), node, epoch)) is not None:
+            if loop.time() > deadline or not self._context.runtime.is_alive(node):
                 return what
             await asyncio.sleep(POLL_INTERVAL_S)
         return None

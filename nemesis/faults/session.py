@@ -1,4 +1,4 @@
-"""``expire-session``: the target's ZooKeeper session ends at once, while its process and its links
+"""``expire-session``: the victim's ZooKeeper session ends at once, while its process and its links
 are healthy.
 
 The session is that of ``/controller`` or ``/brokers/ids/N``; it is taken over and closed
@@ -16,9 +16,8 @@ import asyncio
 from random import Random
 from typing import Any, ClassVar, Literal, Self
 
-from nemesis.faults import targets
-from nemesis.faults import trigger as moment
-from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.faults import selectors, trigger
+from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
 from nemesis.interfaces.runtime import Capability
 
 GONE_TIMEOUT_S = 2.0
@@ -31,39 +30,39 @@ class ExpireSession(Fault, frozen=True, kw_only=True):
     name: ClassVar[str] = "expire-session"
     summary: ClassVar[str] = "end the ZooKeeper session of the controller or of a broker"
     capability: ClassVar[Capability] = Capability.SESSION
-    shares_target: ClassVar[bool] = True
+    shares_victim: ClassVar[bool] = True
 
-    target: str = "controller"
+    selector: str = selector_field("controller")
     when: Literal["now", "broker-loss"] = "now"
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
         del durations
-        return cls(target=rng.choice(["controller", "controller", "one"]))
+        return cls(selector=rng.choice(["controller", "controller", "one"]))
 
     def check(self, nodes: frozenset[str]) -> None:
-        targets.check(self.target, nodes)
+        selectors.check(self.selector, nodes)
 
-    async def aim(self, place: Place, rng: Random) -> ExpireSessionStrike:
-        victims = await targets.resolve(self.target, place, rng, shares_target=True)
-        sessions = await moment.sessions_of(victims, place)
+    async def aim(self, context: FaultContext, rng: Random) -> ExpireSessionStrike:
+        victims = await selectors.resolve(self.selector, context, rng, shares_victim=True)
+        sessions = await trigger.sessions_of(victims, context)
         if self.when == "broker-loss":
-            await moment.broker_loss(place)
-            await moment.require_same(self.target, sessions, place)
-        return ExpireSessionStrike(place, sessions)
+            await trigger.broker_loss(context)
+            await trigger.require_same(self.selector, sessions, context)
+        return ExpireSessionStrike(context, sessions)
 
 
 class ExpireSessionStrike:
     """Sessions that are about to end."""
 
-    def __init__(self, place: Place, sessions: dict[str, int]) -> None:
-        self._place = place
+    def __init__(self, context: FaultContext, sessions: dict[str, int]) -> None:
+        self._context = context
         self._sessions = sessions
-        self.targets = sorted(sessions)
+        self.victims = sorted(sessions)
         self.intent: dict[str, Any] = {"sessions": sessions}
 
     async def apply(self) -> Measured:
-        zookeeper = self._place.view.zookeeper
+        zookeeper = self._context.view.zookeeper
         taken = {
             node: await zookeeper.end_session(session) for node, session in self._sessions.items()
         }
@@ -86,5 +85,5 @@ class ExpireSessionStrike:
         return Measured(is_effective=gone, detail={"sessions": self._sessions, "ended": gone})
 
     async def _gone(self) -> bool:
-        owners = await self._place.view.sessions()
+        owners = await self._context.view.sessions()
         return owners.isdisjoint(self._sessions.values())

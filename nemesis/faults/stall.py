@@ -12,8 +12,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any, ClassVar, Self
 
-from nemesis.faults import targets
-from nemesis.faults.base import DrawRange, Fault, Measured, Place
+from nemesis.faults import selectors
+from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
 from nemesis.faults.held_requests import HeldRequests
 from nemesis.interfaces.runtime import FETCH_API_KEY, Capability, Link
 
@@ -22,38 +22,40 @@ POLL_INTERVAL_S = 0.1
 
 
 class StallFollower(Fault, frozen=True, kw_only=True):
-    """Hold the target's Fetch requests to every other broker for ``duration_s``."""
+    """Hold the victim's Fetch requests to every other broker for ``duration_s``."""
 
     name: ClassVar[str] = "stall-follower"
     summary: ClassVar[str] = "a follower stops fetching while everything else of it works"
     capability: ClassVar[Capability] = Capability.STALL
 
-    target: str = "follower"
+    selector: str = selector_field("follower")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
         return cls(duration_s=durations.draw(rng))
 
     def check(self, nodes: frozenset[str]) -> None:
-        targets.check(self.target, nodes)
+        selectors.check(self.selector, nodes)
 
-    async def aim(self, place: Place, rng: Random) -> StallFollowerStrike:
-        return StallFollowerStrike(place, (await targets.resolve(self.target, place, rng))[0])
+    async def aim(self, context: FaultContext, rng: Random) -> StallFollowerStrike:
+        return StallFollowerStrike(
+            context, (await selectors.resolve(self.selector, context, rng))[0]
+        )
 
 
 class StallFollowerStrike:
     """One stall that has found its follower."""
 
-    def __init__(self, place: Place, follower: str) -> None:
-        self._place = place
+    def __init__(self, context: FaultContext, follower: str) -> None:
+        self._context = context
         links = frozenset(
             Link(follower, leader, api_key=FETCH_API_KEY)
-            for leader in place.runtime.brokers
+            for leader in context.runtime.brokers
             if leader != follower
         )
-        self._requests = HeldRequests(place, links)
+        self._requests = HeldRequests(context, links)
         self._outside: list[str] = []
-        self.targets = [follower]
+        self.victims = [follower]
         self.intent: dict[str, Any] = {"held": "Fetch", "follower": follower}
 
     async def apply(self) -> Measured:
@@ -75,8 +77,8 @@ class StallFollowerStrike:
         )
 
     async def _isr_without_it(self) -> list[str]:
-        follower = targets.id_of(self.targets[0])
-        snapshot = await self._place.view.snapshot()
+        follower = selectors.id_of(self.victims[0])
+        snapshot = await self._context.view.snapshot()
         return [
             f"{topic}-{partition}"
             for (topic, partition), state in sorted(snapshot.partitions.items())

@@ -15,55 +15,55 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from nemesis.faults import targets
-from nemesis.faults.base import Place, TargetUnresolved
+from nemesis.faults import selectors
+from nemesis.faults.base import FaultContext, SelectorUnresolved
 
 PATIENCE_S = 4.0
 
 
-async def broker_loss(place: Place) -> None:
-    """Return at the moment; raises ``TargetUnresolved`` when it does not come."""
-    if not await place.view.broker_loss(timeout_s=PATIENCE_S):
-        raise TargetUnresolved("no broker vanished from ZooKeeper")
+async def broker_loss(context: FaultContext) -> None:
+    """Return at the moment; raises ``SelectorUnresolved`` when it does not come."""
+    if not await context.view.broker_loss(timeout_s=PATIENCE_S):
+        raise SelectorUnresolved("no broker vanished from ZooKeeper")
 
 
-async def new_controller(place: Place) -> str:
-    """Return the elected broker's node at the moment; raises ``TargetUnresolved`` when it does not come."""
-    winner = await place.view.next_controller(timeout_s=PATIENCE_S)
+async def new_controller(context: FaultContext) -> str:
+    """Return the elected broker's node at the moment; raises ``SelectorUnresolved`` when it does not come."""
+    winner = await context.view.next_controller(timeout_s=PATIENCE_S)
     if winner is None:
-        raise TargetUnresolved("no controller was elected")
-    return targets.node_of(winner)
+        raise SelectorUnresolved("no controller was elected")
+    return selectors.node_of(winner)
 
 
-async def sessions_of(victims: Sequence[str], place: Place) -> dict[str, int]:
-    """Return the victims' ZooKeeper sessions; raises ``TargetUnresolved`` when one has none."""
-    brokers = (await place.view.snapshot()).brokers
+async def sessions_of(victims: Sequence[str], context: FaultContext) -> dict[str, int]:
+    """Return the victims' ZooKeeper sessions; raises ``SelectorUnresolved`` when one has none."""
+    brokers = (await context.view.snapshot()).brokers
     sessions: dict[str, int] = {}
     for node in victims:
-        if (owner := brokers.get(targets.id_of(node))) is None:
-            raise TargetUnresolved(f"{node} has no session")
+        if (owner := brokers.get(selectors.id_of(node))) is None:
+            raise SelectorUnresolved(f"{node} has no session")
         sessions[node] = owner.session
     return sessions
 
 
-async def require_same(target: str, sessions: Mapping[str, int], place: Place) -> None:
-    """Raise ``TargetUnresolved`` unless these nodes still are what ``target`` names, alive and in these sessions."""
-    dead = [node for node in sessions if not place.runtime.is_alive(node)]
+async def require_same(selector: str, sessions: Mapping[str, int], context: FaultContext) -> None:
+    """Raise ``SelectorUnresolved`` unless the nodes are still what ``selector`` names, alive and in these sessions."""
+    dead = [node for node in sessions if not context.runtime.is_alive(node)]
     if dead:
-        raise TargetUnresolved(f"{dead[0]} died before the moment came")
-    if target == "controller":
-        owner = await place.view.controller_now()
-        now = {} if owner is None else {targets.node_of(owner.broker_id): owner.session}
+        raise SelectorUnresolved(f"{dead[0]} died before the moment came")
+    if selector == "controller":
+        owner = await context.view.controller_now()
+        now = {} if owner is None else {selectors.node_of(owner.broker_id): owner.session}
     else:
-        snapshot = await place.view.snapshot()
-        chosen = targets.choose(
-            targets.parse(target),
+        snapshot = await context.view.snapshot()
+        chosen = selectors.choose(
+            selectors.parse(selector),
             free=list(sessions),
             snapshot=snapshot,
-            total=len(place.runtime.brokers),
+            total=len(context.runtime.brokers),
             rng=Random(0),  # there is no choice left
         )
-        owners = {targets.node_of(broker): owner for broker, owner in snapshot.brokers.items()}
+        owners = {selectors.node_of(broker): owner for broker, owner in snapshot.brokers.items()}
         now = {node: owners[node].session for node in chosen if node in owners}
     if now != sessions:
-        raise TargetUnresolved(f"{target} is no longer what it was before the moment came")
+        raise SelectorUnresolved(f"{selector} is no longer what it was before the moment came")

@@ -15,13 +15,21 @@ from random import Random
 from typing import Any, ClassVar, Literal, Self, get_args
 
 from nemesis.faults import grudge, members
-from nemesis.faults.base import RESTART_S, DrawRange, Fault, Measured, Place, Strike
+from nemesis.faults.base import (
+    RESTART_S,
+    DrawRange,
+    Fault,
+    FaultContext,
+    Measured,
+    Strike,
+    selector_field,
+)
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.grudge import Direction
 from nemesis.faults.kill import KillStrike
 from nemesis.faults.partition import PartitionStrike
 from nemesis.faults.pause import PauseStrike
-from nemesis.faults.targets import node_of
+from nemesis.faults.selectors import node_of
 from nemesis.interfaces.runtime import Capability, ZooKeeperMember
 from nemesis.support.errors import UsageError
 
@@ -39,19 +47,19 @@ class KillZookeeper(Fault, frozen=True, kw_only=True):
     capability: ClassVar[Capability] = Capability.ZOOKEEPER
     recovery_s: ClassVar[float] = RESTART_S
 
-    target: str = "leader"
+    selector: str = selector_field("leader")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
-        target = rng.choice(["leader", "leader", "follower", "minority", members.MAJORITY])
-        return cls(target=target, duration_s=_duration_s(rng, durations, target))
+        selector = rng.choice(["leader", "leader", "follower", "minority", members.MAJORITY])
+        return cls(selector=selector, duration_s=_duration_s(rng, durations, selector))
 
     def check(self, nodes: frozenset[str]) -> None:
-        members.check(self.target, nodes, duration_s=self.duration_s)
+        members.check(self.selector, nodes, duration_s=self.duration_s)
 
-    async def aim(self, place: Place, rng: Random) -> MemberStrike:
-        victims = await members.resolve(self.target, place, rng)
-        return MemberStrike(place, victims, KillStrike(place, sorted(victims)))
+    async def aim(self, context: FaultContext, rng: Random) -> MemberStrike:
+        victims = await members.resolve(self.selector, context, rng)
+        return MemberStrike(context, victims, KillStrike(context, sorted(victims)))
 
 
 class PauseZookeeper(KillZookeeper, frozen=True, kw_only=True):
@@ -62,9 +70,9 @@ class PauseZookeeper(KillZookeeper, frozen=True, kw_only=True):
         "stop members of the ZooKeeper ensemble with SIGSTOP and let them go on later (simulation, docker)"
     )
 
-    async def aim(self, place: Place, rng: Random) -> MemberStrike:
-        victims = await members.resolve(self.target, place, rng)
-        return MemberStrike(place, victims, PauseStrike(place, sorted(victims)))
+    async def aim(self, context: FaultContext, rng: Random) -> MemberStrike:
+        victims = await members.resolve(self.selector, context, rng)
+        return MemberStrike(context, victims, PauseStrike(context, sorted(victims)))
 
 
 class PartitionZookeeper(Fault, frozen=True, kw_only=True):
@@ -82,43 +90,43 @@ class PartitionZookeeper(Fault, frozen=True, kw_only=True):
     capability: ClassVar[Capability] = Capability.ZOOKEEPER
 
     shape: MembersShape
-    target: str = "leader"
+    selector: str = selector_field("leader")
     direction: Direction = "both"
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
         return cls(
             shape=rng.choice(MEMBERS_SHAPES),
-            target=rng.choice(["leader", "follower", "one"]),
+            selector=rng.choice(["leader", "follower", "one"]),
             direction=rng.choice(["both", "both", "deaf", "mute"]),
             duration_s=durations.draw(rng),
         )
 
     def check(self, nodes: frozenset[str]) -> None:
-        members.check(self.target, nodes, duration_s=self.duration_s)
-        if self.target in ("minority", members.MAJORITY):
-            raise UsageError(f"{self.name} strikes one member, not a {self.target}")
+        members.check(self.selector, nodes, duration_s=self.duration_s)
+        if self.selector in ("minority", members.MAJORITY):
+            raise UsageError(f"{self.name} strikes one member, not a {self.selector}")
 
-    async def aim(self, place: Place, rng: Random) -> MemberStrike:
-        snapshot = await place.view.snapshot()
-        victims = await members.resolve(self.target, place, rng)
+    async def aim(self, context: FaultContext, rng: Random) -> MemberStrike:
+        snapshot = await context.view.snapshot()
+        victims = await members.resolve(self.selector, context, rng)
         ((victim, member),) = victims.items()
-        others = self._others(victim, member, snapshot, place, rng)
+        others = self._others(victim, member, snapshot, context, rng)
         found = grudge.towards(others, victim, self.direction)
-        strike = PartitionStrike.aimed(self.shape, place, victim, found)
-        return MemberStrike(place, victims, strike)
+        strike = PartitionStrike.aimed(self.shape, context, victim, found)
+        return MemberStrike(context, victims, strike)
 
     def _others(
         self,
         victim: str,
         member: ZooKeeperMember,
         snapshot: ClusterSnapshot,
-        place: Place,
+        context: FaultContext,
         rng: Random,
     ) -> list[str]:
         """From whom the member is cut; of brokers one that is connected to it, if there is any."""
-        brokers = place.runtime.brokers
-        peers = [node for node in place.runtime.zookeepers if node != victim]
+        brokers = context.runtime.brokers
+        peers = [node for node in context.runtime.zookeepers if node != victim]
         if self.shape == "from-members":
             return peers
         if self.shape == "from-brokers":
@@ -137,18 +145,18 @@ class MemberStrike:
     """A strike on members of the ensemble, carried out by another one; sees what became of roles and sessions."""
 
     def __init__(
-        self, place: Place, victims: Mapping[str, ZooKeeperMember], strike: Strike
+        self, context: FaultContext, victims: Mapping[str, ZooKeeperMember], strike: Strike
     ) -> None:
-        self._place = place
+        self._context = context
         self._strike = strike
         self._before: Mapping[str, ZooKeeperMember] = {}
-        self.targets = strike.targets
+        self.victims = strike.victims
         self.intent: dict[str, Any] = strike.intent | {
             "modes": {node: member.mode for node, member in victims.items()}
         }
 
     async def apply(self) -> Measured:
-        self._before = await self._place.runtime.zookeeper_members()
+        self._before = await self._context.runtime.zookeeper_members()
         return await self._strike.apply()
 
     async def undo(self) -> None:
@@ -156,15 +164,15 @@ class MemberStrike:
 
     async def verify(self) -> Measured:
         undone = await self._strike.verify()
-        now = await self._place.runtime.zookeeper_members()
+        now = await self._context.runtime.zookeeper_members()
         epoch = max((member.epoch for member in now.values()), default=0)
-        is_back = all(node in now and now[node].epoch == epoch for node in self.targets)
+        is_back = all(node in now and now[node].epoch == epoch for node in self.victims)
         return replace(
             undone,
             is_effective=undone.is_effective and is_back,
             detail=undone.detail
             | {
-                "modes": {node: now[node].mode for node in self.targets if node in now},
+                "modes": {node: now[node].mode for node in self.victims if node in now},
                 "moved_sessions": moved_sessions(self._before, now),
             },
         )
@@ -182,6 +190,6 @@ def moved_sessions(
     )
 
 
-def _duration_s(rng: Random, durations: DrawRange, target: str) -> float:
+def _duration_s(rng: Random, durations: DrawRange, selector: str) -> float:
     drawn = durations.draw(rng)
-    return min(drawn, members.MAX_OUTAGE_S) if target == members.MAJORITY else drawn
+    return min(drawn, members.MAX_OUTAGE_S) if selector == members.MAJORITY else drawn

@@ -22,7 +22,7 @@ from random import Random
 from typing import Any
 
 from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView
-from nemesis.faults.targets import id_of
+from nemesis.faults.selectors import id_of
 from nemesis.history.events import NO_ERROR, Kind
 from nemesis.history.recorder import Recorder
 from nemesis.interfaces.runtime import Runtime

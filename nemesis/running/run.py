@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 from nemesis.faults import administrator
-from nemesis.faults.base import Place
+from nemesis.faults.base import FaultContext
 from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.conductor import Conductor
 from nemesis.faults.plan import Plan
@@ -126,7 +126,9 @@ class Run:
             self._phase("warm-up")
             await workload.setup()
             conductor = Conductor(
-                Place.of(self._runtime, view, self._record.recorder(administrator.NAME, "nemesis")),
+                FaultContext.of(
+                    self._runtime, view, self._record.recorder(administrator.NAME, "nemesis")
+                ),
                 self._record.recorder("nemesis", "nemesis"),
                 plan=self._plan,
                 settings=scenario.plan_settings(),

@@ -2,7 +2,7 @@
 ...``.
 
 ``--mutant NAME`` plants a bug, in this process only, and before the broker's modules take each other's names.
-``--disk-orders DIRECTORY`` gives it a disk that fails on command (``nemesis.runtimes.disk_control``). ``reference/``
+``--disk-commands DIRECTORY`` gives it a disk that fails on command (``nemesis.runtimes.disk_control``). ``reference/``
 itself is always the correct code.
 """
 
@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="nemesis.runtimes.reference_launcher")
     parser.add_argument("config", help="the broker's properties as JSON")
     parser.add_argument("--mutant", help="the planted bug")
-    parser.add_argument("--disk-orders", type=Path, help="the directory of its disk's orders")
+    parser.add_argument("--disk-commands", type=Path, help="the directory of its disk's commands")
     options = parser.parse_args(arguments)
     if options.mutant is not None:
         from nemesis import mutants
@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> None:
     from nemesis.runtimes.disk_control.faulty_disk import FaultyDisk
 
     def open_disk() -> Disk:
-        return RealDisk() if options.disk_orders is None else FaultyDisk(options.disk_orders)
+        return RealDisk() if options.disk_commands is None else FaultyDisk(options.disk_commands)
 
     run_broker([options.config], open_disk=open_disk)
 

@@ -18,7 +18,7 @@ from msgspec import Meta
 from nemesis.faults import DEFAULT_KINDS, FAULTS
 from nemesis.faults.base import DrawRange
 from nemesis.faults.plan import PlanSettings
-from nemesis.faults.recipes import EPISODES
+from nemesis.faults.recipes import RECIPES
 from nemesis.runtimes.kinds import RUNTIMES
 from nemesis.scenarios.broker_properties import BrokerProperties
 from nemesis.support.choices import choose, one_of
@@ -70,11 +70,11 @@ class WorkloadSettings(_Strict, frozen=True, kw_only=True):
 
 class FaultSettings(_Strict, frozen=True, kw_only=True):
     kinds: Annotated[tuple[str, ...], Meta(min_length=1)] = DEFAULT_KINDS
-    episodes: tuple[str, ...] = tuple(EPISODES)
+    recipes: tuple[str, ...] = tuple(RECIPES)
     duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
     gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)
     weights: dict[str, Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]] = {}
-    """How often a kind or an episode is drawn, in multiples of those not named."""
+    """How often a kind or a recipe is drawn, in multiples of those not named."""
 
 
 class SimulationSettings(_Strict, frozen=True, kw_only=True):
@@ -145,7 +145,7 @@ class Scenario(_Strict, frozen=True, kw_only=True):
         """Return how plans are drawn from a seed."""
         return PlanSettings(
             kinds=self.faults.kinds,
-            episodes=self.faults.episodes,
+            recipes=self.faults.recipes,
             durations=DrawRange(*self.faults.duration_s),
             gaps=DrawRange(*self.faults.gap_s),
             nodes=self.nodes,
@@ -188,7 +188,7 @@ def parse(text: str, *, where: str) -> Scenario:
         raise UsageError(f"{where} is not valid YAML: {reason}") from None
     try:
         # YAML's integers are fine where seconds are meant; nothing else is converted.
-        scenario = msgspec.convert(data, Scenario, strict=True)
+        scenario = msgspec.convert(with_present_keys(data), Scenario, strict=True)
     except msgspec.ValidationError as error:
         raise UsageError(f"{where} is wrong: {error}") from None
     try:
@@ -198,6 +198,20 @@ def parse(text: str, *, where: str) -> Scenario:
     return scenario
 
 
+def with_present_keys(data: object) -> object:
+    """Return the data of a scenario with keys that have been renamed under their present names.
+
+    ``faults.episodes`` is called ``faults.recipes`` now; scenarios and ``run.json`` files of before keep the old key.
+    """
+    if not isinstance(data, dict):
+        return data
+    faults = data.get("faults")
+    if not isinstance(faults, dict) or "episodes" not in faults or "recipes" in faults:
+        return data
+    present = {("recipes" if key == "episodes" else key): value for key, value in faults.items()}
+    return {**data, "faults": present}
+
+
 def check(scenario: Scenario) -> None:
     """Raise ``UsageError`` when a name is unknown or numbers contradict one another."""
     choose(TARGETS, scenario.target)
@@ -205,10 +219,10 @@ def check(scenario: Scenario) -> None:
     choose(WORKLOADS, scenario.workload.name)
     for kind in scenario.faults.kinds:
         choose(FAULTS, kind)
-    for episode in scenario.faults.episodes:
-        one_of("episode", episode, EPISODES)
+    for recipe in scenario.faults.recipes:
+        one_of("recipe", recipe, RECIPES)
     for weighed in scenario.faults.weights:
-        one_of("fault or episode in faults.weights", weighed, [*FAULTS, *EPISODES])
+        one_of("fault or recipe in faults.weights", weighed, [*FAULTS, *RECIPES])
     for what, (low, high) in (
         ("duration_s", scenario.faults.duration_s),
         ("gap_s", scenario.faults.gap_s),

@@ -64,11 +64,11 @@ class Target(Protocol):
         mutant: str | None,
         *,
         python: str = sys.executable,
-        disk_orders: Path | None = None,
+        disk_commands: Path | None = None,
     ) -> list[str]:
         """Return the command line of one broker process.
 
-        ``python`` is the interpreter there. ``disk_orders`` is the directory of the orders of a disk that fails on
+        ``python`` is the interpreter there. ``disk_commands`` is the directory of the commands of a disk that fails on
         command, for a broker that has no disk of its own.
         """
 

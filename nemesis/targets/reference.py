@@ -73,12 +73,12 @@ class ReferenceTarget:
         mutant: str | None,
         *,
         python: str = sys.executable,
-        disk_orders: Path | None = None,
+        disk_commands: Path | None = None,
     ) -> list[str]:
         """Return the reference's own entry point, or the launcher where the harness has a hand in the process."""
         options = [] if mutant is None else ["--mutant", mutant]
-        if disk_orders is not None:
-            options += ["--disk-orders", str(disk_orders)]
+        if disk_commands is not None:
+            options += ["--disk-commands", str(disk_commands)]
         module = "nemesis.runtimes.reference_launcher" if options else "nemesis.reference"
         return [python, "-m", module, str(config_file), *options]
 

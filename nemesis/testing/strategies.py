@@ -1,7 +1,7 @@
 """What a run can be given, as Hypothesis strategies.
 
 A fault's strategy is made from its fields (their literals, their bounds), so a new kind of fault has one at once. All
-shrink towards what is easy to read: fewer faults, the controller as target, the first of a field's words, short and
+shrink towards what is easy to read: fewer faults, the controller as victim, the first of a field's words, short and
 early; few operations; no deviation from first in, first out; seed 0.
 """
 
@@ -30,7 +30,7 @@ from nemesis.support.errors import UsageError
 STEP_S: Final = 0.5
 """Times and durations are multiples of it, in seconds."""
 
-TARGETS: Final = ("controller", "bystander", "leader", "follower", "one")
+SELECTORS: Final = ("controller", "bystander", "leader", "follower", "one")
 MAX_DEVIATION_RATE: Final = 0.2
 MAX_SEED: Final = 2**32 - 1
 
@@ -82,10 +82,10 @@ def faults(kind: str, scenario: str | Scenario = "partition-controller") -> Sear
     fields = {
         field.name: _field(FAULTS[kind], field)
         for field in _struct(FAULTS[kind]).fields
-        if field.name not in ("target", "duration_s")
+        if field.name not in ("selector", "duration_s")
     }
-    if "target" in FAULTS[kind].__struct_fields__:
-        fields["target"] = st.sampled_from((*TARGETS, *sorted(chosen.nodes)))
+    if "selector" in FAULTS[kind].__struct_fields__:
+        fields["selector"] = st.sampled_from((*SELECTORS, *sorted(chosen.nodes)))
     # Some kinds are over at once: they draw no duration either.
     if FAULTS[kind].draw(Random(0), settings.durations).duration_s > 0:
         fields["duration_s"] = _steps(low_s, high_s)

@@ -22,8 +22,8 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import Any, get_args
 
-from nemesis.faults import FAULTS, Fault, targets
-from nemesis.faults.base import DrawRange, Measured, Place, Strike, TargetUnresolved
+from nemesis.faults import FAULTS, Fault, selectors
+from nemesis.faults.base import DrawRange, FaultContext, Measured, SelectorUnresolved, Strike
 from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView, Ephemeral, PartitionState
 from nemesis.faults.partition import Partition, ShapeName
 from nemesis.history.recorder import Recorder
@@ -92,30 +92,30 @@ async def conform(
     Raises ``Deviation`` for the first one that did not do what it says.
     """
     async with runtime.zookeeper_admin() as zookeeper, _load(runtime, clock_ns):
-        place = Place.of(runtime, ClusterView(zookeeper))
-        await _settle(place)
-        await _must_look(place, NOTHING, await count(runtime))
-        await symbols_resolve(place)
+        context = FaultContext.of(runtime, ClusterView(zookeeper))
+        await _settle(context)
+        await _must_look(context, NOTHING, await count(runtime))
+        await symbols_resolve(context)
         for partition in partitions:
-            await strike(partition, place)
+            await strike(partition, context)
         able = [name for name, kind in FAULTS.items() if kind.capability not in runtime.lacks]
         for name in able:
-            await strike(_example(name, runtime), place)
+            await strike(_example(name, runtime), context)
         for name in sorted(FAULTS.keys() - conformance_table.kinds(runtime.name)):
-            await _is_refused(_example(name, runtime), place)
+            await _is_refused(_example(name, runtime), context)
         return able
 
 
-async def symbols_resolve(place: Place) -> None:
+async def symbols_resolve(context: FaultContext) -> None:
     """Every symbol names the nodes that it names on every runtime; the controller is who ZooKeeper says."""
-    runtime = place.runtime
-    still = Place.of(runtime, _StillView())
-    found = {symbol: await targets.resolve(symbol, still, Random(SEED)) for symbol in RESOLVED}
+    runtime = context.runtime
+    still = FaultContext.of(runtime, _StillView())
+    found = {symbol: await selectors.resolve(symbol, still, Random(SEED)) for symbol in RESOLVED}
     _require(found == RESOLVED, f"the symbols are {found}")
-    seen = await place.view.snapshot()
-    [controller] = await targets.resolve("controller", place, Random(SEED))
-    if seen == await place.view.snapshot() and seen.controller is not None:
-        wanted = targets.node_of(seen.controller.broker_id)
+    seen = await context.view.snapshot()
+    [controller] = await selectors.resolve("controller", context, Random(SEED))
+    if seen == await context.view.snapshot() and seen.controller is not None:
+        wanted = selectors.node_of(seen.controller.broker_id)
         _require(controller == wanted, f"the controller is {controller}, ZooKeeper says {wanted}")
 
 
@@ -124,46 +124,46 @@ def all_partitions() -> Iterator[Partition]:
     for shape in get_args(ShapeName):
         directed = shape in ("one-way", "from-zookeeper", "from-clients")
         for direction in ("deaf", "mute") if directed else ("both",):
-            yield Partition(shape=shape, target="broker-2", direction=direction)
-    yield Partition(shape="one-node", target="controller", zookeeper="majority")
+            yield Partition(shape=shape, selector="broker-2", direction=direction)
+    yield Partition(shape="one-node", selector="controller", zookeeper="majority")
 
 
 def some_partitions() -> Iterator[Partition]:
     """Return few that together cut each kind of link in one direction, and in both."""
-    yield Partition(shape="majority-ring", target="broker-2")
-    yield Partition(shape="from-zookeeper", target="broker-2", direction="deaf")
-    yield Partition(shape="from-clients", target="broker-2", direction="mute")
-    yield Partition(shape="one-node", target="controller", zookeeper="majority")
+    yield Partition(shape="majority-ring", selector="broker-2")
+    yield Partition(shape="from-zookeeper", selector="broker-2", direction="deaf")
+    yield Partition(shape="from-clients", selector="broker-2", direction="mute")
+    yield Partition(shape="one-node", selector="controller", zookeeper="majority")
 
 
-async def strike(fault: Fault, place: Place) -> None:
+async def strike(fault: Fault, context: FaultContext) -> None:
     """Aim and apply, see the effect, undo, and see that nothing is left of it."""
-    found = await _aim(fault, place)
-    effect = effect_of(fault, found, place)
-    place.touched.update(found.targets)
-    before = await count(place.runtime)
+    found = await _aim(fault, context)
+    effect = effect_of(fault, found, context)
+    context.touched.update(found.victims)
+    before = await count(context.runtime)
     applied = await found.apply()
-    _require(applied.is_effective, f"{fault} on {found.targets} had no effect: {applied.detail}")
+    _require(applied.is_effective, f"{fault} on {found.victims} had no effect: {applied.detail}")
     try:
-        await _must_look(place, effect, before)
+        await _must_look(context, effect, before)
     except Deviation as deviation:
-        raise Deviation(f"during {fault} on {found.targets}: {deviation}") from None
+        raise Deviation(f"during {fault} on {found.victims}: {deviation}") from None
     await found.undo()
-    place.touched.subtract(found.targets)
-    healed = await count(place.runtime)
-    await _until(found.verify, f"{fault} on {found.targets} is not seen to be healed")
-    await _settle(place)
+    context.touched.subtract(found.victims)
+    healed = await count(context.runtime)
+    await _until(found.verify, f"{fault} on {found.victims} is not seen to be healed")
+    await _settle(context)
     try:
-        await _must_look(place, NOTHING, healed)
+        await _must_look(context, NOTHING, healed)
     except Deviation as deviation:
-        raise Deviation(f"after {fault} on {found.targets}: {deviation}") from None
+        raise Deviation(f"after {fault} on {found.victims}: {deviation}") from None
 
 
-async def _is_refused(fault: Fault, place: Place) -> None:
-    runtime = place.runtime
+async def _is_refused(fault: Fault, context: FaultContext) -> None:
+    runtime = context.runtime
     try:
         # What it has noted by then concerns nobody else.
-        await (await _aim(fault, Place.of(runtime, place.view))).apply()
+        await (await _aim(fault, FaultContext.of(runtime, context.view))).apply()
     except FaultUnsupported as refused:
         words, why = str(refused), runtime.lacks[fault.capability]
         _require(words.endswith(f": {why}"), f"{fault} is refused with {words!r}, not for {why!r}")
@@ -171,12 +171,12 @@ async def _is_refused(fault: Fault, place: Place) -> None:
     raise Deviation(f"{fault} is carried out, although the runtime lacks {fault.capability}")
 
 
-async def _must_look(place: Place, effect: Effect, changed: Counts) -> None:
+async def _must_look(context: FaultContext, effect: Effect, changed: Counts) -> None:
     """Look until all that must be seen is seen, and never what must not be."""
     deadline = asyncio.get_running_loop().time() + SIGHT_PATIENCE_S
     while True:
-        sight = await look(place.runtime, effect, changed)
-        verdict = against(effect, sight, calls_of(place.runtime))
+        sight = await look(context.runtime, effect, changed)
+        verdict = against(effect, sight, calls_of(context.runtime))
         _require(not verdict.forbidden, "; ".join(verdict.forbidden))
         if not verdict.missing:
             return
@@ -190,18 +190,18 @@ def _example(name: str, runtime: Runtime) -> Fault:
     nodes = frozenset([*runtime.brokers, *runtime.zookeepers])
     for seed in itertools.count():
         fault = FAULTS[name].draw(Random(seed), SPAN)
-        if getattr(fault, "when", "now") == "now" and getattr(fault, "target", "") != "majority":
+        if getattr(fault, "when", "now") == "now" and getattr(fault, "selector", "") != "majority":
             fault.check(nodes)
             return fault
     raise AssertionError
 
 
-async def _aim(fault: Fault, place: Place) -> Strike:
+async def _aim(fault: Fault, context: FaultContext) -> Strike:
     deadline = asyncio.get_running_loop().time() + PATIENCE_S
     while True:
         try:
-            return await fault.aim(place, Random(SEED))
-        except TargetUnresolved as error:
+            return await fault.aim(context, Random(SEED))
+        except SelectorUnresolved as error:
             _require(asyncio.get_running_loop().time() < deadline, f"{fault}: {error}")
             await asyncio.sleep(POLL_INTERVAL_S)
 
@@ -213,12 +213,12 @@ async def _until(verify: Callable[[], Coroutine[Any, Any, Measured]], complaint:
         await asyncio.sleep(POLL_INTERVAL_S)
 
 
-async def _settle(place: Place) -> None:
+async def _settle(context: FaultContext) -> None:
     """Wait until every broker is registered, somebody controls, and each partition is whole and led as preferred."""
     deadline = asyncio.get_running_loop().time() + PATIENCE_S
     while True:
-        seen = await place.view.snapshot()
-        is_whole = seen.controller is not None and len(seen.brokers) == len(place.runtime.brokers)
+        seen = await context.view.snapshot()
+        is_whole = seen.controller is not None and len(seen.brokers) == len(context.runtime.brokers)
         states = seen.partitions.values()
         is_led = all(s.leader == s.replicas[0] for s in states)
         if is_whole and states and is_led and all(set(s.isr) == set(s.replicas) for s in states):

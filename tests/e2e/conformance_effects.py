@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from nemesis.faults import Fault, grudge
-from nemesis.faults.base import Place, Strike
+from nemesis.faults.base import FaultContext, Strike
 from nemesis.faults.connections import links_of
 from nemesis.interfaces.runtime import (
     ALTER_PARTITION_API_KEY,
@@ -49,84 +49,84 @@ class Effect:
 
 NOTHING: Final = Effect()
 
-Expect = Callable[[Any, Strike, Place], Effect]
+Expect = Callable[[Any, Strike, FaultContext], Effect]
 """From a fault that has found its targets to its effect."""
 
 
-def effect_of(fault: Fault, strike: Strike, place: Place) -> Effect:
+def effect_of(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
     """Return what must be seen while it is in force; raises KeyError for a kind that has no entry."""
-    return EFFECTS[fault.name](fault, strike, place)
+    return EFFECTS[fault.name](fault, strike, context)
 
 
-def _nothing(fault: Fault, strike: Strike, place: Place) -> Effect:
+def _nothing(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
     """Over as soon as it is done, or not to be seen in the network."""
-    del fault, strike, place
+    del fault, strike, context
     return NOTHING
 
 
-def _silence(fault: Fault, strike: Strike, place: Place) -> Effect:
-    del fault, place
-    return Effect(silent=frozenset(strike.targets))
+def _silence(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
+    del fault, context
+    return Effect(silent=frozenset(strike.victims))
 
 
-def _doubt(fault: Fault, strike: Strike, place: Place) -> Effect:
-    del fault, place
-    return Effect(doubtful=frozenset(strike.targets))
+def _doubt(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
+    del fault, context
+    return Effect(doubtful=frozenset(strike.victims))
 
 
-def _silence_in_the_ensemble(fault: Fault, strike: Strike, place: Place) -> Effect:
+def _silence_in_the_ensemble(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
     """The other members elect a leader meanwhile, and serve nobody."""
     del fault
-    silent = frozenset(strike.targets)
-    return Effect(silent=silent, doubtful=frozenset(place.runtime.zookeepers) - silent)
+    silent = frozenset(strike.victims)
+    return Effect(silent=silent, doubtful=frozenset(context.runtime.zookeepers) - silent)
 
 
-def _cut(fault: Fault, strike: Strike, place: Place) -> Effect:
-    del fault, place
+def _cut(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
+    del fault, context
     cut = strike.intent["grudge"]
     return Effect(blocked=grudge.links({node: frozenset(deaf) for node, deaf in cut.items()}))
 
 
-def _cut_in_the_ensemble(fault: Fault, strike: Strike, place: Place) -> Effect:
-    blocked = _cut(fault, strike, place).blocked
-    return Effect(blocked=blocked, doubtful=frozenset(place.runtime.zookeepers))
+def _cut_in_the_ensemble(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
+    blocked = _cut(fault, strike, context).blocked
+    return Effect(blocked=blocked, doubtful=frozenset(context.runtime.zookeepers))
 
 
-def _stall(fault: Fault, strike: Strike, place: Place) -> Effect:
+def _stall(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
     del fault
-    [follower] = strike.targets
-    others = [broker for broker in place.runtime.brokers if broker != follower]
+    [follower] = strike.victims
+    others = [broker for broker in context.runtime.brokers if broker != follower]
     return Effect(blocked=frozenset(Link(follower, leader, FETCH_API_KEY) for leader in others))
 
 
-def _delayed_control(fault: Fault, strike: Strike, place: Place) -> Effect:
+def _delayed_control(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
     del fault
-    [deaf] = strike.targets
-    others = [broker for broker in place.runtime.brokers if broker != deaf]
+    [deaf] = strike.victims
+    others = [broker for broker in context.runtime.brokers if broker != deaf]
     return Effect(
         blocked=frozenset(Link(other, deaf, key) for other in others for key in CONTROL_API_KEYS)
     )
 
 
-def _delayed_alter_partition(fault: Fault, strike: Strike, place: Place) -> Effect:
+def _delayed_alter_partition(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
     del fault, strike
-    pairs = permutations(place.runtime.brokers, 2)
+    pairs = permutations(context.runtime.brokers, 2)
     return Effect(blocked=frozenset(Link(*pair, ALTER_PARTITION_API_KEY) for pair in pairs))
 
 
-def _slowness(fault: Any, strike: Strike, place: Place) -> Effect:
-    [victim] = strike.targets
-    return Effect(slow=links_of(victim, fault.peers, place), delay_ms=fault.delay_ms)
+def _slowness(fault: Any, strike: Strike, context: FaultContext) -> Effect:
+    [victim] = strike.victims
+    return Effect(slow=links_of(victim, fault.peers, context), delay_ms=fault.delay_ms)
 
 
-def _bad_packets(fault: Any, strike: Strike, place: Place) -> Effect:
-    [victim] = strike.targets
-    return Effect(impaired=links_of(victim, fault.peers, place), counted=fault.counted)
+def _bad_packets(fault: Any, strike: Strike, context: FaultContext) -> Effect:
+    [victim] = strike.victims
+    return Effect(impaired=links_of(victim, fault.peers, context), counted=fault.counted)
 
 
-def _narrowness(fault: Any, strike: Strike, place: Place) -> Effect:
-    del place
-    victims = frozenset(strike.targets)
+def _narrowness(fault: Any, strike: Strike, context: FaultContext) -> Effect:
+    del context
+    victims = frozenset(strike.victims)
     return Effect(narrow=victims, doubtful=victims, rate_kbit_s=fault.rate_kbit_s)
 
 

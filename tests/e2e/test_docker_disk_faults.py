@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from nemesis.faults.base import Fault, Place, Strike
+from nemesis.faults.base import Fault, FaultContext, Strike
 from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.disk import DiskFailure, DiskFull
 from nemesis.faults.power_cut import PowerCut
@@ -60,7 +60,9 @@ def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def running(run_directory: Path) -> AsyncIterator[tuple[DockerRuntime, Watcher, Place]]:
+async def running(
+    run_directory: Path,
+) -> AsyncIterator[tuple[DockerRuntime, Watcher, FaultContext]]:
     """A cluster of three with a topic that all three have; nothing of it is left afterwards."""
     runtime = DockerRuntime(
         ClusterConfig(
@@ -83,7 +85,7 @@ async def running(run_directory: Path) -> AsyncIterator[tuple[DockerRuntime, Wat
             await asyncio.to_thread(create_topic, bootstrap(runtime), TOPIC)
             await watcher.until(lambda: watcher.isr(TOPIC) == ALL)
             async with runtime.zookeeper_admin() as zookeeper:
-                yield runtime, watcher, Place.of(runtime, ClusterView(zookeeper))
+                yield runtime, watcher, FaultContext.of(runtime, ClusterView(zookeeper))
         finally:
             await asyncio.to_thread(watcher.close)
     finally:
@@ -97,8 +99,8 @@ def bootstrap(runtime: DockerRuntime) -> str:
     return ",".join(map(str, runtime.bootstrap()))
 
 
-async def struck(fault: Fault, place: Place) -> Strike:
-    strike = await fault.aim(place, Random(1))
+async def struck(fault: Fault, context: FaultContext) -> Strike:
+    strike = await fault.aim(context, Random(1))
     assert (await strike.apply()).is_effective
     return strike
 
@@ -111,12 +113,12 @@ async def healed(strike: Strike, watcher: Watcher) -> None:
     await watcher.until(lambda: watcher.isr(TOPIC) == ALL)
 
 
-async def power_cut(runtime: DockerRuntime, watcher: Watcher, place: Place) -> None:
+async def power_cut(runtime: DockerRuntime, watcher: Watcher, context: FaultContext) -> None:
     """What its leader took a moment ago was not synced: the disk has it no more, and the broker catches up again."""
     leader = await asyncio.to_thread(watcher.leader, TOPIC)
     node = f"broker-{leader}"
     await asyncio.to_thread(produce, bootstrap(runtime), TOPIC)
-    strike = await PowerCut(target=node).aim(place, Random(1))
+    strike = await PowerCut(selector=node).aim(context, Random(1))
     applied = await strike.apply()
     assert applied.is_effective
     assert not runtime.is_alive(node)
@@ -127,11 +129,11 @@ async def power_cut(runtime: DockerRuntime, watcher: Watcher, place: Place) -> N
 
 
 async def disk_fault(
-    runtime: DockerRuntime, watcher: Watcher, place: Place, fault: DiskFull
+    runtime: DockerRuntime, watcher: Watcher, context: FaultContext, fault: DiskFull
 ) -> None:
     """Kafka's broker halts when its last log directory has failed, which it learns when it needs more space."""
-    node = fault.target
-    strike = await struck(fault, place)
+    node = fault.selector
+    strike = await struck(fault, context)
     await asyncio.to_thread(produce, bootstrap(runtime), TOPIC, MORE_THAN_A_BLOCK)
     await watcher.until(lambda: int(node[-1]) not in watcher.registered())
     assert not runtime.is_alive(node)
@@ -142,10 +144,10 @@ async def disk_fault(
 
 def test_every_fault_has_its_effect_and_heals(tmp_path: Path) -> None:
     async def scene() -> None:
-        async with running(tmp_path) as (runtime, watcher, place):
-            await power_cut(runtime, watcher, place)
-            await disk_fault(runtime, watcher, place, DiskFull(target="broker-2"))
-            await disk_fault(runtime, watcher, place, DiskFailure(target="broker-3"))
+        async with running(tmp_path) as (runtime, watcher, context):
+            await power_cut(runtime, watcher, context)
+            await disk_fault(runtime, watcher, context, DiskFull(selector="broker-2"))
+            await disk_fault(runtime, watcher, context, DiskFailure(selector="broker-3"))
 
     asyncio.run(scene())
 

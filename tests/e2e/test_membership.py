@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 PLAN = (
     PlannedFault(4.5, AddBroker(partitions=3, duration_s=7.0)),
-    PlannedFault(18.0, RemoveBroker(target="leader", duration_s=5.0)),
+    PlannedFault(18.0, RemoveBroker(selector="leader", duration_s=5.0)),
     PlannedFault(30.0, RollingRestart(order="controller-first")),
 )
 

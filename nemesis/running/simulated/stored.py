@@ -16,7 +16,7 @@ from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.znodes import PROCESS as ZOOKEEPER
 from nemesis.mutants import MUTANTS
 from nemesis.running.simulated.specification import SimulationOrder
-from nemesis.scenarios.scenario import Scenario, check
+from nemesis.scenarios.scenario import Scenario, check, with_present_keys
 from nemesis.simulation.memory_record import Entry
 from nemesis.support.choices import choose
 from nemesis.support.errors import UsageError
@@ -64,7 +64,7 @@ def order_of(run: RunDirectory) -> tuple[SimulationOrder, str | None]:
         raise UsageError(f"{run.path} is a run on the runtime {info.runtime}, not a simulated one")
     try:
         special = _decoded(info.simulation, SimulationInfo, "simulation")
-        scenario = _decoded(info.config, Scenario, "config")
+        scenario = _decoded(with_present_keys(info.config), Scenario, "config")
         check(scenario)
         if info.plan is None:
             raise UsageError("it has no plan")

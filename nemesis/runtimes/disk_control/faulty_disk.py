@@ -17,7 +17,7 @@ from typing import Final
 
 from nemesis.reference.adapters.disk import RealDisk
 from nemesis.reference.ports import AtomicFiles, Directories, DiskUsage, Files
-from nemesis.runtimes.disk_control.orders import HEALTHY, Orders
+from nemesis.runtimes.disk_control.commands import HEALTHY, DiskCommands
 from nemesis.runtimes.disk_control.unsynced import Unsynced
 
 BLOCK_BYTES: Final = 4096
@@ -30,11 +30,11 @@ class FaultyDisk:
     """
 
     def __init__(self, directory: Path, disk: RealDisk | None = None) -> None:
-        """``directory`` is that of the orders; raises OSError when it is not there."""
+        """``directory`` is that of the commands; raises OSError when it is not there."""
         self._disk = disk if disk is not None else RealDisk()
-        self._orders = Orders(directory)
+        self._commands = DiskCommands(directory)
         self._turn = -1
-        self._order = HEALTHY
+        self._command = HEALTHY
         self._unsynced = Unsynced(directory)
 
     @property
@@ -144,24 +144,24 @@ class FaultyDisk:
         self._disk.close(path)
 
     def _is_ordered(self) -> bool:
-        """Whether there is an order to fail."""
-        turn = self._orders.turn
+        """Whether there is a command to fail."""
+        turn = self._commands.turn
         if turn != self._turn:
-            self._order = self._orders.read()
+            self._command = self._commands.read()
             self._turn = turn
-        return self._order.error != 0
+        return self._command.error != 0
 
     def _require(self, path: str) -> None:
-        if self._order.error == errno.EIO and self._order.concerns(path):
+        if self._command.error == errno.EIO and self._command.concerns(path):
             raise self._refusal(errno.EIO, path)
 
     def _require_room(self, path: str) -> None:
-        if self._order.error == errno.ENOSPC and self._order.concerns(path):
+        if self._command.error == errno.ENOSPC and self._command.concerns(path):
             raise self._refusal(errno.ENOSPC, path)
 
     def _room_for(self, path: str, data: bytes) -> bytes:
         """Return the data if it fits; else write what does, and raise ENOSPC."""
-        if self._order.error != errno.ENOSPC or not self._order.concerns(path):
+        if self._command.error != errno.ENOSPC or not self._command.concerns(path):
             return data
         room = -_size(path) % BLOCK_BYTES
         if len(data) <= room:
@@ -173,7 +173,7 @@ class FaultyDisk:
         raise self._refusal(errno.ENOSPC, path)
 
     def _refusal(self, error: int, path: str) -> OSError:
-        self._orders.count([error])
+        self._commands.count([error])
         return OSError(error, os.strerror(error), path)
 
 

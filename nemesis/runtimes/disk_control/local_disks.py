@@ -1,8 +1,8 @@
 """``LocalDisks``: those of the brokers of one run that share a machine, each broken by itself and looked at.
 
-What a disk meets is measured by a probe: a ``FaultyDisk`` of the harness's own, under the same orders, writes, syncs
+What a disk meets is measured by a probe: a ``FaultyDisk`` of the harness's own, under the same commands, writes, syncs
 and reads a block where the broker has its logs. That says something about the broker only while the kernel has the page
-of these orders in the broker's memory, so of a broker that has not nothing is said.
+of these commands in the broker's memory, so of a broker that has not nothing is said.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any, Final
 from nemesis.interfaces.runtime import RuntimeFailure
 from nemesis.runtimes.clock_control.control_page import is_mapped
 from nemesis.runtimes.disk_control import unsynced
+from nemesis.runtimes.disk_control.commands import COMMAND, HEALTHY, PAGE, DiskCommand, DiskCommands
 from nemesis.runtimes.disk_control.faulty_disk import BLOCK_BYTES, FaultyDisk
-from nemesis.runtimes.disk_control.orders import HEALTHY, ORDER, PAGE, Order, Orders
 from nemesis.support import log_damage as damage
 from nemesis.support.log_damage import Damage
 
 DIRECTORY: Final = "disks"
-"""In the directory of a run: for each broker the directory of its orders, called as the broker."""
+"""In the directory of a run: for each broker the directory of its commands, called as the broker."""
 
 PROBE: Final = ".nemesis-probe"
 Probe = dict[str, str | None]
@@ -39,35 +39,35 @@ class LocalDisks:
     def __init__(self, run_directory: Path, *, seed: int) -> None:
         self._run_directory = run_directory
         self._rng = Random(f"{seed}/power")
-        self._orders: dict[str, Orders] = {}
+        self._commands: dict[str, DiskCommands] = {}
         self._refused: dict[str, Counter[str]] = {}
 
     def directory(self, node: str) -> Path:
-        """Where the orders of this broker's disk are: what its launcher is told."""
+        """Where the commands of this broker's disk are: what its launcher is told."""
         return self._run_directory / DIRECTORY / node
 
     def create(self, node: str) -> None:
         """Give a broker a disk that works."""
         try:
-            self._orders[node] = Orders.create(self.directory(node))
+            self._commands[node] = DiskCommands.create(self.directory(node))
         except OSError as error:
             raise RuntimeFailure(f"the disk of {node} cannot be made: {error}") from None
 
     def fill(self, node: str, pid: int, log_dirs: Sequence[Path]) -> dict[str, Any]:
         """Let the disk take no more; returns what a probe of it meets."""
-        return self._give(node, pid, Order(error=errno.ENOSPC), log_dirs)
+        return self._give(node, pid, DiskCommand(error=errno.ENOSPC), log_dirs)
 
     def fail(self, node: str, pid: int, log_dirs: Sequence[Path]) -> dict[str, Any]:
         """Let every call fail with EIO; returns what a probe of the disk meets."""
-        return self._give(node, pid, Order(error=errno.EIO), log_dirs)
+        return self._give(node, pid, DiskCommand(error=errno.EIO), log_dirs)
 
     def fail_log_dir(
         self, node: str, pid: int, log_dirs: Sequence[Path], number: int
     ) -> dict[str, Any]:
         """Let one directory fail with EIO; returns what probes of it and of the others meet."""
         failing = log_dirs[number % len(log_dirs)]
-        order = Order(error=errno.EIO, below=(str(failing),))
-        met = self._give(node, pid, order, [failing])
+        command = DiskCommand(error=errno.EIO, below=(str(failing),))
+        met = self._give(node, pid, command, [failing])
         others = [log_dir for log_dir in log_dirs if log_dir != failing]
         return {**met, "log_dir": str(failing), "others": self._look(node, others)}
 
@@ -111,9 +111,11 @@ class LocalDisks:
         except OSError as error:
             raise RuntimeFailure(f"the disk of {node} cannot lose its power: {error}") from None
 
-    def _give(self, node: str, pid: int, order: Order, log_dirs: Sequence[Path]) -> dict[str, Any]:
+    def _give(
+        self, node: str, pid: int, command: DiskCommand, log_dirs: Sequence[Path]
+    ) -> dict[str, Any]:
         try:
-            self._of(node).give(order)
+            self._of(node).give(command)
             if not is_mapped(self.directory(node) / PAGE, pid):
                 return {"obeyed": False}
         except OSError as error:
@@ -127,22 +129,22 @@ class LocalDisks:
             raise RuntimeFailure(f"the disk of {node} cannot be probed: {error}") from None
 
     def _probe(self, node: str, log_dirs: Sequence[Path]) -> Probe:
-        """Return what a disk under the orders of this one meets; the first error of each operation counts.
+        """Return what a disk under the commands of this one meets; the first error of each operation counts.
 
         The probe has a page and a record of its own, so that what it does is not taken for the broker's doing.
         """
         answers: Probe = dict.fromkeys(("read", "write", "fsync"))
         with TemporaryDirectory(prefix="nemesis-probe-") as own:
-            Orders.create(Path(own))
-            (Path(own) / ORDER).write_bytes((self.directory(node) / ORDER).read_bytes())
+            DiskCommands.create(Path(own))
+            (Path(own) / COMMAND).write_bytes((self.directory(node) / COMMAND).read_bytes())
             for log_dir in log_dirs:
                 _try(FaultyDisk(Path(own)), log_dir / PROBE, answers)
         return answers
 
-    def _of(self, node: str) -> Orders:
-        if node not in self._orders:
+    def _of(self, node: str) -> DiskCommands:
+        if node not in self._commands:
             raise RuntimeFailure(f"there is no disk of {node!r}")
-        return self._orders[node]
+        return self._commands[node]
 
 
 def _try(disk: FaultyDisk, path: Path, answers: Probe) -> None:

@@ -52,7 +52,7 @@ def broker_process(
     run_directory: Path,
     journal: Journal,
     environment: Mapping[str, str],
-    disk_orders: Path | None,
+    disk_commands: Path | None,
 ) -> NodeProcess:
     """Write the broker's configuration and return its process, not yet started; raises ``UsageError``."""
     whole = target.broker_properties(place, properties)
@@ -64,7 +64,7 @@ def broker_process(
     config_file.write_bytes(msgspec.json.format(msgspec.json.encode(whole), indent=2))
     return NodeProcess(
         name,
-        target.broker_command(config_file, mutant, disk_orders=disk_orders),
+        target.broker_command(config_file, mutant, disk_commands=disk_commands),
         log=run_directory / "logs" / f"{name}.log",
         journal=journal,
         environment=environment,

@@ -349,7 +349,7 @@ class LocalRuntime(SharedMachine, WholeStreams):
             run_directory=self._run_directory,
             journal=journal,
             environment=self._clocks.environment(node),
-            disk_orders=self._disks.directory(node),
+            disk_commands=self._disks.directory(node),
         )
 
     def _place(self, broker: str, plan: AddressPlan) -> BrokerPlace:

@@ -87,12 +87,12 @@ def vary(scenario: Scenario, seed: int) -> Variation:
 def _faults(rng: Random, settings: FaultSettings) -> FaultSettings:
     chance = rng.choice(KEEP_CHANCES)
     kinds = _keep(rng, settings.kinds, chance) or (rng.choice(settings.kinds),)
-    episodes = _keep(rng, settings.episodes, chance)
+    recipes = _keep(rng, settings.recipes, chance)
     weights = {
         name: min(MAX_WEIGHT, settings.weights.get(name, 1) * rng.choice(WEIGHTS))
-        for name in (*kinds, *episodes)
+        for name in (*kinds, *recipes)
     }
-    return msgspec.structs.replace(settings, kinds=kinds, episodes=episodes, weights=weights)
+    return msgspec.structs.replace(settings, kinds=kinds, recipes=recipes, weights=weights)
 
 
 def _keep(rng: Random, names: Sequence[str], chance: float) -> tuple[str, ...]:

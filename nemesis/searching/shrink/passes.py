@@ -1,7 +1,7 @@
 """What is made smaller, and how: each pass takes the best order so far and tries to better it in one respect.
 
 Faults: those that came too late to matter, then as many as can be left out; what is left strikes earlier, and each is
-made simpler: a plain target instead of a drawn one, the defaults of its fields, a shorter time. A run without a fault
+made simpler: a plain selector instead of a drawn one, the defaults of its fields, a shorter time. A run without a fault
 has other random draws behind it (which broker is ``one``), so a candidate with fewer or simpler faults is tried with a
 few seeds; every other candidate keeps its seed.
 
@@ -32,8 +32,8 @@ OTHER_SEEDS: Final = (0, 1)
 STEP_S: Final = 0.5
 """In which durations and times are searched for, in seconds."""
 
-TARGETS: Final = ("controller", "bystander", "broker-1", "broker-2", "broker-3")
-"""Plain targets, the plainest first: they stand for one broker, and nothing is drawn."""
+SELECTORS: Final = ("controller", "bystander", "broker-1", "broker-2", "broker-3")
+"""Plain selectors, the plainest first: they stand for one broker, and nothing is drawn."""
 
 
 def no_other_faults(trials: Trials) -> None:
@@ -146,8 +146,8 @@ def _plainer(trials: Trials, number: int) -> None:
 
 
 def _plainer_values(name: str, now: object, default: object) -> Iterator[object]:
-    if name == "target":
-        yield from TARGETS[: TARGETS.index(now)] if now in TARGETS else TARGETS
+    if name == "selector":
+        yield from SELECTORS[: SELECTORS.index(now)] if now in SELECTORS else SELECTORS
     elif name != "duration_s" and default is not msgspec.NODEFAULT:
         yield default
 

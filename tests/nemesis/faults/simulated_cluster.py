@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any
 
-from nemesis.faults.base import Fault, Place, Strike
+from nemesis.faults.base import Fault, FaultContext, Strike
 from nemesis.faults.cluster_view import ClusterView
 from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.loop import Schedule, SimulationLoop
@@ -17,7 +17,7 @@ from nemesis.workloads.kafka.admin import KafkaAdmin
 BROKER_PROPERTIES = {"zookeeper.session.timeout.ms": 2000}
 
 
-def in_cluster(test: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
+def in_cluster(test: Callable[[FaultContext], Coroutine[Any, Any, None]]) -> None:
     """Run a test on virtual time against a cluster that is up."""
     loop = SimulationLoop(Schedule(1, 0.0))
     config = SimulationRuntimeConfig(
@@ -31,7 +31,7 @@ def in_cluster(test: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
             view = ClusterView(zookeeper)
             while len((await view.snapshot()).brokers) < len(runtime.brokers):
                 await asyncio.sleep(0.1)
-            await test(Place.of(runtime, view))
+            await test(FaultContext.of(runtime, view))
         await runtime.stop()
 
     try:
@@ -40,28 +40,30 @@ def in_cluster(test: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
         loop.close()
 
 
-async def struck(fault: Fault, place: Place, *, seed: int = 1) -> Strike:
+async def struck(fault: Fault, context: FaultContext, *, seed: int = 1) -> Strike:
     """Aim and apply; the effect is measured, and not taken for healed."""
-    strike = await fault.aim(place, Random(seed))
-    place.touched.update(strike.targets)
+    strike = await fault.aim(context, Random(seed))
+    context.touched.update(strike.victims)
     applied = await strike.apply()
     assert applied.is_effective, applied
     return strike
 
 
-async def healed(strike: Strike, place: Place, *, within_s: float = 10.0) -> dict[str, Any]:
+async def healed(
+    strike: Strike, context: FaultContext, *, within_s: float = 10.0
+) -> dict[str, Any]:
     """Undo and ask until it is verified; return what was seen."""
     await strike.undo()
-    place.touched.subtract(strike.targets)
+    context.touched.subtract(strike.victims)
     async with asyncio.timeout(within_s):
         while not (verified := await strike.verify()).is_effective:
             await asyncio.sleep(0.25)
     return verified.detail
 
 
-async def create_topic(place: Place) -> None:
+async def create_topic(context: FaultContext) -> None:
     """Three partitions, each led by another broker, or nearly so; returns when they are led."""
-    runtime = place.runtime
+    runtime = context.runtime
     client = KafkaAdmin(
         [(address.host, address.port) for address in runtime.bootstrap()],
         client_id="test",
@@ -74,5 +76,5 @@ async def create_topic(place: Place) -> None:
         await client.create_topic("t", partitions=3, replication_factor=3, timeout_s=5.0)
     finally:
         client.close()
-    while len((await place.view.snapshot()).partitions) < 3:
+    while len((await context.view.snapshot()).partitions) < 3:
         await asyncio.sleep(0.1)

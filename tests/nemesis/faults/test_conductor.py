@@ -14,11 +14,11 @@ from nemesis.faults import conductor as conductor_module
 from nemesis.faults.base import (
     DrawRange,
     Fault,
+    FaultContext,
     LinkBook,
     Measured,
-    Place,
+    SelectorUnresolved,
     Strike,
-    TargetUnresolved,
 )
 from nemesis.faults.conductor import Conductor
 from nemesis.faults.plan import PlannedFault, PlanSettings
@@ -28,7 +28,7 @@ from nemesis.support.errors import HarnessError
 
 SETTINGS = PlanSettings(
     kinds=("power-cut", "clock-skew"),
-    episodes=(),
+    recipes=(),
     durations=DrawRange(0.0, 0.0),
     gaps=DrawRange(0.0, 0.0),
 )
@@ -70,9 +70,9 @@ class Touch(Fault, frozen=True, kw_only=True):
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
         return cls(node="broker-1")
 
-    async def aim(self, place: Place, rng: Random) -> Strike:
-        if self.node == "nobody" or (place.touched[self.node] and not self.is_blind):
-            raise TargetUnresolved(f"{self.node} is not to be had")
+    async def aim(self, context: FaultContext, rng: Random) -> Strike:
+        if self.node == "nobody" or (context.touched[self.node] and not self.is_blind):
+            raise SelectorUnresolved(f"{self.node} is not to be had")
         return TouchStrike(self)
 
 
@@ -80,7 +80,7 @@ class TouchStrike:
     def __init__(self, fault: Touch) -> None:
         self._fault = fault
         self._asked = 0
-        self.targets = [fault.node]
+        self.victims = [fault.node]
         self.intent: dict[str, Any] = {"node": fault.node}
 
     async def apply(self) -> Measured:
@@ -111,12 +111,12 @@ def conduct(plan: Sequence[PlannedFault], *, end_s: float = 0.3) -> list[dict[st
 
     async def run() -> None:
         runtime = cast("Runtime", RecordingRuntime())
-        place = Place.of(runtime, cast("Any", None))
-        chief = Conductor(place, recorder, plan=plan, settings=SETTINGS, seed=1)
+        context = FaultContext.of(runtime, cast("Any", None))
+        chief = Conductor(context, recorder, plan=plan, settings=SETTINGS, seed=1)
         start = asyncio.get_running_loop().time()
         await chief.conduct(start=start, end_s=end_s, undo_timeout_s=0.1)
         assert chief.in_force == []
-        assert not any(place.touched.values())
+        assert not any(context.touched.values())
 
     asyncio.run(run())
     return lines
@@ -167,7 +167,7 @@ def test_a_second_fault_waits_until_its_node_is_free() -> None:
 class Share(Touch, frozen=True, kw_only=True):
     """Ends its node's session, say: the node is healthy for all others."""
 
-    shares_target: ClassVar[bool] = True
+    shares_victim: ClassVar[bool] = True
 
 
 def test_a_node_may_be_struck_while_a_fault_that_shares_it_is_in_force() -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from nemesis.faults.base import DelayBook, DrawRange, Fault, Place, TargetUnresolved
+from nemesis.faults.base import DelayBook, DrawRange, Fault, FaultContext, SelectorUnresolved
 from nemesis.faults.connections import ResetConnections, SlowLink
 from nemesis.faults.partition import Partition
 from nemesis.interfaces.runtime import EVERYWHERE, Link
@@ -19,31 +19,31 @@ NODES = frozenset({"broker-1", "broker-2", "broker-3"})
 
 @pytest.mark.parametrize("peers", ["brokers", "clients", "zookeeper", "all"])
 def test_a_slow_link_is_measured_and_is_fast_again(peers: Any) -> None:
-    async def test(place: Place) -> None:
-        fault = SlowLink(target="broker-1", peers=peers, delay_ms=100)
-        strike = await struck(fault, place)
+    async def test(context: FaultContext) -> None:
+        fault = SlowLink(selector="broker-1", peers=peers, delay_ms=100)
+        strike = await struck(fault, context)
         assert not (await strike.verify()).is_effective
-        detail = await healed(strike, place)
+        detail = await healed(strike, context)
         assert all(0 < took_ms < 100 for took_ms in detail["round_trips_ms"].values())
 
     in_cluster(test)
 
 
 def test_delays_add_up_and_each_fault_takes_back_its_own() -> None:
-    async def test(place: Place) -> None:
-        one = await struck(SlowLink(target="broker-1", delay_ms=60), place)
-        other = await struck(SlowLink(target="broker-2", delay_ms=200), place)
+    async def test(context: FaultContext) -> None:
+        one = await struck(SlowLink(selector="broker-1", delay_ms=60), context)
+        other = await struck(SlowLink(selector="broker-2", delay_ms=200), context)
         loop = asyncio.get_running_loop()
 
         async def took_s() -> float:
             begin = loop.time()
-            assert await place.runtime.probe("broker-1", "broker-2", timeout_s=3.0)
+            assert await context.runtime.probe("broker-1", "broker-2", timeout_s=3.0)
             return loop.time() - begin
 
         assert await took_s() > 2 * 0.26
         await other.undo()
         assert 2 * 0.06 < await took_s() < 2 * 0.2
-        await healed(one, place)
+        await healed(one, context)
         assert await took_s() < 0.06
 
     in_cluster(test)
@@ -71,32 +71,32 @@ def test_the_book_tells_the_sum_of_each_link() -> None:
 
 
 def test_connections_that_are_reset_are_made_again_and_no_session_ends() -> None:
-    async def test(place: Place) -> None:
-        sessions = await place.view.sessions()
-        strike = await struck(ResetConnections(target="broker-1", peers="zookeeper"), place)
-        await healed(strike, place)
+    async def test(context: FaultContext) -> None:
+        sessions = await context.view.sessions()
+        strike = await struck(ResetConnections(selector="broker-1", peers="zookeeper"), context)
+        await healed(strike, context)
         await asyncio.sleep(3.0)
-        assert await place.view.sessions() == sessions
+        assert await context.view.sessions() == sessions
 
     in_cluster(test)
 
 
 def test_where_no_connection_is_there_is_no_target() -> None:
-    async def test(place: Place) -> None:
-        fault = ResetConnections(target="broker-1", peers="clients")
-        with pytest.raises(TargetUnresolved, match="connected with broker-1"):
-            await fault.aim(place, Random(1))
+    async def test(context: FaultContext) -> None:
+        fault = ResetConnections(selector="broker-1", peers="clients")
+        with pytest.raises(SelectorUnresolved, match="connected with broker-1"):
+            await fault.aim(context, Random(1))
 
     in_cluster(test)
 
 
 def test_connections_that_end_before_they_are_reset_are_no_effect() -> None:
-    async def test(place: Place) -> None:
-        host = place.runtime.client_host("client-1")
-        address = place.runtime.address("broker-1")
-        fault = ResetConnections(target="broker-1", peers="clients")
+    async def test(context: FaultContext) -> None:
+        host = context.runtime.client_host("client-1")
+        address = context.runtime.address("broker-1")
+        fault = ResetConnections(selector="broker-1", peers="clients")
         _, writer = await asyncio.open_connection(address.host, address.port, local_addr=(host, 0))
-        strike = await fault.aim(place, Random(1))
+        strike = await fault.aim(context, Random(1))
         writer.transport.abort()
         await asyncio.sleep(0.1)
         applied = await strike.apply()
@@ -107,11 +107,11 @@ def test_connections_that_end_before_they_are_reset_are_no_effect() -> None:
 
 
 def test_a_reset_may_strike_a_broker_that_is_cut_off_and_is_verified_when_it_is_not() -> None:
-    async def test(place: Place) -> None:
-        cut = await struck(Partition(shape="one-node", target="broker-1"), place)
-        reset = await struck(ResetConnections(target="broker-1", peers="all"), place)
-        await healed(cut, place)
-        await healed(reset, place)
+    async def test(context: FaultContext) -> None:
+        cut = await struck(Partition(shape="one-node", selector="broker-1"), context)
+        reset = await struck(ResetConnections(selector="broker-1", peers="all"), context)
+        await healed(cut, context)
+        await healed(reset, context)
 
     in_cluster(test)
 

@@ -7,21 +7,21 @@ from random import Random
 
 import pytest
 
-from nemesis.faults.base import Place, TargetUnresolved
+from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
 from nemesis.faults.delay_alter_partition import DelayAlterPartition, is_proposed_on_links
-from nemesis.faults.targets import id_of
+from nemesis.faults.selectors import id_of
 from tests.nemesis.faults.simulated_cluster import create_topic, healed, in_cluster, struck
 
 
 def test_proposals_are_held_until_the_member_has_registered_anew_and_arrive_at_the_heal() -> None:
-    async def test(place: Place) -> None:
-        await create_topic(place)
-        before = (await place.view.snapshot()).brokers
-        strike = await struck(DelayAlterPartition(target="bystander"), place)
-        [member] = strike.targets
+    async def test(context: FaultContext) -> None:
+        await create_topic(context)
+        before = (await context.view.snapshot()).brokers
+        strike = await struck(DelayAlterPartition(selector="bystander"), context)
+        [member] = strike.victims
         await asyncio.sleep(1.0)
-        seen = await place.view.snapshot()
+        seen = await context.view.snapshot()
         renewed = {b for b in before if seen.brokers[b].session != before[b].session}
         assert renewed == {id_of(member)}
         controller = seen.controller
@@ -30,20 +30,20 @@ def test_proposals_are_held_until_the_member_has_registered_anew_and_arrive_at_t
         assert led_elsewhere
         assert all(id_of(member) not in state.isr for state in led_elsewhere)
         assert not (await strike.verify()).is_effective
-        detail = await healed(strike, place)
+        detail = await healed(strike, context)
         assert detail["alter_partition_bytes_since"] > 0
 
     in_cluster(test)
 
 
 def test_a_member_that_does_not_come_back_is_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def test(place: Place) -> None:
+    async def test(context: FaultContext) -> None:
         async def not_ended(_: int) -> bool:
             return False
 
-        await create_topic(place)
-        monkeypatch.setattr(place.view.zookeeper, "end_session", not_ended)
-        strike = await DelayAlterPartition(target="bystander").aim(place, Random(1))
+        await create_topic(context)
+        monkeypatch.setattr(context.view.zookeeper, "end_session", not_ended)
+        strike = await DelayAlterPartition(selector="bystander").aim(context, Random(1))
         measured = await strike.apply()
         assert not measured.is_effective
         assert measured.detail["registrations"] == 0
@@ -53,9 +53,9 @@ def test_a_member_that_does_not_come_back_is_no_effect(monkeypatch: pytest.Monke
 
 
 def test_who_follows_nobody_but_the_controller_is_no_target() -> None:
-    async def test(place: Place) -> None:
-        with pytest.raises(TargetUnresolved, match="no leader would propose broker-2 to another"):
-            await DelayAlterPartition(target="broker-2").aim(place, Random(1))
+    async def test(context: FaultContext) -> None:
+        with pytest.raises(SelectorUnresolved, match="no leader would propose broker-2 to another"):
+            await DelayAlterPartition(selector="broker-2").aim(context, Random(1))
 
     in_cluster(test)
 

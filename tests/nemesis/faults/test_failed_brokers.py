@@ -7,29 +7,31 @@ from random import Random
 
 import pytest
 
-from nemesis.faults.base import Place
+from nemesis.faults.base import FaultContext
 from nemesis.faults.disk import DiskFailure, DiskFull
 from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
 
 
-@pytest.mark.parametrize("fault", [DiskFull(target="controller"), DiskFailure(target="controller")])
+@pytest.mark.parametrize(
+    "fault", [DiskFull(selector="controller"), DiskFailure(selector="controller")]
+)
 def test_the_broker_is_gone_until_its_disk_works(fault: DiskFull) -> None:
-    async def scene(place: Place) -> None:
-        [node] = (await fault.aim(place, Random(1))).targets
-        strike = await struck(fault, place)
+    async def scene(context: FaultContext) -> None:
+        [node] = (await fault.aim(context, Random(1))).victims
+        strike = await struck(fault, context)
         async with asyncio.timeout(10.0):  # the next checkpoint of high watermarks meets it
-            while place.runtime.is_alive(node):
+            while context.runtime.is_alive(node):
                 await asyncio.sleep(0.1)
-            while await controller(place) in (None, node):
+            while await controller(context) in (None, node):
                 await asyncio.sleep(0.1)
         assert not (await strike.verify()).is_effective
-        detail = await healed(strike, place)
+        detail = await healed(strike, context)
         assert detail["disk"][node]["refused"]
-        assert place.runtime.is_alive(node)
+        assert context.runtime.is_alive(node)
 
     in_cluster(scene)
 
 
-async def controller(place: Place) -> str | None:
-    owner = await place.view.controller_now()
+async def controller(context: FaultContext) -> str | None:
+    owner = await context.view.controller_now()
     return None if owner is None else f"broker-{owner.broker_id}"

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 from kazoo.client import KazooClient, KazooState
 
-from nemesis.faults.base import Fault, Measured, Place, Strike, TargetUnresolved
+from nemesis.faults.base import Fault, FaultContext, Measured, SelectorUnresolved, Strike
 from nemesis.faults.clock import ClockSkew
 from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.kill import Kill
@@ -37,9 +37,9 @@ def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TARGETS._entries, "small", SmallTarget())
 
 
-async def strike(fault: Fault, place: Place) -> tuple[Strike, Measured, Measured]:
+async def strike(fault: Fault, context: FaultContext) -> tuple[Strike, Measured, Measured]:
     """Aim, apply, undo, verify; return the strike and what was measured."""
-    found = await fault.aim(place, Random(1))
+    found = await fault.aim(context, Random(1))
     applied = await found.apply()
     await found.undo()
     loop = asyncio.get_running_loop()
@@ -78,69 +78,73 @@ def test_faults_are_measured_and_undone(tmp_path: Path) -> None:
         await runtime.start()
         try:
             async with runtime.zookeeper_admin() as zookeeper:
-                place = Place.of(runtime, ClusterView(zookeeper))
-                await partitions(place)
-                await lives(place)
-                await clocks(place)
-                await sessions(place, runtime.zookeeper_connect())
+                context = FaultContext.of(runtime, ClusterView(zookeeper))
+                await partitions(context)
+                await lives(context)
+                await clocks(context)
+                await sessions(context, runtime.zookeeper_connect())
         finally:
             await runtime.stop()
 
     asyncio.run(scene())
 
 
-async def partitions(place: Place) -> None:
+async def partitions(context: FaultContext) -> None:
     for fault in (
-        Partition(shape="one-node", target="broker-1", zookeeper="majority"),
-        Partition(shape="from-zookeeper", target="broker-2", direction="mute"),
-        Partition(shape="from-clients", target="broker-3", direction="deaf"),
-        Partition(shape="majority-ring", target="one"),
-        Partition(shape="bridge", target="broker-2"),
+        Partition(shape="one-node", selector="broker-1", zookeeper="majority"),
+        Partition(shape="from-zookeeper", selector="broker-2", direction="mute"),
+        Partition(shape="from-clients", selector="broker-3", direction="deaf"),
+        Partition(shape="majority-ring", selector="one"),
+        Partition(shape="bridge", selector="broker-2"),
     ):
-        found, applied, healed = await strike(fault, place)
+        found, applied, healed = await strike(fault, context)
         assert applied.is_effective, (fault, applied)
         assert healed.is_effective, (fault, healed)
         assert "grudge" in found.intent
 
 
-async def lives(place: Place) -> None:
-    for fault in (Kill(target="broker-1"), Restart(target="broker-2"), Pause(target="broker-3")):
-        found, applied, healed = await strike(fault, place)
+async def lives(context: FaultContext) -> None:
+    for fault in (
+        Kill(selector="broker-1"),
+        Restart(selector="broker-2"),
+        Pause(selector="broker-3"),
+    ):
+        found, applied, healed = await strike(fault, context)
         assert applied.is_effective, (fault, applied)
         assert healed.is_effective, (fault, healed)
-        assert not place.stopped
-        assert all(place.runtime.is_alive(node) for node in found.targets)
+        assert not context.stopped
+        assert all(context.runtime.is_alive(node) for node in found.victims)
 
 
-async def clocks(place: Place) -> None:
-    if Capability.CLOCK not in place.runtime.capabilities:
+async def clocks(context: FaultContext) -> None:
+    if Capability.CLOCK not in context.runtime.capabilities:
         return
     for fault in (
-        ClockSkew(target="broker-1", offset_ms=3_600_000),
-        ClockSkew(target="all", offset_ms=-250, drift=-0.5),
-        ClockSkew(target="broker-2", drift=9.0),
+        ClockSkew(selector="broker-1", offset_ms=3_600_000),
+        ClockSkew(selector="all", offset_ms=-250, drift=-0.5),
+        ClockSkew(selector="broker-2", drift=9.0),
     ):
-        found, applied, healed = await strike(fault, place)
+        found, applied, healed = await strike(fault, context)
         assert applied.is_effective, (fault, applied)
         assert healed.is_effective, (fault, healed)
-        assert applied.detail.keys() == set(found.targets)
+        assert applied.detail.keys() == set(found.victims)
 
 
-async def sessions(place: Place, hosts: str) -> None:
+async def sessions(context: FaultContext, hosts: str) -> None:
     owner = await asyncio.to_thread(Owner, hosts)
     try:
-        with pytest.raises(TargetUnresolved, match="there is no controller"):
-            await ExpireSession().aim(place, Random(1))
+        with pytest.raises(SelectorUnresolved, match="there is no controller"):
+            await ExpireSession().aim(context, Random(1))
         session = await asyncio.to_thread(owner.own, "/brokers/ids/2", b"{}")
         await asyncio.to_thread(owner.own, "/controller", b'{"brokerid": 2}')
-        with pytest.raises(TargetUnresolved, match="broker-1 has no session"):
-            await ExpireSession(target="broker-1").aim(place, Random(1))
-        found, applied, healed = await strike(ExpireSession(), place)
-        assert found.targets == ["broker-2"]
+        with pytest.raises(SelectorUnresolved, match="broker-1 has no session"):
+            await ExpireSession(selector="broker-1").aim(context, Random(1))
+        found, applied, healed = await strike(ExpireSession(), context)
+        assert found.victims == ["broker-2"]
         assert found.intent == {"sessions": {"broker-2": session}}
         assert applied.is_effective, applied
         assert healed.is_effective
-        snapshot = await place.view.snapshot()
+        snapshot = await context.view.snapshot()
         assert snapshot.controller is None
         assert snapshot.brokers == {}
         loop = asyncio.get_running_loop()

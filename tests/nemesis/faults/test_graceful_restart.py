@@ -32,7 +32,7 @@ def ended_by(run: PlanRun) -> list[str]:
 
 @pytest.mark.parametrize("target", ["leader", "controller"])
 def test_the_leaders_of_a_broker_move_before_it_goes(target: str) -> None:
-    run = simulate_plan((PlannedFault(5.0, GracefulRestart(target=target)),), options=FEW)
+    run = simulate_plan((PlannedFault(5.0, GracefulRestart(selector=target)),), options=FEW)
     assert_valid(run)
     assert ended_by(run) == ["SIGTERM"]
     moved = [e for e in events(run, Kind.LEADER_ELECTED) if e.detail == "controlled-shutdown"]
@@ -47,13 +47,13 @@ def test_the_leaders_of_a_broker_move_before_it_goes(target: str) -> None:
 
 @pytest.mark.parametrize("after_s", [0.0, 0.01, 0.05])
 @pytest.mark.parametrize(
-    "blow", [KillController(duration_s=3.0), ExpireSession(target="controller")]
+    "blow", [KillController(duration_s=3.0), ExpireSession(selector="controller")]
 )
 def test_a_controller_that_is_lost_meanwhile_breaks_nothing(
     blow: KillController | ExpireSession, after_s: float
 ) -> None:
     plan = (
-        PlannedFault(5.0, GracefulRestart(target="follower", grace_s=10.0)),
+        PlannedFault(5.0, GracefulRestart(selector="follower", grace_s=10.0)),
         PlannedFault(5.0 + after_s, blow),
     )
     assert_valid(simulate_plan(plan, options=FEW, seed=int(after_s * 100)))

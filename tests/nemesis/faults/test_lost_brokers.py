@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from nemesis.faults.base import Place
+from nemesis.faults.base import FaultContext
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.kill import Kill
 from nemesis.faults.restart import Restart
@@ -45,18 +45,18 @@ class Processes:
         return {"pid": self.pid, "answered": True}
 
 
-@pytest.mark.parametrize("fault", [Kill(target="all"), Restart(target="all")])
+@pytest.mark.parametrize("fault", [Kill(selector="all"), Restart(selector="all")])
 @pytest.mark.parametrize("lost", ["broker-1", "broker-2"])
 def test_the_others_are_started_and_the_loss_is_told(fault: Kill | Restart, lost: str) -> None:
     runtime = Processes(lost)
-    place = Place.of(cast("Any", runtime), cast("Any", EmptyView()))
+    context = FaultContext.of(cast("Any", runtime), cast("Any", EmptyView()))
 
     async def scene() -> None:
-        strike = await fault.aim(place, Random(1))
+        strike = await fault.aim(context, Random(1))
         await strike.apply()
         with pytest.raises(NodeExited, match=f"{lost} exited"):
             await strike.undo()
 
     asyncio.run(scene())
     assert runtime.alive == {"broker-1", "broker-2"} - {lost}
-    assert not place.stopped
+    assert not context.stopped

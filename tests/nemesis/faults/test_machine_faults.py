@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from nemesis.faults import corrupt_tail
-from nemesis.faults.base import DrawRange, Fault, Place, Strike, TargetUnresolved
+from nemesis.faults.base import DrawRange, Fault, FaultContext, SelectorUnresolved, Strike
 from nemesis.faults.clock import ClockSkew
 from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
 from nemesis.faults.corrupt_tail import CorruptTail
@@ -109,12 +109,12 @@ class View:
         return ClusterSnapshot(partitions={("t", 0): state})
 
 
-def place_of(machines: Any, isr: Iterable[int] = (1, 2, 3)) -> Place:
-    return Place.of(cast("Any", machines), cast("Any", View(isr)))
+def context_of(machines: Any, isr: Iterable[int] = (1, 2, 3)) -> FaultContext:
+    return FaultContext.of(cast("Any", machines), cast("Any", View(isr)))
 
 
-async def struck(fault: Fault, place: Place) -> Strike:
-    strike = await fault.aim(place, Random(1))
+async def struck(fault: Fault, context: FaultContext) -> Strike:
+    strike = await fault.aim(context, Random(1))
     assert (await strike.apply()).is_effective
     assert not (await strike.verify()).is_effective
     return strike
@@ -135,19 +135,19 @@ def test_a_power_cut_ends_the_process_and_loses_what_was_not_synced() -> None:
         disk.fsync("f")
         for _ in range(200):
             disk.append("f", b"unsynced")
-        place = place_of(machines)
-        strike = await PowerCut(target="broker-2").aim(place, Random(1))
+        context = context_of(machines)
+        strike = await PowerCut(selector="broker-2").aim(context, Random(1))
         applied = await strike.apply()
         assert applied.is_effective
         assert not machines.is_alive("broker-2")
-        assert "broker-2" in place.stopped
+        assert "broker-2" in context.stopped
         lost = applied.detail["broker-2"]["lost_bytes"]
         assert 0 < lost <= 1600
         assert disk.contents()["/f"].startswith(b"synced")
         assert len(disk.contents()["/f"].rstrip(b"\0")) == 6 + 1600 - lost
         await healed(strike)
         assert machines.lives["broker-2"] == 2
-        assert not place.stopped
+        assert not context.stopped
 
     asyncio.run(scene())
 
@@ -170,28 +170,28 @@ def test_a_broker_that_alone_has_what_was_acknowledged_keeps_its_power(
     async def scene() -> None:
         machines = Machines()
         machines.alive -= set(dead)
-        place = place_of(machines, isr)
-        place.touched.update(touched)
+        context = context_of(machines, isr)
+        context.touched.update(touched)
         if is_spared:
-            with pytest.raises(TargetUnresolved, match="t-0 has no other unharmed replica"):
-                await PowerCut(target="broker-2").aim(place, Random(1))
+            with pytest.raises(SelectorUnresolved, match="t-0 has no other unharmed replica"):
+                await PowerCut(selector="broker-2").aim(context, Random(1))
         else:
-            await struck(PowerCut(target="broker-2"), place)
+            await struck(PowerCut(selector="broker-2"), context)
 
     asyncio.run(scene())
 
 
 @pytest.mark.parametrize(
     ("fault", "refused"),
-    [(DiskFull(target="broker-1"), "ENOSPC"), (DiskFailure(target="broker-1"), "EIO")],
+    [(DiskFull(selector="broker-1"), "ENOSPC"), (DiskFailure(selector="broker-1"), "EIO")],
 )
 def test_a_broken_disk_refuses_calls_and_its_broker_is_bounced_once_it_works(
     fault: DiskFull, refused: str
 ) -> None:
     async def scene() -> None:
         machines = Machines()
-        place = place_of(machines)
-        strike = await struck(fault, place)
+        context = context_of(machines)
+        strike = await struck(fault, context)
         with pytest.raises(OSError, match="f"):
             machines.disks["broker-1"].append("f", b"data")
         machines.disks["broker-2"].append("f", b"data")
@@ -200,7 +200,7 @@ def test_a_broken_disk_refuses_calls_and_its_broker_is_bounced_once_it_works(
         assert detail["disk"]["broker-1"]["refused"] == {refused: 1}
         machines.disks["broker-1"].append("f", b"data")
         assert machines.lives == {"broker-1": 2, "broker-2": 1, "broker-3": 1}
-        assert not place.stopped
+        assert not context.stopped
 
     asyncio.run(scene())
 
@@ -211,7 +211,7 @@ def test_one_of_two_log_directories_fails_and_the_other_works() -> None:
         disk = machines.disks["broker-1"]
         for log_dir in LOG_DIRS:
             disk.make_directory(log_dir)
-        strike = await struck(LogDirFailure(target="broker-1"), place_of(machines))
+        strike = await struck(LogDirFailure(selector="broker-1"), context_of(machines))
         refused = []
         for log_dir in LOG_DIRS:
             try:
@@ -234,12 +234,12 @@ def test_the_end_of_a_log_is_damaged_only_where_there_is_something_unsynced() ->
         segment = f"t-0/{0:020d}.log"
         for _ in range(3):
             disk.append(segment, batch())
-        strike = await struck(CorruptTail(target="broker-2"), place_of(machines))
+        strike = await struck(CorruptTail(selector="broker-2"), context_of(machines))
         assert disk.contents()[f"/{segment}"] != batch() * 3
         await healed(strike)
         assert machines.lives["broker-2"] == 2
         disk.fsync(segment)
-        strike = await CorruptTail(target="broker-2").aim(place_of(machines), Random(1))
+        strike = await CorruptTail(selector="broker-2").aim(context_of(machines), Random(1))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(corrupt_tail, "PATIENCE_S", 0.0)
             assert not (await strike.apply()).is_effective
@@ -250,7 +250,7 @@ def test_the_end_of_a_log_is_damaged_only_where_there_is_something_unsynced() ->
 def test_a_broker_that_could_not_bear_its_disk_is_started() -> None:
     async def scene() -> None:
         machines = Machines()
-        strike = await struck(DiskFailure(target="broker-1"), place_of(machines))
+        strike = await struck(DiskFailure(selector="broker-1"), context_of(machines))
         await machines.kill("broker-1")
         await healed(strike)
         assert machines.is_alive("broker-1")
@@ -262,7 +262,7 @@ def test_a_broker_that_could_not_bear_its_disk_is_started() -> None:
 def test_every_disk_is_mended_even_if_a_broker_does_not_come_back(lost: str) -> None:
     async def scene() -> None:
         machines = Machines()
-        strike = await struck(DiskFull(target="all"), place_of(machines))
+        strike = await struck(DiskFull(selector="all"), context_of(machines))
         machines.exits_at_start.add(lost)
         with pytest.raises(NodeExited, match=f"{lost} exited"):
             await strike.undo()
@@ -278,8 +278,8 @@ def test_a_skewed_clock_is_off_and_then_right_again(offset_ms: int, drift: float
     async def scene() -> None:
         machines = Machines()
         clock = machines.clocks["broker-3"]
-        fault = ClockSkew(target="broker-3", offset_ms=offset_ms, drift=drift)
-        strike = await struck(fault, place_of(machines))
+        fault = ClockSkew(selector="broker-3", offset_ms=offset_ms, drift=drift)
+        strike = await struck(fault, context_of(machines))
         machines.time.now_s += 2.0
         assert clock.offset_ms == offset_ms + 2000 * drift
         await healed(strike)
@@ -320,7 +320,7 @@ class Unmoved(Machines):
 )
 def test_what_had_no_effect_says_so(fault: Fault) -> None:
     async def scene() -> None:
-        strike = await fault.aim(place_of(Unmoved()), Random(1))
+        strike = await fault.aim(context_of(Unmoved()), Random(1))
         assert not (await strike.apply()).is_effective
 
     asyncio.run(scene())
@@ -334,9 +334,9 @@ def test_what_is_drawn_makes_sense_in_a_cluster(kind: type[Fault]) -> None:
     for fault in drawn:
         fault.check(NODES)
         assert 5.0 <= fault.duration_s <= 7.0
-    assert len({getattr(fault, "target", "") for fault in drawn}) >= 3
+    assert len({getattr(fault, "selector", "") for fault in drawn}) >= 3
 
 
 def test_a_clock_that_would_stay_right_is_refused() -> None:
     with pytest.raises(UsageError, match="offset_ms 0 and drift 0"):
-        ClockSkew(target="one").check(NODES)
+        ClockSkew(selector="one").check(NODES)

@@ -10,14 +10,14 @@ import pytest
 
 from nemesis.faults.add_broker import AddBroker
 from nemesis.faults.administrator import Administrator, Replicas, TopicPartition
-from nemesis.faults.base import Place, TargetUnresolved
+from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.departure import depart, trace_of
 from nemesis.faults.moves import Moves
 from nemesis.faults.plan import PlannedFault
 from nemesis.faults.remove_broker import RemoveBroker
 from nemesis.faults.rolling_restart import RollingRestart
-from nemesis.faults.targets import id_of, node_of
+from nemesis.faults.selectors import id_of, node_of
 from nemesis.history.events import Event, Kind
 from nemesis.interfaces.runtime import FETCH_API_KEY, Link, NodeExited
 from nemesis.support.errors import UsageError
@@ -37,42 +37,42 @@ def epochs(seen: ClusterSnapshot) -> dict[int, int]:
 
 class TestAddBroker:
     def test_it_is_a_member_with_replicas_and_leaves_no_trace(self) -> None:
-        async def test(place: Place) -> None:
-            await create_topic(place)
-            before = await place.view.snapshot()
-            strike = await struck(AddBroker(partitions=2), place)
-            assert strike.targets == ["broker-4"]
-            assert place.runtime.brokers == [*BROKERS, "broker-4"]
-            assert await place.runtime.probe("broker-1", "broker-4", timeout_s=1.0)
-            seen = await place.view.snapshot()
+        async def test(context: FaultContext) -> None:
+            await create_topic(context)
+            before = await context.view.snapshot()
+            strike = await struck(AddBroker(partitions=2), context)
+            assert strike.victims == ["broker-4"]
+            assert context.runtime.brokers == [*BROKERS, "broker-4"]
+            assert await context.runtime.probe("broker-1", "broker-4", timeout_s=1.0)
+            seen = await context.view.snapshot()
             assert 4 in seen.brokers
             assert len([s for s in seen.partitions.values() if 4 in s.isr]) == 2
             assert not (await strike.verify()).is_effective
-            await healed(strike, place)
-            assert place.runtime.brokers == BROKERS
-            assert not place.runtime.is_alive("broker-4")
-            assert replicas(await place.view.snapshot()) == replicas(before)
+            await healed(strike, context)
+            assert context.runtime.brokers == BROKERS
+            assert not context.runtime.is_alive("broker-4")
+            assert replicas(await context.view.snapshot()) == replicas(before)
 
         in_cluster(test)
 
     def test_the_next_one_has_another_id(self) -> None:
-        async def test(place: Place) -> None:
-            first = await struck(AddBroker(), place)
-            second = await struck(AddBroker(), place)
-            await healed(first, place)
-            third = await struck(AddBroker(), place)
-            assert [*second.targets, *third.targets] == ["broker-5", "broker-6"]
-            assert place.runtime.brokers == [*BROKERS, "broker-5", "broker-6"]
+        async def test(context: FaultContext) -> None:
+            first = await struck(AddBroker(), context)
+            second = await struck(AddBroker(), context)
+            await healed(first, context)
+            third = await struck(AddBroker(), context)
+            assert [*second.victims, *third.victims] == ["broker-5", "broker-6"]
+            assert context.runtime.brokers == [*BROKERS, "broker-5", "broker-6"]
 
         in_cluster(test)
 
     def test_one_that_does_not_start_is_no_effect(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        async def test(place: Place) -> None:
+        async def test(context: FaultContext) -> None:
             async def exits(node: str) -> None:
                 raise NodeExited(f"{node} has exited")
 
-            monkeypatch.setattr(place.runtime, "add_broker", exits)
-            strike = await AddBroker().aim(place, Random(1))
+            monkeypatch.setattr(context.runtime, "add_broker", exits)
+            strike = await AddBroker().aim(context, Random(1))
             measured = await strike.apply()
             assert not measured.is_effective
             assert measured.detail == {"exited": "broker-4 has exited"}
@@ -82,69 +82,69 @@ class TestAddBroker:
         in_cluster(test)
 
     def test_without_an_address_nobody_joins(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        async def test(place: Place) -> None:
-            monkeypatch.setattr(type(place.runtime), "next_broker", None)
-            with pytest.raises(TargetUnresolved, match="no address"):
-                await AddBroker().aim(place, Random(1))
+        async def test(context: FaultContext) -> None:
+            monkeypatch.setattr(type(context.runtime), "next_broker", None)
+            with pytest.raises(SelectorUnresolved, match="no address"):
+                await AddBroker().aim(context, Random(1))
 
         in_cluster(test)
 
 
 class TestRemoveBroker:
     def test_it_leaves_nothing_behind_and_gets_it_all_back(self) -> None:
-        async def test(place: Place) -> None:
-            await create_topic(place)
-            before = await place.view.snapshot()
-            strike = await struck(RemoveBroker(target="controller"), place)
-            [node] = strike.targets
+        async def test(context: FaultContext) -> None:
+            await create_topic(context)
+            before = await context.view.snapshot()
+            strike = await struck(RemoveBroker(selector="controller"), context)
+            [node] = strike.victims
             assert before.controller is not None
             assert node == node_of(before.controller.broker_id)
-            assert not place.runtime.is_alive(node)
-            assert not place.can_answer(node)
-            seen = await place.view.snapshot()
+            assert not context.runtime.is_alive(node)
+            assert not context.can_answer(node)
+            seen = await context.view.snapshot()
             assert trace_of(seen, node) is None
             assert all(len(state.isr) == 2 for state in seen.partitions.values())
             assert not (await strike.verify()).is_effective
-            await healed(strike, place)
-            seen = await place.view.snapshot()
+            await healed(strike, context)
+            seen = await context.view.snapshot()
             assert replicas(seen) == replicas(before)
-            assert place.can_answer(node)
+            assert context.can_answer(node)
 
         in_cluster(test)
 
     def test_a_removal_that_takes_too_long_is_given_up(self) -> None:
-        async def test(place: Place) -> None:
-            await create_topic(place)
-            before = await place.view.snapshot()
-            place.administrator = HardOfHearing(place)
-            strike = await RemoveBroker(target="broker-2", patience_s=1.0).aim(place, Random(1))
+        async def test(context: FaultContext) -> None:
+            await create_topic(context)
+            before = await context.view.snapshot()
+            context.administrator = HardOfHearing(context)
+            strike = await RemoveBroker(selector="broker-2", patience_s=1.0).aim(context, Random(1))
             measured = await strike.apply()
             assert not measured.is_effective
             assert measured.detail == {"given_up": {"not_moved": ["t-1", "t-2"]}}
-            assert place.runtime.is_alive("broker-2")
-            assert replicas(await place.view.snapshot()) == replicas(before)
-            await healed(strike, place)
+            assert context.runtime.is_alive("broker-2")
+            assert replicas(await context.view.snapshot()) == replicas(before)
+            await healed(strike, context)
 
         in_cluster(test)
 
     def test_one_that_is_given_a_replica_in_the_last_moment_goes_in_a_second_attempt(self) -> None:
-        async def test(place: Place) -> None:
-            await create_topic(place)
-            moves = TooEarly(place, Random(1))
-            left = await depart(place, "broker-2", moves, patience_s=20.0)
+        async def test(context: FaultContext) -> None:
+            await create_topic(context)
+            moves = TooEarly(context, Random(1))
+            left = await depart(context, "broker-2", moves, patience_s=20.0)
             assert left.is_effective
             assert left.detail["ended"]["pid"] == 2
-            assert trace_of(await place.view.snapshot(), "broker-2") is None
+            assert trace_of(await context.view.snapshot(), "broker-2") is None
 
         in_cluster(test)
 
     def test_a_partition_that_has_no_state_yet_may_be_about_to_name_it(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        async def test(place: Place) -> None:
-            await create_topic(place)
+        async def test(context: FaultContext) -> None:
+            await create_topic(context)
             looks: list[ClusterSnapshot] = []
-            snapshot = place.view.snapshot
+            snapshot = context.view.snapshot
 
             async def as_if_just_created() -> ClusterSnapshot:
                 seen = await snapshot()
@@ -153,8 +153,8 @@ class TestRemoveBroker:
                 looks.append(seen)
                 return replace(seen, partitions={}, unassigned=tuple(seen.partitions))
 
-            monkeypatch.setattr(place.view, "snapshot", as_if_just_created)
-            left = await depart(place, "broker-2", TooEarly(place, Random(1)), patience_s=20.0)
+            monkeypatch.setattr(context.view, "snapshot", as_if_just_created)
+            left = await depart(context, "broker-2", TooEarly(context, Random(1)), patience_s=20.0)
             assert len(looks) == 1
             assert left.is_effective
             assert trace_of(await snapshot(), "broker-2") is None
@@ -168,45 +168,45 @@ class TestRemoveBroker:
 
 class TestRollingRestart:
     def test_every_broker_has_a_new_epoch_and_the_controller_moves_once(self) -> None:
-        async def test(place: Place) -> None:
-            await create_topic(place)
-            before = await place.view.snapshot()
-            strike = await struck(RollingRestart(), place)
-            assert sorted(strike.targets) == BROKERS
-            seen = await place.view.snapshot()
+        async def test(context: FaultContext) -> None:
+            await create_topic(context)
+            before = await context.view.snapshot()
+            strike = await struck(RollingRestart(), context)
+            assert sorted(strike.victims) == BROKERS
+            seen = await context.view.snapshot()
             old, new = epochs(before), epochs(seen)
             assert all(new[broker] > old[broker] for broker in old)
             assert all(set(state.isr) == {1, 2, 3} for state in seen.partitions.values())
             assert seen.controller_epoch == before.controller_epoch + 1
-            await healed(strike, place)
+            await healed(strike, context)
 
         in_cluster(test)
 
     def test_the_controller_moves_whenever_it_can(self) -> None:
-        async def test(place: Place) -> None:
-            before = await place.view.snapshot()
-            await struck(RollingRestart(order="controller-first"), place)
-            seen = await place.view.snapshot()
+        async def test(context: FaultContext) -> None:
+            before = await context.view.snapshot()
+            await struck(RollingRestart(order="controller-first"), context)
+            seen = await context.view.snapshot()
             assert seen.controller_epoch >= before.controller_epoch + 2
 
         in_cluster(test)
 
     def test_one_that_is_not_back_in_time_ends_it(self) -> None:
-        async def test(place: Place) -> None:
-            await create_topic(place)
-            before = await place.view.snapshot()
+        async def test(context: FaultContext) -> None:
+            await create_topic(context)
+            before = await context.view.snapshot()
             fetches = frozenset(Link("broker-2", leader, FETCH_API_KEY) for leader in BROKERS)
-            await place.links.hold(fetches)
+            await context.links.hold(fetches)
             fault = RollingRestart(order="by-id", back_within_s=3.0)
-            strike = await fault.aim(place, Random(1))
+            strike = await fault.aim(context, Random(1))
             measured = await strike.apply()
             assert not measured.is_effective
             assert measured.detail.keys() == {"broker-1", "broker-2"}
             assert measured.detail["broker-2"]["missing"].startswith("it is not in sync in t-")
-            seen = await place.view.snapshot()
+            seen = await context.view.snapshot()
             assert epochs(seen)[3] == epochs(before)[3]
-            await place.links.release(fetches)
-            await healed(strike, place)
+            await context.links.release(fetches)
+            await healed(strike, context)
 
         in_cluster(test)
 
@@ -214,8 +214,8 @@ class TestRollingRestart:
 class HardOfHearing(Administrator):
     """Asks for what concerns t-0 only."""
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(place.runtime)
+    def __init__(self, context: FaultContext) -> None:
+        super().__init__(context.runtime)
 
     async def reassign(
         self, wanted: Mapping[TopicPartition, Replicas], rng: Random, *, deadline: float
@@ -239,7 +239,7 @@ class TooEarly(Moves):
 def test_a_run_with_all_of_them_is_valid_and_repeatable_and_its_moves_are_judged() -> None:
     plan = (
         PlannedFault(5.0, AddBroker(duration_s=4.0, partitions=3)),
-        PlannedFault(11.0, RemoveBroker(target="leader", duration_s=3.0)),
+        PlannedFault(11.0, RemoveBroker(selector="leader", duration_s=3.0)),
         PlannedFault(17.0, RollingRestart(order="controller-first")),
     )
     run, again = (simulate_plan(plan, options={"producers": 2, "consumers": 1}) for _ in range(2))

@@ -12,7 +12,7 @@ import pytest
 
 from nemesis.faults import bandwidth, packets
 from nemesis.faults.bandwidth import Bandwidth
-from nemesis.faults.base import DrawRange, Fault, ImpairmentBook, Place
+from nemesis.faults.base import DrawRange, Fault, FaultContext, ImpairmentBook
 from nemesis.faults.packets import (
     PacketDelay,
     PacketDuplication,
@@ -82,8 +82,8 @@ class View:
         return None
 
 
-def on(network: Network, test: Callable[[Place], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(test(Place.of(cast("Any", network), cast("Any", View()))))
+def on(network: Network, test: Callable[[FaultContext], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(test(FaultContext.of(cast("Any", network), cast("Any", View()))))
 
 
 @pytest.fixture(autouse=True)
@@ -95,8 +95,8 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("peers", ["brokers", "clients", "zookeeper", "all"])
 def test_a_packet_fault_is_measured_and_ends(kind: type[PacketFault], peers: Any) -> None:
-    async def test(place: Place) -> None:
-        strike = await kind(target="broker-1", peers=peers).aim(place, Random(1))
+    async def test(context: FaultContext) -> None:
+        strike = await kind(selector="broker-1", peers=peers).aim(context, Random(1))
         applied = await strike.apply()
         assert applied.is_effective
         assert applied.detail[f"{kind.counted}_packets"] > 0
@@ -112,16 +112,16 @@ def test_a_packet_fault_is_measured_and_ends(kind: type[PacketFault], peers: Any
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fault_that_does_nothing_has_no_effect(kind: type[PacketFault]) -> None:
-    async def test(place: Place) -> None:
-        strike = await kind(target="broker-1").aim(place, Random(1))
+    async def test(context: FaultContext) -> None:
+        strike = await kind(selector="broker-1").aim(context, Random(1))
         assert not (await strike.apply()).is_effective
 
     on(Network(is_numb=True), test)
 
 
 def test_a_narrow_pipe_is_measured_and_is_wide_again() -> None:
-    async def test(place: Place) -> None:
-        strike = await Bandwidth(target="broker-1", rate_kbit_s=1_000).aim(place, Random(1))
+    async def test(context: FaultContext) -> None:
+        strike = await Bandwidth(selector="broker-1", rate_kbit_s=1_000).aim(context, Random(1))
         assert (await strike.apply()).is_effective
         assert not (await strike.verify()).is_effective
         await strike.undo()
@@ -132,9 +132,9 @@ def test_a_narrow_pipe_is_measured_and_is_wide_again() -> None:
 
 @pytest.mark.parametrize("rate", [0, round(1_000 * bandwidth.MEASURED_EXCESS) + 1])
 def test_a_pipe_that_carries_more_than_told_or_nothing_has_no_effect(rate: int) -> None:
-    async def test(place: Place) -> None:
+    async def test(context: FaultContext) -> None:
         network.rate = rate
-        strike = await Bandwidth(target="broker-1", rate_kbit_s=1_000).aim(place, Random(1))
+        strike = await Bandwidth(selector="broker-1", rate_kbit_s=1_000).aim(context, Random(1))
         assert not (await strike.apply()).is_effective
 
     network = Network(is_numb=True)
@@ -142,8 +142,8 @@ def test_a_pipe_that_carries_more_than_told_or_nothing_has_no_effect(rate: int) 
 
 
 def test_several_faults_of_a_link_are_told_as_one_and_end_one_by_one() -> None:
-    async def test(place: Place) -> None:
-        book: ImpairmentBook = place.impairments
+    async def test(context: FaultContext) -> None:
+        book: ImpairmentBook = context.impairments
         a, b = Link("a", "b"), Link("b", "a")
         loss, late = Impairment(loss=0.5), Impairment(delay_ms=30)
         await book.add(frozenset({a, b}), loss)

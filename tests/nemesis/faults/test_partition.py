@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from nemesis.faults import partition as partition_module
-from nemesis.faults.base import Fault, Place, TargetUnresolved
+from nemesis.faults.base import Fault, FaultContext, SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.delay_control import DelayControl
 from nemesis.faults.partition import Partition
@@ -60,36 +60,36 @@ def _no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition_module, "PROBE_INTERVAL_S", 0.0)
 
 
-BRIDGE = Partition(shape="bridge", target="broker-1")
+BRIDGE = Partition(shape="bridge", selector="broker-1")
 
 
-def place(runtime: ProbedRuntime) -> Place:
-    return Place.of(cast("Any", runtime), cast("Any", QuietView()))
+def context(runtime: ProbedRuntime) -> FaultContext:
+    return FaultContext.of(cast("Any", runtime), cast("Any", QuietView()))
 
 
 def test_a_bridge_with_one_side_dead_is_unresolved_because_nothing_could_be_measured() -> None:
-    with pytest.raises(TargetUnresolved, match="no probe can cross what bridge around broker-1"):
-        asyncio.run(BRIDGE.aim(place(ProbedRuntime(dead="broker-3")), Random(1)))
+    with pytest.raises(SelectorUnresolved, match="no probe can cross what bridge around broker-1"):
+        asyncio.run(BRIDGE.aim(context(ProbedRuntime(dead="broker-3")), Random(1)))
 
 
 @pytest.mark.parametrize(("missed", "is_effective"), [(0, True), (2, True), (3, False)])
 def test_the_probes_before_the_hold_are_repeated_twice(missed: int, is_effective: bool) -> None:
     async def scene() -> bool:
-        strike = await BRIDGE.aim(place(ProbedRuntime(missed=missed)), Random(1))
+        strike = await BRIDGE.aim(context(ProbedRuntime(missed=missed)), Random(1))
         return (await strike.apply()).is_effective
 
     assert asyncio.run(scene()) is is_effective
 
 
 @pytest.mark.parametrize(
-    "fault", [BRIDGE, StallFollower(target="broker-1"), DelayControl(target="broker-1")]
+    "fault", [BRIDGE, StallFollower(selector="broker-1"), DelayControl(selector="broker-1")]
 )
 def test_links_that_were_held_when_a_helper_failed_are_let_go(fault: Fault) -> None:
     """A cluster that stays cut would not converge, and the harness's failure would convict it."""
     runtime = ProbedRuntime(fails=True)
 
     async def scene() -> None:
-        strike = await fault.aim(place(runtime), Random(1))
+        strike = await fault.aim(context(runtime), Random(1))
         with pytest.raises(FaultLost):
             await strike.apply()
         assert runtime.held

@@ -16,12 +16,12 @@ from nemesis.faults.base import DrawRange
 from nemesis.faults.kill import Kill
 from nemesis.faults.partition import Partition
 from nemesis.faults.plan import PlannedFault, PlanSettings
-from nemesis.faults.recipes import EPISODES
+from nemesis.faults.recipes import RECIPES
 from nemesis.support.errors import UsageError
 
 ALL = PlanSettings(
     kinds=tuple(FAULTS),
-    episodes=tuple(EPISODES),
+    recipes=tuple(RECIPES),
     durations=DrawRange(5.0, 7.0),
     gaps=DrawRange(2.0, 3.0),
 )
@@ -61,7 +61,7 @@ def test_in_some_seeds_every_kind_and_every_shape_is_met() -> None:
 @pytest.mark.parametrize("kind", ["kill", "kill-controller", "restart"])
 def test_the_next_card_waits_until_a_killed_broker_has_started(kind: str) -> None:
     only = PlanSettings(
-        kinds=(kind,), episodes=(), durations=DrawRange(5.0, 5.0), gaps=DrawRange(2.0, 2.0)
+        kinds=(kind,), recipes=(), durations=DrawRange(5.0, 5.0), gaps=DrawRange(2.0, 2.0)
     )
     first, second, *_ = plans.derive(Random(1), only, start_s=0.0, end_s=60.0)
     assert second.at_s == pytest.approx(first.end_s + 3.0 + 2.0)
@@ -95,7 +95,7 @@ def test_shapes_that_cut_nothing_are_neither_drawn_nor_accepted(
             plans.check(plan, nodes=nodes, end_s=54.0)
     few = PlanSettings(
         kinds=("partition",),
-        episodes=tuple(EPISODES),
+        recipes=tuple(RECIPES),
         durations=DrawRange(1.0, 1.0),
         gaps=DrawRange(0.0, 0.0),
         nodes=nodes,
@@ -108,7 +108,7 @@ def test_shapes_that_cut_nothing_are_neither_drawn_nor_accepted(
 def test_only_the_enabled_kinds_are_drawn() -> None:
     only = PlanSettings(
         kinds=("kill", "pause"),
-        episodes=tuple(EPISODES),
+        recipes=tuple(RECIPES),
         durations=DrawRange(5.0, 7.0),
         gaps=DrawRange(2.0, 3.0),
     )
@@ -118,7 +118,7 @@ def test_only_the_enabled_kinds_are_drawn() -> None:
 
 def test_a_window_too_small_for_any_fault_gives_an_empty_plan() -> None:
     kills = PlanSettings(
-        kinds=("kill",), episodes=(), durations=DrawRange(5.0, 7.0), gaps=DrawRange(2.0, 3.0)
+        kinds=("kill",), recipes=(), durations=DrawRange(5.0, 7.0), gaps=DrawRange(2.0, 3.0)
     )
     assert plans.derive(Random(1), kills, start_s=4.0, end_s=6.0) == ()
 
@@ -165,14 +165,14 @@ def test_a_plan_must_end_in_time_and_name_brokers_that_exist() -> None:
     late = [PlannedFault(50.0, Kill(duration_s=10.0))]
     with pytest.raises(UsageError, match="ends at 60 s: with this --time-limit faults end by 54 s"):
         plans.check(late, nodes=nodes, end_s=54.0)
-    strange = [PlannedFault(5.0, Kill(target="broker-7", duration_s=1.0))]
-    with pytest.raises(UsageError, match="unknown target 'broker-7'"):
+    strange = [PlannedFault(5.0, Kill(selector="broker-7", duration_s=1.0))]
+    with pytest.raises(UsageError, match="unknown selector 'broker-7'"):
         plans.check(strange, nodes=nodes, end_s=54.0)
 
 
 def test_a_weight_makes_a_kind_more_frequent() -> None:
     def kills(weights: dict[str, int]) -> int:
-        drawn = replace(ALL, kinds=("kill", "pause"), episodes=(), weights=weights)
+        drawn = replace(ALL, kinds=("kill", "pause"), recipes=(), weights=weights)
         plans_of = (
             plans.derive(Random(seed), drawn, start_s=4.0, end_s=54.0) for seed in range(40)
         )

@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 from kazoo.client import KazooClient
 
-from nemesis.faults import trigger as moment
-from nemesis.faults.base import Fault, Place, TargetUnresolved
+from nemesis.faults import trigger
+from nemesis.faults.base import Fault, FaultContext, SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView, Ephemeral
 from nemesis.faults.pause import Pause
 from nemesis.faults.session import ExpireSession
@@ -65,17 +65,17 @@ def cluster(controller: int, *, session: int = 0) -> ClusterSnapshot:
 
 def aim(fault: Fault, before: ClusterSnapshot, after: ClusterSnapshot, *dead: str) -> list[str]:
     view = ChangingView(before, after)
-    place = Place.of(cast("Any", Living(*dead)), cast("Any", view))
-    return asyncio.run(_aim(fault, place))
+    context = FaultContext.of(cast("Any", Living(*dead)), cast("Any", view))
+    return asyncio.run(_aim(fault, context))
 
 
-async def _aim(fault: Fault, place: Place) -> list[str]:
-    return (await fault.aim(place, Random(1))).targets
+async def _aim(fault: Fault, context: FaultContext) -> list[str]:
+    return (await fault.aim(context, Random(1))).victims
 
 
 WAITING: list[Fault] = [
-    ExpireSession(target="controller", when="broker-loss"),
-    Pause(target="controller", when="broker-loss", duration_s=1.0),
+    ExpireSession(selector="controller", when="broker-loss"),
+    Pause(selector="controller", when="broker-loss", duration_s=1.0),
 ]
 
 
@@ -93,24 +93,24 @@ def test_a_victim_that_is_the_same_after_the_moment_is_struck(fault: Fault) -> N
 def test_a_victim_that_has_changed_by_the_moment_is_not_struck(
     fault: Fault, after: ClusterSnapshot
 ) -> None:
-    with pytest.raises(TargetUnresolved, match="controller is no longer what it was"):
+    with pytest.raises(SelectorUnresolved, match="controller is no longer what it was"):
         aim(fault, cluster(2), after)
 
 
 def test_a_bystander_that_became_controller_or_changed_its_session_is_not_struck() -> None:
-    fault = ExpireSession(target="bystander", when="broker-loss")
+    fault = ExpireSession(selector="bystander", when="broker-loss")
     (victim,) = aim(fault, cluster(2), cluster(2))
     number = int(victim.removeprefix("broker-"))
-    with pytest.raises(TargetUnresolved, match="bystander"):
+    with pytest.raises(SelectorUnresolved, match="bystander"):
         aim(fault, cluster(2), cluster(number))
     moved = cluster(2)
     moved.brokers[number] = Ephemeral(number, 77, 99)
-    with pytest.raises(TargetUnresolved, match="bystander is no longer what it was"):
+    with pytest.raises(SelectorUnresolved, match="bystander is no longer what it was"):
         aim(fault, cluster(2), moved)
 
 
 def test_a_new_controller_that_is_dead_is_not_paused() -> None:
-    with pytest.raises(TargetUnresolved, match="broker-3 was elected and died"):
+    with pytest.raises(SelectorUnresolved, match="broker-3 was elected and died"):
         aim(Pause(when="new-controller"), cluster(2), cluster(3), "broker-3")
 
 
@@ -180,5 +180,7 @@ def test_a_broker_that_is_absent_already_or_comes_is_no_loss(tmp_path: Path) -> 
 
 
 def test_the_moments_ask_for_what_their_names_say() -> None:
-    place = Place.of(cast("Any", Living()), cast("Any", ChangingView(cluster(1), cluster(2))))
-    assert asyncio.run(moment.new_controller(place)) == "broker-2"
+    context = FaultContext.of(
+        cast("Any", Living()), cast("Any", ChangingView(cluster(1), cluster(2)))
+    )
+    assert asyncio.run(trigger.new_controller(context)) == "broker-2"

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from nemesis.faults import members
-from nemesis.faults.base import DrawRange, Fault, Place, TargetUnresolved
+from nemesis.faults.base import DrawRange, Fault, FaultContext, SelectorUnresolved
 from nemesis.faults.clock import ClockSkewZookeeper
 from nemesis.faults.zookeeper import (
     KillZookeeper,
@@ -52,30 +52,36 @@ def test_counts_are_of_the_whole_ensemble_and_drawn_from_the_seed(text: str, cou
 
 @pytest.mark.parametrize("text", ["leader", "follower", "one", "minority", "zookeeper-3"])
 def test_a_member_is_spared_while_another_one_is_struck(text: str) -> None:
-    with pytest.raises(TargetUnresolved, match="without a quorum"):
+    with pytest.raises(SelectorUnresolved, match="without a quorum"):
         choose(text, "zookeeper-2")
 
 
 def test_a_majority_is_struck_only_when_all_are_well() -> None:
-    with pytest.raises(TargetUnresolved, match="not all of ZooKeeper is unharmed"):
+    with pytest.raises(SelectorUnresolved, match="not all of ZooKeeper is unharmed"):
         choose("majority", "zookeeper-1")
 
 
 def test_a_standalone_server_is_never_struck() -> None:
     alone = {"zookeeper-1": ZooKeeperMember("standalone", 0, ())}
     for text in ("one", "minority", "zookeeper-1", "leader"):
-        with pytest.raises(TargetUnresolved):
+        with pytest.raises(SelectorUnresolved):
             members.choose(text, free=alone, ensemble=["zookeeper-1"], rng=Random(0))
 
 
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        (KillZookeeper(target="controller"), "unknown ZooKeeper target 'controller': allowed are"),
-        (PauseZookeeper(target="zookeeper-7"), "this cluster has zookeeper-1, zookeeper-2"),
-        (KillZookeeper(target="majority", duration_s=9.0), "for 4 s at most, not for 9 s"),
-        (PartitionZookeeper(shape="from-all", target="minority"), "strikes one member"),
-        (ClockSkewZookeeper(target="broker-1", drift=1.0), "unknown ZooKeeper target 'broker-1'"),
+        (
+            KillZookeeper(selector="controller"),
+            "unknown ZooKeeper selector 'controller': allowed are",
+        ),
+        (PauseZookeeper(selector="zookeeper-7"), "this cluster has zookeeper-1, zookeeper-2"),
+        (KillZookeeper(selector="majority", duration_s=9.0), "for 4 s at most, not for 9 s"),
+        (PartitionZookeeper(shape="from-all", selector="minority"), "strikes one member"),
+        (
+            ClockSkewZookeeper(selector="broker-1", drift=1.0),
+            "unknown ZooKeeper selector 'broker-1'",
+        ),
         (ClockSkewZookeeper(), "clock-skew-zookeeper with offset_ms 0 and drift 0"),
     ],
 )
@@ -91,7 +97,7 @@ def test_what_is_drawn_makes_sense_in_an_ensemble(kind: type[Fault]) -> None:
     drawn = [kind.draw(Random(seed), DrawRange(5.0, 7.0)) for seed in range(200)]
     for fault in drawn:
         fault.check(NODES)
-    assert len({getattr(fault, "target", "") for fault in drawn}) >= 3
+    assert len({getattr(fault, "selector", "") for fault in drawn}) >= 3
     assert kind.capability in (Capability.ZOOKEEPER, Capability.MEMBER_CLOCK)
     assert kind.capability not in EVERYWHERE
 
@@ -104,10 +110,10 @@ def test_only_sessions_at_another_member_have_moved() -> None:
     assert moved_sessions(MEMBERS, now) == 1
 
 
-async def leader_of(place: Place) -> tuple[str, int]:
+async def leader_of(context: FaultContext) -> tuple[str, int]:
     """The present leader and its epoch; waits for one."""
     while True:
-        found = await place.runtime.zookeeper_members()
+        found = await context.runtime.zookeeper_members()
         leaders = [
             (member.epoch, node) for node, member in found.items() if member.mode == "leader"
         ]
@@ -127,49 +133,49 @@ async def leader_of(place: Place) -> tuple[str, int]:
     ],
 )
 def test_a_leader_that_is_struck_is_replaced_and_no_session_ends(fault: Fault) -> None:
-    async def test(place: Place) -> None:
-        old, epoch = await leader_of(place)
-        sessions = await place.view.sessions()
-        strike = await struck(fault, place)
-        assert strike.targets == [old]
+    async def test(context: FaultContext) -> None:
+        old, epoch = await leader_of(context)
+        sessions = await context.view.sessions()
+        strike = await struck(fault, context)
+        assert strike.victims == [old]
         assert strike.intent["modes"] == {old: "leader"}
         await asyncio.sleep(6.0)
-        assert await place.view.sessions() == sessions
-        new, later = await leader_of(place)
+        assert await context.view.sessions() == sessions
+        new, later = await leader_of(context)
         assert new != old
         assert later > epoch
-        detail = await healed(strike, place)
+        detail = await healed(strike, context)
         assert detail["modes"] == {old: "follower"}
-        assert not place.stopped
+        assert not context.stopped
 
     in_cluster(test)
 
 
 def test_a_follower_cut_off_from_brokers_loses_its_sessions_to_others() -> None:
-    async def test(place: Place) -> None:
-        before = await place.runtime.zookeeper_members()
+    async def test(context: FaultContext) -> None:
+        before = await context.runtime.zookeeper_members()
         follower = next(
             node for node, m in before.items() if m.mode == "follower" and len(m.sessions)
         )
-        strike = await struck(PartitionZookeeper(shape="from-brokers", target=follower), place)
+        strike = await struck(PartitionZookeeper(shape="from-brokers", selector=follower), context)
         await asyncio.sleep(5.0)
-        detail = await healed(strike, place)
+        detail = await healed(strike, context)
         assert detail["moved_sessions"] >= 1
-        assert len(await place.view.sessions()) == 3
+        assert len(await context.view.sessions()) == 3
 
     in_cluster(test)
 
 
 def test_from_one_broker_takes_one_that_is_connected() -> None:
-    async def test(place: Place) -> None:
+    async def test(context: FaultContext) -> None:
         owners = {
             broker.session: f"broker-{number}"
-            for number, broker in (await place.view.snapshot()).brokers.items()
+            for number, broker in (await context.view.snapshot()).brokers.items()
         }
-        for node, member in (await place.runtime.zookeeper_members()).items():
+        for node, member in (await context.runtime.zookeeper_members()).items():
             connected = {owners[session] for session in member.sessions if session in owners}
-            fault = PartitionZookeeper(shape="from-one-broker", target=node)
-            strike = await fault.aim(place, Random(3))
+            fault = PartitionZookeeper(shape="from-one-broker", selector=node)
+            strike = await fault.aim(context, Random(3))
             (broker,) = strike.intent["grudge"][node]
             assert not connected or broker in connected
 
@@ -177,14 +183,14 @@ def test_from_one_broker_takes_one_that_is_connected() -> None:
 
 
 def test_without_a_majority_no_session_ends_and_afterwards_all_go_on() -> None:
-    async def test(place: Place) -> None:
-        sessions = await place.view.sessions()
-        strike = await struck(PauseZookeeper(target="majority"), place)
+    async def test(context: FaultContext) -> None:
+        sessions = await context.view.sessions()
+        strike = await struck(PauseZookeeper(selector="majority"), context)
         await asyncio.sleep(members.MAX_OUTAGE_S)
-        assert len(await place.runtime.zookeeper_members()) <= 1
-        await healed(strike, place)
+        assert len(await context.runtime.zookeeper_members()) <= 1
+        await healed(strike, context)
         await asyncio.sleep(SESSION_S)
-        assert await place.view.sessions() == sessions
+        assert await context.view.sessions() == sessions
 
     in_cluster(test)
 
@@ -192,40 +198,40 @@ def test_without_a_majority_no_session_ends_and_afterwards_all_go_on() -> None:
 def test_the_harness_reads_from_a_member_that_knows_the_present() -> None:
     """It leaves one that is paused, and one that lags."""
 
-    async def test(place: Place) -> None:
-        for node in place.runtime.zookeepers:
-            fault = PartitionZookeeper(shape="from-members", target=node)
-            strike = await struck(fault, place)
-            snapshot = await place.view.snapshot()
+    async def test(context: FaultContext) -> None:
+        for node in context.runtime.zookeepers:
+            fault = PartitionZookeeper(shape="from-members", selector=node)
+            strike = await struck(fault, context)
+            snapshot = await context.view.snapshot()
             assert snapshot.controller is not None
             victim = f"broker-{snapshot.controller.broker_id}"
             session = snapshot.brokers[snapshot.controller.broker_id].session
             loop = asyncio.get_running_loop()
             began = loop.time()
-            assert await place.view.zookeeper.end_session(session), victim
-            while session in await place.view.sessions():
+            assert await context.view.zookeeper.end_session(session), victim
+            while session in await context.view.sessions():
                 await asyncio.sleep(0.05)
             assert loop.time() - began < 5.0
-            await healed(strike, place)
+            await healed(strike, context)
             await asyncio.sleep(3.0)
 
     in_cluster(test)
 
 
 def test_a_leader_whose_clock_is_off_leads_on_and_stamps_with_it() -> None:
-    async def test(place: Place) -> None:
-        leader, epoch = await leader_of(place)
-        sessions = await place.view.sessions()
-        strike = await struck(ClockSkewZookeeper(offset_ms=-3_600_000), place)
-        assert strike.targets == [leader]
+    async def test(context: FaultContext) -> None:
+        leader, epoch = await leader_of(context)
+        sessions = await context.view.sessions()
+        strike = await struck(ClockSkewZookeeper(offset_ms=-3_600_000), context)
+        assert strike.victims == [leader]
         await asyncio.sleep(6.0)
-        assert await leader_of(place) == (leader, epoch)
-        assert await place.view.sessions() == sessions
-        await place.runtime.kill("broker-1")
-        while len(await place.view.sessions()) == len(sessions):
+        assert await leader_of(context) == (leader, epoch)
+        assert await context.view.sessions() == sessions
+        await context.runtime.kill("broker-1")
+        while len(await context.view.sessions()) == len(sessions):
             await asyncio.sleep(0.5)
-        await healed(strike, place)
-        before, *_, last = cast("SimulationRuntime", place.runtime)._ensemble.transactions()
+        await healed(strike, context)
+        before, *_, last = cast("SimulationRuntime", context.runtime)._ensemble.transactions()
         assert last.wall_ms - before.wall_ms == pytest.approx(-3_600_000, abs=60_000)
 
     in_cluster(test)

@@ -87,8 +87,8 @@ def test_only_a_mutant_or_a_disk_that_fails_needs_the_harness_in_the_brokers_pro
     assert command(config, None) == [sys.executable, "-m", "nemesis.reference", "broker-2.json"]
     launcher = [sys.executable, "-m", "nemesis.runtimes.reference_launcher", "broker-2.json"]
     assert command(config, "truncate-to-hw") == [*launcher, "--mutant", "truncate-to-hw"]
-    ordered = command(config, None, disk_orders=Path("disks/broker-2"))
-    assert ordered == [*launcher, "--disk-orders", "disks/broker-2"]
+    ordered = command(config, None, disk_commands=Path("disks/broker-2"))
+    assert ordered == [*launcher, "--disk-commands", "disks/broker-2"]
 
 
 @pytest.mark.e2e

@@ -122,3 +122,10 @@ def test_absurd_values_of_the_command_line_are_refused(
     with pytest.raises(UsageError) as caught:
         scenario.override(scenario.load("partition-controller"), **change)  # type: ignore[arg-type]
     assert words in str(caught.value)
+
+
+def test_the_old_key_of_recipes_is_still_read() -> None:
+    old = scenario.parse("name: x\nfaults: {episodes: [zombie-by-pause]}", where="the scenario x")
+    new = scenario.parse("name: x\nfaults: {recipes: [zombie-by-pause]}", where="the scenario x")
+    assert old == new
+    assert new.faults.recipes == ("zombie-by-pause",)

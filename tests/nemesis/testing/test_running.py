@@ -20,7 +20,7 @@ from nemesis.searching.replay import replay
 from nemesis.support.errors import UsageError
 from nemesis.testing import PlanRun, Turns, assert_valid, simulate_plan, simulation_settings
 
-PLAN = (PlannedFault(4.0, ExpireSession(target="controller")),)
+PLAN = (PlannedFault(4.0, ExpireSession(selector="controller")),)
 FEW = {"producers": 2, "consumers": 1}
 
 
@@ -99,7 +99,7 @@ def test_turns_and_operations_reach_the_order() -> None:
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(UsageError, match="unknown mutant 'none'"):
         simulate_plan(PLAN, mutant="none")
-    late = (PlannedFault(10.0, Pause(target="controller", duration_s=10.0)),)
+    late = (PlannedFault(10.0, Pause(selector="controller", duration_s=10.0)),)
     with pytest.raises(UsageError, match="ends at 20 s"):
         simulate_plan(late, time_limit_s=20.0)
 

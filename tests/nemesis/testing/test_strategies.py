@@ -45,8 +45,8 @@ def test_every_kind_of_fault_has_a_strategy(kind: str) -> None:
 @pytest.mark.parametrize(
     ("kinds", "smallest"),
     [
-        (["kill"], Kill(target="controller", duration_s=5.0)),
-        (["partition"], Partition(shape="halves", target="controller", duration_s=5.0)),
+        (["kill"], Kill(selector="controller", duration_s=5.0)),
+        (["partition"], Partition(shape="halves", selector="controller", duration_s=5.0)),
     ],
     ids=["kill", "partition"],
 )

@@ -11,20 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nemesis.runtimes.disk_control import unsynced
+from nemesis.runtimes.disk_control.commands import HEALTHY, DiskCommand, DiskCommands
 from nemesis.runtimes.disk_control.faulty_disk import BLOCK_BYTES, FaultyDisk
-from nemesis.runtimes.disk_control.orders import HEALTHY, Order, Orders
 
 
 @pytest.fixture
-def orders(tmp_path: Path) -> Orders:
-    return Orders.create(tmp_path / "orders")
+def commands(tmp_path: Path) -> DiskCommands:
+    return DiskCommands.create(tmp_path / "commands")
 
 
 @pytest.fixture
-def disk(tmp_path: Path, orders: Orders) -> FaultyDisk:
+def disk(tmp_path: Path, commands: DiskCommands) -> FaultyDisk:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    return FaultyDisk(tmp_path / "orders")
+    return FaultyDisk(tmp_path / "commands")
 
 
 def meets(error: int) -> pytest.RaisesExc[OSError]:
@@ -32,11 +32,11 @@ def meets(error: int) -> pytest.RaisesExc[OSError]:
 
 
 def test_an_order_holds_from_the_next_call_to_the_next_order(
-    disk: FaultyDisk, orders: Orders, tmp_path: Path
+    disk: FaultyDisk, commands: DiskCommands, tmp_path: Path
 ) -> None:
     file = str(tmp_path / "a" / "f")
     disk.append(file, b"before")
-    orders.give(Order(error=errno.EIO))
+    commands.give(DiskCommand(error=errno.EIO))
     for call in (
         lambda: disk.append(file, b"during"),
         lambda: disk.read(file, 0, 6),
@@ -50,16 +50,16 @@ def test_an_order_holds_from_the_next_call_to_the_next_order(
     ):
         with meets(errno.EIO):
             call()
-    assert orders.counted() == {"EIO": 9}
-    orders.give(HEALTHY)
+    assert commands.counted() == {"EIO": 9}
+    commands.give(HEALTHY)
     disk.append(file, b" after")
     assert disk.read(file, 0, 99) == b"before after"
 
 
 def test_one_directory_fails_and_its_neighbour_works(
-    disk: FaultyDisk, orders: Orders, tmp_path: Path
+    disk: FaultyDisk, commands: DiskCommands, tmp_path: Path
 ) -> None:
-    orders.give(Order(error=errno.EIO, below=(str(tmp_path / "a"),)))
+    commands.give(DiskCommand(error=errno.EIO, below=(str(tmp_path / "a"),)))
     with meets(errno.EIO):
         disk.append(str(tmp_path / "a" / "f"), b"data")
     (tmp_path / "aa").mkdir()
@@ -68,11 +68,11 @@ def test_one_directory_fails_and_its_neighbour_works(
 
 
 def test_a_full_disk_takes_what_its_last_block_has_room_for(
-    disk: FaultyDisk, orders: Orders, tmp_path: Path
+    disk: FaultyDisk, commands: DiskCommands, tmp_path: Path
 ) -> None:
     file = str(tmp_path / "a" / "f")
     disk.append(file, bytes(BLOCK_BYTES - 10))
-    orders.give(Order(error=errno.ENOSPC))
+    commands.give(DiskCommand(error=errno.ENOSPC))
     disk.append(file, bytes(4))
     with meets(errno.ENOSPC):
         disk.append(file, bytes(7))
@@ -83,16 +83,16 @@ def test_a_full_disk_takes_what_its_last_block_has_room_for(
         disk.replace(file, b"x")
     assert disk.read(file, 0, 4) == bytes(4)
     assert set(disk.replace_all({file: b"x"})) == {file}
-    assert orders.counted() == {"ENOSPC": 4}
+    assert commands.counted() == {"ENOSPC": 4}
 
 
 def test_the_next_life_finds_the_disk_as_it_was(
-    disk: FaultyDisk, orders: Orders, tmp_path: Path
+    disk: FaultyDisk, commands: DiskCommands, tmp_path: Path
 ) -> None:
     disk.append(str(tmp_path / "a" / "f"), b"data")
-    orders.give(Order(error=errno.EIO))
+    commands.give(DiskCommand(error=errno.EIO))
     with meets(errno.EIO):
-        FaultyDisk(tmp_path / "orders").size(str(tmp_path / "a" / "f"))
+        FaultyDisk(tmp_path / "commands").size(str(tmp_path / "a" / "f"))
 
 
 def test_a_power_cut_takes_only_what_was_not_synced(disk: FaultyDisk, tmp_path: Path) -> None:
@@ -104,20 +104,20 @@ def test_a_power_cut_takes_only_what_was_not_synced(disk: FaultyDisk, tmp_path: 
     disk.append(str(risky), b"unsynced" * 100)
     disk.append(str(new), b"unsynced" * 100)
     disk.replace(str(tmp_path / "a" / "replaced"), b"replaced")
-    loss = unsynced.lose(tmp_path / "orders", Random(0))
+    loss = unsynced.lose(tmp_path / "commands", Random(0))
     assert loss.unsynced_bytes == 1600
     assert 0 < loss.lost_bytes <= 1600
     assert safe.read_bytes() == b"synced"
     assert (tmp_path / "a" / "replaced").read_bytes() == b"replaced"
     assert risky.read_bytes().startswith(b"synced")
-    assert unsynced.lose(tmp_path / "orders", Random(0)).unsynced_bytes == 0
+    assert unsynced.lose(tmp_path / "commands", Random(0)).unsynced_bytes == 0
 
 
 def test_what_a_dead_process_wrote_is_still_at_risk(disk: FaultyDisk, tmp_path: Path) -> None:
     file = tmp_path / "a" / "f"
     disk.append(str(file), b"one")
-    FaultyDisk(tmp_path / "orders").append(str(file), b"two")
-    assert dict(unsynced.read(tmp_path / "orders")) == {str(file): 0}
+    FaultyDisk(tmp_path / "commands").append(str(file), b"two")
+    assert dict(unsynced.read(tmp_path / "commands")) == {str(file): 0}
 
 
 steps = st.lists(
@@ -139,14 +139,14 @@ def test_synced_bytes_outlive_every_power_cut(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, str, int]], seed: int
 ) -> None:
     root = tmp_path_factory.mktemp("disk")
-    Orders.create(root / "orders")
-    disk = FaultyDisk(root / "orders")
+    DiskCommands.create(root / "commands")
+    disk = FaultyDisk(root / "commands")
     written: dict[str, bytes] = {}
     synced: dict[str, bytes] = {}
     for number, (what, name, size) in enumerate(history):
         path, data = str(root / name), bytes([number + 1]) * size
         if what == "restart":
-            disk = FaultyDisk(root / "orders")
+            disk = FaultyDisk(root / "commands")
         elif what == "append":
             disk.append(path, data)
             written[name] = written.get(name, b"") + data
@@ -170,7 +170,7 @@ def test_synced_bytes_outlive_every_power_cut(
                 disk.rename(path, str(root / other))
                 written[other] = written.pop(name)
                 synced[other] = synced.pop(name, b"")
-    unsynced.lose(root / "orders", Random(seed))
+    unsynced.lose(root / "commands", Random(seed))
     for name, data in written.items():
         found = (root / name).read_bytes()
         assert found.startswith(synced.get(name, b""))

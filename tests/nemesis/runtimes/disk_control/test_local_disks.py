@@ -1,4 +1,4 @@
-"""The disks of brokers on one machine: what a probe meets is measured under the broker's own orders."""
+"""The disks of brokers on one machine: what a probe meets is measured under the broker's own commands."""
 
 from __future__ import annotations
 

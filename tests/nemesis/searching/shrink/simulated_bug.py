@@ -15,9 +15,9 @@ MUTANT = "no-controller-epoch-check"
 
 
 PLAN = (
-    PlannedFault(0.0, Partition(shape="one-way", target="controller", duration_s=2.5)),
-    PlannedFault(2.0, ExpireSession(target="controller")),
-    PlannedFault(7.0, ExpireSession(target="bystander")),
+    PlannedFault(0.0, Partition(shape="one-way", selector="controller", duration_s=2.5)),
+    PlannedFault(2.0, ExpireSession(selector="controller")),
+    PlannedFault(7.0, ExpireSession(selector="bystander")),
 )
 """The requests that were held during the partition arrive after its end; the last fault has nothing to do with it."""
 

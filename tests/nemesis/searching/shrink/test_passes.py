@@ -29,10 +29,10 @@ from nemesis.simulation.guard import RealWorldError
 from nemesis.simulation.loop import DeadlockError
 from tests.nemesis.searching.shrink.synthetic import FINDING, OPERATIONS, order, trials
 
-KILL = Kill(target="one", duration_s=6.0)
-CUT = Partition(shape="one-way", target="leader", direction="mute", duration_s=6.2)
-EXPIRE = ExpireSession(target="controller", when="broker-loss")
-PAUSE = Pause(target="follower", duration_s=5.0)
+KILL = Kill(selector="one", duration_s=6.0)
+CUT = Partition(shape="one-way", selector="leader", direction="mute", duration_s=6.2)
+EXPIRE = ExpireSession(selector="controller", when="broker-loss")
+PAUSE = Pause(selector="follower", duration_s=5.0)
 LONG = order(
     (5.0, KILL), (12.0, CUT), (13.5, EXPIRE), (25.0, PAUSE), (40.0, KillController(duration_s=5.0))
 )
@@ -72,8 +72,10 @@ def test_faults_become_plain_short_and_early() -> None:
     passes.simpler_faults(search)
     passes.earlier_faults(search)
     (cut_s, cut), (expire_s, expire) = [(one.at_s, one.fault) for one in search.order.plan]
-    assert cut == Partition(shape="one-way", target="controller", direction="both", duration_s=0.5)
-    assert expire == ExpireSession(target="controller", when="now")
+    assert cut == Partition(
+        shape="one-way", selector="controller", direction="both", duration_s=0.5
+    )
+    assert expire == ExpireSession(selector="controller", when="now")
     assert cut_s < passes.STEP_S
     assert expire_s - cut_s < passes.STEP_S
 
@@ -82,14 +84,14 @@ def test_what_a_fault_needs_is_kept() -> None:
     def counts(one: SimulationOrder) -> bool:
         fault = one.plan[0].fault
         assert isinstance(fault, Pause)
-        return fault.target == "broker-2" and fault.duration_s >= 3.0 and one.plan[0].at_s >= 4.0
+        return fault.selector == "broker-2" and fault.duration_s >= 3.0 and one.plan[0].at_s >= 4.0
 
-    begun = order((20.0, Pause(target="broker-2", duration_s=5.0)))
+    begun = order((20.0, Pause(selector="broker-2", duration_s=5.0)))
     search, _ = trials(begun, counts)
     passes.simpler_faults(search)
     passes.earlier_faults(search)
     (planned,) = search.order.plan
-    assert planned.fault == Pause(target="broker-2", duration_s=3.0)
+    assert planned.fault == Pause(selector="broker-2", duration_s=3.0)
     assert planned.at_s == pytest.approx(4.0, abs=passes.STEP_S)
 
 

@@ -19,8 +19,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from nemesis.reference.adapters.disk import RealDisk
 from nemesis.reference.ports import Disk
+from nemesis.runtimes.disk_control.commands import DiskCommands
 from nemesis.runtimes.disk_control.faulty_disk import FaultyDisk
-from nemesis.runtimes.disk_control.orders import Orders
 from nemesis.simulation.disk import SimulatedDisk
 from tests.nemesis.simulation.conformance.disk_contents import lasting
 
@@ -159,21 +159,21 @@ def outcome(call: Callable[[Disk], Any], disk: Disk) -> object:
         return (type(error).__name__, error.errno)
 
 
-class BothDisksUnderOrders(BothDisks):
+class BothDisksUnderCommands(BothDisks):
     """The real disk is the one that could fail, and is told nothing."""
 
     def open(self) -> Disk:
-        if not hasattr(self, "orders"):
-            self.orders = Path(mkdtemp())
-            Orders.create(self.orders)
-        return FaultyDisk(self.orders, RealDisk(max_handles=2))
+        if not hasattr(self, "commands"):
+            self.commands = Path(mkdtemp())
+            DiskCommands.create(self.commands)
+        return FaultyDisk(self.commands, RealDisk(max_handles=2))
 
     def teardown(self) -> None:
         super().teardown()
-        shutil.rmtree(self.orders)
+        shutil.rmtree(self.commands)
 
 
 BothDisks.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
 TestBothDisks = BothDisks.TestCase
-BothDisksUnderOrders.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
-TestBothDisksUnderOrders = BothDisksUnderOrders.TestCase
+BothDisksUnderCommands.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
+TestBothDisksUnderCommands = BothDisksUnderCommands.TestCase

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from nemesis.faults.base import Place, TargetUnresolved
+from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
 from nemesis.support.errors import UsageError
 
@@ -29,60 +29,60 @@ _PLAIN = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
-    """A parsed target. ``role`` is a plain word, or ``broker``; ``partition`` narrows leader and follower."""
+class Selector:
+    """A parsed selector. ``role`` is a plain word, or ``broker``; ``partition`` narrows leader and follower."""
 
     role: str
     partition: tuple[str, int] | None = None
     broker: str | None = None
 
 
-def parse(text: str) -> Target:
+def parse(text: str) -> Selector:
     """Return what the text names; raises ``UsageError`` naming the allowed forms."""
     if text in _PLAIN:
-        return Target(text)
+        return Selector(text)
     if _BROKER.fullmatch(text):
-        return Target("broker", broker=text)
+        return Selector("broker", broker=text)
     if match := _PARTITION.fullmatch(text):
-        return Target(match[1], partition=(match[2], int(match[3])))
-    raise UsageError(f"unknown target {text!r}: allowed are {ALLOWED}")
+        return Selector(match[1], partition=(match[2], int(match[3])))
+    raise UsageError(f"unknown selector {text!r}: allowed are {ALLOWED}")
 
 
 def check(text: str, nodes: frozenset[str]) -> None:
-    """Raise ``UsageError`` when the text is no target, or names a broker that is not among ``nodes``."""
-    target = parse(text)
-    if target.broker is not None and target.broker not in nodes:
+    """Raise ``UsageError`` when the text is not a selector, or names a broker that is not among ``nodes``."""
+    selector = parse(text)
+    if selector.broker is not None and selector.broker not in nodes:
         brokers = ", ".join(sorted(node for node in nodes if node.startswith("broker-")))
-        raise UsageError(f"unknown target {text!r}: this cluster has {brokers}")
+        raise UsageError(f"unknown selector {text!r}: this cluster has {brokers}")
 
 
 def choose(
-    target: Target, *, free: Sequence[str], snapshot: ClusterSnapshot, total: int, rng: Random
+    selector: Selector, *, free: Sequence[str], snapshot: ClusterSnapshot, total: int, rng: Random
 ) -> list[str]:
-    """Return the nodes that the target stands for, out of ``free``; raises ``TargetUnresolved``.
+    """Return the nodes that the selector stands for, out of ``free``; raises ``SelectorUnresolved``.
 
     ``total`` is the number of brokers in the cluster: a majority is a majority of all, not of the free ones.
     """
-    if target.role == "controller":
+    if selector.role == "controller":
         if snapshot.controller is None:
-            raise TargetUnresolved("there is no controller")
+            raise SelectorUnresolved("there is no controller")
         return [_require(node_of(snapshot.controller.broker_id), free)]
-    if target.role == "bystander":
+    if selector.role == "bystander":
         if snapshot.controller is None:
-            raise TargetUnresolved("there is no controller")
+            raise SelectorUnresolved("there is no controller")
         others = sorted(set(free) - {node_of(snapshot.controller.broker_id)})
         if not others:
-            raise TargetUnresolved("no untouched bystander was found")
+            raise SelectorUnresolved("no untouched bystander was found")
         return [rng.choice(others)]
-    if target.role == "broker":
-        assert target.broker is not None
-        return [_require(target.broker, free)]
-    if target.role in ("leader", "follower"):
-        return [_choose_replica(target, free, snapshot, rng)]
+    if selector.role == "broker":
+        assert selector.broker is not None
+        return [_require(selector.broker, free)]
+    if selector.role in ("leader", "follower"):
+        return [_choose_replica(selector, free, snapshot, rng)]
     count = {"one": 1, "minority": (total - 1) // 2, "majority": total // 2 + 1, "all": total}
-    wanted = max(1, count[target.role])
+    wanted = max(1, count[selector.role])
     if len(free) < wanted:
-        raise TargetUnresolved(f"only {len(free)} brokers are untouched, {wanted} are needed")
+        raise SelectorUnresolved(f"only {len(free)} brokers are untouched, {wanted} are needed")
     return sorted(rng.sample(sorted(free), wanted))
 
 
@@ -97,47 +97,47 @@ def id_of(node: str) -> int:
 
 
 async def resolve(
-    text: str, place: Place, rng: Random, *, shares_target: bool = False
+    text: str, context: FaultContext, rng: Random, *, shares_victim: bool = False
 ) -> list[str]:
-    """Return the nodes that the target stands for at this moment; raises ``TargetUnresolved``."""
-    runtime = place.runtime
+    """Return the nodes that the selector stands for at this moment; raises ``SelectorUnresolved``."""
+    runtime = context.runtime
     free = [
         node
         for node in runtime.brokers
-        if runtime.is_alive(node) and (shares_target or not place.touched[node])
+        if runtime.is_alive(node) and (shares_victim or not context.touched[node])
     ]
-    snapshot = await place.view.snapshot()
+    snapshot = await context.view.snapshot()
     total = len(runtime.brokers)
     return choose(parse(text), free=free, snapshot=snapshot, total=total, rng=rng)
 
 
 def _require(node: str, free: Sequence[str]) -> str:
     if node not in free:
-        raise TargetUnresolved(f"{node} is dead, or another fault has touched it")
+        raise SelectorUnresolved(f"{node} is dead, or another fault has touched it")
     return node
 
 
 def _choose_replica(
-    target: Target, free: Sequence[str], snapshot: ClusterSnapshot, rng: Random
+    selector: Selector, free: Sequence[str], snapshot: ClusterSnapshot, rng: Random
 ) -> str:
-    if target.partition is not None and target.partition not in snapshot.partitions:
-        topic, partition = target.partition
-        raise TargetUnresolved(f"{topic}-{partition} has no state yet")
+    if selector.partition is not None and selector.partition not in snapshot.partitions:
+        topic, partition = selector.partition
+        raise SelectorUnresolved(f"{topic}-{partition} has no state yet")
     states = (
-        [snapshot.partitions[target.partition]]
-        if target.partition is not None
+        [snapshot.partitions[selector.partition]]
+        if selector.partition is not None
         else [state for _, state in sorted(snapshot.partitions.items())]
     )
     choices = sorted(
         {
             node
             for state in states
-            for node in map(node_of, _replicas(target.role, state))
+            for node in map(node_of, _replicas(selector.role, state))
             if node in free
         }
     )
     if not choices:
-        raise TargetUnresolved(f"no untouched {target.role} was found")
+        raise SelectorUnresolved(f"no untouched {selector.role} was found")
     return rng.choice(choices)
 
 

@@ -1,7 +1,7 @@
-"""How the harness tells a disk in another process to fail: a file with the order, and a page that both have in memory.
+"""How the harness makes a disk in another process fail: a file with the command, and a page that both map into memory.
 
-The first byte of the page counts orders. A disk looks at it before each call, which costs no system call, and reads the
-order again when it has changed. The order is in place, whole, before its number is. Behind that byte the disk counts
+The first byte of the page counts commands. A disk reads it before each call, without a system call, and reads the
+command file again when the count has changed. A command is complete before its count. Behind that byte the disk counts
 the calls that it has refused. One process writes each of the two parts.
 
 The files are as old as their node: a new life of a broker finds its disk as it was.
@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-ORDER: Final = "order.json"
+COMMAND: Final = "command.json"
 PAGE: Final = "page"
 TURNS: Final = 256
 _COUNTS: Final = struct.Struct("=QQ")
@@ -29,7 +29,7 @@ _PAGE_BYTES: Final = _COUNTS_AT + _COUNTS.size
 COUNTED: Final = (errno.ENOSPC, errno.EIO)
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DiskCommand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a disk is to do from now on."""
 
     error: int = 0
@@ -44,15 +44,15 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return any(path == below or path.startswith(f"{below}/") for below in self.below)
 
 
-HEALTHY: Final = Order()
+HEALTHY: Final = DiskCommand()
 
 
-class Orders:
+class DiskCommands:
     """The files of one node's disk, as either side sees them. All methods raise OSError."""
 
     def __init__(self, directory: Path) -> None:
         """Open what ``create`` has made."""
-        self._order = directory / ORDER
+        self._command = directory / COMMAND
         handle = os.open(directory / PAGE, os.O_RDWR | os.O_CLOEXEC)
         try:
             self._page = mmap.mmap(handle, _PAGE_BYTES)
@@ -60,27 +60,27 @@ class Orders:
             os.close(handle)
 
     @classmethod
-    def create(cls, directory: Path) -> Orders:
+    def create(cls, directory: Path) -> DiskCommands:
         """Make them, for a disk that works."""
         directory.mkdir(parents=True, exist_ok=True)
         (directory / PAGE).write_bytes(bytes(_PAGE_BYTES))
-        (directory / ORDER).write_bytes(msgspec.json.encode(HEALTHY))
+        (directory / COMMAND).write_bytes(msgspec.json.encode(HEALTHY))
         return cls(directory)
 
     @property
     def turn(self) -> int:
-        """Another one when there is another order."""
+        """Another one when there is another command."""
         return self._page[0]
 
-    def read(self) -> Order:
-        """Return the order."""
-        return msgspec.json.decode(self._order.read_bytes(), type=Order)
+    def read(self) -> DiskCommand:
+        """Return the command."""
+        return msgspec.json.decode(self._command.read_bytes(), type=DiskCommand)
 
-    def give(self, order: Order) -> None:
+    def give(self, command: DiskCommand) -> None:
         """Let the disk do this from its next call on."""
-        draft = self._order.with_suffix(".draft")
-        draft.write_bytes(msgspec.json.encode(order))
-        draft.replace(self._order)
+        draft = self._command.with_suffix(".draft")
+        draft.write_bytes(msgspec.json.encode(command))
+        draft.replace(self._command)
         self._page[0] = (self._page[0] + 1) % TURNS
 
     def count(self, errors: Iterable[int]) -> None:

@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from nemesis.faults import targets
-from nemesis.faults.base import TargetUnresolved
+from nemesis.faults import selectors
+from nemesis.faults.base import SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
 from nemesis.support.errors import UsageError
 
@@ -23,8 +23,8 @@ SNAPSHOT = ClusterSnapshot(
 
 
 def choose(text: str, free: list[str] | None = None, seed: int = 0) -> list[str]:
-    return targets.choose(
-        targets.parse(text),
+    return selectors.choose(
+        selectors.parse(text),
         free=BROKERS if free is None else free,
         snapshot=SNAPSHOT,
         total=3,
@@ -72,14 +72,14 @@ def test_counts_are_drawn_from_the_seed(text: str, count: int) -> None:
     ],
 )
 def test_a_name_that_stands_for_nobody_is_unresolved(text: str, free: list[str]) -> None:
-    with pytest.raises(TargetUnresolved):
+    with pytest.raises(SelectorUnresolved):
         choose(text, free)
 
 
 def test_no_controller_is_unresolved() -> None:
-    with pytest.raises(TargetUnresolved, match="no controller"):
-        targets.choose(
-            targets.parse("controller"),
+    with pytest.raises(SelectorUnresolved, match="no controller"):
+        selectors.choose(
+            selectors.parse("controller"),
             free=BROKERS,
             snapshot=ClusterSnapshot(),
             total=3,
@@ -89,11 +89,11 @@ def test_no_controller_is_unresolved() -> None:
 
 def test_an_unknown_target_names_itself_and_the_allowed_ones() -> None:
     with pytest.raises(
-        UsageError, match=r"unknown target 'boss': allowed are controller, bystander, leader,"
+        UsageError, match=r"unknown selector 'boss': allowed are controller, bystander, leader,"
     ):
-        targets.check("boss", frozenset(BROKERS))
+        selectors.check("boss", frozenset(BROKERS))
 
 
 def test_a_broker_that_is_not_there_is_refused() -> None:
-    with pytest.raises(UsageError, match="unknown target 'broker-9': this cluster has broker-1,"):
-        targets.check("broker-9", frozenset(BROKERS))
+    with pytest.raises(UsageError, match="unknown selector 'broker-9': this cluster has broker-1,"):
+        selectors.check("broker-9", frozenset(BROKERS))
