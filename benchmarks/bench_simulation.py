@@ -22,7 +22,7 @@ from rich.table import Table
 
 from nemesis.checkers.framework.model import Verdict
 from nemesis.faults import plan as plans
-from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.scenarios import scenario
 from nemesis.searching.simulate import simulate
 
@@ -86,7 +86,7 @@ def main() -> None:
 
 def measure(seed: int, messages: str) -> Speed:
     """Run one seed, and take away what it leaves. Raises RuntimeError when the run is not valid."""
-    asked = replace(order(seed), real_codec=messages == CODEC)
+    asked = replace(spec(seed), real_codec=messages == CODEC)
     started, used = time.perf_counter(), time.process_time()
     run = simulate(asked)
     gc.collect(0)
@@ -96,7 +96,7 @@ def measure(seed: int, messages: str) -> Speed:
     return Speed(run.virtual_s, real_s, processor_s, run.outcome.seconds, len(run.issued))
 
 
-def order(seed: int) -> SimulationOrder:
+def spec(seed: int) -> SimulationSpec:
     """The default run of a seed, with the load that is required."""
     chosen = scenario.override(scenario.load("partition-controller"), runtime="simulation")
     pace = {"send_interval_ms": INTERVAL_MS, "poll_interval_ms": INTERVAL_MS}
@@ -110,7 +110,7 @@ def order(seed: int) -> SimulationOrder:
         start_s=chosen.phases.warm_up_s,
         end_s=chosen.faults_end_s,
     )
-    return SimulationOrder(scenario=chosen, seed=seed, plan=plan)
+    return SimulationSpec(scenario=chosen, seed=seed, plan=plan)
 
 
 if __name__ == "__main__":

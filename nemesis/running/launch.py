@@ -17,7 +17,7 @@ from rich.console import Console
 
 from nemesis.history.run_directory import RunDirectory
 from nemesis.interfaces.runtime import RuntimeFailure
-from nemesis.running.preflight import Order
+from nemesis.running.preflight import RunRequest
 from nemesis.running.progress import Progress
 from nemesis.running.record import FileRecord
 from nemesis.running.run import Run
@@ -35,7 +35,7 @@ _logger = logging.getLogger("nemesis")
 
 
 def launch(
-    order: Order,
+    request: RunRequest,
     directory: RunDirectory,
     console: Console,
     *,
@@ -55,16 +55,16 @@ def launch(
     root.addHandler(handler)
     try:
         with Progress(console) as progress:
-            if order.is_simulated:
+            if request.is_simulated:
                 with terminable():
-                    simulate_into(directory, order.simulation(), progress.show)
+                    simulate_into(directory, request.simulation(), progress.show)
                 return
             run = Run(
                 FileRecord(directory, time.monotonic_ns),
-                order.scenario,
-                seed=order.seed,
-                plan=order.plan,
-                runtime=order.runtime(directory.path),
+                request.scenario,
+                seed=request.seed,
+                plan=request.plan,
+                runtime=request.runtime(directory.path),
                 epoch_ms=time.time_ns() // 1_000_000 - time.monotonic_ns() // 1_000_000,
                 show=progress.show,
                 on_faults_over=on_faults_over,

@@ -1,7 +1,7 @@
 """Everything that can be wrong with a run is found here, before anything is started or written.
 
-``prepare`` turns the command line into an ``Order``: scenario, seed, plan, mutant, all known to be
-sound and within what the runtime can do. ``place`` makes its directory.
+``prepare`` turns the command line into a ``RunRequest``: scenario, seed, plan, mutant, all known to be
+sound and within what the runtime can do. ``create_run_directory`` makes its directory.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from nemesis.history.recorder import Recorder
 from nemesis.history.run_directory import RunDirectory
 from nemesis.interfaces.runtime import Capability, FaultUnsupported, Lacks, Runtime
 from nemesis.mutants import MUTANTS
-from nemesis.running import doctor
-from nemesis.running import run_directories as placing
+from nemesis.running import doctor, run_directories
 from nemesis.running.checking_options import checker_names, engine_of, spark_master_of
 from nemesis.running.simulated.run import runtime_config
-from nemesis.running.simulated.specification import SimulationOrder
-from nemesis.running.simulated.stored import info_of
+from nemesis.running.simulated.specification import SimulationSpec
+from nemesis.running.simulated.stored import encode_spec
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.kinds import RUNTIMES
 from nemesis.runtimes.simulation.runtime import SimulationRuntime
@@ -74,7 +73,7 @@ class RunOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class RunRequest:
     """A run that can be started."""
 
     scenario_argument: str
@@ -93,9 +92,9 @@ class Order:
     def is_simulated(self) -> bool:
         return RUNTIMES[self.scenario.runtime].real_time is None
 
-    def simulation(self) -> SimulationOrder:
+    def simulation(self) -> SimulationSpec:
         """Return the same run for the simulator."""
-        return SimulationOrder(
+        return SimulationSpec(
             scenario=self.scenario,
             seed=self.seed,
             plan=self.plan,
@@ -133,7 +132,7 @@ class Order:
     def replay(self, run: RunDirectory) -> str:
         """Return the command that repeats this run: a simulated one exactly, a real one with the same plan."""
         if self.is_simulated:
-            return placing.replay_command(run)
+            return run_directories.replay_command(run)
         parts = ["nemesis", "run", self.scenario_argument, "--seed", str(self.seed)]
         parts += ["--plan", short(run.path / plans.FILE_NAME)]
         parts += ["--target", self.scenario.target, "--runtime", self.scenario.runtime]
@@ -145,7 +144,7 @@ class Order:
         return shlex.join(parts)
 
 
-def prepare(options: RunOptions) -> Order:
+def prepare(options: RunOptions) -> RunRequest:
     """Check everything; raises ``UsageError``, ``MissingRequirement`` or ``FaultUnsupported``. Writes nothing."""
     properties = parse(options.broker_properties)
     chosen = scenario.override(
@@ -164,7 +163,7 @@ def prepare(options: RunOptions) -> Order:
     if options.seed is not None and not 0 <= options.seed <= scenario.MAX_SEED:
         raise UsageError(f"--seed is {options.seed}: allowed are 0 to {scenario.MAX_SEED}")
     engine = options.engine or ("inline" if chosen.runtime == SIMULATION else "spark")
-    order = Order(
+    request = RunRequest(
         scenario_argument=options.scenario,
         scenario=chosen,
         seed=randbits(SEED_BITS) if options.seed is None else options.seed,
@@ -177,29 +176,29 @@ def prepare(options: RunOptions) -> Order:
         broker_properties=properties,
     )
     if options.faults == ALL_FAULTS:
-        order = replace(order, scenario=scenario.override(chosen, kinds=_able(order)))
-    order = _with_plan(order, options.plan)
+        request = replace(request, scenario=scenario.override(chosen, kinds=_able(request)))
+    request = _with_plan(request, options.plan)
     _check_workload(chosen)
-    _require_support(order, kinds=order.scenario.faults.kinds if options.plan is None else ())
+    _require_support(request, kinds=request.scenario.faults.kinds if options.plan is None else ())
     _check_store(options.store)
     doctor.require(options.store, chosen.runtime)
-    return order
+    return request
 
 
-def make_ready(order: Order, say: Callable[[str], None]) -> None:
+def make_ready(request: RunRequest, say: Callable[[str], None]) -> None:
     """Make what the runtime needs and the machine can keep: the image of the containers, built when it is not there.
 
     Raises ``MissingRequirement``. ``say`` is told what takes long.
     """
-    real_time = RUNTIMES[order.scenario.runtime].real_time
+    real_time = RUNTIMES[request.scenario.runtime].real_time
     if real_time is not None:
         real_time.make_ready(say)
 
 
-def _require_support(order: Order, *, kinds: Sequence[str]) -> None:
+def _require_support(request: RunRequest, *, kinds: Sequence[str]) -> None:
     """Raise ``FaultUnsupported`` for a fault of the plan, or one of these kinds, that the runtime cannot do."""
-    lacks = order.lacks()
-    wanted = {*(planned.fault.name for planned in order.plan), *kinds}
+    lacks = request.lacks()
+    wanted = {*(planned.fault.name for planned in request.plan), *kinds}
     unable: defaultdict[str, list[str]] = defaultdict(list)
     for name, fault in FAULTS.items():
         if name in wanted and fault.capability in lacks:
@@ -207,29 +206,29 @@ def _require_support(order: Order, *, kinds: Sequence[str]) -> None:
     if unable:
         refused = ", ".join(f"{', '.join(names)} ({why})" for why, names in unable.items())
         raise FaultUnsupported(
-            f"the runtime {order.scenario.runtime} cannot do {refused}: it can {', '.join(_able(order))}"
+            f"the runtime {request.scenario.runtime} cannot do {refused}: it can {', '.join(_able(request))}"
         )
 
 
-def _able(order: Order) -> tuple[str, ...]:
+def _able(request: RunRequest) -> tuple[str, ...]:
     """Return the kinds of faults that the runtime can do on this machine."""
-    lacks = order.lacks()
+    lacks = request.lacks()
     return tuple(name for name, fault in FAULTS.items() if fault.capability not in lacks)
 
 
-def place(order: Order, command_line: Sequence[str]) -> RunDirectory:
+def create_run_directory(request: RunRequest, command_line: Sequence[str]) -> RunDirectory:
     """Make the run's directory with ``run.json`` and ``plan.yaml``; raises ``MissingRequirement``."""
     try:
-        return placing.place(
-            order,
-            order.store,
+        return run_directories.create_run_directory(
+            request,
+            request.store,
             command_line,
-            simulation=info_of(order.simulation()) if order.is_simulated else {},
-            replay=order.replay,
+            simulation=encode_spec(request.simulation()) if request.is_simulated else {},
+            replay=request.replay,
         )
     except OSError as error:
         raise MissingRequirement(
-            f"the store {order.store} cannot be written: {error.strerror}"
+            f"the store {request.store} cannot be written: {error.strerror}"
         ) from None
 
 
@@ -247,11 +246,11 @@ def _fault_names(text: str | None) -> tuple[str, ...] | None:
     return names
 
 
-def _with_plan(order: Order, file: Path | None) -> Order:
-    chosen = order.scenario
+def _with_plan(request: RunRequest, file: Path | None) -> RunRequest:
+    chosen = request.scenario
     if file is None:
         plan = plans.derive(
-            Random(f"{order.seed}/plan"),
+            Random(f"{request.seed}/plan"),
             chosen.plan_settings(),
             start_s=chosen.phases.warm_up_s,
             end_s=chosen.faults_end_s,
@@ -264,7 +263,7 @@ def _with_plan(order: Order, file: Path | None) -> Order:
     else:
         plan = plans.read(file)
     plans.check(plan, nodes=chosen.nodes, end_s=chosen.faults_end_s)
-    return Order(**{**vars(order), "plan": plan})
+    return RunRequest(**{**vars(request), "plan": plan})
 
 
 def _check_workload(chosen: Scenario) -> None:

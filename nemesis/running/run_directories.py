@@ -21,8 +21,8 @@ from nemesis.scenarios.scenario import Scenario
 from nemesis.support.paths import short
 
 
-class Ordered(Protocol):
-    """What every kind of order says."""
+class RunParameters(Protocol):
+    """What a request for a real run and a specification of a simulated one both state."""
 
     @property
     def scenario(self) -> Scenario: ...
@@ -41,8 +41,8 @@ def replay_command(run: RunDirectory) -> str:
     return shlex.join(["nemesis", "replay", short(run.path)])
 
 
-def place(
-    order: Ordered,
+def create_run_directory(
+    request: RunParameters,
     store: Path,
     command_line: Sequence[str],
     *,
@@ -53,26 +53,26 @@ def place(
 
     ``simulation`` is ``RunInfo.simulation``; ``replay`` returns the command that repeats the run.
     """
-    scenario = order.scenario
+    scenario = request.scenario
     info = RunInfo(
         scenario=scenario.name,
-        seed=order.seed,
+        seed=request.seed,
         target=scenario.target,
         runtime=scenario.runtime,
-        mutant=order.mutant,
+        mutant=request.mutant,
         brokers=scenario.brokers,
         zookeepers=scenario.zookeepers,
         time_limit_s=scenario.time_limit_s,
         command_line=list(command_line),
-        plan=plans.encode(order.plan),
-        checkers=list(order.checkers or ()),
+        plan=plans.encode(request.plan),
+        checkers=list(request.checkers or ()),
         versions=versions(scenario.runtime),
         config=msgspec.to_builtins(scenario),
         simulation=simulation,
     )
     run = RunDirectory.create(store, info)
     try:
-        plans.write(run.path / plans.FILE_NAME, order.plan)
+        plans.write(run.path / plans.FILE_NAME, request.plan)
         run.write_info(msgspec.structs.replace(run.read_info(), replay=replay(run)))
     except BaseException:
         shutil.rmtree(run.path, ignore_errors=True)

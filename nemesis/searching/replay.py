@@ -3,7 +3,7 @@
 A simulated run is repeated exactly: ``run.json`` holds everything that decides it, and the hash of its trace is
 compared. When the hashes differ, the stored events are compared with the new ones, one by one, and the first
 difference is told. Why they may differ: the code was changed since, or it depends on something that is not in the
-order, which is a fault of the simulator.
+specification, which is a fault of the simulator.
 
 A run that was interrupted has no hash; what it recorded is compared as far as it went, ZooKeeper's log aside.
 
@@ -25,7 +25,7 @@ from nemesis.history.errors import DamagedHistoryError, MissingHistoryError
 from nemesis.history.events import Event
 from nemesis.history.run_directory import RunDirectory
 from nemesis.history.znodes import PROCESS as ZOOKEEPER
-from nemesis.running.simulated.stored import order_of
+from nemesis.running.simulated.stored import read_spec
 from nemesis.running.simulated.wall_clock_limit import limit_s, limited
 from nemesis.running.versions import versions
 from nemesis.searching.simulate import simulate
@@ -63,9 +63,9 @@ def replay(run: RunDirectory) -> Replayed:
     Raises ``HistoryError`` for a directory that cannot be read, ``UsageError`` for a run that was not simulated,
     ``StillAtWork`` when it takes too much real time.
     """
-    order, stored_hash = order_of(run)
-    with limited(limit_s(order.scenario)):
-        simulated = simulate(order)
+    spec, stored_hash = read_spec(run)
+    with limited(limit_s(spec.scenario)):
+        simulated = simulate(spec)
     difference: str | None = None
     compared = len(simulated.events)
     if simulated.trace_hash != stored_hash:

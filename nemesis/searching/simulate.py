@@ -1,7 +1,7 @@
 """One simulated run and its verdict, in memory: what exploring, shrinking, replaying and property tests are made of.
 
-``simulate`` depends on its order alone: the same order gives the same events and the same verdict in any process.
-``store`` makes a whole run directory of a finished run.
+``simulate`` depends on its specification alone: the same one gives the same events and the same verdict in any process.
+``store_result`` makes a whole run directory of a finished run.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from nemesis.history.ingest import ingest
 from nemesis.history.memory import history_of
 from nemesis.history.run_directory import RunDirectory
 from nemesis.judging.judge import only
-from nemesis.running.run_directories import place
+from nemesis.running.run_directories import create_run_directory
 from nemesis.running.simulated.run import Simulation, trace_hash
-from nemesis.running.simulated.specification import SimulationOrder
-from nemesis.running.simulated.stored import info_of, note_end, write_events
+from nemesis.running.simulated.specification import SimulationSpec
+from nemesis.running.simulated.stored import encode_spec, note_end, write_events
 from nemesis.simulation.disposal import collected_afterwards
 from nemesis.simulation.memory_record import Entry
 from nemesis.support.interrupts import unbroken
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulated:
-    """What came of an order."""
+class SimulationResult:
+    """A finished run and its verdict."""
 
     outcome: Outcome
     trace_hash: str
@@ -40,7 +40,7 @@ class Simulated:
     """Every event with its file, in the order of time; ZooKeeper's come last."""
     phases: tuple[str, ...]
     issued: tuple[str, ...]
-    """The steps of client processes that issued an operation, in order; ``SimulationOrder.operations`` selects some."""
+    """The steps of client processes that issued an operation, in order; ``SimulationSpec.operations`` selects some."""
     node_errors: tuple[str, ...]
     """Unexpected exceptions inside of nodes, which they survived: bugs, though no property speaks of them."""
     deviations: int
@@ -55,20 +55,20 @@ class Simulated:
 
 
 @collected_afterwards()
-def simulate(order: SimulationOrder) -> Simulated:
-    """Run an order on virtual time, and check it; blocks.
+def simulate(spec: SimulationSpec) -> SimulationResult:
+    """Run a specification on virtual time, and check it; blocks.
 
     Raises ``HarnessError`` or ``RuntimeFailure`` when the harness fails, ``UsageError`` for a configuration that
     cannot be.
     """
     started = time.perf_counter()
-    simulation = Simulation(order)
+    simulation = Simulation(spec)
     simulation.execute()
     entries = tuple(simulation.record.entries)
-    outcome = check(history_of(entry.event for entry in entries), select(order.checkers))
-    if order.checkers is not None:
-        outcome = only(outcome, order.checkers)
-    return Simulated(
+    outcome = check(history_of(entry.event for entry in entries), select(spec.checkers))
+    if spec.checkers is not None:
+        outcome = only(outcome, spec.checkers)
+    return SimulationResult(
         outcome=outcome,
         trace_hash=trace_hash(entries),
         entries=entries,
@@ -81,15 +81,15 @@ def simulate(order: SimulationOrder) -> Simulated:
     )
 
 
-def store(
-    simulated: Simulated, order: SimulationOrder, store: Path, command_line: Sequence[str]
+def store_result(
+    simulated: SimulationResult, spec: SimulationSpec, store: Path, command_line: Sequence[str]
 ) -> RunDirectory:
     """Make a run directory of a finished run, its report included, and return it; raises OSError.
 
     Ctrl-C and SIGTERM wait for it.
     """
     with unbroken():  # a run that is half there could neither be judged nor replayed
-        directory = place(order, store, command_line, simulation=info_of(order))
+        directory = create_run_directory(spec, store, command_line, simulation=encode_spec(spec))
         try:
             write_events(directory, simulated.entries)
             note_end(directory, simulated.trace_hash, simulated.phases)

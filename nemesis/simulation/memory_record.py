@@ -1,6 +1,6 @@
 """The record of a simulated run: every event of every process, in memory, in the order in which they happened.
 
-Simulated time is strictly increasing from event to event, so this order is the order of time. Nothing is written
+SimulationResult time is strictly increasing from event to event, so this order is the order of time. Nothing is written
 before the run is over; ``store`` of ``nemesis.running.simulated.run`` makes files of it.
 """
 

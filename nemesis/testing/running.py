@@ -24,12 +24,12 @@ from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
 from nemesis.history.run_directory import RunDirectory
 from nemesis.mutants import MUTANTS
-from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.scenarios import scenario as scenarios
 from nemesis.scenarios.scenario import Scenario
 from nemesis.searching.explore.seed import doubts
 from nemesis.searching.shrink.passes import shortest_s
-from nemesis.searching.simulate import Simulated, simulate, store
+from nemesis.searching.simulate import SimulationResult, simulate, store_result
 from nemesis.support.choices import choose
 from nemesis.support.runtime_names import SIMULATION
 from nemesis.testing.strategies import Turns
@@ -41,20 +41,20 @@ MAX_FINDINGS: Final = 5
 class PlanRun:
     """A run, and what decided it."""
 
-    order: SimulationOrder
-    simulated: Simulated
+    spec: SimulationSpec
+    simulated: SimulationResult
 
     def __repr__(self) -> str:
-        order = self.order
-        return f"<{self.outcome.verdict.value} run of {len(order.plan)} faults, seed {order.seed}>"
+        spec = self.spec
+        return f"<{self.outcome.verdict.value} run of {len(spec.plan)} faults, seed {spec.seed}>"
 
     @property
     def outcome(self) -> Outcome:
         return self.simulated.outcome
 
-    def keep(self, place: Path) -> RunDirectory:
-        """Make a run directory below ``place``, for ``nemesis replay`` and ``nemesis shrink``; raises OSError."""
-        return store(self.simulated, self.order, place, ["nemesis.testing"])
+    def store(self, directory: Path) -> RunDirectory:
+        """Make a run directory below ``directory``, for ``nemesis replay`` and ``nemesis shrink``; raises OSError."""
+        return store_result(self.simulated, self.spec, directory, ["nemesis.testing"])
 
 
 def simulate_plan(
@@ -85,7 +85,7 @@ def simulate_plan(
     if mutant is not None:
         choose(MUTANTS, mutant)
     turns = turns or Turns()
-    order = SimulationOrder(
+    spec = SimulationSpec(
         scenario=chosen,
         seed=seed,
         plan=plan,
@@ -96,7 +96,7 @@ def simulate_plan(
         max_operations=max_operations,
         redraws=False,
     )
-    return PlanRun(order, simulate(order))
+    return PlanRun(spec, simulate(spec))
 
 
 def assert_valid(run: PlanRun) -> None:
@@ -140,6 +140,6 @@ def _with_options(scenario: Scenario, options: Mapping[str, Any]) -> Scenario:
 
 def _about(run: PlanRun) -> list[str]:
     """The run as a person would write it down."""
-    order = run.order
-    plan = yaml.safe_dump(plans.encode(order.plan), sort_keys=False).rstrip()
-    return [f"seed {order.seed}, {order.scenario.time_limit_s:g} s, with the plan:", plan]
+    spec = run.spec
+    plan = yaml.safe_dump(plans.encode(spec.plan), sort_keys=False).rstrip()
+    return [f"seed {spec.seed}, {spec.scenario.time_limit_s:g} s, with the plan:", plan]

@@ -22,6 +22,7 @@ EXCEPTIONS = {
     "parameters that asyncio passes by name": "backlog executor func",
     "io.RawIOBase and yaml.SafeDumper call these methods": "readable readinto ignore_aliases",
     "isinstance calls it": "__instancecheck__",
+    "Python calls these functions of a module (PEP 562)": "__getattr__ __dir__",
     "kazoo reads these attributes of a handler": "callback_queue completion_queue",
     "a fault's detail contains this field": "torn_files",
     "numbers of ZooKeeper's transactions and of client operations: each enumeration lists all of them": (

@@ -23,7 +23,7 @@ from nemesis.cli.options import (
     TimeLimit,
     whole,
 )
-from nemesis.cli.searching import Search, exploration_of
+from nemesis.cli.search_request import SearchRequest, create_exploration
 from nemesis.searching.explore.display import ExplorationProgress, summary
 from nemesis.searching.explore.exploration import Exploration
 from nemesis.searching.explore.tally import Tally
@@ -61,8 +61,8 @@ def explore(
     as_json: Json = False,
 ) -> None:
     """Run many seeds in simulation, and tell which properties broke."""
-    exploration = exploration_of(
-        Search(
+    exploration = create_exploration(
+        SearchRequest(
             scenario=scenario_name,
             seeds=seeds,
             first_seed=first_seed,

@@ -26,17 +26,17 @@ from nemesis.cli.options import (
     require_range,
     whole,
 )
-from nemesis.cli.searching import Search, exploration_of
+from nemesis.cli.search_request import SearchRequest, create_exploration
 from nemesis.history.errors import HistoryError
 from nemesis.history.run_directory import RunDirectory, write_atomically
 from nemesis.interfaces.runtime import RuntimeFailure
 from nemesis.mutants import MUTANTS, Mutant
-from nemesis.running.simulated.stored import order_of
+from nemesis.running.simulated.stored import read_spec
 from nemesis.searching.explore.display import ExplorationProgress
 from nemesis.searching.scoreboard import Score, in_words, markdown, rows, score
 from nemesis.searching.shrink import Budget, Size, shrink
-from nemesis.searching.shrink.keep import keep
 from nemesis.searching.shrink.shrinker import INTERRUPT
+from nemesis.searching.shrink.stored import store_shrunk
 from nemesis.support.choices import choose
 from nemesis.support.errors import EXIT_CRASH, MissingRequirement, NemesisError
 from nemesis.support.interrupts import terminable
@@ -84,8 +84,8 @@ def mutants(
         choose(MUTANTS, mutant)
     searched = [*MUTANTS.values(), None] if mutant is None else [MUTANTS[mutant]]
     explorations = {
-        name: exploration_of(
-            Search(
+        name: create_exploration(
+            SearchRequest(
                 scenario=name,
                 seeds=seeds,
                 first_seed=first_seed,
@@ -153,13 +153,13 @@ class _Shrinking:
         if not self.runs:
             return None
         note(f"  shrinking {short(run.path)}")
-        order, _ = order_of(run)
+        spec, _ = read_spec(run)
         try:
-            shrunk = shrink(order, name=name, budget=Budget(runs=self.runs), jobs=self.jobs)
+            shrunk = shrink(spec, name=name, budget=Budget(runs=self.runs), jobs=self.jobs)
             if shrunk.stopped_by == INTERRUPT:
                 raise KeyboardInterrupt
             if shrunk.is_smaller:
-                keep(shrunk, run, self.store, self.command_line)
+                store_shrunk(shrunk, run, self.store, self.command_line)
         except (NemesisError, RuntimeFailure, HistoryError, OSError) as error:
             self.has_failed = True
             note(f"  it could not be shrunk: {error}")

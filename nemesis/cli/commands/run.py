@@ -26,7 +26,13 @@ from nemesis.history.errors import SparkError
 from nemesis.judging.judge import judge
 from nemesis.judging.warm_spark import warm_spark
 from nemesis.running.launch import launch
-from nemesis.running.preflight import Order, RunOptions, make_ready, place, prepare
+from nemesis.running.preflight import (
+    RunOptions,
+    RunRequest,
+    create_run_directory,
+    make_ready,
+    prepare,
+)
 from nemesis.support.errors import HarnessError
 from nemesis.support.interrupts import Interrupted
 from nemesis.support.paths import short
@@ -59,7 +65,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a scenario: break the cluster, record everything, judge it."""
-    order = prepare(
+    request = prepare(
         RunOptions(
             scenario=scenario_name,
             store=store,
@@ -77,22 +83,22 @@ def run(
             spark_master=spark_master,
         )
     )
-    make_ready(order, note)
-    directory = place(order, ["nemesis", *sys.argv[1:]])
-    kinds = ", ".join(dict.fromkeys(planned.fault.name for planned in order.plan))
+    make_ready(request, note)
+    directory = create_run_directory(request, ["nemesis", *sys.argv[1:]])
+    kinds = ", ".join(dict.fromkeys(planned.fault.name for planned in request.plan))
     note(
-        f"run {short(directory.path)}: seed {order.seed}, faults planned: {len(order.plan)}"
+        f"run {short(directory.path)}: seed {request.seed}, faults planned: {len(request.plan)}"
         + (f" ({kinds})" if kinds else "")
     )
-    launch(order, directory, err, on_faults_over=lambda: _start_spark_early(order))
+    launch(request, directory, err, on_faults_over=lambda: _start_spark_early(request))
     again = f"nemesis check {short(directory.path)} --engine inline"
     try:
         note("checking")
         outcome = judge(
             directory,
-            checkers=order.checkers,
-            engine=order.engine,
-            spark_master=order.spark_master,
+            checkers=request.checkers,
+            engine=request.engine,
+            spark_master=request.spark_master,
         )
     except SparkError as error:
         raise HarnessError(f"{error}; what was recorded is kept: `{again}` judges it") from error
@@ -102,7 +108,7 @@ def run(
     say_outcome(directory, outcome, as_json=as_json)
 
 
-def _start_spark_early(order: Order) -> None:
+def _start_spark_early(request: RunRequest) -> None:
     """Start Spark beside the run's quiet end, so that the checks need not wait for it."""
-    if order.engine == "spark":
-        warm_spark(order.spark_master)
+    if request.engine == "spark":
+        warm_spark(request.spark_master)

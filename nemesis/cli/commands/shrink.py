@@ -29,11 +29,11 @@ from nemesis.cli.options import (
     workers,
 )
 from nemesis.history.run_directory import RunDirectory
-from nemesis.running.simulated.stored import order_of
+from nemesis.running.simulated.stored import read_spec
 from nemesis.scenarios import scenario
 from nemesis.searching.shrink import Budget, Shrunk, Size, shrink
-from nemesis.searching.shrink.keep import compared, keep
 from nemesis.searching.shrink.shrinker import INTERRUPT
+from nemesis.searching.shrink.stored import compared, store_shrunk
 from nemesis.searching.shrink.trials import Trials
 from nemesis.support.choices import one_of
 from nemesis.support.errors import EXIT_CRASH, UsageError
@@ -59,7 +59,9 @@ def shrink_run(
     ] = Budget().runs,
     seconds: Annotated[
         float,
-        typer.Option("--seconds", metavar="S", parser=number, help="Search at most so long."),
+        typer.Option(
+            "--seconds", metavar="S", parser=number, help="SearchRequest at most so long."
+        ),
     ] = Budget().seconds,
     jobs: Jobs = None,
     store: Store = Path("store"),
@@ -75,12 +77,16 @@ def shrink_run(
         one_of("property", name, CHECKERS)
     jobs = workers(jobs)
     origin = RunDirectory.open(path)
-    order, _ = order_of(origin)
+    spec, _ = read_spec(origin)
     with terminable(), ShrinkProgress() as progress:
         shrunk = shrink(
-            order, name=name, budget=Budget(runs, seconds), jobs=jobs, show=progress.show
+            spec, name=name, budget=Budget(runs, seconds), jobs=jobs, show=progress.show
         )
-    run = keep(shrunk, origin, store, ["nemesis", *sys.argv[1:]]) if shrunk.is_smaller else None
+    run = (
+        store_shrunk(shrunk, origin, store, ["nemesis", *sys.argv[1:]])
+        if shrunk.is_smaller
+        else None
+    )
     _say(shrunk, run, as_json=as_json)
     if shrunk.stopped_by == INTERRUPT:
         raise typer.Exit(EXIT_CRASH)

@@ -19,8 +19,8 @@ from nemesis.history.run_directory import RunDirectory
 from nemesis.mutants import MUTANTS
 from nemesis.running.progress import Status
 from nemesis.running.run import Run
-from nemesis.running.simulated.specification import SimulationOrder
-from nemesis.running.simulated.status_display import Onlooker
+from nemesis.running.simulated.specification import SimulationSpec
+from nemesis.running.simulated.status_display import StatusObserver
 from nemesis.running.simulated.stored import note_end, write_events, write_logs
 from nemesis.running.simulated.wall_clock_limit import limit_s, limited
 from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
@@ -41,17 +41,15 @@ MEASURED: Final = frozenset({Kind.FAULT_APPLIED.value, Kind.FAULT_HEALED.value})
 class Simulation:
     """A run that has not happened yet. ``execute`` once; ``record`` then holds what happened, also after a failure."""
 
-    def __init__(
-        self, order: SimulationOrder, show: Callable[[Status], None] | None = None
-    ) -> None:
+    def __init__(self, spec: SimulationSpec, show: Callable[[Status], None] | None = None) -> None:
         """``show`` is called a few times per real second, if anybody looks."""
-        self._order = order
+        self._order = spec
         self.loop = SimulationLoop(
-            Schedule(order.seed, order.deviation_rate, deviate_until_s=order.deviate_until_s)
+            Schedule(spec.seed, spec.deviation_rate, deviate_until_s=spec.deviate_until_s)
         )
-        onlooker = None if show is None else Onlooker(show)
-        self.record = MemoryRecord(self.loop.clock_ns, onlooker)
-        self.permits = Permits(order)
+        observer = None if show is None else StatusObserver(show)
+        self.record = MemoryRecord(self.loop.clock_ns, observer)
+        self.permits = Permits(spec)
         self.logs = NodeLogs(logging.ERROR)
 
     def execute(self, log_level: int = logging.ERROR) -> None:
@@ -59,21 +57,21 @@ class Simulation:
 
         What nodes print from ``log_level`` on is in ``logs`` afterwards.
         """
-        order = self._order
-        planted = nullcontext() if order.mutant is None else MUTANTS[order.mutant].planted()
+        spec = self._order
+        planted = nullcontext() if spec.mutant is None else MUTANTS[spec.mutant].planted()
         try:
             with planted, node_logs(log_level) as self.logs, real_world_forbidden():
-                runtime = SimulationRuntime(runtime_config(order), self.loop, self.record)
+                runtime = SimulationRuntime(runtime_config(spec), self.loop, self.record)
                 run = Run(
                     self.record,
-                    order.scenario,
-                    seed=order.seed,
-                    plan=order.plan,
+                    spec.scenario,
+                    seed=spec.seed,
+                    plan=spec.plan,
                     runtime=runtime,
                     epoch_ms=EPOCH_MS,
                     show=None,
                     permits=self.permits,
-                    redraws=order.redraws,
+                    redraws=spec.redraws,
                     lag_probe_s=LAG_PROBE_INTERVAL_S,  # virtual time is never late
                 )
                 try:
@@ -87,15 +85,15 @@ class Simulation:
 
 
 def simulate_into(
-    directory: RunDirectory, order: SimulationOrder, show: Callable[[Status], None]
+    directory: RunDirectory, spec: SimulationSpec, show: Callable[[Status], None]
 ) -> None:
-    """Run an order and leave its events in the directory, whatever happens; blocks.
+    """Run a specification and leave its events in the directory, whatever happens; blocks.
 
     Raises as ``simulate`` does, and ``StillAtWork`` when it takes too much real time."""
-    simulation = Simulation(order, show)
+    simulation = Simulation(spec, show)
     found: str | None = None
     try:
-        with limited(limit_s(order.scenario)):
+        with limited(limit_s(spec.scenario)):
             simulation.execute(logging.INFO)
         found = trace_hash(simulation.record.entries)
     finally:
@@ -104,9 +102,9 @@ def simulate_into(
         note_end(directory, found, simulation.record.phases)
 
 
-def runtime_config(order: SimulationOrder) -> SimulationRuntimeConfig:
-    """Return the cluster of an order; raises ``UsageError`` when it cannot be."""
-    scenario = order.scenario
+def runtime_config(spec: SimulationSpec) -> SimulationRuntimeConfig:
+    """Return the cluster of a specification; raises ``UsageError`` when it is not possible."""
+    scenario = spec.scenario
     return SimulationRuntimeConfig(
         broker_count=scenario.brokers,
         client_count=scenario.clients,
@@ -114,11 +112,11 @@ def runtime_config(order: SimulationOrder) -> SimulationRuntimeConfig:
         broker_properties=scenario.broker_properties,
         zookeeper_tick_time_ms=scenario.zookeeper.tick_time_ms,
         log_dirs=scenario.log_dirs,
-        seed=order.seed,
+        seed=spec.seed,
         target=scenario.target,
         latency=LATENCIES[scenario.simulation.latency],
-        real_codec=order.real_codec,
-        strike_within_actions=STRIKE_WITHIN_ACTIONS if order.deviation_rate else 0,
+        real_codec=spec.real_codec,
+        strike_within_actions=STRIKE_WITHIN_ACTIONS if spec.deviation_rate else 0,
     )
 
 
@@ -141,9 +139,9 @@ def trace_hash(entries: Sequence[Entry], *, with_sizes: bool = True) -> str:
 class Permits:
     """Which steps of client processes issue an operation."""
 
-    def __init__(self, order: SimulationOrder) -> None:
-        self._wanted = order.operations
-        self._limit = math.inf if order.max_operations is None else order.max_operations
+    def __init__(self, spec: SimulationSpec) -> None:
+        self._wanted = spec.operations
+        self._limit = math.inf if spec.max_operations is None else spec.max_operations
         self.issued: list[str] = []
 
     def __call__(self, process: str, step: int) -> bool:

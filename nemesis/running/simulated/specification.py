@@ -1,4 +1,4 @@
-"""What decides a simulated run: the same order gives the same events in the same order, in any process."""
+"""What decides a simulated run: the same specification gives the same events in the same order, in any process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEVIATION_RATE: Final = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulationOrder:
+class SimulationSpec:
     """Everything that decides a simulated run; can be sent to another process."""
 
     scenario: Scenario

@@ -15,7 +15,7 @@ SHOW_INTERVAL_S = 0.2
 """Real seconds."""
 
 
-class Onlooker:
+class StatusObserver:
     """Called with every event; calls ``show`` a few times per real second, and at the begin of every phase."""
 
     def __init__(self, show: Callable[[Status], None]) -> None:

@@ -1,4 +1,4 @@
-"""A simulated run as a run directory: written like a real one's, and read back as the order that repeats it."""
+"""A simulated run as a run directory: written like a real one's, and read back as the specification that repeats it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nemesis.history.errors import DamagedHistoryError
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.znodes import PROCESS as ZOOKEEPER
 from nemesis.mutants import MUTANTS
-from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.scenarios.scenario import Scenario, check, with_present_keys
 from nemesis.simulation.memory_record import Entry
 from nemesis.support.choices import choose
@@ -38,24 +38,24 @@ class SimulationInfo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """None: the run did not come to its end."""
 
 
-def info_of(order: SimulationOrder, trace_hash: str | None = None) -> dict[str, Any]:
-    """Return ``RunInfo.simulation`` of this order."""
-    until_s = order.deviate_until_s
+def encode_spec(spec: SimulationSpec, trace_hash: str | None = None) -> dict[str, Any]:
+    """Return ``RunInfo.simulation`` of this specification."""
+    until_s = spec.deviate_until_s
     info = SimulationInfo(
-        deviation_rate=order.deviation_rate,
+        deviation_rate=spec.deviation_rate,
         deviate_until_s=None if math.isinf(until_s) else until_s,
-        max_operations=order.max_operations,
-        operations=None if order.operations is None else sorted(order.operations),
-        redraws=order.redraws,
-        real_codec=order.real_codec,
+        max_operations=spec.max_operations,
+        operations=None if spec.operations is None else sorted(spec.operations),
+        redraws=spec.redraws,
+        real_codec=spec.real_codec,
         trace_hash=trace_hash,
     )
     found: dict[str, Any] = msgspec.to_builtins(info)
     return found
 
 
-def order_of(run: RunDirectory) -> tuple[SimulationOrder, str | None]:
-    """Return the order that repeats a simulated run, and the trace hash that it had (None: it was interrupted).
+def read_spec(run: RunDirectory) -> tuple[SimulationSpec, str | None]:
+    """Return the specification that repeats a simulated run, and the trace hash that it had (None: it was interrupted).
 
     Raises ``HistoryError`` for a directory that cannot be read, ``UsageError`` for a run that was not simulated.
     """
@@ -75,7 +75,7 @@ def order_of(run: RunDirectory) -> tuple[SimulationOrder, str | None]:
             choose(CHECKERS, name)
     except UsageError as error:
         raise DamagedHistoryError(f"{run.info_file} is damaged: {error}") from None
-    order = SimulationOrder(
+    spec = SimulationSpec(
         scenario=scenario,
         seed=info.seed,
         plan=plan,
@@ -88,7 +88,7 @@ def order_of(run: RunDirectory) -> tuple[SimulationOrder, str | None]:
         redraws=special.redraws,
         real_codec=special.real_codec,
     )
-    return order, special.trace_hash
+    return spec, special.trace_hash
 
 
 def _decoded(data: object, kind: type[Decoded], where: str) -> Decoded:
@@ -96,8 +96,8 @@ def _decoded(data: object, kind: type[Decoded], where: str) -> Decoded:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at `$")
-        raise UsageError(f"{what} - at `$.{where}{place.removesuffix('`')}`") from None
+        what, _, key = str(error).partition(" - at `$")
+        raise UsageError(f"{what} - at `$.{where}{key.removesuffix('`')}`") from None
 
 
 def write_events(run: RunDirectory, entries: Iterable[Entry]) -> None:

@@ -12,7 +12,7 @@ import hashlib
 import platform
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -116,16 +116,29 @@ def imported_files(root: Path, modules: tuple[str, ...]) -> list[Path]:
 
 
 def imports(file: Path) -> Iterator[str]:
-    """Yield the names of our modules that a file may import, wherever in it; some name no module but what one holds."""
+    """Yield the names of our modules that a file may import, wherever in it; some name no module but what one holds.
+
+    Imports for type checkers alone are left out: they are never executed.
+    """
     with _PARSER:
         tree = ast.parse(file.read_bytes())
-    for statement in ast.walk(tree):
+    for statement in _executed(tree):
         names: list[str] = []
         if isinstance(statement, ast.Import):
             names = [alias.name for alias in statement.names]
         elif isinstance(statement, ast.ImportFrom) and statement.module is not None:
             names = [f"{statement.module}.{alias.name}" for alias in statement.names]
         yield from (name for name in names if name.partition(".")[0] == OWN_PACKAGE)
+
+
+def _executed(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a syntax tree's nodes, without the bodies of ``if TYPE_CHECKING``."""
+    yield node
+    children: Iterable[ast.AST] = ast.iter_child_nodes(node)
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        children = node.orelse
+    for child in children:
+        yield from _executed(child)
 
 
 def _files_of(root: Path, name: str) -> Iterator[Path]:

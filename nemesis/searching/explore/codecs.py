@@ -16,8 +16,8 @@ import msgspec
 
 from nemesis.history.events import Event
 from nemesis.running.simulated.run import MEASURED, trace_hash
-from nemesis.running.simulated.specification import SimulationOrder
-from nemesis.searching.simulate import Simulated, simulate
+from nemesis.running.simulated.specification import SimulationSpec
+from nemesis.searching.simulate import SimulationResult, simulate
 from nemesis.simulation.trace_hash import first_difference
 
 
@@ -25,11 +25,11 @@ from nemesis.simulation.trace_hash import first_difference
 class CodecTask:
     """What a worker is told. Pickled to it."""
 
-    order: SimulationOrder
+    spec: SimulationSpec
 
     @property
     def seed(self) -> int:
-        return self.order.seed
+        return self.spec.seed
 
 
 class CodecReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,12 +41,12 @@ class CodecReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_codecs(task: CodecTask) -> CodecReport:
-    """Run the order with both codecs, and compare. Raises what ``simulate`` raises."""
-    by_reference, real = (simulate(replace(task.order, real_codec=real)) for real in (False, True))
+    """Run the specification with both codecs, and compare. Raises what ``simulate`` raises."""
+    by_reference, real = (simulate(replace(task.spec, real_codec=real)) for real in (False, True))
     return CodecReport(seed=task.seed, difference=difference(by_reference, real))
 
 
-def difference(by_reference: Simulated, real: Simulated) -> str | None:
+def difference(by_reference: SimulationResult, real: SimulationResult) -> str | None:
     """Return how the run with the real codec differs, None when it does not."""
     hashes = [trace_hash(run.entries, with_sizes=False) for run in (by_reference, real)]
     if hashes[0] != hashes[1]:

@@ -19,16 +19,16 @@ class Crash:
     output: str = ""
     """The end of the worker's standard error."""
     file: str | None = None
-    """Where all this is kept."""
+    """Where the harness wrote all this; empty when it could not."""
 
 
-def kept(crash: Crash, name: str, command: str, place: Path) -> Crash:
-    """Write the crash into ``place`` and return it with its file, without one when it cannot be written."""
+def stored(crash: Crash, name: str, command: str, folder: Path) -> Crash:
+    """Write the crash into ``folder`` and return it with its file, without one when it cannot be written."""
     parts = [crash.reason, f"repeat it: {command}"]
     parts += [part for part in (crash.trace, crash.output) if part]
-    file = place / f"crashed-{name}.txt"
+    file = folder / f"crashed-{name}.txt"
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         write_atomically(file, ("\n\n".join(parts).rstrip() + "\n").encode())
     except OSError:
         return crash  # the reason is told anyway

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.running.simulated.wall_clock_limit import limit_s
 from nemesis.scenarios.scenario import Scenario
 from nemesis.searching.explore.codecs import CodecReport, CodecTask, compare_codecs
-from nemesis.searching.explore.crashes import Crash, kept
+from nemesis.searching.explore.crashes import Crash, stored
 from nemesis.searching.explore.pool import Crashed, Finished, Pool
 from nemesis.searching.explore.seed import SeedReport, SeedTask, run_seed
 from nemesis.searching.explore.swarm import vary
@@ -67,7 +67,7 @@ class Exploration:
         """Return what a worker is told to do for this seed; raises ``UsageError`` when no fault fits into its time."""
         varied = vary(self.scenario, seed)
         return SeedTask(
-            order=SimulationOrder(
+            spec=SimulationSpec(
                 scenario=varied.scenario,
                 seed=seed,
                 plan=varied.plan,
@@ -104,7 +104,7 @@ class Exploration:
                 task = self.task(seed, tally)
                 yield task
                 if every > 0 and (seed - self.first_seed) % every == 0:
-                    yield CodecTask(task.order)
+                    yield CodecTask(task.spec)
 
         try:
             with Pool(work, jobs=self.jobs, limit_s=self.limit_s) as pool:
@@ -130,8 +130,13 @@ class Exploration:
         """A run that crashes with the real codec differs from one that does not; the seed's own report stands."""
         seed, is_codec = done.task.seed, isinstance(done.task, CodecTask)
         name = f"seed-{seed}-codecs" if is_codec else f"seed-{seed}"
-        place = self.store / self.scenario.name
-        crash = kept(Crash(done.reason, done.trace, done.output), name, self.repeats(seed), place)
+        folder = self.store / self.scenario.name
+        crash = stored(
+            Crash(done.reason, done.trace, done.output),
+            name,
+            self.repeats(seed),
+            folder,
+        )
         if is_codec:
             where = "" if crash.file is None else f" ({crash.file})"
             tally.add_codecs(CodecReport(seed=seed, difference=f"crashed: {crash.reason}{where}"))

@@ -13,9 +13,9 @@ import msgspec
 
 from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.history.errors import HistoryError
-from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.searching.explore.coverage import Coverage, measure
-from nemesis.searching.simulate import simulate, store
+from nemesis.searching.simulate import simulate, store_result
 
 NONE_KEPT = "it is broken, but its first findings are all of what is allowed"
 MAX_NODE_ERRORS = 3
@@ -25,7 +25,7 @@ MAX_NODE_ERRORS = 3
 class SeedTask:
     """What a worker is told. Pickled to it."""
 
-    order: SimulationOrder
+    spec: SimulationSpec
     store: Path
     command_line: tuple[str, ...]
     satisfied: frozenset[str] = frozenset()
@@ -37,7 +37,7 @@ class SeedTask:
 
     @property
     def seed(self) -> int:
-        return self.order.seed
+        return self.spec.seed
 
 
 class SeedFinding(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +73,7 @@ class SeedReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_seed(task: SeedTask) -> SeedReport:
     """Simulate, judge, and keep what is worth it. Whatever it raises is a crash of the harness."""
-    simulated = simulate(task.order)
+    simulated = simulate(task.spec)
     findings = broken(simulated.outcome)
     run, not_kept = None, None
     outcome = simulated.outcome
@@ -81,7 +81,7 @@ def run_seed(task: SeedTask) -> SeedReport:
     shows_something = any(finding.property not in task.satisfied for finding in findings)
     if shows_something or (doubtful and task.keeps_doubtful):
         try:
-            run = str(store(simulated, task.order, task.store, task.command_line).path)
+            run = str(store_result(simulated, task.spec, task.store, task.command_line).path)
         except (OSError, HistoryError) as error:
             not_kept = str(error)  # a finding is worth more than its files
     return SeedReport(

@@ -6,7 +6,7 @@
 * ``passes``      what is made smaller, in this order: faults, client operations, time, deviations of the schedule
 * ``shrinker``    the passes until nothing gets smaller (start here)
 
-A candidate is a ``SimulationOrder``; it counts when its run, simulated and checked as any other, has a finding of the
+A candidate is a ``SimulationSpec``; it counts when its run, simulated and checked as any other, has a finding of the
 same signature. What is found is a run like any other: it has a plan, a report, and replays.
 """
 

@@ -1,4 +1,4 @@
-"""What is made smaller, and how: each pass takes the best order so far and tries to better it in one respect.
+"""What is made smaller, and how: each pass takes the best specification so far and tries to better it in one respect.
 
 Faults: those that came too late to matter, then as many as can be left out; what is left strikes earlier, and each is
 made simpler: a plain selector instead of a drawn one, the defaults of its fields, a shorter time. A run without a fault
@@ -20,7 +20,7 @@ import msgspec
 
 from nemesis.faults.base import Fault
 from nemesis.faults.plan import Plan, PlannedFault
-from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.scenarios.scenario import MIN_TIME_LIMIT_S, Scenario
 from nemesis.searching.shrink.ddmin import fewest, lowest
 from nemesis.searching.shrink.trials import Trials
@@ -38,29 +38,29 @@ SELECTORS: Final = ("controller", "bystander", "broker-1", "broker-2", "broker-3
 
 def no_other_faults(trials: Trials) -> None:
     """Let nothing strike in the place of a skipped fault, or the plan would not be what struck."""
-    trials.first([replace(trials.order, redraws=False)])
+    trials.first([replace(trials.spec, redraws=False)])
 
 
 def fewer_faults(trials: Trials) -> None:
     """Leave out faults."""
     late = trials.evidence.late
     if late:
-        in_time = tuple(one for number, one in enumerate(trials.order.plan) if number not in late)
+        in_time = tuple(one for number, one in enumerate(trials.spec.plan) if number not in late)
         _first_plan(trials, [in_time])
-    fewest(trials.order.plan, lambda plans: _first_plan(trials, map(tuple, plans)))
+    fewest(trials.spec.plan, lambda plans: _first_plan(trials, map(tuple, plans)))
 
 
 def simpler_faults(trials: Trials) -> None:
     """Make each fault plainer and shorter, the last first."""
-    for number in reversed(range(len(trials.order.plan))):
+    for number in reversed(range(len(trials.spec.plan))):
         _plainer(trials, number)
         _shorter(trials, number)
 
 
 def earlier_faults(trials: Trials) -> None:
     """Let the first fault strike as early as possible, then each later one closer to the one before it."""
-    for number in range(len(trials.order.plan)):
-        plan = trials.order.plan
+    for number in range(len(trials.spec.plan)):
+        plan = trials.spec.plan
         floor_s = plan[number - 1].at_s if number else 0.0
         slack_s = plan[number].at_s - floor_s
         lowest(0, math.floor(slack_s / STEP_S), _advances(trials, plan, number, slack_s))
@@ -68,35 +68,35 @@ def earlier_faults(trials: Trials) -> None:
 
 def fewer_operations(trials: Trials) -> None:
     """Leave out client operations."""
-    order = trials.order
+    spec = trials.spec
     fewest(
         trials.evidence.issued,
         lambda chosen: trials.first(
-            replace(order, operations=frozenset(operations)) for operations in chosen
+            replace(spec, operations=frozenset(operations)) for operations in chosen
         ),
     )
 
 
 def shorter_time(trials: Trials) -> None:
     """Lower the time limit, to what the phases and the plan need at least."""
-    order = trials.order
+    spec = trials.spec
     lowest(
-        math.ceil(shortest_s(order.scenario, order.plan)),
-        math.floor(order.scenario.time_limit_s),
-        lambda limit_s: trials.takes(_with_time_limit(order, float(limit_s))),
+        math.ceil(shortest_s(spec.scenario, spec.plan)),
+        math.floor(spec.scenario.time_limit_s),
+        lambda limit_s: trials.takes(_with_time_limit(spec, float(limit_s))),
     )
 
 
 def fewer_deviations(trials: Trials) -> None:
     """Schedule first in, first out: always, or from as early a time as possible."""
-    order = trials.order
-    if trials.evidence.deviations == 0 or trials.takes(replace(order, deviation_rate=0.0)):
+    spec = trials.spec
+    if trials.evidence.deviations == 0 or trials.takes(replace(spec, deviation_rate=0.0)):
         return
-    until_s = min(order.deviate_until_s, trials.evidence.virtual_s)
+    until_s = min(spec.deviate_until_s, trials.evidence.virtual_s)
     lowest(
         0,
         math.ceil(until_s / STEP_S),
-        lambda steps: trials.takes(replace(order, deviate_until_s=steps * STEP_S)),
+        lambda steps: trials.takes(replace(spec, deviate_until_s=steps * STEP_S)),
     )
 
 
@@ -112,9 +112,9 @@ def shortest_s(scenario: Scenario, plan: Plan) -> float:
     return max(MIN_TIME_LIMIT_S, least_s)
 
 
-def _with_time_limit(order: SimulationOrder, time_limit_s: float) -> SimulationOrder:
-    scenario = msgspec.structs.replace(order.scenario, time_limit_s=time_limit_s)
-    return replace(order, scenario=scenario)
+def _with_time_limit(spec: SimulationSpec, time_limit_s: float) -> SimulationSpec:
+    scenario = msgspec.structs.replace(spec.scenario, time_limit_s=time_limit_s)
+    return replace(spec, scenario=scenario)
 
 
 # -- faults ---------------------------------------------------------------------------------------------
@@ -122,27 +122,27 @@ def _with_time_limit(order: SimulationOrder, time_limit_s: float) -> SimulationO
 
 def _first_plan(trials: Trials, plans: Iterable[Plan]) -> int | None:
     """Try plans with the present seed, then with others; return the index of the plan that counts."""
-    order, candidates = trials.order, list(plans)
-    seeds = tuple(dict.fromkeys((order.seed, *OTHER_SEEDS)))
+    spec, candidates = trials.spec, list(plans)
+    seeds = tuple(dict.fromkeys((spec.seed, *OTHER_SEEDS)))
     index = trials.first(
-        replace(order, plan=plan, seed=seed) for seed in seeds for plan in candidates
+        replace(spec, plan=plan, seed=seed) for seed in seeds for plan in candidates
     )
     return None if index is None else index % len(candidates)
 
 
 def _plainer(trials: Trials, number: int) -> None:
     """Replace one field of a fault after the other by something plainer."""
-    fault = trials.order.plan[number].fault
+    fault = trials.spec.plan[number].fault
     for field in msgspec.structs.fields(fault):
-        now = getattr(trials.order.plan[number].fault, field.name)
+        now = getattr(trials.spec.plan[number].fault, field.name)
         plainer = [
             value for value in _plainer_values(field.name, now, field.default) if value != now
         ]
         faults = (
-            msgspec.structs.replace(trials.order.plan[number].fault, **{field.name: value})
+            msgspec.structs.replace(trials.spec.plan[number].fault, **{field.name: value})
             for value in plainer
         )
-        _first_plan(trials, _each_in_place(trials.order, number, faults))
+        _first_plan(trials, _each_in_place(trials.spec, number, faults))
 
 
 def _plainer_values(name: str, now: object, default: object) -> Iterator[object]:
@@ -152,15 +152,15 @@ def _plainer_values(name: str, now: object, default: object) -> Iterator[object]
         yield default
 
 
-def _each_in_place(order: SimulationOrder, number: int, faults: Iterable[Fault]) -> Iterator[Plan]:
+def _each_in_place(spec: SimulationSpec, number: int, faults: Iterable[Fault]) -> Iterator[Plan]:
     """The plan with each of the faults in the place of the one there, if the cluster can have it."""
-    nodes = order.scenario.nodes
+    nodes = spec.scenario.nodes
     for fault in faults:
         try:
             fault.check(nodes)
         except UsageError:
             continue
-        yield _placed(order.plan, number, replace(order.plan[number], fault=fault))
+        yield _placed(spec.plan, number, replace(spec.plan[number], fault=fault))
 
 
 def _placed(plan: Plan, number: int, planned: PlannedFault) -> Plan:
@@ -169,12 +169,12 @@ def _placed(plan: Plan, number: int, planned: PlannedFault) -> Plan:
 
 def _shorter(trials: Trials, number: int) -> None:
     def counts(steps: int) -> bool:
-        planned = trials.order.plan[number]
+        planned = trials.spec.plan[number]
         fault = msgspec.structs.replace(planned.fault, duration_s=steps * STEP_S)
-        plan = _placed(trials.order.plan, number, replace(planned, fault=fault))
+        plan = _placed(trials.spec.plan, number, replace(planned, fault=fault))
         return _first_plan(trials, [plan]) is not None
 
-    duration_s = trials.order.plan[number].fault.duration_s
+    duration_s = trials.spec.plan[number].fault.duration_s
     lowest(1, math.floor(duration_s / STEP_S), counts)
 
 

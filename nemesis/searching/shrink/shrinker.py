@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.searching.explore.pool import Pool
 from nemesis.searching.shrink import passes
 from nemesis.searching.shrink.signature import Signature, choose
@@ -21,7 +21,7 @@ from nemesis.searching.shrink.trials import (
     Budget,
     BudgetSpent,
     Evidence,
-    HereBench,
+    InProcessBench,
     PoolBench,
     Size,
     Trial,
@@ -29,7 +29,7 @@ from nemesis.searching.shrink.trials import (
     attempt,
     evidence_of,
 )
-from nemesis.searching.simulate import Simulated, simulate
+from nemesis.searching.simulate import SimulationResult, simulate
 from nemesis.support.errors import HarnessError
 
 MAX_ROUNDS: Final = 4
@@ -54,8 +54,8 @@ PASSES: Final[tuple[tuple[str, Callable[[Trials], None]], ...]] = (
 class Shrunk:
     """What became of a run."""
 
-    order: SimulationOrder
-    simulated: Simulated
+    spec: SimulationSpec
+    simulated: SimulationResult
     evidence: Evidence
     before: Size
     after: Size
@@ -72,41 +72,41 @@ class Shrunk:
 
 
 def shrink(
-    order: SimulationOrder,
+    spec: SimulationSpec,
     *,
     name: str | None = None,
     budget: Budget | None = None,
     jobs: int | None = None,
     show: Callable[[Trials], None] = lambda _: None,
 ) -> Shrunk:
-    """Return the smallest run that was found to show the order's finding; blocks.
+    """Return the smallest run that was found to show the finding of ``spec``; blocks.
 
     ``name``: the property to keep broken; the first broken one otherwise. ``jobs``: how many workers try candidates,
-    each for a bounded time and memory; without it they are tried in this process. Depends on the order and
-    ``budget.runs`` alone, not on ``jobs``, unless time or memory runs out. Raises ``UsageError`` when the order
+    each for a bounded time and memory; without it they are tried in this process. Depends on ``spec`` and
+    ``budget.runs`` alone, not on ``jobs``, unless time or memory runs out. Raises ``UsageError`` when the run
     shows nothing to shrink, ``HarnessError`` when the result does not replay.
     """
-    begun = simulate(order)
+    begun = simulate(spec)
     finding = choose(begun.outcome, name)
     evidence = evidence_of(begun, Signature.of(finding))
     assert evidence is not None
     budget = budget or Budget()
     if jobs is None:
-        return _search(order, begun, evidence, HereBench(), budget, show)
+        return _search(spec, begun, evidence, InProcessBench(), budget, show)
     with Pool[Trial, Answer](attempt, jobs=jobs, limit_s=TRIAL_LIMIT_S) as pool:
-        return _search(order, begun, evidence, PoolBench(pool, jobs), budget, show)
+        return _search(spec, begun, evidence, PoolBench(pool, jobs), budget, show)
 
 
 def _search(
-    order: SimulationOrder,
-    begun: Simulated,
+    spec: SimulationSpec,
+    begun: SimulationResult,
     evidence: Evidence,
     bench: Bench,
     budget: Budget,
     show: Callable[[Trials], None],
 ) -> Shrunk:
     # Candidates are judged by the one property alone, which changes nothing but the time that it takes.
-    alone = replace(order, checkers=(evidence.finding.property,))
+    alone = replace(spec, checkers=(evidence.finding.property,))
     trials = Trials(alone, evidence, bench=bench, budget=budget, show=show)
     before, stopped_by = trials.size, None
     try:
@@ -115,11 +115,11 @@ def _search(
         stopped_by = str(spent)
     except KeyboardInterrupt:
         stopped_by = INTERRUPT
-    smallest = replace(trials.order, checkers=order.checkers)
+    smallest = replace(trials.spec, checkers=spec.checkers)
     # That nothing takes the place of a skipped fault makes a run no smaller.
-    is_smaller = replace(smallest, redraws=order.redraws) != order
+    is_smaller = replace(smallest, redraws=spec.redraws) != spec
     return Shrunk(
-        order=smallest if is_smaller else order,
+        spec=smallest if is_smaller else spec,
         simulated=_replayed(smallest, trials.evidence) if is_smaller else begun,
         evidence=trials.evidence,
         before=before,
@@ -135,16 +135,16 @@ def _search(
 def minimise(trials: Trials) -> None:
     """Make the passes until none betters anything; raises ``BudgetSpent``."""
     for _ in range(MAX_ROUNDS):
-        begun = trials.order
+        begun = trials.spec
         for trials.step, better in PASSES:
             better(trials)
-        if trials.order is begun:
+        if trials.spec is begun:
             return
 
 
-def _replayed(order: SimulationOrder, evidence: Evidence) -> Simulated:
-    """Run the result once more, from its order alone; raises ``HarnessError`` unless it is the same run."""
-    simulated = simulate(order)
+def _replayed(spec: SimulationSpec, evidence: Evidence) -> SimulationResult:
+    """Run the result once more, from its specification alone; raises ``HarnessError`` unless it is the same run."""
+    simulated = simulate(spec)
     if simulated.trace_hash != evidence.trace_hash:
         raise HarnessError(
             f"the shrunk run does not replay: its hash was {evidence.trace_hash} "

@@ -1,10 +1,10 @@
 """Trying candidates: each is simulated and checked, and counts when it shows the finding.
 
 Candidates are tried in the order given and the first that counts is taken, however many are run at the same time, so
-the search takes the same way with any number of workers. No order is tried twice. The budget is charged for what one
-worker would have run: a candidate that was run ahead costs its run when its turn comes, if it comes.
+the search takes the same way with any number of workers. No specification is tried twice. The budget is charged for
+what one worker would have run: a candidate that was run ahead costs its run when its turn comes, if it comes.
 
-A candidate whose run fails does not count, whatever the error is: an order that was cut down may ask for what the
+A candidate whose run fails does not count, whatever the error is: a smaller specification may ask for what the
 harness cannot do. How many failed is told, with the first reason: a search that fails often may stop too early.
 
 Limit: that a run takes too long or too much memory is noticed by a pool only.
@@ -23,10 +23,10 @@ import msgspec
 from nemesis.checkers.framework.model import Finding
 from nemesis.faults import plan as plans
 from nemesis.history.events import Event, Kind
-from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.searching.explore.pool import Finished, Pool
 from nemesis.searching.shrink.signature import Signature
-from nemesis.searching.simulate import Simulated, simulate
+from nemesis.searching.simulate import SimulationResult, simulate
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,11 @@ class Size:
     """Turns that were late."""
 
     @classmethod
-    def of(cls, order: SimulationOrder, evidence: Evidence) -> Size:
+    def of(cls, spec: SimulationSpec, evidence: Evidence) -> Size:
         return cls(
-            faults=len(order.plan),
+            faults=len(spec.plan),
             operations=len(evidence.issued),
-            seconds=order.scenario.time_limit_s,
+            seconds=spec.scenario.time_limit_s,
             deviations=evidence.deviations,
         )
 
@@ -81,7 +81,7 @@ class Size:
 class Trial:
     """What a worker is told."""
 
-    order: SimulationOrder
+    spec: SimulationSpec
     signature: Signature
 
 
@@ -97,7 +97,7 @@ Answer = Evidence | Failure | None
 """What came of a candidate; None: it ran, and does not count."""
 
 
-Candidate = tuple[int, SimulationOrder, str]
+Candidate = tuple[int, SimulationSpec, str]
 """Its index, and its fingerprint."""
 
 
@@ -110,7 +110,7 @@ class Bench(Protocol):
         """Return what came of each."""
 
 
-class HereBench:
+class InProcessBench:
     """Runs candidates one by one, in this process."""
 
     width = 1
@@ -135,15 +135,15 @@ class PoolBench:
 
 
 def attempt(trial: Trial) -> Answer:
-    """Simulate the order; return what shows the finding."""
+    """Simulate it; return what shows the finding."""
     try:
-        simulated = simulate(trial.order)
+        simulated = simulate(trial.spec)
     except Exception as error:  # noqa: BLE001 - see the module
         return Failure(" ".join(f"{type(error).__name__}: {error}".split()))
     return evidence_of(simulated, trial.signature)
 
 
-def evidence_of(simulated: Simulated, signature: Signature) -> Evidence | None:
+def evidence_of(simulated: SimulationResult, signature: Signature) -> Evidence | None:
     """Return what in the run shows a finding of this signature."""
     finding = signature.find(simulated.outcome)
     if finding is None:
@@ -171,11 +171,11 @@ def _late(events: Iterable[Event], finding: Finding) -> frozenset[int]:
 
 
 class Trials:
-    """The best order so far, and how it is bettered."""
+    """The best specification so far, and how it is bettered."""
 
     def __init__(
         self,
-        order: SimulationOrder,
+        spec: SimulationSpec,
         evidence: Evidence,
         *,
         bench: Bench,
@@ -183,8 +183,8 @@ class Trials:
         show: Callable[[Trials], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``order`` shows the finding, as ``evidence`` says. ``show`` is called after every batch."""
-        self.order = order
+        """``spec`` shows the finding, as ``evidence`` says. ``show`` is called after every batch."""
+        self.spec = spec
         self.evidence = evidence
         self.step = ""
         """What is being made smaller, for people."""
@@ -198,22 +198,22 @@ class Trials:
         self._show = show
         self._clock = clock
         self._started = clock()
-        self._known: dict[str, Answer] = {fingerprint(order): evidence}
+        self._known: dict[str, Answer] = {fingerprint(spec): evidence}
         self._charged = set(self._known)
 
     @property
     def size(self) -> Size:
-        return Size.of(self.order, self.evidence)
+        return Size.of(self.spec, self.evidence)
 
     @property
     def elapsed_s(self) -> float:
         return self._clock() - self._started
 
-    def takes(self, candidate: SimulationOrder) -> bool:
+    def takes(self, candidate: SimulationSpec) -> bool:
         """Try one candidate; if it counts, it is the best from now on."""
         return self.first([candidate]) is not None
 
-    def first(self, candidates: Iterable[SimulationOrder]) -> int | None:
+    def first(self, candidates: Iterable[SimulationSpec]) -> int | None:
         """Try candidates until one counts; it is the best from now on. Returns its index, None when none counts.
 
         Raises ``BudgetSpent``.
@@ -233,18 +233,18 @@ class Trials:
     def _settle(self, batch: Sequence[Candidate]) -> int | None:
         affordable = self._affordable(batch)
         new = {
-            key: Trial(order, self._signature)
-            for _, order, key in affordable
+            key: Trial(spec, self._signature)
+            for _, spec, key in affordable
             if key not in self._known
         }
         if new:
             if self.elapsed_s >= self._budget.seconds:
                 raise BudgetSpent(f"{self._budget.seconds:g} seconds")
             self._known.update(zip(new, self._bench.run(list(new.values())), strict=True))
-        for index, order, key in affordable:
+        for index, spec, key in affordable:
             self._charge(key)
             if isinstance(answer := self._known[key], Evidence):
-                self.order, self.evidence = order, answer
+                self.spec, self.evidence = spec, answer
                 self._show(self)
                 return index
         if len(affordable) < len(batch):
@@ -274,11 +274,11 @@ class Trials:
             self.failures.append(answer.reason)
 
 
-def fingerprint(order: SimulationOrder) -> str:
-    """Return what two orders share exactly if they are equal."""
+def fingerprint(spec: SimulationSpec) -> str:
+    """Return what two specifications share exactly if they are equal."""
     plain = {
-        **vars(replace(order, plan=())),
-        "plan": plans.encode(order.plan),
-        "operations": None if order.operations is None else sorted(order.operations),
+        **vars(replace(spec, plan=())),
+        "plan": plans.encode(spec.plan),
+        "operations": None if spec.operations is None else sorted(spec.operations),
     }
     return hashlib.blake2b(msgspec.json.encode(plain), digest_size=16).hexdigest()

@@ -53,7 +53,7 @@ class Looking:
             try:
                 epoch = await self._campaign(poll)
                 if epoch is not None:
-                    member.become(Leading(member, epoch, poll.keep()))
+                    member.become(Leading(member, epoch, poll.take_supporters()))
                     return
             finally:
                 poll.close()

@@ -63,7 +63,7 @@ class Poll:
         ]
         return await decided
 
-    def keep(self) -> list[Answer]:
+    def take_supporters(self) -> list[Answer]:
         """Return those who said yes; their channels are the caller's from now on."""
         kept = [answer for answer in self._answers.values() if answer.is_yes]
         for answer in kept:

@@ -10,7 +10,7 @@ import pytest
 
 from nemesis.faults import DEFAULT_KINDS
 from nemesis.interfaces.runtime import FaultUnsupported
-from nemesis.running.preflight import RunOptions, place, prepare
+from nemesis.running.preflight import RunOptions, create_run_directory, prepare
 from nemesis.runtimes.clock_control.library import found_library, wall_clock_library
 
 
@@ -64,8 +64,8 @@ def test_a_clock_that_this_machine_cannot_move_is_refused_with_the_reason(tmp_pa
 
 @pytest.mark.skipif(found_library() is None, reason="this machine has no C compiler")
 def test_a_clock_that_can_be_moved_is_no_obstacle(tmp_path: Path) -> None:
-    order = prepare(options(tmp_path, faults="clock-skew"))
-    assert {planned.fault.name for planned in order.plan} == {"clock-skew"}
+    request = prepare(options(tmp_path, faults="clock-skew"))
+    assert {planned.fault.name for planned in request.plan} == {"clock-skew"}
 
 
 BEFORE_ALTER_PARTITION = "inter.broker.protocol.version=2.6"
@@ -107,17 +107,17 @@ def test_broker_properties_of_the_command_line_are_above_those_of_the_scenario(
     tmp_path: Path, runtime: str
 ) -> None:
     given = ("min.insync.replicas=1", "replica.fetch.wait.max.ms=77", "broker.rack=r=1")
-    order = prepare(replace(options(tmp_path), runtime=runtime, broker_properties=given))
-    properties = order.scenario.broker_properties
+    request = prepare(replace(options(tmp_path), runtime=runtime, broker_properties=given))
+    properties = request.scenario.broker_properties
     assert [properties[text.partition("=")[0]] for text in given] == [1, 77, "r=1"]
     assert properties["default.replication.factor"] == 3
 
 
 def test_the_replay_command_has_the_broker_properties(tmp_path: Path) -> None:
     given = ("min.insync.replicas=1", "delete.topic.enable=false")
-    order = prepare(replace(options(tmp_path), broker_properties=given))
-    run = place(order, ["nemesis"])
-    command = order.replay(run)
+    request = prepare(replace(options(tmp_path), broker_properties=given))
+    run = create_run_directory(request, ["nemesis"])
+    command = request.replay(run)
     assert (
         "--broker-property min.insync.replicas=1 --broker-property delete.topic.enable=false"
         in (command)

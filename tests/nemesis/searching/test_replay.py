@@ -12,11 +12,11 @@ import pytest
 from nemesis.history.errors import DamagedHistoryError, MissingHistoryError
 from nemesis.history.events import Event
 from nemesis.history.run_directory import RunDirectory, RunInfo
-from nemesis.running.simulated.specification import SimulationOrder
-from nemesis.running.simulated.stored import order_of
+from nemesis.running.simulated.specification import SimulationSpec
+from nemesis.running.simulated.stored import read_spec
 from nemesis.scenarios import scenario
 from nemesis.searching.replay import EVENTS_GONE, replay, rerun_arguments, stored_events
-from nemesis.searching.simulate import simulate, store
+from nemesis.searching.simulate import simulate, store_result
 from nemesis.support.errors import UsageError
 from nemesis.support.runtime_names import SIMULATION
 
@@ -76,13 +76,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     chosen = scenario.override(
         scenario.load("partition-controller"), runtime=SIMULATION, time_limit_s=15
     )
-    begun = SimulationOrder(scenario=chosen, seed=1, plan=(), max_operations=2)
-    return store(simulate(begun), begun, tmp_path_factory.mktemp("whole"), ["nemesis"])
+    begun = SimulationSpec(scenario=chosen, seed=1, plan=(), max_operations=2)
+    return store_result(simulate(begun), begun, tmp_path_factory.mktemp("whole"), ["nemesis"])
 
 
-def changed(run: RunDirectory, place: Path, **values: object) -> RunDirectory:
+def changed(run: RunDirectory, folder: Path, **values: object) -> RunDirectory:
     """A copy of the run whose ``run.json`` says something else; ``None`` leaves a value out."""
-    path = place / "run"
+    path = folder / "run"
     shutil.copytree(run.path, path)
     info = {**json.loads(run.info_file.read_text()), **values}
     info = {name: value for name, value in info.items() if value is not None}
@@ -105,12 +105,12 @@ def test_a_damaged_order_is_refused_in_a_sentence_that_names_the_place(
     whole: RunDirectory, tmp_path: Path, values: dict[str, object], words: str
 ) -> None:
     with pytest.raises(DamagedHistoryError, match=rf"run\.json is damaged: .*{words}"):
-        order_of(changed(whole, tmp_path, **values))
+        read_spec(changed(whole, tmp_path, **values))
 
 
 def test_an_empty_plan_is_a_plan(whole: RunDirectory) -> None:
-    order, _ = order_of(whole)
-    assert order.plan == ()
+    spec, _ = read_spec(whole)
+    assert spec.plan == ()
 
 
 def test_without_its_events_a_run_that_differs_is_not_compared(

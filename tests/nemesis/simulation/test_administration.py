@@ -13,27 +13,27 @@ from nemesis.checkers.deletion import CREATE, DELETE, GROW
 from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.reassignment import CANCEL, DESCRIBE, MOVE
 from nemesis.history.events import Kind
-from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.scenarios import scenario as scenarios
 from nemesis.searching.explore.swarm import vary
-from nemesis.searching.simulate import Simulated, simulate
+from nemesis.searching.simulate import SimulationResult, simulate
 from nemesis.support.runtime_names import SIMULATION
 
 SEEDS = pytest.mark.parametrize("seed", [1, pytest.param(3, marks=pytest.mark.nightly)])
 
 
-def run(name: str, seed: int) -> Simulated:
+def run(name: str, seed: int) -> SimulationResult:
     scenario = scenarios.override(scenarios.load(name), runtime=SIMULATION)
     varied = vary(scenario, seed)
-    return simulate(SimulationOrder(scenario=varied.scenario, seed=seed, plan=varied.plan))
+    return simulate(SimulationSpec(scenario=varied.scenario, seed=seed, plan=varied.plan))
 
 
-def succeeded(simulated: Simulated) -> Counter[str | None]:
+def succeeded(simulated: SimulationResult) -> Counter[str | None]:
     """How many operations of each kind were answered with success."""
     return Counter(event.f for event in simulated.events if event.kind == Kind.OK)
 
 
-def assert_nothing_is_wrong(simulated: Simulated) -> None:
+def assert_nothing_is_wrong(simulated: SimulationResult) -> None:
     assert [finding.sentence for finding in simulated.outcome.broken()] == []
     assert simulated.outcome.verdict == Verdict.VALID
     assert simulated.node_errors == ()

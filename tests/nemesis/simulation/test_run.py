@@ -23,15 +23,15 @@ from nemesis.history.events import Kind
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.judging.judge import judge
 from nemesis.running.simulated.run import simulate_into, trace_hash
-from nemesis.running.simulated.specification import SimulationOrder
-from nemesis.running.simulated.stored import info_of, order_of
+from nemesis.running.simulated.specification import SimulationSpec
+from nemesis.running.simulated.stored import encode_spec, read_spec
 from nemesis.scenarios import scenario
-from nemesis.searching.simulate import Simulated, simulate
+from nemesis.searching.simulate import SimulationResult, simulate
 
 TIME_LIMIT_S = 20.0
 
 
-def order(seed: int, **changes: Any) -> SimulationOrder:
+def spec(seed: int, **changes: Any) -> SimulationSpec:
     chosen = scenario.override(
         scenario.load("partition-controller"), runtime="simulation", time_limit_s=TIME_LIMIT_S
     )
@@ -41,12 +41,12 @@ def order(seed: int, **changes: Any) -> SimulationOrder:
         start_s=chosen.phases.warm_up_s,
         end_s=chosen.faults_end_s,
     )
-    return replace(SimulationOrder(scenario=chosen, seed=seed, plan=plan), **changes)
+    return replace(SimulationSpec(scenario=chosen, seed=seed, plan=plan), **changes)
 
 
 @cache
-def simulated(seed: int) -> Simulated:
-    return simulate(order(seed))
+def simulated(seed: int) -> SimulationResult:
+    return simulate(spec(seed))
 
 
 def test_the_reference_keeps_its_promises_and_much_was_seen() -> None:
@@ -94,13 +94,13 @@ def test_time_grows_from_event_to_event() -> None:
 
 
 def test_the_same_seed_gives_the_same_run_in_one_process() -> None:
-    again = simulate(order(1))
+    again = simulate(spec(1))
     assert again.trace_hash == simulated(1).trace_hash
     assert [e.event for e in again.entries] == [e.event for e in simulated(1).entries]
 
 
 def test_another_seed_gives_another_run() -> None:
-    assert simulated(1).trace_hash != simulate(order(2)).trace_hash
+    assert simulated(1).trace_hash != simulate(spec(2)).trace_hash
 
 
 @pytest.mark.parametrize("hash_seed", ["0", "4711"])
@@ -118,7 +118,7 @@ def test_the_same_seed_gives_the_same_run_in_a_fresh_interpreter(hash_seed: str)
 
 
 def test_the_codec_changes_nothing_but_sizes() -> None:
-    real = simulate(order(1, real_codec=True))
+    real = simulate(spec(1, real_codec=True))
     assert real.outcome.verdict is simulated(1).outcome.verdict
     assert trace_hash(real.entries, with_sizes=False) == trace_hash(
         simulated(1).entries, with_sizes=False
@@ -127,7 +127,7 @@ def test_the_codec_changes_nothing_but_sizes() -> None:
 
 def test_operations_that_are_not_asked_for_are_not_issued() -> None:
     wanted = frozenset(simulated(1).issued[:40:2])
-    run = simulate(order(1, operations=wanted))
+    run = simulate(spec(1, operations=wanted))
     assert set(run.issued) <= wanted
     assert len(run.issued) > 10
     sends = [event for event in run.events if event.kind == Kind.INVOKE and event.f == "send"]
@@ -135,7 +135,7 @@ def test_operations_that_are_not_asked_for_are_not_issued() -> None:
 
 
 def test_who_looks_changes_nothing_and_a_directory_tells_everything(tmp_path: Path) -> None:
-    wanted = order(1)
+    wanted = spec(1)
     directory = RunDirectory.create(
         tmp_path,
         RunInfo(
@@ -145,13 +145,13 @@ def test_who_looks_changes_nothing_and_a_directory_tells_everything(tmp_path: Pa
             zookeepers=3,
             plan=plans.encode(wanted.plan),
             config=msgspec.to_builtins(wanted.scenario),
-            simulation=info_of(wanted),
+            simulation=encode_spec(wanted),
         ),
     )
     shown: list[str] = []
     simulate_into(directory, wanted, lambda status: shown.append(status.phase))
     assert shown
-    assert order_of(directory) == (wanted, simulated(1).trace_hash)
+    assert read_spec(directory) == (wanted, simulated(1).trace_hash)
     assert "elected controller" in "".join(
         log.read_text() for log in directory.logs.glob("broker-*.log")
     )
@@ -162,5 +162,5 @@ def test_who_looks_changes_nothing_and_a_directory_tells_everything(tmp_path: Pa
 
 def test_an_order_survives_json() -> None:
     """What a run directory keeps is plain data."""
-    config = json.loads(json.dumps(msgspec.to_builtins(order(1).scenario)))
-    assert msgspec.convert(config, scenario.Scenario) == order(1).scenario
+    config = json.loads(json.dumps(msgspec.to_builtins(spec(1).scenario)))
+    assert msgspec.convert(config, scenario.Scenario) == spec(1).scenario

@@ -55,7 +55,7 @@ def test_a_sound_cluster_passes_though_some_properties_saw_nothing(sound: PlanRu
 
 
 def test_the_run_is_as_short_as_the_plan_allows(sound: PlanRun) -> None:
-    assert sound.order.scenario.time_limit_s == 15.0
+    assert sound.spec.scenario.time_limit_s == 15.0
 
 
 def test_a_broken_property_fails_and_tells_how_to_get_there(broken: PlanRun) -> None:
@@ -68,7 +68,7 @@ def test_a_broken_property_fails_and_tells_how_to_get_there(broken: PlanRun) -> 
 
 
 def test_a_run_can_be_kept_and_repeated(broken: PlanRun, tmp_path: Path) -> None:
-    assert replay(broken.keep(tmp_path)).is_identical
+    assert replay(broken.store(tmp_path)).is_identical
 
 
 def test_an_undecided_run_is_no_pass(sound: PlanRun) -> None:

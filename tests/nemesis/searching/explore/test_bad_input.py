@@ -17,9 +17,9 @@ SCENARIO = "partition-controller"
 
 @pytest.fixture(autouse=True)
 def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = tmp_path / "work"
-    place.mkdir()
-    monkeypatch.chdir(place)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

@@ -14,7 +14,7 @@ from nemesis.searching.explore.codecs import CodecTask, difference
 from nemesis.searching.explore.exploration import Exploration, Task
 from nemesis.searching.explore.pool import Crashed
 from nemesis.searching.explore.tally import Tally
-from nemesis.searching.simulate import Simulated
+from nemesis.searching.simulate import SimulationResult
 from nemesis.simulation.memory_record import Entry
 from tests.nemesis.searching.explore.reports import report
 
@@ -61,7 +61,7 @@ def test_a_store_that_cannot_be_written_hides_no_crash(
 def test_a_crash_with_the_real_codec_takes_no_finding_away(exploration: Exploration) -> None:
     tally = Tally(asked=3)
     tally.add(report(6, broken=("hw-bounded",)))
-    task = CodecTask(exploration.task(6, tally).order)
+    task = CodecTask(exploration.task(6, tally).spec)
     exploration.take(Crashed(task, "still at work after 300 s", "", "the stack"), tally)
     assert tally.crashed == {}
     assert "hw-bounded" in tally.found
@@ -75,19 +75,19 @@ def test_a_seed_that_crashes_with_either_codec_is_no_difference(
 ) -> None:
     tally = Tally(asked=3)
     task = exploration.task(6, tally)
-    tasks: list[Task] = [task, CodecTask(task.order)]
+    tasks: list[Task] = [task, CodecTask(task.spec)]
     for one in tasks if is_seed_first else reversed(tasks):
         exploration.take(Crashed(one, "KeyError: 7"), tally)
     assert (list(tally.crashed), tally.mismatches) == ([6], {})
 
 
-def simulated(*details: str | None) -> Simulated:
+def simulated(*details: str | None) -> SimulationResult:
     kinds = [Kind.FAULT_APPLIED, Kind.LEADER_ELECTED]
     entries = tuple(
         Entry("harness", Event(time=i, process="p", kind=kind, detail=detail))
         for i, (kind, detail) in enumerate(zip(kinds, details, strict=True))
     )
-    return Simulated(
+    return SimulationResult(
         outcome=Outcome(verdict=Verdict.VALID, results=(), events=2, engine="inline", seconds=0.0),
         trace_hash="",
         entries=entries,

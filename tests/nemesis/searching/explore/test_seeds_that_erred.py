@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from nemesis.checkers.framework.model import Verdict
-from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.scenarios import scenario
 from nemesis.searching.explore.seed import doubts
 from nemesis.searching.explore.swarm import vary
@@ -27,7 +27,7 @@ from nemesis.searching.simulate import simulate
 def test_a_seed_that_erred_is_valid(name: str, seed: int) -> None:
     varied = vary(scenario.override(scenario.load(name), runtime="simulation"), seed)
     simulated = simulate(
-        SimulationOrder(
+        SimulationSpec(
             scenario=varied.scenario,
             seed=seed,
             plan=varied.plan,

@@ -7,9 +7,9 @@ from functools import cache
 from nemesis.faults.partition import Partition
 from nemesis.faults.plan import PlannedFault
 from nemesis.faults.session import ExpireSession
-from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.scenarios import scenario
-from nemesis.searching.simulate import Simulated, simulate
+from nemesis.searching.simulate import SimulationResult, simulate
 
 MUTANT = "no-controller-epoch-check"
 
@@ -22,14 +22,14 @@ PLAN = (
 """The requests that were held during the partition arrive after its end; the last fault has nothing to do with it."""
 
 
-def order(mutant: str | None) -> SimulationOrder:
+def spec(mutant: str | None) -> SimulationSpec:
     chosen = scenario.override(
         scenario.load("partition-controller"), runtime="simulation", time_limit_s=15.0
     )
-    return SimulationOrder(scenario=chosen, seed=1, plan=PLAN, mutant=mutant)
+    return SimulationSpec(scenario=chosen, seed=1, plan=PLAN, mutant=mutant)
 
 
 @cache
-def begun() -> Simulated:
+def begun() -> SimulationResult:
     """The run that is made smaller."""
-    return simulate(order(MUTANT))
+    return simulate(spec(MUTANT))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.faults.base import Fault
 from nemesis.faults.plan import PlannedFault
-from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.scenarios import scenario
 from nemesis.searching.shrink.trials import Answer, Budget, Evidence, Failure, Trial, Trials
 
@@ -21,17 +21,15 @@ FINDING = Finding(
 OPERATIONS = tuple(f"producer-{index % 4}/{index // 4}" for index in range(100))
 
 
-def order(
-    *faults: tuple[float, Fault], seed: int = 7, time_limit_s: float = 60.0
-) -> SimulationOrder:
+def spec(*faults: tuple[float, Fault], seed: int = 7, time_limit_s: float = 60.0) -> SimulationSpec:
     chosen = scenario.override(
         scenario.load("partition-controller"), runtime="simulation", time_limit_s=time_limit_s
     )
     plan = tuple(PlannedFault(at_s, fault) for at_s, fault in faults)
-    return SimulationOrder(scenario=chosen, seed=seed, plan=plan)
+    return SimulationSpec(scenario=chosen, seed=seed, plan=plan)
 
 
-def evidence(of: SimulationOrder, late: frozenset[int] = frozenset()) -> Evidence:
+def evidence(of: SimulationSpec, late: frozenset[int] = frozenset()) -> Evidence:
     issued = tuple(one for one in OPERATIONS if of.operations is None or one in of.operations)
     until_s = min(of.deviate_until_s, of.scenario.time_limit_s)
     return Evidence(
@@ -49,32 +47,32 @@ class SyntheticBench:
 
     def __init__(
         self,
-        counts: Callable[[SimulationOrder], bool],
+        counts: Callable[[SimulationSpec], bool],
         width: int = 1,
-        fails: Callable[[SimulationOrder], bool] = lambda _: False,
+        fails: Callable[[SimulationSpec], bool] = lambda _: False,
     ) -> None:
         self.width = width
-        self.tried: list[SimulationOrder] = []
+        self.tried: list[SimulationSpec] = []
         self._counts = counts
         self._fails = fails
 
     def run(self, trials: Sequence[Trial]) -> list[Answer]:
         assert len(trials) <= self.width
-        self.tried += [trial.order for trial in trials]
-        return [self._answer(trial.order) for trial in trials]
+        self.tried += [trial.spec for trial in trials]
+        return [self._answer(trial.spec) for trial in trials]
 
-    def _answer(self, one: SimulationOrder) -> Answer:
+    def _answer(self, one: SimulationSpec) -> Answer:
         if self._fails(one):
             return Failure("DeadlockError: nothing can run")
         return evidence(one) if self._counts(one) else None
 
 
 def trials(
-    begun: SimulationOrder,
-    counts: Callable[[SimulationOrder], bool],
+    begun: SimulationSpec,
+    counts: Callable[[SimulationSpec], bool],
     *,
     width: int = 1,
-    fails: Callable[[SimulationOrder], bool] = lambda _: False,
+    fails: Callable[[SimulationSpec], bool] = lambda _: False,
     budget: Budget | None = None,
     late: frozenset[int] = frozenset(),
     clock: Callable[[], float] = lambda: 0.0,

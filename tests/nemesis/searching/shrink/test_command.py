@@ -9,8 +9,8 @@ import pytest
 
 from nemesis.cli.app import call
 from nemesis.history.run_directory import RunDirectory, RunInfo
-from nemesis.searching.simulate import store
-from tests.nemesis.searching.shrink.simulated_bug import MUTANT, begun, order
+from nemesis.searching.simulate import store_result
+from tests.nemesis.searching.shrink.simulated_bug import MUTANT, begun, spec
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_a_run_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) 
 def test_it_says_what_it_kept_how_much_smaller_it_is_and_how_to_replay_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = store(begun(), order(MUTANT), tmp_path, ["nemesis", "run"]).path
+    run = store_result(begun(), spec(MUTANT), tmp_path, ["nemesis", "run"]).path
     options = ["--runs", "2", "--jobs", "1", "--store", str(tmp_path / "shrunk"), "--json"]
     assert call(["shrink", str(run), *options]) == 0
     said = json.loads(capsys.readouterr().out)
@@ -63,7 +63,7 @@ def test_when_nothing_gets_smaller_no_run_is_stored(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ctrl-C before anything was found."""
-    run = store(begun(), order(MUTANT), tmp_path, ["nemesis", "run"]).path
+    run = store_result(begun(), spec(MUTANT), tmp_path, ["nemesis", "run"]).path
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -12,7 +12,7 @@ from nemesis.faults.partition import Partition
 from nemesis.faults.pause import Pause
 from nemesis.faults.plan import check
 from nemesis.faults.session import ExpireSession
-from nemesis.running.simulated.specification import SimulationOrder
+from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.searching.shrink import passes
 from nemesis.searching.shrink.shrinker import minimise
 from nemesis.searching.shrink.signature import Signature
@@ -20,25 +20,25 @@ from nemesis.searching.shrink.trials import (
     Budget,
     BudgetSpent,
     Failure,
-    HereBench,
+    InProcessBench,
     Size,
     Trial,
     fingerprint,
 )
 from nemesis.simulation.guard import RealWorldError
 from nemesis.simulation.loop import DeadlockError
-from tests.nemesis.searching.shrink.synthetic import FINDING, OPERATIONS, order, trials
+from tests.nemesis.searching.shrink.synthetic import FINDING, OPERATIONS, spec, trials
 
 KILL = Kill(selector="one", duration_s=6.0)
 CUT = Partition(shape="one-way", selector="leader", direction="mute", duration_s=6.2)
 EXPIRE = ExpireSession(selector="controller", when="broker-loss")
 PAUSE = Pause(selector="follower", duration_s=5.0)
-LONG = order(
+LONG = spec(
     (5.0, KILL), (12.0, CUT), (13.5, EXPIRE), (25.0, PAUSE), (40.0, KillController(duration_s=5.0))
 )
 
 
-def kinds(of: SimulationOrder) -> list[str]:
+def kinds(of: SimulationSpec) -> list[str]:
     return [planned.fault.name for planned in of.plan]
 
 
@@ -49,8 +49,8 @@ def needs(*names: str):  # type: ignore[no-untyped-def]
 def test_only_the_faults_that_are_needed_are_left() -> None:
     search, _ = trials(LONG, needs("partition", "expire-session"))
     passes.fewer_faults(search)
-    assert kinds(search.order) == ["partition", "expire-session"]
-    assert search.order.seed == LONG.seed
+    assert kinds(search.spec) == ["partition", "expire-session"]
+    assert search.spec.seed == LONG.seed
 
 
 def test_faults_that_came_after_the_proof_are_left_out_first() -> None:
@@ -64,14 +64,14 @@ def test_faults_that_came_after_the_proof_are_left_out_first() -> None:
 def test_a_plan_is_tried_with_other_seeds_when_its_own_does_not_show_it() -> None:
     search, _ = trials(LONG, lambda one: one.seed == 1 and "pause" in kinds(one))
     passes.fewer_faults(search)
-    assert (kinds(search.order), search.order.seed) == (["pause"], 1)
+    assert (kinds(search.spec), search.spec.seed) == (["pause"], 1)
 
 
 def test_faults_become_plain_short_and_early() -> None:
-    search, _ = trials(order((12.0, CUT), (20.5, EXPIRE)), needs("partition", "expire-session"))
+    search, _ = trials(spec((12.0, CUT), (20.5, EXPIRE)), needs("partition", "expire-session"))
     passes.simpler_faults(search)
     passes.earlier_faults(search)
-    (cut_s, cut), (expire_s, expire) = [(one.at_s, one.fault) for one in search.order.plan]
+    (cut_s, cut), (expire_s, expire) = [(one.at_s, one.fault) for one in search.spec.plan]
     assert cut == Partition(
         shape="one-way", selector="controller", direction="both", duration_s=0.5
     )
@@ -81,16 +81,16 @@ def test_faults_become_plain_short_and_early() -> None:
 
 
 def test_what_a_fault_needs_is_kept() -> None:
-    def counts(one: SimulationOrder) -> bool:
+    def counts(one: SimulationSpec) -> bool:
         fault = one.plan[0].fault
         assert isinstance(fault, Pause)
         return fault.selector == "broker-2" and fault.duration_s >= 3.0 and one.plan[0].at_s >= 4.0
 
-    begun = order((20.0, Pause(selector="broker-2", duration_s=5.0)))
+    begun = spec((20.0, Pause(selector="broker-2", duration_s=5.0)))
     search, _ = trials(begun, counts)
     passes.simpler_faults(search)
     passes.earlier_faults(search)
-    (planned,) = search.order.plan
+    (planned,) = search.spec.plan
     assert planned.fault == Pause(selector="broker-2", duration_s=3.0)
     assert planned.at_s == pytest.approx(4.0, abs=passes.STEP_S)
 
@@ -106,16 +106,16 @@ def test_only_the_operations_that_are_needed_are_left() -> None:
     wanted = frozenset({OPERATIONS[3], OPERATIONS[80]})
     search, _ = trials(LONG, lambda one: one.operations is None or wanted <= one.operations)
     passes.fewer_operations(search)
-    assert search.order.operations == wanted
+    assert search.spec.operations == wanted
     assert search.size.operations == 2
 
 
 def test_the_time_limit_goes_down_to_what_plan_and_phases_need() -> None:
     phases = LONG.scenario.phases
-    search, _ = trials(order((20.0, KILL)), lambda _: True)
+    search, _ = trials(spec((20.0, KILL)), lambda _: True)
     passes.shorter_time(search)
     assert search.size.seconds == 26.0 + phases.heal_s
-    early, _ = trials(order((1.0, KILL)), lambda _: True)
+    early, _ = trials(spec((1.0, KILL)), lambda _: True)
     passes.shorter_time(early)
     assert early.size.seconds == 15.0
 
@@ -126,13 +126,13 @@ def test_deviations_are_switched_off_or_end_early() -> None:
     assert none.size.deviations == 0
     some, _ = trials(LONG, lambda one: one.deviation_rate > 0 and one.deviate_until_s >= 9.2)
     passes.fewer_deviations(some)
-    assert some.order.deviate_until_s == 9.5
+    assert some.spec.deviate_until_s == 9.5
 
 
 def test_a_search_comes_to_the_same_end_with_any_number_of_workers() -> None:
     wanted = frozenset({OPERATIONS[3], OPERATIONS[80]})
 
-    def counts(one: SimulationOrder) -> bool:
+    def counts(one: SimulationSpec) -> bool:
         has_operations = one.operations is None or wanted <= one.operations
         return has_operations and {"partition", "expire-session"} <= set(kinds(one))
 
@@ -140,7 +140,7 @@ def test_a_search_comes_to_the_same_end_with_any_number_of_workers() -> None:
     for width in (1, 2, 5):
         search, _ = trials(LONG, counts, width=width)
         minimise(search)
-        ends.append(fingerprint(search.order))
+        ends.append(fingerprint(search.spec))
         assert search.size == Size(faults=2, operations=2, seconds=15.0, deviations=0)
     assert len(set(ends)) == 1
 
@@ -163,7 +163,7 @@ def test_the_search_ends_with_its_runs() -> None:
 def test_the_budget_does_not_depend_on_the_number_of_workers(runs: int) -> None:
     wanted = frozenset({OPERATIONS[3], OPERATIONS[80]})
 
-    def counts(one: SimulationOrder) -> bool:
+    def counts(one: SimulationSpec) -> bool:
         has_operations = one.operations is None or wanted <= one.operations
         return has_operations and "partition" in kinds(one)
 
@@ -172,20 +172,20 @@ def test_the_budget_does_not_depend_on_the_number_of_workers(runs: int) -> None:
         search, _ = trials(LONG, counts, width=width, budget=Budget(runs=runs))
         with pytest.raises(BudgetSpent, match=f"{runs} runs"):
             minimise(search)
-        ends.add((fingerprint(search.order), search.runs))
+        ends.add((fingerprint(search.spec), search.runs))
     assert len(ends) == 1
     assert ends.pop()[1] == runs
 
 
 def test_runs_that_fail_do_not_count_and_are_told() -> None:
-    def fails(one: SimulationOrder) -> bool:
+    def fails(one: SimulationSpec) -> bool:
         return len(one.plan) < len(LONG.plan)
 
     for width in (1, 4):
         search, _ = trials(LONG, lambda _: True, width=width, fails=fails)
         with suppress(BudgetSpent):
             minimise(search)
-        assert len(search.order.plan) == len(LONG.plan)
+        assert len(search.spec.plan) == len(LONG.plan)
         assert set(search.failures) == {"DeadlockError: nothing can run"}
 
 
@@ -193,11 +193,11 @@ def test_runs_that_fail_do_not_count_and_are_told() -> None:
 def test_whatever_a_run_raises_is_an_answer(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def simulate(_order: SimulationOrder) -> None:
+    def simulate(_order: SimulationSpec) -> None:
         raise error
 
     monkeypatch.setattr("nemesis.searching.shrink.trials.simulate", simulate)
-    [answer] = HereBench().run([Trial(LONG, Signature.of(FINDING))])
+    [answer] = InProcessBench().run([Trial(LONG, Signature.of(FINDING))])
     assert isinstance(answer, Failure)
     assert answer.reason.startswith(type(error).__name__)
 

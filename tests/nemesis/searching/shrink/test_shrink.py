@@ -13,18 +13,18 @@ from nemesis.faults import plan as plans
 from nemesis.history.run_directory import RunDirectory
 from nemesis.searching.replay import replay
 from nemesis.searching.shrink import Budget, Shrunk, Signature, shrink
-from nemesis.searching.shrink.keep import compared, keep
 from nemesis.searching.shrink.shrinker import INTERRUPT
+from nemesis.searching.shrink.stored import compared, store_shrunk
 from nemesis.searching.shrink.trials import Size, Trials
-from nemesis.searching.simulate import store
+from nemesis.searching.simulate import store_result
 from nemesis.support.errors import UsageError
-from tests.nemesis.searching.shrink.simulated_bug import MUTANT, begun, order
+from tests.nemesis.searching.shrink.simulated_bug import MUTANT, begun, spec
 
 
 @pytest.fixture(scope="module")
 def shrunk() -> Shrunk:
     """With two runs: one bars faults in place of skipped ones, one leaves out the fault that came too late."""
-    return shrink(order(MUTANT), budget=Budget(runs=2, seconds=250.0))
+    return shrink(spec(MUTANT), budget=Budget(runs=2, seconds=250.0))
 
 
 def test_the_smaller_run_shows_the_same_finding(shrunk: Shrunk) -> None:
@@ -36,7 +36,7 @@ def test_the_smaller_run_shows_the_same_finding(shrunk: Shrunk) -> None:
 
 def test_the_whole_outcome_of_the_smaller_run_is_judged(shrunk: Shrunk) -> None:
     assert len(shrunk.simulated.outcome.results) > 10
-    assert shrunk.order.checkers is None
+    assert shrunk.spec.checkers is None
 
 
 def test_the_search_says_what_ended_it(shrunk: Shrunk) -> None:
@@ -47,12 +47,12 @@ def test_the_search_says_what_ended_it(shrunk: Shrunk) -> None:
 def test_the_smaller_run_is_stored_with_its_plan_and_replays(
     shrunk: Shrunk, tmp_path: Path
 ) -> None:
-    origin = store(begun(), order(MUTANT), tmp_path, ["nemesis", "run"])
-    run = keep(shrunk, origin, tmp_path, ["nemesis", "shrink", str(origin.path)])
-    assert plans.read(run.path / "plan.yaml") == shrunk.order.plan
+    origin = store_result(begun(), spec(MUTANT), tmp_path, ["nemesis", "run"])
+    run = store_shrunk(shrunk, origin, tmp_path, ["nemesis", "shrink", str(origin.path)])
+    assert plans.read(run.path / "plan.yaml") == shrunk.spec.plan
     about = run.read_info().shrunk
     assert about["run"] == str(origin.path)
-    assert about["after"]["faults"] == len(shrunk.order.plan)
+    assert about["after"]["faults"] == len(shrunk.spec.plan)
     page = run.report_file.read_text()
     assert about["sentence"] == compared(shrunk.before, shrunk.after)
     kept = f"keeping {about['property']} of {about['key']}"
@@ -64,16 +64,16 @@ def test_the_smaller_run_is_stored_with_its_plan_and_replays(
 
 def test_a_run_that_broke_nothing_is_refused() -> None:
     with pytest.raises(UsageError, match="nothing to shrink"):
-        shrink(order(None))
+        shrink(spec(None))
 
 
 def test_a_run_of_which_nothing_can_be_left_out_is_told_as_it_is() -> None:
     def interrupt(_trials: Trials) -> None:
         raise KeyboardInterrupt
 
-    shrunk = shrink(order(MUTANT), budget=Budget(runs=5), show=interrupt)
+    shrunk = shrink(spec(MUTANT), budget=Budget(runs=5), show=interrupt)
     assert (shrunk.stopped_by, shrunk.is_smaller) == (INTERRUPT, False)
-    assert shrunk.order == order(MUTANT)
+    assert shrunk.spec == spec(MUTANT)
     assert shrunk.simulated.outcome.verdict is Verdict.INVALID
 
 

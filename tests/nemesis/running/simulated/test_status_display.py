@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from nemesis.history.events import Event, Kind
 from nemesis.running.progress import Status
-from nemesis.running.simulated.status_display import Onlooker
+from nemesis.running.simulated.status_display import StatusObserver
 
 S = 1_000_000_000
 
@@ -17,7 +17,7 @@ def event(at_s: float, kind: Kind, **columns: object) -> Event:
 
 def shown(*events: Event) -> list[Status]:
     seen: list[Status] = []
-    look = Onlooker(lambda status: seen.append(replace(status)))
+    look = StatusObserver(lambda status: seen.append(replace(status)))
     for one in events:
         look(one)
     return seen

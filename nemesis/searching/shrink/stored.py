@@ -12,15 +12,15 @@ from nemesis import reports
 from nemesis.history.run_directory import RunDirectory
 from nemesis.searching.shrink.shrinker import Shrunk
 from nemesis.searching.shrink.trials import Size
-from nemesis.searching.simulate import store
+from nemesis.searching.simulate import store_result
 from nemesis.support.paths import short
 
 
-def keep(
-    shrunk: Shrunk, origin: RunDirectory, place: Path, command_line: Sequence[str]
+def store_shrunk(
+    shrunk: Shrunk, origin: RunDirectory, directory: Path, command_line: Sequence[str]
 ) -> RunDirectory:
-    """Make the run directory of the result below ``place``, with plan, history and report; raises OSError."""
-    run = store(shrunk.simulated, shrunk.order, place, command_line)
+    """Make the run directory of the result below ``directory``, with plan, history and report; raises OSError."""
+    run = store_result(shrunk.simulated, shrunk.spec, directory, command_line)
     about = {
         "run": short(origin.path),
         "property": shrunk.evidence.finding.property,

@@ -18,7 +18,7 @@ MAX_SEEDS: Final = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
+class SearchRequest:
     """The command line, unchecked; None means: as the scenario says."""
 
     scenario: str
@@ -34,13 +34,13 @@ class Search:
     real_codec_every: int = 0
 
 
-def exploration_of(search: Search) -> Exploration:
+def create_exploration(search: SearchRequest) -> Exploration:
     """Check everything; raises what ``preflight.prepare`` raises. Writes nothing."""
     require_range("--seeds", search.seeds, 1, MAX_SEEDS)
     require_range("--first-seed", search.first_seed, 0, scenario.MAX_SEED - search.seeds)
     require_range("--real-codec-every", search.real_codec_every, 0, MAX_SEEDS)
     jobs = workers(search.jobs)
-    order = prepare(
+    spec = prepare(
         RunOptions(
             scenario=search.scenario,
             store=search.store,
@@ -54,20 +54,20 @@ def exploration_of(search: Search) -> Exploration:
         )
     )
     return Exploration(
-        scenario=order.scenario,
+        scenario=spec.scenario,
         first_seed=search.first_seed,
         seeds=search.seeds,
         jobs=jobs,
         store=search.store.absolute(),
         command_line=("nemesis", *sys.argv[1:]),
         mutant=search.mutant,
-        checkers=None if order.checkers is None else tuple(order.checkers),
+        checkers=None if spec.checkers is None else tuple(spec.checkers),
         options=_repeat_options(search),
         real_codec_every=search.real_codec_every,
     )
 
 
-def _repeat_options(search: Search) -> tuple[str, ...]:
+def _repeat_options(search: SearchRequest) -> tuple[str, ...]:
     """Return the options that change the scenario, as they have to be given again."""
     faults, time_limit_s = search.faults, search.time_limit_s
     return (
