@@ -1,10 +1,10 @@
 """Bytes to frames, for either end of a connection: the part of a protocol that clients and servers share.
 
 An ``asyncio.Protocol`` rather than a stream: a frame that arrives whole costs one callback, and no task or future.
-What came is kept until ``next_frame`` asks for it; ``progressed`` tells whoever extends this that asking may pay.
+Received bytes are kept until ``FrameReader.next_frame`` takes them; ``progressed`` is called when taking may succeed.
 
-Nothing is reserved for a frame on the word of its size: bytes are kept as they come, and a size over ``max_bytes``
-is an error as soon as it is read. Reading pauses while more than ``READ_AHEAD_BYTES`` lie here unasked for.
+Nothing is reserved for a frame because of its announced size: bytes are kept as they come, and a size over
+``max_bytes`` is an error as soon as it is read. Reading pauses while more than ``READ_AHEAD_BYTES`` are not taken.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from nemesis.reference.protocol.codec import SIZE_BYTES, decode_size
 READ_AHEAD_BYTES: Final = 64 * 1024
 
 
-class FrameProtocol(asyncio.Protocol, ABC):
-    """One end of a connection. ``transport`` is there once the connection is made."""
+class FrameReader:
+    """Takes frames out of the received bytes. ``transport`` is set once the connection is made."""
 
     transport: asyncio.Transport
 
@@ -31,12 +31,8 @@ class FrameProtocol(asyncio.Protocol, ABC):
         self._is_ended = False
         self._error: Exception | None = None
 
-    @abstractmethod
-    def progressed(self) -> None:
-        """Bytes have come, or their end, or the loss of the connection."""
-
     def next_frame(self) -> bytes | None:
-        """The next frame, without its size; None when it has yet to come.
+        """Return the next frame, without its size; None while it is incomplete.
 
         Raises ``ProtocolError`` when it claims more than ``max_bytes``, ``EOFError`` when the stream ended before its
         end, and the ``OSError`` with which the connection was lost.
@@ -60,30 +56,55 @@ class FrameProtocol(asyncio.Protocol, ABC):
 
     @property
     def has_input(self) -> bool:
-        """Whether ``next_frame`` may have anything to say, or is what lets reading go on."""
+        """Whether ``next_frame`` may return a frame, raise an error, or let reading continue."""
         return bool(self._unread) or self._is_ended or self._is_paused
 
     def at_end(self) -> bool:
-        """True when the peer has ended the stream in order and all of it was read."""
+        """Return whether the peer ended the stream in order and every byte was taken."""
         return self._is_ended and self._error is None and not self._unread
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
-
-    def data_received(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> None:
+        """Add received bytes."""
         self._unread += data
-        self.progressed()
+
+    def pause_if_full(self) -> None:
+        """Stop reading from the transport if too many bytes wait and no frame was asked for."""
         if len(self._unread) > READ_AHEAD_BYTES and not self._is_asked:
             self._is_paused = True
             self.transport.pause_reading()
 
-    def eof_received(self) -> bool:
+    def end(self, error: Exception | None = None) -> None:
+        """Note that no more bytes come; ``error`` is the reason of a lost connection."""
+        self._error = error
         self._is_ended = True
+
+
+class FrameProtocol(asyncio.Protocol, ABC):
+    """One end of a connection. ``transport`` is set once the connection is made."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, *, max_bytes: int) -> None:
+        self.reader = FrameReader(max_bytes=max_bytes)
+
+    @abstractmethod
+    def progressed(self) -> None:
+        """Handle new bytes, their end, or the loss of the connection."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = self.reader.transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.reader.feed(data)
         self.progressed()
-        return True  # what was asked can still be answered
+        self.reader.pause_if_full()
+
+    def eof_received(self) -> bool:
+        self.reader.end()
+        self.progressed()
+        return True  # responses to the requests received so far can still be sent
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._error = exc
-        self._is_ended = True
+        self.reader.end(exc)
         self.progressed()

@@ -87,7 +87,7 @@ class BrokerConnection:
 
     def _connected_to(self, address: tuple[str, int]) -> Caller | None:
         # A peer that closed an idle connection is noticed here, while nothing has been sent yet.
-        if self._caller is not None and (address != self._address or self._caller.at_end()):
+        if self._caller is not None and (address != self._address or self._caller.reader.at_end()):
             self._drop()
         return self._caller
 
@@ -136,7 +136,7 @@ class Caller(FrameProtocol):
         if answer is None or answer.done():
             return
         try:
-            frame = self.next_frame()
+            frame = self.reader.next_frame()
         except (OSError, EOFError, ProtocolError) as error:
             answer.set_exception(error)
         else:

@@ -19,8 +19,9 @@ from kio.schema.api_versions.v0.response import ApiVersionsResponse as ApiVersio
 from kio.schema.errors import ErrorCode
 from kio.static.primitive import i16
 
+from nemesis.reference.network.channel_mute import ChannelMuteEvent
 from nemesis.reference.network.connection_quotas import ConnectionQuotas
-from nemesis.reference.network.kafka_channel import ChannelMuteEvent, KafkaChannel
+from nemesis.reference.network.kafka_channel import KafkaChannel
 from nemesis.reference.network.memory_pool import MemoryPool
 from nemesis.reference.network.request_channel import (
     CloseConnectionResponse,
@@ -143,14 +144,14 @@ class Processor:
             case SendResponse():
                 self._selector.send(channel, response.frame)
             case NoOpResponse():
-                channel.handle_channel_mute_event(ChannelMuteEvent.RESPONSE_SENT)
+                channel.muting.handle_event(ChannelMuteEvent.RESPONSE_SENT)
                 self._selector.unmute(channel)
             case CloseConnectionResponse():
                 channel.close()
             case StartThrottlingResponse():
-                channel.handle_channel_mute_event(ChannelMuteEvent.THROTTLE_STARTED)
+                channel.muting.handle_event(ChannelMuteEvent.THROTTLE_STARTED)
             case EndThrottlingResponse():
-                channel.handle_channel_mute_event(ChannelMuteEvent.THROTTLE_ENDED)
+                channel.muting.handle_event(ChannelMuteEvent.THROTTLE_ENDED)
                 self._selector.unmute(channel)
 
     def _process_completed_receives(self) -> None:
@@ -160,7 +161,7 @@ class Processor:
         receives = self._selector.completed_receives
         for channel, frame in receives:
             try:
-                channel.handle_channel_mute_event(ChannelMuteEvent.REQUEST_RECEIVED)
+                channel.muting.handle_event(ChannelMuteEvent.REQUEST_RECEIVED)
                 self._receive(channel, frame)
             except ProtocolError as error:
                 self._memory_pool.release(len(frame))
@@ -196,7 +197,7 @@ class Processor:
         sends = self._selector.completed_sends
         for channel in sends:
             if not channel.is_closed:
-                channel.handle_channel_mute_event(ChannelMuteEvent.RESPONSE_SENT)
+                channel.muting.handle_event(ChannelMuteEvent.RESPONSE_SENT)
                 self._selector.unmute(channel)
         sends.clear()
 

@@ -14,7 +14,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from nemesis.reference.network.kafka_channel import ChannelMuteState, KafkaChannel
+from nemesis.reference.network.channel_mute import ChannelMuteState
+from nemesis.reference.network.kafka_channel import KafkaChannel
 from nemesis.reference.network.memory_pool import MemoryPool
 from nemesis.reference.protocol.errors import ProtocolError
 
@@ -73,7 +74,7 @@ class Selector:
             if channel in self._sending and not channel.is_sending:
                 del self._sending[channel]
                 self.completed_sends.append(channel)
-            if channel.mute_state is ChannelMuteState.NOT_MUTED:
+            if channel.muting.state is ChannelMuteState.NOT_MUTED:
                 self._receive(channel)
 
     def send(self, channel: KafkaChannel, frame: bytes) -> None:
@@ -87,7 +88,7 @@ class Selector:
 
     def unmute(self, channel: KafkaChannel) -> None:
         """Go on with the channel, unless an answer is due or it is throttled."""
-        if channel.maybe_unmute() and channel.has_input:
+        if channel.muting.maybe_unmute() and channel.reader.has_input:
             self._ready[channel] = None
 
     def lowest_priority_channel(self) -> KafkaChannel | None:
@@ -110,7 +111,7 @@ class Selector:
             self._starved[channel] = None
             return
         try:
-            frame = channel.next_frame()
+            frame = channel.reader.next_frame()
         except ProtocolError as error:
             logger.warning("closing the connection of %s: %s", channel.address, error)
             channel.close()
@@ -119,7 +120,7 @@ class Selector:
         else:
             if frame is not None:
                 self._memory_pool.allocate(len(frame))
-                channel.mute()
+                channel.muting.mute()
                 self.completed_receives.append((channel, frame))
 
     def _note_activity(self, channel: KafkaChannel, now: float) -> None:

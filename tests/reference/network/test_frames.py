@@ -44,7 +44,7 @@ class Collector(FrameProtocol):
 
     def progressed(self) -> None:
         while len(self.frames) < self.allowed:
-            frame = self.next_frame()
+            frame = self.reader.next_frame()
             if frame is None:
                 return
             self.frames.append(frame)
@@ -76,13 +76,13 @@ def test_what_came_before_the_end_is_still_read() -> None:
     collector = Collector(allowed=0)
     collector.data_received(framed(b"a") + framed(b"b"))
     assert collector.eof_received(), "the transport stays open for answers"
-    assert not collector.at_end()
+    assert not collector.reader.at_end()
     collector.allowed = 2
     collector.progressed()
     assert collector.frames == [b"a", b"b"]
-    assert collector.at_end()
+    assert collector.reader.at_end()
     with pytest.raises(EOFError):
-        collector.next_frame()
+        collector.reader.next_frame()
 
 
 def test_half_a_frame_before_the_end_is_no_frame() -> None:
@@ -96,9 +96,9 @@ def test_a_lost_connection_is_told_by_its_error_and_is_no_end() -> None:
     collector = Collector(allowed=0)
     collector.data_received(framed(b"a"))
     collector.connection_lost(ConnectionResetError("gone"))
-    assert not collector.at_end()
+    assert not collector.reader.at_end()
     with pytest.raises(ConnectionResetError):
-        collector.next_frame()
+        collector.reader.next_frame()
 
 
 def test_reading_pauses_while_enough_is_there_that_nobody_asked_for() -> None:

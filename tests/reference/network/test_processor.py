@@ -7,7 +7,8 @@ import asyncio
 import pytest
 from kio.schema.find_coordinator.v0.request import FindCoordinatorRequest
 
-from nemesis.reference.network.kafka_channel import ChannelMuteEvent, ChannelMuteState, KafkaChannel
+from nemesis.reference.network.channel_mute import ChannelMute, ChannelMuteEvent, ChannelMuteState
+from nemesis.reference.network.kafka_channel import KafkaChannel
 from nemesis.reference.protocol import codec
 from tests.reference.network.simulated import (
     OTHER_PORT,
@@ -104,10 +105,10 @@ def test_throttling_ends_also_for_a_connection_that_has_gone() -> None:
 
 
 def test_an_event_that_cannot_come_is_an_error() -> None:
-    channel = KafkaChannel(max_bytes=1, accepted=lambda _: None)
+    muting = ChannelMute()
     with pytest.raises(ValueError, match="RESPONSE_SENT cannot come while a channel is NOT_MUTED"):
-        channel.handle_channel_mute_event(ChannelMuteEvent.RESPONSE_SENT)
-    assert channel.mute_state is ChannelMuteState.NOT_MUTED
+        muting.handle_event(ChannelMuteEvent.RESPONSE_SENT)
+    assert muting.state is ChannelMuteState.NOT_MUTED
 
 
 class Receiving(asyncio.Transport):
