@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from uuid import UUID
 
+from nemesis.reference.controller.errors import IllegalStateError
 from nemesis.reference.model import NO_LEADER, Broker, TopicPartition
 from nemesis.reference.zk.fenced_writes import ControllerFence
 from nemesis.reference.zk.zk_data import (
@@ -82,6 +83,14 @@ class ControllerContext:
     def epoch(self) -> int:
         """The controller epoch of the present term; 0 when there is none."""
         return 0 if self.fence is None else self.fence.controller_epoch
+
+    def required_fence(self) -> ControllerFence:
+        """Return the fence; raises ``IllegalStateError`` when this broker is not the controller."""
+        if self.fence is None:
+            raise IllegalStateError(
+                "a controller's write: expected the office of controller, got none"
+            )
+        return self.fence
 
     # Brokers
 

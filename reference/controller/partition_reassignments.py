@@ -29,7 +29,6 @@ from nemesis.reference.controller.reassignment_phases import ReassignmentPhases
 from nemesis.reference.model import ApiError, TopicPartition
 from nemesis.reference.zk import zk_data
 from nemesis.reference.zk.errors import NoNodeError, ZnodeFormatError
-from nemesis.reference.zk.fenced_writes import ControllerFence
 from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 from nemesis.reference.zk.zk_data import ReplicaAssignment
 
@@ -111,7 +110,7 @@ class PartitionReassignments:
             else:
                 wanted[topic_partition] = assignment
         await self._zk_client.reassignment.remove_partitions(
-            lambda tp, _: tp in wanted, self._fence()
+            lambda tp, _: tp in wanted, self._context.required_fence()
         )
         answers |= await self._trigger(wanted)
         refused = {str(tp): answer for tp, answer in answers.items() if answer is not _BEGUN}
@@ -148,7 +147,7 @@ class PartitionReassignments:
             reasons = {str(tp): answer for tp, answer in failed.items()}
             _logger.warning("taken out of %s: %s", zk_data.REASSIGN_PARTITIONS, reasons)
             await self._zk_client.reassignment.remove_partitions(
-                lambda tp, _: tp in failed, self._fence()
+                lambda tp, _: tp in failed, self._context.required_fence()
             )
         return frozenset(answers.keys() - failed.keys())
 
@@ -200,10 +199,6 @@ class PartitionReassignments:
             _logger.error("%s is not reassigned to %s: %s", topic_partition, assignment, error)
             return ApiError(ErrorCode.unknown_server_error, str(error))
         return _BEGUN
-
-    def _fence(self) -> ControllerFence:
-        assert self._context.fence is not None, "events are processed in office only"
-        return self._context.fence
 
 
 def _towards(

@@ -3,8 +3,8 @@
     NonExistent → New → Online ⇄ Offline → NonExistent
 
 Only the way to Online touches ZooKeeper: a New partition gets its first state, any other an election by compare-and-set
-on the state as we know it; where that is not what ZooKeeper has, it is read and tried again. An illegal transition
-is traced with an error, refused and survived; a partition for which nobody is eligible stays as it is.
+on the state as we know it; where that is not what ZooKeeper has, it is read and tried again. A partition for which no
+replica is eligible stays as it is.
 Source: kafka.controller.ZkPartitionStateMachine.
 """
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 
 from nemesis.reference.controller import election
@@ -20,16 +21,16 @@ from nemesis.reference.controller.controller_broker_request_batch import (
 )
 from nemesis.reference.controller.controller_context import ControllerContext, PartitionState
 from nemesis.reference.controller.election import ElectionResult
-from nemesis.reference.controller.errors import IllegalStateError, StateChangeError
+from nemesis.reference.controller.errors import StateChangeError
 from nemesis.reference.controller.leader_elections import (
     LeaderElections,
     PartitionLeaderElectionStrategy,
 )
+from nemesis.reference.controller.state_transitions import StateTransitions
 from nemesis.reference.controller.trace_columns import committed_state, identity
 from nemesis.reference.model import LeaderAndIsr, TopicPartition
 from nemesis.reference.trace import Kind, Tracer
 from nemesis.reference.zk.errors import BadVersionError, NodeExistsError, ZooKeeperError
-from nemesis.reference.zk.fenced_writes import ControllerFence
 from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 from nemesis.reference.zk.partition_states import CommittedState, StateResult
 from nemesis.reference.zk.zk_data import LeaderIsrAndControllerEpoch
@@ -68,6 +69,15 @@ class PartitionStateMachine:
         self._zk_client = zk_client
         self._request_batch = request_batch
         self._tracer = tracer
+        self._transitions = StateTransitions[TopicPartition, PartitionState](
+            "partition",
+            context=context,
+            tracer=tracer,
+            valid_previous_states=VALID_PREVIOUS_STATES,
+            state_of=context.partition_state,
+            put_state=context.put_partition_state,
+            columns=partial(identity, context),
+        )
         self._elections = LeaderElections(
             context,
             zk_client=zk_client,
@@ -113,7 +123,7 @@ class PartitionStateMachine:
         legal: list[TopicPartition] = []
         outcomes: dict[TopicPartition, Outcome] = {}
         for topic_partition in partitions:
-            if self._is_legal(topic_partition, target):
+            if self._transitions.is_legal(topic_partition, target):
                 legal.append(topic_partition)
             else:
                 outcomes[topic_partition] = StateChangeError(f"it may not go {target.value} now")
@@ -121,7 +131,7 @@ class PartitionStateMachine:
             outcomes |= await self._bring_online(legal, strategy)
         else:
             for topic_partition in legal:
-                self._change(topic_partition, target)
+                self._transitions.change(topic_partition, target)
         fence = self._context.fence
         if fence is not None:
             self._request_batch.send_requests_to_brokers(fence.controller_epoch)
@@ -142,7 +152,7 @@ class PartitionStateMachine:
             if isinstance(outcome, Exception):
                 _logger.error("%s does not go online: %s", topic_partition, outcome)
             else:
-                self._change(topic_partition, PartitionState.ONLINE)
+                self._transitions.change(topic_partition, PartitionState.ONLINE)
         return outcomes
 
     async def _initialize_leader_and_isr(
@@ -160,7 +170,9 @@ class PartitionStateMachine:
                 outcomes[topic_partition] = StateChangeError("no replica is alive")
             else:
                 initial[topic_partition] = state
-        results = await self._zk_client.states.create_topic_partition_states(initial, self._fence())
+        results = await self._zk_client.states.create_topic_partition_states(
+            initial, self._context.required_fence()
+        )
         for topic_partition, result in results.items():
             if isinstance(result, CommittedState):
                 isr = result.state.leader_and_isr.isr
@@ -194,7 +206,7 @@ class PartitionStateMachine:
         strategy: PartitionLeaderElectionStrategy,
     ) -> dict[TopicPartition, Outcome]:
         """One round; what met a conflict is missing from the result."""
-        fence = self._fence()
+        fence = self._context.required_fence()
         outcomes: dict[TopicPartition, Outcome] = {}
         current: dict[TopicPartition, LeaderAndIsr] = {}
         for topic_partition in partitions:
@@ -262,36 +274,3 @@ class PartitionStateMachine:
         self._request_batch.add_leader_and_isr_request_for_brokers(
             recipients, topic_partition, committed.state, assignment, is_new=is_new
         )
-
-    def _is_legal(self, topic_partition: TopicPartition, target: PartitionState) -> bool:
-        state = self._context.partition_state(topic_partition)
-        if state in VALID_PREVIOUS_STATES[target]:
-            return True
-        self._trace(topic_partition, state, target, error="ILLEGAL_TRANSITION")
-        _logger.error("%s cannot go from %s to %s", topic_partition, state.value, target.value)
-        return False
-
-    def _change(self, topic_partition: TopicPartition, target: PartitionState) -> None:
-        state = self._context.partition_state(topic_partition)
-        self._context.put_partition_state(topic_partition, target)
-        self._trace(topic_partition, state, target)
-
-    def _trace(
-        self,
-        topic_partition: TopicPartition,
-        state: PartitionState,
-        target: PartitionState,
-        error: str | None = None,
-    ) -> None:
-        self._tracer.event(
-            Kind.TRANSITION,
-            **identity(self._context, topic_partition),
-            controller_epoch=self._context.epoch,
-            detail=f"partition {state.value}->{target.value}",
-            error=error,
-        )
-
-    def _fence(self) -> ControllerFence:
-        if self._context.fence is None:
-            raise IllegalStateError("a state change without the office of controller")
-        return self._context.fence

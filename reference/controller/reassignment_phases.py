@@ -35,7 +35,7 @@ from nemesis.reference.controller.controller_context import (
     ReplicaState,
 )
 from nemesis.reference.controller.controller_events import PartitionReassignmentIsrChange
-from nemesis.reference.controller.errors import IllegalStateError, StateChangeError
+from nemesis.reference.controller.errors import StateChangeError
 from nemesis.reference.controller.leader_elections import PartitionLeaderElectionStrategy
 from nemesis.reference.controller.partition_state_machine import PartitionStateMachine
 from nemesis.reference.controller.replica_state_machine import ReplicaStateMachine
@@ -45,7 +45,6 @@ from nemesis.reference.model import TopicPartition
 from nemesis.reference.trace import Kind, Tracer
 from nemesis.reference.zk import zk_data
 from nemesis.reference.zk.errors import BadVersionError
-from nemesis.reference.zk.fenced_writes import ControllerFence
 from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 from nemesis.reference.zk.partition_states import CommittedState
 from nemesis.reference.zk.zk_data import LeaderIsrAndControllerEpoch, ReplicaAssignment
@@ -133,7 +132,7 @@ class ReassignmentPhases:
             if unneeded:
                 await self._remove_unneeded_replicas(topic_partition, unneeded)
             await self._zk_client.topics.update_replica_assignment(
-                topic_partition, assignment, self._fence()
+                topic_partition, assignment, self._context.required_fence()
             )
             context.assignments[topic_partition] = assignment
         self._zk_client.session.register_znode_change_handler(
@@ -164,7 +163,7 @@ class ReassignmentPhases:
         await self._move_leader_if_required(topic_partition, completed)
         await self._remove_replicas(topic_partition, assignment.removing_replicas)
         await self._zk_client.topics.update_replica_assignment(
-            topic_partition, completed, self._fence()
+            topic_partition, completed, self._context.required_fence()
         )
         await self._forget_reassignment(topic_partition, completed)
         self._request_batch.send_update_metadata(
@@ -216,7 +215,8 @@ class ReassignmentPhases:
         """B7."""
         self.unwatch(topic_partition)
         await self._zk_client.reassignment.remove_partitions(
-            lambda tp, target: tp == topic_partition and target == completed.replicas, self._fence()
+            lambda tp, target: tp == topic_partition and target == completed.replicas,
+            self._context.required_fence(),
         )
         del self._context.partitions_being_reassigned[topic_partition]
 
@@ -240,7 +240,7 @@ class ReassignmentPhases:
         self, topic_partition: TopicPartition
     ) -> LeaderIsrAndControllerEpoch:
         """Raise the leader epoch of what ZooKeeper has, and nothing else; conflicts are tried again."""
-        fence = self._fence()
+        fence = self._context.required_fence()
         while True:
             states = await self._zk_client.states.get_topic_partition_states([topic_partition])
             state = states.get(topic_partition)
@@ -268,11 +268,6 @@ class ReassignmentPhases:
         )
         self._context.leadership[topic_partition] = result.state
         return result.state
-
-    def _fence(self) -> ControllerFence:
-        if self._context.fence is None:
-            raise IllegalStateError("a reassignment without the office of controller")
-        return self._context.fence
 
 
 def _replicas(

@@ -5,8 +5,8 @@
                               DeletionIneligible ←┘
 
 Going offline stops the replica and takes it out of the ISR in ZooKeeper: the leader becomes −1 if it was the leader,
-the last member of an ISR stays, and nothing is written when the ISR does not hold it. The other replicas are told, but
-for those of a topic that is being deleted. An illegal transition is traced with an error, refused and survived.
+the last member of an ISR stays, and nothing is written when the ISR does not hold it. The controller tells the other
+replicas, except those of a topic that is being deleted.
 Source: kafka.controller.ZkReplicaStateMachine.
 """
 
@@ -16,6 +16,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from types import MappingProxyType
+from typing import Any
 
 from nemesis.reference.controller import election
 from nemesis.reference.controller.controller_broker_request_batch import (
@@ -26,12 +27,11 @@ from nemesis.reference.controller.controller_context import (
     PartitionAndReplica,
     ReplicaState,
 )
-from nemesis.reference.controller.errors import IllegalStateError
+from nemesis.reference.controller.state_transitions import StateTransitions
 from nemesis.reference.controller.trace_columns import committed_state, identity
 from nemesis.reference.model import TopicPartition
 from nemesis.reference.trace import Kind, Tracer
 from nemesis.reference.zk.errors import BadVersionError
-from nemesis.reference.zk.fenced_writes import ControllerFence
 from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 from nemesis.reference.zk.partition_states import CommittedState
 from nemesis.reference.zk.zk_data import LeaderIsrAndControllerEpoch
@@ -65,6 +65,15 @@ class ReplicaStateMachine:
         self._zk_client = zk_client
         self._request_batch = request_batch
         self._tracer = tracer
+        self._transitions = StateTransitions[PartitionAndReplica, ReplicaState](
+            "replica",
+            context=context,
+            tracer=tracer,
+            valid_previous_states=VALID_PREVIOUS_STATES,
+            state_of=context.replica_state,
+            put_state=context.put_replica_state,
+            columns=self._columns,
+        )
 
     async def startup(self) -> None:
         """Bring the replicas of live brokers online and those of dead ones offline (KAFKA-3143)."""
@@ -111,7 +120,7 @@ class ReplicaStateMachine:
                 self._stop(replica, delete_partition=True)
             case ReplicaState.NON_EXISTENT:
                 self._forget(replica)
-        self._put(replica, target)
+        self._transitions.change(replica, target)
 
     def _tell_state(self, replica: PartitionAndReplica, *, is_new: bool) -> bool:
         """Tell the replica the partition's state if there is one; False when it must not become that."""
@@ -159,7 +168,7 @@ class ReplicaStateMachine:
                 self._request_batch.add_update_metadata_request_for_brokers(
                     context.live_or_shutting_down_broker_ids, [replica.topic_partition]
                 )
-            self._put(replica, ReplicaState.OFFLINE)
+            self._transitions.change(replica, ReplicaState.OFFLINE)
 
     async def _remove_replica_from_isr(
         self, replica_id: int, partitions: Sequence[TopicPartition]
@@ -174,7 +183,7 @@ class ReplicaStateMachine:
         }
         remaining = list(partitions)
         while remaining:
-            fence = self._fence()
+            fence = self._context.required_fence()
             unknown = [tp for tp in remaining if tp not in known]
             states = known | {
                 tp: state
@@ -222,35 +231,7 @@ class ReplicaStateMachine:
         )
 
     def _is_legal(self, replica: PartitionAndReplica, target: ReplicaState) -> bool:
-        state = self._context.replica_state(replica)
-        if state in VALID_PREVIOUS_STATES[target]:
-            return True
-        self._trace(replica, state, target, error="ILLEGAL_TRANSITION")
-        _logger.error("%s cannot go from %s to %s", replica, state.value, target.value)
-        return False
+        return self._transitions.is_legal(replica, target)
 
-    def _put(self, replica: PartitionAndReplica, target: ReplicaState) -> None:
-        state = self._context.replica_state(replica)
-        self._context.put_replica_state(replica, target)
-        self._trace(replica, state, target)
-
-    def _trace(
-        self,
-        replica: PartitionAndReplica,
-        state: ReplicaState,
-        target: ReplicaState,
-        error: str | None = None,
-    ) -> None:
-        self._tracer.event(
-            Kind.TRANSITION,
-            **identity(self._context, replica.topic_partition),
-            peer=replica.replica,
-            controller_epoch=self._context.epoch,
-            detail=f"replica {state.value}->{target.value}",
-            error=error,
-        )
-
-    def _fence(self) -> ControllerFence:
-        if self._context.fence is None:
-            raise IllegalStateError("a state change without the office of controller")
-        return self._context.fence
+    def _columns(self, replica: PartitionAndReplica) -> dict[str, Any]:
+        return {**identity(self._context, replica.topic_partition), "peer": replica.replica}
