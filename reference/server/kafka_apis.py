@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from nemesis.reference.protocol.codec import Request
 from nemesis.reference.protocol.versions import ApiKey
+from nemesis.reference.server.apis.alter_partitions import AlterPartitionApis
 from nemesis.reference.server.apis.configs import ConfigApis
 from nemesis.reference.server.apis.control import ControlApis
-from nemesis.reference.server.apis.controller import ControllerApis
 from nemesis.reference.server.apis.elections import ElectionApis
 from nemesis.reference.server.apis.fetch import FetchApis
 from nemesis.reference.server.apis.log_dirs import LogDirApis
@@ -61,7 +61,7 @@ class KafkaApis:
         records: RecordApis,
         metadata: MetadataApis,
         control: ControlApis,
-        controller: ControllerApis,
+        alter_partitions: AlterPartitionApis,
         topics: TopicApis,
         configs: ConfigApis,
         reassignments: ReassignmentApis,
@@ -100,7 +100,7 @@ class KafkaApis:
             ApiKey.DESCRIBE_LOG_DIRS: log_dirs.handle_describe_log_dirs,
             ApiKey.ELECT_LEADERS: elections.handle_elect_leaders,
             ApiKey.INIT_PRODUCER_ID: producers.handle_init_producer_id,
-            ApiKey.ALTER_PARTITION: controller.handle_alter_partition,
+            ApiKey.ALTER_PARTITION: alter_partitions.handle_alter_partition,
         }
 
     def waits(self, request: Request) -> bool:

@@ -31,9 +31,9 @@ from nemesis.reference.server.alter_partition_manager import (
     AlterPartitionManager,
     DefaultAlterPartitionManager,
 )
+from nemesis.reference.server.apis.alter_partitions import AlterPartitionApis
 from nemesis.reference.server.apis.configs import ConfigApis
 from nemesis.reference.server.apis.control import ControlApis
-from nemesis.reference.server.apis.controller import ControllerApis
 from nemesis.reference.server.apis.elections import ElectionApis
 from nemesis.reference.server.apis.fetch import FetchApis
 from nemesis.reference.server.apis.log_dirs import LogDirApis
@@ -299,7 +299,7 @@ class KafkaServer:
                 self.metadata_cache, cluster_id, self._auto_topic_creation(zk_admin)
             ),
             control=ControlApis(self.replica_manager, self._topic_configs.fetch_topic_configs),
-            controller=ControllerApis(self.controller),
+            alter_partitions=AlterPartitionApis(self.controller),
             topics=TopicApis(
                 self.controller, zk_admin, delete_topic_enable=self._config.delete_topic_enable
             ),

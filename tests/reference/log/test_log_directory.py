@@ -217,3 +217,22 @@ def test_the_recurring_work_has_kafkas_names(tmp_path: Path) -> None:
             "detail": "segment-deletion",
         }
     ]
+
+
+def test_the_recurring_check_forgets_producers_that_are_silent(tmp_path: Path) -> None:
+    wall_ms, later = [1000], Later()
+    logs = LogManager(
+        config(tmp_path, producer_id_expiration_ms=100), RealDisk(), wall_clock=lambda: wall_ms[0]
+    )
+    logs.load_logs()
+    logs.startup(later, lambda error: pytest.fail(str(error)))
+    check, period_s = later.recurring["PeriodicProducerExpirationCheck"]
+    assert period_s == 600
+    log = logs.get_or_create_log(TP, ID, is_new=True)
+    log.append_as_leader(batch(1, timestamp=1000, producer=(7, 0, 0)), 1)
+    wall_ms[0] = 1099
+    check()
+    assert set(log.producer_state_manager.active_producers) == {7}
+    wall_ms[0] = 1100
+    check()
+    assert set(log.producer_state_manager.active_producers) == set()

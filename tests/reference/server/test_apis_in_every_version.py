@@ -27,6 +27,7 @@ from nemesis.reference.server.apis.control import ControlApis
 from nemesis.reference.server.apis.fetch import FetchApis
 from nemesis.reference.server.apis.offsets import OffsetApis
 from nemesis.reference.server.apis.produce import ProduceApis
+from nemesis.reference.server.apis.records import RecordApis
 from nemesis.reference.server.connection import connection_factory
 from nemesis.reference.server.fetch_manager import FetchManager
 from nemesis.reference.server.kafka_scheduler import KafkaScheduler
@@ -82,6 +83,7 @@ class Broker:
         sessions = FetchManager(1000, rng=Random(1), topic_name=self.cache.topic_name)
         self.fetch_apis = FetchApis(replica_manager.fetches, self.cache, sessions)
         self.offsets = OffsetApis(replica_manager.offsets)
+        self.records = RecordApis(replica_manager.record_deletions, self.cache)
         self.fetched: list[str] = []
         """The topics whose settings were to be read."""
         self.control = ControlApis(replica_manager, self._fetch_topic_configs)
@@ -526,5 +528,38 @@ def test_offset_for_leader_epoch_in_every_version(tmp_path: Path, version: int) 
 
         (partition,) = answer.topics[0].partitions
         assert (partition.error_code, partition.end_offset) == (ErrorCode.none, 3)
+
+    run(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("version", versions(ApiKey.DELETE_RECORDS))
+def test_delete_records_in_every_version(tmp_path: Path, version: int) -> None:
+    async def scenario(broker: Broker) -> None:
+        await broker.produce(batch(3))
+        schema = load_request_schema(ApiKey.DELETE_RECORDS, version)
+        topic_class = item_class(schema, "topics")
+        topics = [
+            {
+                "name": name,
+                "partitions": build_items(
+                    topic_class, "partitions", [{"partition_index": 0, "offset": 2}]
+                ),
+            }
+            for name in ("t", "unknown")
+        ]
+        request = build(schema, topics=build_items(schema, "topics", topics), timeout=SECOND)
+
+        answer = over_the_wire(await answered(broker.records.handle_delete_records(request)))
+
+        assert {
+            topic.name: (partition.error_code, partition.low_watermark)
+            for topic in answer.topics
+            for partition in topic.partitions
+        } == {
+            "t": (ErrorCode.none, 2),
+            "unknown": (ErrorCode.unknown_topic_or_partition, -1),
+        }
+        (fetched,) = (await broker.fetch()).responses[0].partitions
+        assert fetched.error_code is ErrorCode.offset_out_of_range, "offset 0 is gone"
 
     run(tmp_path, scenario)

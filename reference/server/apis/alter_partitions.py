@@ -21,7 +21,7 @@ from nemesis.reference.server.apis.conversion import NO_THROTTLE, leader_recover
 _UNKNOWN = -1
 
 
-class ControllerApis:
+class AlterPartitionApis:
     """Needs this broker's controller, active or not."""
 
     def __init__(self, controller: KafkaController) -> None:
