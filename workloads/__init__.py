@@ -1,7 +1,8 @@
 """What clients do to the cluster while it breaks.
 
 * ``base``             the interface that a run sees, and what a workload is given (start here)
-* ``produce_consume``  producers, consumers, topics created under faults, final reads to the end
+* ``produce_consume``  producers, consumers, topics created under faults, final reads to the end; its parts are
+  ``producers``, ``consumers``, ``reads``, ``final_reads``, ``topic_creation``, ``clients``, ``partitions``
 * ``topics``           the same, while topics are created, grown, deleted and created again
 * ``reassignment``     the same, while replicas are moved and leaders elected
 * ``kafka``            the Kafka client that workloads use: asyncio and kio, one attempt per operation

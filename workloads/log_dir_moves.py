@@ -1,7 +1,7 @@
-"""Somebody who moves replicas from one log directory of their broker to another now and then (KIP-113).
+"""An administrator that moves replicas from one log directory of their broker to another (KIP-113).
 
-The broker is asked where its logs are; one of them, wherever it was, is to go to another directory. Moves take their
-time and meet: of the same replica, to a third directory, back again.
+The administrator asks a broker where its logs are, and moves one of them to another directory. Moves take time and
+overlap: of the same replica, to a third directory, back again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nemesis.history.recorder import Recorder
 from nemesis.workloads.kafka.admin import KafkaAdmin
 from nemesis.workloads.kafka.errors import KafkaError
 from nemesis.workloads.operations import OperationLog
-from nemesis.workloads.subjects import subject
+from nemesis.workloads.partitions import partition_columns
 
 
 async def move_between_log_dirs_again_and_again(
@@ -44,8 +44,12 @@ async def move_between_log_dirs_again_and_again(
             tp = rng.choice(replicas)
             target = rng.choice([path for path, logs in placed.items() if tp not in logs] or [""])
             if not target:
-                continue  # it moves to the only other one
-            columns = subject(client, tp) | {"f": "alter-log-dir", "node": node, "path": target}
+                continue  # a move to the only other directory is in progress
+            columns = partition_columns(client, tp) | {
+                "f": "alter-log-dir",
+                "node": node,
+                "path": target,
+            }
             with log.operation(recorder, columns) as operation:
                 await client.alter_replica_log_dir(node, tp, target, timeout_s=timeout_s)
                 operation.ok()

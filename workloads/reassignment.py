@@ -22,9 +22,9 @@ from nemesis.history.recorder import Recorder
 from nemesis.workloads.kafka.admin import KafkaAdmin
 from nemesis.workloads.kafka.errors import KafkaError
 from nemesis.workloads.operations import Pace
+from nemesis.workloads.partitions import TopicPartition
 from nemesis.workloads.produce_consume import ProduceConsume
 from nemesis.workloads.produce_consume_options import ProduceConsumeOptions
-from nemesis.workloads.subjects import TopicPartition
 
 ELECT_SHARE, CANCEL_SHARE = 0.2, 0.15
 """Of the requests; the others move."""
@@ -56,19 +56,16 @@ class Reassignment(ProduceConsume):
         for index in range(self._options.movers):
             self._spawn(f"mover-{index}", self._move(f"mover-{index}"))
 
-    async def _create_until_seen(
-        self, client: KafkaAdmin, recorder: Recorder, topic: str, *, partitions: int | None = None
-    ) -> None:
-        await super()._create_until_seen(client, recorder, topic, partitions=partitions)
-        # Movers have not known of it so far: this is where it was created.
-        for partition, found in sorted(client.metadata.topics[topic].partitions.items()):
+    def _on_created(self, client: KafkaAdmin, recorder: Recorder, topic: str) -> None:
+        # No mover has known the topic before: these replicas are the ones that it was created with.
+        for partition, created in sorted(client.metadata.topics[topic].partitions.items()):
             columns: dict[str, Any] = {"f": "describe", "topic": topic, "partition": partition}
             with self._log.operation(recorder, columns) as operation:
-                operation.ok(replicas=list(found.replicas))
+                operation.ok(replicas=list(created.replicas))
 
     async def _move(self, process: str) -> None:
-        client, recorder = self._admin(process), self._context.recorder(process)
-        rng = self._rng()
+        client, recorder = self._clients.admin(process), self._context.recorder(process)
+        rng = self._clients.rng()
         pace = Pace(self._options.move_interval_ms, rng)
         step = 0
         try:
@@ -81,16 +78,16 @@ class Reassignment(ProduceConsume):
                 if not await client.refresh_metadata():
                     continue
                 if choice < ELECT_SHARE:
-                    await self._elect(client, recorder, chance.choice(self._partitions))
+                    await self._elect(client, recorder, chance.choice(self._partitions.known))
                 elif choice < ELECT_SHARE + CANCEL_SHARE:
-                    await self._cancel_one(client, recorder, chance)
+                    await self._cancel_any(client, recorder, chance)
                 else:
-                    await self._move_one(client, recorder, chance)
+                    await self._move_any(client, recorder, chance)
         finally:
             client.close()
 
-    async def _move_one(self, client: KafkaAdmin, recorder: Recorder, chance: Random) -> None:
-        tp = chance.choice(self._partitions)
+    async def _move_any(self, client: KafkaAdmin, recorder: Recorder, chance: Random) -> None:
+        tp = chance.choice(self._partitions.known)
         await self._reassign(client, recorder, tp, self._target(client, chance))
         if chance.random() >= CHANGE_OF_MIND:
             return
@@ -111,12 +108,12 @@ class Reassignment(ProduceConsume):
     ) -> None:
         columns = {"f": "reassign", "topic": tp[0], "partition": tp[1], "replicas": target}
         with self._log.operation(recorder, columns) as operation:
-            await client.reassign(*tp, tuple(target), timeout_s=self._timeout_s)
+            await client.reassign(*tp, tuple(target), timeout_s=self._clients.timeout_s)
             operation.ok()
 
-    async def _cancel_one(self, client: KafkaAdmin, recorder: Recorder, chance: Random) -> None:
+    async def _cancel_any(self, client: KafkaAdmin, recorder: Recorder, chance: Random) -> None:
         try:
-            in_progress = await client.reassignments(timeout_s=self._timeout_s)
+            in_progress = await client.reassignments(timeout_s=self._clients.timeout_s)
         except KafkaError:
             return
         if in_progress:
@@ -125,11 +122,11 @@ class Reassignment(ProduceConsume):
     async def _cancel(self, client: KafkaAdmin, recorder: Recorder, tp: TopicPartition) -> None:
         columns = {"f": "cancel-reassign", "topic": tp[0], "partition": tp[1]}
         with self._log.operation(recorder, columns) as operation:
-            await client.reassign(*tp, None, timeout_s=self._timeout_s)
+            await client.reassign(*tp, None, timeout_s=self._clients.timeout_s)
             operation.ok()
 
     async def _elect(self, client: KafkaAdmin, recorder: Recorder, tp: TopicPartition) -> None:
         columns = {"f": "elect-leaders", "topic": tp[0], "partition": tp[1]}
         with self._log.operation(recorder, columns) as operation:
-            await client.elect_preferred_leader(*tp, timeout_s=self._timeout_s)
+            await client.elect_preferred_leader(*tp, timeout_s=self._clients.timeout_s)
             operation.ok()

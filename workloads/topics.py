@@ -62,8 +62,8 @@ class Topics(ProduceConsume):
         await super().final_reads(timeout_s - SETTLE_S)
 
     async def _administer_names(self, process: str) -> None:
-        client, recorder = self._admin(process), self._context.recorder(process)
-        rng = self._rng()
+        client, recorder = self._clients.admin(process), self._context.recorder(process)
+        rng = self._clients.rng()
         pace = Pace(self._options.request_interval_ms, rng)
         step = 0
         try:
@@ -83,36 +83,33 @@ class Topics(ProduceConsume):
         """``choice``, between 0 and 1, decides what is asked for."""
         existing = client.metadata.topics.get(topic)
         if existing is None:
-            self._forget(topic)
+            self._partitions.remove_topic(topic)
             partitions = 1 + int(choice * 2)
-            if await self._create(client, recorder, topic, partitions):
-                self._adopt([(topic, partition) for partition in range(partitions)])
+            if await self._topic_creation.create(client, recorder, topic, partitions):
+                self._partitions.add([(topic, partition) for partition in range(partitions)])
             return
         count = len(existing.partitions)
-        self._adopt([(topic, partition) for partition in sorted(existing.partitions)])
+        self._partitions.add([(topic, partition) for partition in sorted(existing.partitions)])
         if choice < GROW_SHARE and count < self._options.most_partitions:
             if await self._grow(client, recorder, topic, count + 1):
-                self._adopt([(topic, count)])
+                self._partitions.add([(topic, count)])
         elif await self._delete(client, recorder, topic):
-            self._forget(topic)
+            self._partitions.remove_topic(topic)
 
     async def _grow(self, client: KafkaAdmin, recorder: Recorder, topic: str, count: int) -> bool:
         columns = {"f": "create-partitions", "topic": topic, "value": count}
         with self._log.operation(recorder, columns) as operation:
-            await client.create_partitions(topic, count=count, timeout_s=self._timeout_s)
+            await client.create_partitions(topic, count=count, timeout_s=self._clients.timeout_s)
             operation.ok()
         return operation.succeeded
 
     async def _delete(self, client: KafkaAdmin, recorder: Recorder, topic: str) -> bool:
         with self._log.operation(recorder, {"f": "delete-topic", "topic": topic}) as operation:
-            await client.delete_topic(topic, timeout_s=self._timeout_s)
+            await client.delete_topic(topic, timeout_s=self._clients.timeout_s)
             operation.ok()
         return operation.succeeded
 
-    def _forget(self, topic: str) -> None:
-        self._partitions = [tp for tp in self._partitions if tp[0] != topic]
-
-    def _adopt_existing(self, client: KafkaClient) -> None:
-        """What is deleted is not read."""
-        self._partitions = [tp for tp in self._partitions if tp[0] in client.metadata.topics]
-        super()._adopt_existing(client)
+    def _update_partitions(self, client: KafkaClient) -> None:
+        """Add the partitions that exist, and remove those of deleted topics."""
+        self._partitions.remove_absent(client)
+        super()._update_partitions(client)

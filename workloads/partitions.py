@@ -1,0 +1,48 @@
+"""The partitions that a workload uses, and how histories name them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from nemesis.workloads.kafka.client import KafkaClient
+
+TopicPartition = tuple[str, int]
+
+_text_of = lru_cache(maxsize=1024)(str)
+"""A topic id as histories spell it. Each event has a topic id, and spelling a UUID takes time."""
+
+
+def partition_columns(client: KafkaClient, tp: TopicPartition) -> dict[str, Any]:
+    """Return the columns of an event about a partition; the topic id is the one that the client knows."""
+    metadata = client.metadata.topics.get(tp[0])
+    return {
+        "topic": tp[0],
+        "partition": tp[1],
+        "topic_id": None if metadata is None else _text_of(metadata.topic_id),
+    }
+
+
+class KnownPartitions:
+    """The partitions that clients send to and read from, in the order in which they became known."""
+
+    def __init__(self) -> None:
+        self.known: list[TopicPartition] = []
+
+    def add(self, partitions: Iterable[TopicPartition]) -> None:
+        """Add partitions; known partitions keep their position."""
+        self.known.extend([tp for tp in partitions if tp not in self.known])
+
+    def add_existing(self, client: KafkaClient) -> None:
+        """Add every partition of the client's metadata."""
+        for topic, metadata in sorted(client.metadata.topics.items()):
+            self.add([(topic, partition) for partition in sorted(metadata.partitions)])
+
+    def remove_absent(self, client: KafkaClient) -> None:
+        """Remove the partitions of topics that the client's metadata does not have."""
+        self.known = [tp for tp in self.known if tp[0] in client.metadata.topics]
+
+    def remove_topic(self, topic: str) -> None:
+        """Remove the partitions of a topic."""
+        self.known = [tp for tp in self.known if tp[0] != topic]
