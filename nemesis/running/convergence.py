@@ -3,8 +3,8 @@
 Nine checks. The first seven are looked at again and again from the end of the faults' time on, so
 that the time of recovery is known: every broker is registered; a controller exists; every partition
 has a leader; every ISR is full; no deletion of a topic and no reassignment is left to be finished;
-every broker's Metadata equals ZooKeeper. The last two act: a produce with ``acks=all`` and a fetch of
-it succeed on every partition. They run after the final reads, so that their records disturb no
+every broker's Metadata equals ZooKeeper (``convergence_checks``). The last two act: a produce with
+``acks=all`` and a fetch of it succeed on every partition. They run after the final reads, so that their records disturb no
 reader. At the very end what is there is recorded (``nemesis.running.end_state``).
 
 A check's time is when it began to hold for good, in milliseconds from the heal: the moment when the
@@ -16,8 +16,6 @@ the cluster, and its error begins with ``HARNESS``.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -26,9 +24,19 @@ from nemesis.faults.selectors import id_of
 from nemesis.history.events import NO_ERROR, Kind
 from nemesis.history.recorder import Recorder
 from nemesis.interfaces.runtime import Runtime
+from nemesis.running.convergence_checks import (
+    Wrong,
+    wrong_brokers,
+    wrong_controller,
+    wrong_deletions,
+    wrong_isrs,
+    wrong_leaders,
+    wrong_metadata,
+    wrong_reassignments,
+)
 from nemesis.running.end_state import BrokerViews, EndState
 from nemesis.support.errors import HarnessError
-from nemesis.workloads.kafka.client import ClusterMetadata, KafkaClient
+from nemesis.workloads.kafka.client import KafkaClient
 from nemesis.workloads.kafka.errors import KafkaError
 
 POLL_INTERVAL_S = 0.4
@@ -38,123 +46,6 @@ OPERATION_TIMEOUT_S = 2.0
 RETRY_INTERVAL_S = 0.2
 CLIENT_ID = "nemesis-convergence"
 HARNESS = "HARNESS: "
-
-
-@dataclass(frozen=True, slots=True)
-class Wrong:
-    """One thing that is not as it should be. ``error`` is one short clause."""
-
-    error: str
-    topic: str | None = None
-    partition: int | None = None
-    node: int | None = None
-
-
-def wrong_brokers(snapshot: ClusterSnapshot, expected: Iterable[int]) -> list[Wrong]:
-    """Every broker of the cluster is registered."""
-    missing = sorted(set(expected) - set(snapshot.brokers))
-    return [Wrong("it is not registered", node=broker) for broker in missing]
-
-
-def wrong_controller(snapshot: ClusterSnapshot) -> list[Wrong]:
-    """A controller exists, and it is a registered broker."""
-    if snapshot.controller is None:
-        return [Wrong("there is no controller")]
-    controller = snapshot.controller.broker_id
-    if controller not in snapshot.brokers:
-        return [Wrong(f"the controller {controller} is not registered", node=controller)]
-    return []
-
-
-def wrong_leaders(snapshot: ClusterSnapshot) -> list[Wrong]:
-    """Every partition has a leader that is registered."""
-    wrong = [Wrong("it has no state", *tp) for tp in snapshot.unassigned]
-    wrong += [
-        Wrong(f"its leader is {state.leader}, which is not registered", *tp)
-        for tp, state in sorted(snapshot.partitions.items())
-        if state.leader not in snapshot.brokers
-    ]
-    return wrong
-
-
-def wrong_isrs(snapshot: ClusterSnapshot) -> list[Wrong]:
-    """Every ISR holds all assigned replicas."""
-    return [
-        Wrong(f"its ISR is {list(state.isr)}, its replicas are {list(state.replicas)}", *tp)
-        for tp, state in sorted(snapshot.partitions.items())
-        if set(state.isr) != set(state.replicas)
-    ]
-
-
-def wrong_deletions(snapshot: ClusterSnapshot) -> list[Wrong]:
-    """No topic is marked for deletion any more."""
-    return [Wrong("its deletion is not finished", topic) for topic in snapshot.deletions]
-
-
-def wrong_reassignments(snapshot: ClusterSnapshot) -> list[Wrong]:
-    """No reassignment is asked for or in progress."""
-    asked = [Wrong("/admin/reassign_partitions is still there")]
-    return (asked if snapshot.is_reassignment_asked_for else []) + [
-        Wrong(f"its reassignment is not finished, its replicas are {list(state.replicas)}", *tp)
-        for tp, state in sorted(snapshot.partitions.items())
-        if state.is_moving
-    ]
-
-
-def wrong_metadata(
-    snapshot: ClusterSnapshot, answers: Mapping[int, ClusterMetadata | None]
-) -> list[Wrong]:
-    """Every broker says of brokers, controller and partitions what ZooKeeper says. ``answers`` by broker id."""
-    wrong: list[Wrong] = []
-    for node, answer in sorted(answers.items()):
-        if answer is None:
-            wrong.append(Wrong("it does not answer a Metadata request", node=node))
-            continue
-        if set(answer.brokers) != set(snapshot.brokers):
-            brokers = f"{sorted(answer.brokers)}, ZooKeeper {sorted(snapshot.brokers)}"
-            wrong.append(Wrong(f"it knows brokers {brokers}", node=node))
-        controller = -1 if snapshot.controller is None else snapshot.controller.broker_id
-        if answer.controller_id != controller:
-            controllers = f"{answer.controller_id}, ZooKeeper {controller}"
-            wrong.append(Wrong(f"it knows controller {controllers}", node=node))
-        wrong += _wrong_partitions(snapshot, answer, node)
-    return wrong
-
-
-def _wrong_partitions(snapshot: ClusterSnapshot, answer: ClusterMetadata, node: int) -> list[Wrong]:
-    wrong: list[Wrong] = []
-    known = {
-        (topic, partition): (found, metadata.topic_id)
-        for topic, metadata in answer.topics.items()
-        for partition, found in metadata.partitions.items()
-    }
-    wrong += [
-        Wrong("it knows the partition, which ZooKeeper does not have", *tp, node)
-        for tp in sorted(known.keys() - snapshot.partitions.keys() - set(snapshot.unassigned))
-    ]
-    for tp, state in sorted(snapshot.partitions.items()):
-        if tp not in known:
-            wrong.append(Wrong("it does not know the partition", *tp, node))
-            continue
-        found, topic_id = known[tp]
-        if state.topic_id not in (None, topic_id):
-            ids = f"{topic_id}, ZooKeeper {state.topic_id}"
-            wrong.append(Wrong(f"it knows a topic with id {ids}", *tp, node))
-        if found.replicas != state.replicas:
-            replicas = f"{list(found.replicas)}, ZooKeeper {list(state.replicas)}"
-            wrong.append(Wrong(f"it knows replicas {replicas}", *tp, node))
-        theirs = (found.leader, found.leader_epoch, set(found.isr))
-        if theirs != (state.leader, state.leader_epoch, set(state.isr)):
-            wrong.append(
-                Wrong(
-                    f"it knows leader {found.leader}, leader epoch {found.leader_epoch}, ISR "
-                    f"{list(found.isr)}; ZooKeeper {state.leader}, {state.leader_epoch}, "
-                    f"{list(state.isr)}",
-                    *tp,
-                    node,
-                )
-            )
-    return wrong
 
 
 class ConvergenceWatch:

@@ -14,7 +14,8 @@ import msgspec
 from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.history.errors import HistoryError
 from nemesis.running.simulated.specification import SimulationSpec
-from nemesis.searching.explore.coverage import Coverage, measure
+from nemesis.searching.explore.coverage import measure
+from nemesis.searching.explore.coverage_counts import Coverage
 from nemesis.searching.simulate import simulate, store_result
 
 NONE_KEPT = "it is broken, but its first findings are all of what is allowed"

@@ -21,7 +21,7 @@ import msgspec
 
 from nemesis.checkers.framework.model import Verdict
 from nemesis.searching.explore.codecs import CodecReport
-from nemesis.searching.explore.coverage import Coverage
+from nemesis.searching.explore.coverage_counts import Coverage
 from nemesis.searching.explore.crashes import Crash
 from nemesis.searching.explore.seed import SeedFinding, SeedReport
 from nemesis.support.errors import EXIT_CRASH

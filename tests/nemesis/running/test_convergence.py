@@ -14,8 +14,8 @@ import pytest
 from nemesis.faults.cluster_view import ClusterSnapshot, Ephemeral, PartitionState
 from nemesis.history.recorder import Recorder
 from nemesis.running import convergence as convergence_module
-from nemesis.running.convergence import (
-    ConvergenceWatch,
+from nemesis.running.convergence import ConvergenceWatch
+from nemesis.running.convergence_checks import (
     Wrong,
     wrong_brokers,
     wrong_controller,

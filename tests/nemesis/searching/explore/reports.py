@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nemesis.checkers.framework.model import Verdict
-from nemesis.searching.explore.coverage import Coverage
+from nemesis.searching.explore.coverage_counts import Coverage
 from nemesis.searching.explore.seed import SeedFinding, SeedReport
 
 

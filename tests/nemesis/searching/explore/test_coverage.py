@@ -10,7 +10,8 @@ import pytest
 
 from nemesis.faults import DEFAULT_KINDS
 from nemesis.history.events import Event
-from nemesis.searching.explore.coverage import EXPECTED, Coverage, Reach, measure
+from nemesis.searching.explore.coverage import EXPECTED, measure
+from nemesis.searching.explore.coverage_counts import Coverage, Reach
 
 
 def event(kind: str, process: str = "broker-1", **columns: Any) -> Event:
