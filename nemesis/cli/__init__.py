@@ -1,1 +1,7 @@
-"""The command line: ``app`` finds the command, ``commands`` has one module for each."""
+"""The command line: ``app`` finds the command, ``commands`` has one module for each.
+
+* ``options``          options that several commands share
+* ``console``          results on stdout, progress and errors on stderr, JSON
+* ``outcome``          the outcome of a check, printed
+* ``search_request``   the options of a search over many seeds, checked
+"""

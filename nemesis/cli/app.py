@@ -1,6 +1,6 @@
 """The command line: which commands there are, and what becomes of their errors.
 
-Exit codes: 0 valid, 1 invalid, 2 unknown; 254 what the user asked for cannot be (one sentence on
+Exit codes: 0 valid, 1 invalid, 2 unknown; 254 the request is invalid (one sentence on
 stderr, nothing written); 255 the harness failed or was interrupted, so there is no verdict. The
 last line of every run is the verdict, the report's path and the replay command.
 """
@@ -39,7 +39,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "doctor": "examine",
     "clean": "clean_up",
 }
-"""Each is a module of ``nemesis.commands``, and the function in it."""
+"""The modules of ``nemesis.cli.commands``, and the function in each."""
 
 
 def command_line(arguments: Sequence[str]) -> typer.Typer:

@@ -66,8 +66,8 @@ def _fetch_events(source: RemotePath, draft: RunDirectory) -> None:
         raw.copy_to(draft.raw)
         return
     draft.history.mkdir()
-    told = msgspec.structs.replace(manifest, at=manifest.at or history.uri)
-    write_atomically(draft.history / MANIFEST, msgspec.json.format(msgspec.json.encode(told)))
+    located = msgspec.structs.replace(manifest, at=manifest.at or history.uri)
+    write_atomically(draft.history / MANIFEST, msgspec.json.format(msgspec.json.encode(located)))
 
 
 def _put(draft: RunDirectory, scenario: Path, source: RemotePath) -> RunDirectory:

@@ -100,8 +100,8 @@ def _processes_of(entry: JournalEntry) -> list[psutil.Process]:
     """The processes that carry this journal's marker, listed or not. A listed pid without it is a stranger."""
     listed = {p.pid: p for record in entry.processes if (p := record.find()) is not None}
     marked = {p.pid: p for p in _marked(entry.name)}
-    ours = [p for pid, p in listed.items() if pid in marked or _carries(p, entry.name)]
-    return ours + [p for pid, p in marked.items() if pid not in listed]
+    listed_and_marked = [p for pid, p in listed.items() if pid in marked or _carries(p, entry.name)]
+    return listed_and_marked + [p for pid, p in marked.items() if pid not in listed]
 
 
 def _marked(name: str) -> Iterator[psutil.Process]:

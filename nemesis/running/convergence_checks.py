@@ -96,9 +96,9 @@ def wrong_metadata(
 def _wrong_partitions(snapshot: ClusterSnapshot, answer: ClusterMetadata, node: int) -> list[Wrong]:
     wrong: list[Wrong] = []
     known = {
-        (topic, partition): (found, metadata.topic_id)
+        (topic, partition): (partition_state, metadata.topic_id)
         for topic, metadata in answer.topics.items()
-        for partition, found in metadata.partitions.items()
+        for partition, partition_state in metadata.partitions.items()
     }
     wrong += [
         Wrong("it knows the partition, which ZooKeeper does not have", *tp, node)
@@ -108,19 +108,23 @@ def _wrong_partitions(snapshot: ClusterSnapshot, answer: ClusterMetadata, node: 
         if tp not in known:
             wrong.append(Wrong("it does not know the partition", *tp, node))
             continue
-        found, topic_id = known[tp]
+        partition_state, topic_id = known[tp]
         if state.topic_id not in (None, topic_id):
             ids = f"{topic_id}, ZooKeeper {state.topic_id}"
             wrong.append(Wrong(f"it knows a topic with id {ids}", *tp, node))
-        if found.replicas != state.replicas:
-            replicas = f"{list(found.replicas)}, ZooKeeper {list(state.replicas)}"
+        if partition_state.replicas != state.replicas:
+            replicas = f"{list(partition_state.replicas)}, ZooKeeper {list(state.replicas)}"
             wrong.append(Wrong(f"it knows replicas {replicas}", *tp, node))
-        theirs = (found.leader, found.leader_epoch, set(found.isr))
-        if theirs != (state.leader, state.leader_epoch, set(state.isr)):
+        brokers_view = (
+            partition_state.leader,
+            partition_state.leader_epoch,
+            set(partition_state.isr),
+        )
+        if brokers_view != (state.leader, state.leader_epoch, set(state.isr)):
             wrong.append(
                 Wrong(
-                    f"it knows leader {found.leader}, leader epoch {found.leader_epoch}, ISR "
-                    f"{list(found.isr)}; ZooKeeper {state.leader}, {state.leader_epoch}, "
+                    f"it knows leader {partition_state.leader}, leader epoch {partition_state.leader_epoch}, ISR "
+                    f"{list(partition_state.isr)}; ZooKeeper {state.leader}, {state.leader_epoch}, "
                     f"{list(state.isr)}",
                     *tp,
                     node,

@@ -180,13 +180,13 @@ def _memory() -> Check:
 
 def _store(store: Path) -> str:
     """Write where the store is, or would be made."""
-    place = _nearest_existing(store)
+    folder = _nearest_existing(store)
     try:
-        with tempfile.TemporaryFile(dir=place):
+        with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise MissingRequirement(
-            f"the store {store} cannot be written ({error.strerror} in {place}): "
+            f"the store {store} cannot be written ({error.strerror} in {folder}): "
             "choose another with --store"
         ) from None
     return str(store)

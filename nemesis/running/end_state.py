@@ -105,17 +105,17 @@ class EndState:
         """Look until all is tidy or the loop's time is beyond the deadline; record what was seen last."""
         loop = asyncio.get_running_loop()
         try:
-            seen = await self._look()
-            while not seen.is_tidy and loop.time() < deadline:
+            view = await self._look()
+            while not view.is_tidy and loop.time() < deadline:
                 await asyncio.sleep(POLL_INTERVAL_S)
-                seen = await self._look()
+                view = await self._look()
         except HarnessError as error:
             self._tell("zookeeper", None, str(error))
             return
-        self._tell("zookeeper", None, _states(seen.snapshot))
-        for broker, metadata in seen.metadata.items():
+        self._tell("zookeeper", None, _states(view.snapshot))
+        for broker, metadata in view.metadata.items():
             self._tell("metadata", broker, "NO_ANSWER" if metadata is None else _known(metadata))
-        for broker, logs in seen.logs.items():
+        for broker, logs in view.logs.items():
             self._tell("logs", broker, logs if isinstance(logs, str) else _partitions(logs))
 
     async def _look(self) -> Seen:
@@ -128,20 +128,20 @@ class EndState:
             snapshot, dict(zip(ids, metadata, strict=True)), dict(zip(ids, logs, strict=True))
         )
 
-    def _tell(self, what: str, node: int | None, told: str | list[dict[str, Any]]) -> None:
-        """``told``: the columns of each partition, or why there are none."""
-        about: dict[str, Any] = {"detail": what, "node": node}
-        if isinstance(told, str):
-            self._recorder.record(Kind.END_STATE, **about, error=told)
+    def _tell(self, source: str, node: int | None, rows: str | list[dict[str, Any]]) -> None:
+        """``rows``: the columns of each partition, or why there are none."""
+        about: dict[str, Any] = {"detail": source, "node": node}
+        if isinstance(rows, str):
+            self._recorder.record(Kind.END_STATE, **about, error=rows)
             return
-        for columns in told:
+        for columns in rows:
             self._recorder.record(Kind.END_STATE, **about, **columns)
-        self._recorder.record(Kind.END_STATE, **about, error=NO_ERROR, offset=len(told))
+        self._recorder.record(Kind.END_STATE, **about, error=NO_ERROR, offset=len(rows))
 
 
 def _states(snapshot: ClusterSnapshot) -> list[dict[str, Any]]:
     """Those without a leader yet are there, too."""
-    told = [
+    rows = [
         {
             "topic": topic,
             "partition": partition,
@@ -152,7 +152,7 @@ def _states(snapshot: ClusterSnapshot) -> list[dict[str, Any]]:
         }
         for (topic, partition), state in sorted(snapshot.partitions.items())
     ]
-    return told + _partitions(snapshot.unassigned)
+    return rows + _partitions(snapshot.unassigned)
 
 
 def _known(metadata: ClusterMetadata) -> list[dict[str, Any]]:
@@ -160,13 +160,13 @@ def _known(metadata: ClusterMetadata) -> list[dict[str, Any]]:
         {
             "topic": topic,
             "partition": partition,
-            "topic_id": str(found.topic_id),
+            "topic_id": str(topic_metadata.topic_id),
             "leader": state.leader,
             "replicas": list(state.replicas),
             "isr": list(state.isr),
         }
-        for topic, found in sorted(metadata.topics.items())
-        for partition, state in sorted(found.partitions.items())
+        for topic, topic_metadata in sorted(metadata.topics.items())
+        for partition, state in sorted(topic_metadata.partitions.items())
     ]
 
 

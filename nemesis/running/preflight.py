@@ -279,10 +279,10 @@ def _check_workload(chosen: Scenario) -> None:
         f"the replication factor of workload {chosen.workload.name}": workload.replication_factor,
         MIN_INSYNC_REPLICAS: chosen.broker_properties.get(MIN_INSYNC_REPLICAS, 1),
     }
-    for what, least in needs.items():
+    for setting, least in needs.items():
         if isinstance(least, int) and chosen.brokers < least:
             raise UsageError(
-                f"--brokers is {chosen.brokers}: {what} is {least}, so at least {least} brokers are needed"
+                f"--brokers is {chosen.brokers}: {setting} is {least}, so at least {least} brokers are needed"
             )
 
 

@@ -253,12 +253,16 @@ class Run:
         self, workload: Workload, view: ClusterView, conductor: Conductor
     ) -> None:
         loop, status = asyncio.get_running_loop(), self._ticker.status
-        seen: list[tuple[float, int]] = []
+        window: list[tuple[float, int]] = []
         while True:
             now = loop.time()
-            seen = [(at, count) for at, count in seen if now - at <= STATUS_WINDOW_S]
-            seen.append((now, workload.operations))
-            (first_at, first), (last_at, last) = seen[0], seen[-1]
+            window = [
+                (looked_at, count)
+                for looked_at, count in window
+                if now - looked_at <= STATUS_WINDOW_S
+            ]
+            window.append((now, workload.operations))
+            (first_at, first), (last_at, last) = window[0], window[-1]
             status.operations = workload.operations
             status.operations_per_s = (last - first) / max(0.001, last_at - first_at)
             status.elapsed_s = max(0.0, now - self._started_at) if self._started_at else 0.0

@@ -14,20 +14,20 @@ LIBRARIES: Final = ("nemesis-kafka", "kio", "kazoo", "pyspark", "pyarrow", "msgs
 
 def versions(runtime: str) -> dict[str, str]:
     """Return what ran: our libraries, Python, the kernel; Java, ZooKeeper and Docker where they are real."""
-    found = {
+    present = {
         **{name: metadata.version(name) for name in LIBRARIES},
         "python": platform.python_version(),
         "kernel": f"{platform.system()} {platform.release()}",
     }
     if runtime == SIMULATION:
-        return found
+        return present
     if runtime == DOCKER:
         from nemesis.runtimes.docker.engine import require_docker
 
-        found["docker"] = require_docker()
+        present["docker"] = require_docker()
     jars = [jar.stem for jar in java.zookeeper_classpath() if jar.stem.startswith("zookeeper-3")]
     return {
-        **found,
+        **present,
         "java": str(java.java_version(java.require_java())),
         "zookeeper": jars[0].removeprefix("zookeeper-") if jars else "unknown",
     }

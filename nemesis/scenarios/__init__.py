@@ -1,1 +1,6 @@
-"""Scenarios: ``scenario`` states what a scenario file may contain; our own scenarios are the YAML files beside it."""
+"""Scenarios: which value a run has on each axis. The YAML files here are ours; users write their own.
+
+* ``scenario``            what a scenario file may contain (start here)
+* ``broker_properties``   ``NAME=VALUE`` of the command line
+* ``axes``                the registries of all axes: faults, checkers, workloads, targets, runtimes, mutants
+"""

@@ -223,13 +223,13 @@ def check(scenario: Scenario) -> None:
         one_of("recipe", recipe, RECIPES)
     for weighed in scenario.faults.weights:
         one_of("fault or recipe in faults.weights", weighed, [*FAULTS, *RECIPES])
-    for what, (low, high) in (
+    for setting, (low, high) in (
         ("duration_s", scenario.faults.duration_s),
         ("gap_s", scenario.faults.gap_s),
     ):
         if low > high:
             raise UsageError(
-                f"faults.{what} is [{low:g}, {high:g}]: the first must not exceed the second"
+                f"faults.{setting} is [{low:g}, {high:g}]: the first must not exceed the second"
             )
     shortest_s = scenario.phases.warm_up_s + scenario.phases.heal_s
     if scenario.time_limit_s <= shortest_s:

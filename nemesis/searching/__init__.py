@@ -1,1 +1,8 @@
-"""Many runs in search of a finding: ``explore`` many seeds, ``shrink`` a finding, ``replay`` a run, ``scoreboard``."""
+"""Many simulated runs in search of a finding.
+
+* ``simulate``     one simulated run and its verdict, in memory (start here)
+* ``explore``      many seeds, each with other faults and another schedule
+* ``shrink``       the smallest run that still shows a finding
+* ``replay``       a stored run again
+* ``scoreboard``   which planted bugs are caught, by which property, after how many seeds
+"""

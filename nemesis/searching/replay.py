@@ -96,9 +96,9 @@ def _compared(run: RunDirectory, events: list[Event], *, is_whole: bool) -> tupl
     if not is_whole:
         stored = [event for event in stored if event.process != ZOOKEEPER]
         repeated = repeated[: len(stored)]
-    found = first_difference(stored, repeated)
-    if found is not None:
-        return found.index, str(found)
+    difference = first_difference(stored, repeated)
+    if difference is not None:
+        return difference.index, str(difference)
     if is_whole:
         return len(
             repeated

@@ -111,38 +111,38 @@ def rows(scores: Iterable[Score]) -> list[dict[str, Any]]:
     """Return the rows as plain data."""
     return [
         {
-            "mutant": None if one.mutant is None else one.mutant.name,
-            "property": None if one.mutant is None else one.mutant.property,
-            "scenario": one.scenario,
-            "caught": one.mutant is not None and one.seeds_to_detect is not None,
-            "caught_by": list(one.caught_by),
-            "seeds": one.seeds,
-            "seeds_to_detect": one.seeds_to_detect,
-            "first_seed": one.first_seed,
-            "crashed": one.crashed,
-            "verdict": one.verdict.value,
-            "doubts": list(one.doubts),
-            "simulated_s": round(one.simulated_s, 3),
-            "run": one.run,
-            "faults": None if one.size is None else one.size.faults,
-            "operations": None if one.size is None else one.size.operations,
-            "ok": one.is_as_it_should_be,
+            "mutant": None if score_of_bug.mutant is None else score_of_bug.mutant.name,
+            "property": None if score_of_bug.mutant is None else score_of_bug.mutant.property,
+            "scenario": score_of_bug.scenario,
+            "caught": score_of_bug.mutant is not None and score_of_bug.seeds_to_detect is not None,
+            "caught_by": list(score_of_bug.caught_by),
+            "seeds": score_of_bug.seeds,
+            "seeds_to_detect": score_of_bug.seeds_to_detect,
+            "first_seed": score_of_bug.first_seed,
+            "crashed": score_of_bug.crashed,
+            "verdict": score_of_bug.verdict.value,
+            "doubts": list(score_of_bug.doubts),
+            "simulated_s": round(score_of_bug.simulated_s, 3),
+            "run": score_of_bug.run,
+            "faults": None if score_of_bug.size is None else score_of_bug.size.faults,
+            "operations": None if score_of_bug.size is None else score_of_bug.size.operations,
+            "ok": score_of_bug.is_as_it_should_be,
         }
-        for one in scores
+        for score_of_bug in scores
     ]
 
 
-def in_words(one: Score) -> str:
+def in_words(score_of_bug: Score) -> str:
     """Return the row as one line for people."""
-    if one.mutant is None:
-        return _reference(one).replace("**", "")
-    name = one.mutant.name
-    if one.seeds_to_detect is None:
-        others = f"; {', '.join(one.caught_by)} broke" if one.caught_by else ""
-        return f"{name}: NOT CAUGHT by {one.mutant.property} in {one.seeds} seeds{others}"
-    size = one.size
+    if score_of_bug.mutant is None:
+        return _reference(score_of_bug).replace("**", "")
+    name = score_of_bug.mutant.name
+    if score_of_bug.seeds_to_detect is None:
+        others = f"; {', '.join(score_of_bug.caught_by)} broke" if score_of_bug.caught_by else ""
+        return f"{name}: NOT CAUGHT by {score_of_bug.mutant.property} in {score_of_bug.seeds} seeds{others}"
+    size = score_of_bug.size
     smallest = f", {size.faults} faults and {size.operations} operations" if size else ""
-    return f"{name}: caught by {', '.join(one.caught_by)} at seed {one.first_seed}{smallest}"
+    return f"{name}: caught by {', '.join(score_of_bug.caught_by)} at seed {score_of_bug.first_seed}{smallest}"
 
 
 def markdown(scores: Iterable[Score], *, command: str) -> str:
@@ -157,10 +157,10 @@ def markdown(scores: Iterable[Score], *, command: str) -> str:
         "",
         "| bug | property named for it | caught by | scenario | seeds to detect | faults | operations | story |",
         "|---|---|---|---|---|---|---|---|",
-        *(_row(one) for one in listed if one.mutant is not None),
+        *(_row(score_of_bug) for score_of_bug in listed if score_of_bug.mutant is not None),
         "",
     ]
-    sizes = [one.size for one in listed if one.size is not None]
+    sizes = [score_of_bug.size for score_of_bug in listed if score_of_bug.size is not None]
     if sizes:
         faults = median(size.faults for size in sizes)
         operations = median(size.operations for size in sizes)
@@ -168,7 +168,7 @@ def markdown(scores: Iterable[Score], *, command: str) -> str:
             f"Median of the smallest counterexamples: {faults:g} faults, {operations:g} client operations.",
             "",
         ]
-    lines += [_reference(one) for one in listed if one.mutant is None]
+    lines += [_reference(score_of_bug) for score_of_bug in listed if score_of_bug.mutant is None]
     lines += ["", "## What each property has caught", "", "| property | bugs |", "|---|---|"]
     lines += [f"| {name} | {bugs} |" for name, bugs in _by_property(listed).items()]
     return "\n".join(lines).rstrip() + "\n"
@@ -177,10 +177,22 @@ def markdown(scores: Iterable[Score], *, command: str) -> str:
 def _by_property(scores: Sequence[Score]) -> dict[str, str]:
     """The bugs that each property of the system caught, its own ones first."""
     caught: dict[str, list[str]] = {name: [] for name in CHECKERS if name not in BROKEN_BY_NO_BUG}
-    bugs = [(one, one.mutant) for one in scores if one.mutant is not None]
+    bugs = [
+        (score_of_bug, score_of_bug.mutant)
+        for score_of_bug in scores
+        if score_of_bug.mutant is not None
+    ]
     for name, found in caught.items():
-        own = [bug.name for one, bug in bugs if bug.property == name and name in one.caught_by]
-        others = [bug.name for one, bug in bugs if bug.property != name and name in one.caught_by]
+        own = [
+            bug.name
+            for score_of_bug, bug in bugs
+            if bug.property == name and name in score_of_bug.caught_by
+        ]
+        others = [
+            bug.name
+            for score_of_bug, bug in bugs
+            if bug.property != name and name in score_of_bug.caught_by
+        ]
         found += own + others
     return {
         name: ", ".join(f"`{bug}`" for bug in found) or "**nobody's**"
@@ -188,30 +200,38 @@ def _by_property(scores: Sequence[Score]) -> dict[str, str]:
     }
 
 
-def _row(one: Score) -> str:
-    assert one.mutant is not None
-    if one.seeds_to_detect is None:
-        detected = f"**not caught** in {one.seeds}"
+def _row(score_of_bug: Score) -> str:
+    assert score_of_bug.mutant is not None
+    if score_of_bug.seeds_to_detect is None:
+        detected = f"**not caught** in {score_of_bug.seeds}"
     else:
-        detected = f"{one.seeds_to_detect} (seed {one.first_seed})"
-    faults, operations = ("–", "–") if one.size is None else (one.size.faults, one.size.operations)
+        detected = f"{score_of_bug.seeds_to_detect} (seed {score_of_bug.first_seed})"
+    faults, operations = (
+        ("–", "–")
+        if score_of_bug.size is None
+        else (score_of_bug.size.faults, score_of_bug.size.operations)
+    )
     cells = [
-        f"`{one.mutant.name}`",
-        one.mutant.property,
-        ", ".join(one.caught_by) or "nobody",
-        one.scenario,
+        f"`{score_of_bug.mutant.name}`",
+        score_of_bug.mutant.property,
+        ", ".join(score_of_bug.caught_by) or "nobody",
+        score_of_bug.scenario,
         detected,
         str(faults),
         str(operations),
-        one.mutant.summary,
+        score_of_bug.mutant.summary,
     ]
     return f"| {' | '.join(cells)} |"
 
 
-def _reference(one: Score) -> str:
-    found = f"**findings by {', '.join(one.caught_by)}**" if one.caught_by else "no finding"
-    doubts = f"; **in doubt**: {'; '.join(one.doubts)}" if one.doubts else ""
+def _reference(score_of_bug: Score) -> str:
+    found = (
+        f"**findings by {', '.join(score_of_bug.caught_by)}**"
+        if score_of_bug.caught_by
+        else "no finding"
+    )
+    doubts = f"; **in doubt**: {'; '.join(score_of_bug.doubts)}" if score_of_bug.doubts else ""
     return (
-        f"The unmodified reference, {one.seeds} seeds, {one.simulated_s:.0f} simulated seconds: "
+        f"The unmodified reference, {score_of_bug.seeds} seeds, {score_of_bug.simulated_s:.0f} simulated seconds: "
         f"{found}{doubts}."
     )

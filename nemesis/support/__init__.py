@@ -1,4 +1,12 @@
-"""What every part of the harness may use, and what knows none of them: errors, paths, interrupts, the undo journal.
+"""What several layers of the harness need, and what needs none of them. A module with one user belongs to that user.
 
-Start with ``errors``: the exit codes, and which exception leads to which.
+* ``errors``          the exit codes, and which exception leads to which (start here)
+* ``choices``         an unknown name becomes one sentence; ``runtime_names`` are the names of our runtimes
+* ``interrupts``      Ctrl-C and SIGTERM
+* ``journal``         the undo journal: what a run started on this machine
+* ``live_display``    one line of progress
+* ``paths``           how paths are shown, and the cache directory
+* ``frame_scanner``   where Kafka's requests begin in a stream, for the proxy and the simulated links
+* ``log_damage``      how unsynced ends of logs are damaged, on real and on simulated disks
+* ``node_names``      ``broker-1`` and so on
 """

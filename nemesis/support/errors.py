@@ -1,14 +1,14 @@
-"""What the harness raises, and which exit code each becomes.
+"""What the harness raises, and which exit code each exception becomes.
 
 ::
 
     Exception
     ├── NemesisError
-    │   ├── UsageError              exit 254: the user asked for something that cannot be
+    │   ├── UsageError              exit 254: the request is invalid
     │   │   └── MissingRequirement  exit 254: this machine lacks something; ``nemesis doctor`` says what
     │   └── HarnessError            exit 255: our own failure, never a verdict
     ├── base.FaultUnsupported       exit 254: the runtime cannot do what the plan asks, seen before the start
-    └── base.RuntimeFailure         exit 255: the place broke (a process did not start, a proxy died)
+    └── base.RuntimeFailure         exit 255: the runtime broke (a process did not start, a proxy died)
 
 The last two live in ``nemesis.interfaces.runtime``. A failure of the harness is never reported
 as a failure of the system under test, nor as a pass. Every message is one sentence that names the offending value
@@ -24,13 +24,13 @@ EXIT_CRASH = 255
 
 
 class NemesisError(Exception):
-    """Whatever the harness says in one sentence instead of a stack trace."""
+    """An error that users see as one sentence instead of a stack trace."""
 
     exit_code: ClassVar[int] = EXIT_CRASH
 
 
 class UsageError(NemesisError):
-    """An unknown name, a value out of range, a broken file. Raised before anything is written; mend the input."""
+    """An unknown name, a value out of range, a broken file. Raised before anything is written; fix the input."""
 
     exit_code = EXIT_USAGE
 

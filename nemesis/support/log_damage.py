@@ -43,8 +43,8 @@ def last_segments(paths: Iterable[str]) -> list[str]:
     """Return of each log's segment files the one that is written to, in the order of their names."""
     newest: dict[str, str] = {}
     for path in sorted(paths):
-        if found := _SEGMENT.fullmatch(path):
-            newest[found["log"]] = path
+        if segment := _SEGMENT.fullmatch(path):
+            newest[segment["log"]] = path
     return list(newest.values())
 
 

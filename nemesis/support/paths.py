@@ -10,8 +10,8 @@ from nemesis.support.errors import MissingRequirement
 
 def short(path: Path) -> str:
     """Return the path, relative when it lies below the working directory."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    base = Path.cwd()
+    return str(path.relative_to(base) if path.is_relative_to(base) else path)
 
 
 def cache_directory() -> Path:

@@ -104,7 +104,10 @@ def assert_valid(run: PlanRun) -> None:
     __tracebackhide__ = True  # pytest shows the test instead
     findings = run.outcome.broken()
     if findings:
-        said = [f"{one.property}: {one.key}: {one.sentence}" for one in findings[:MAX_FINDINGS]]
+        said = [
+            f"{finding.property}: {finding.key}: {finding.sentence}"
+            for finding in findings[:MAX_FINDINGS]
+        ]
         raise AssertionError("\n".join([*said, *_about(run)]))
     inside = hypothesis.currently_in_test_context()
     if inside:

@@ -141,9 +141,9 @@ def _steps(low_s: float, high_s: float) -> SearchStrategy[float]:
 
 
 def _struct(kind: type[Fault]) -> inspect.StructType:
-    found = inspect.type_info(kind)
-    assert isinstance(found, inspect.StructType)
-    return found
+    described = inspect.type_info(kind)
+    assert isinstance(described, inspect.StructType)
+    return described
 
 
 def _field(kind: type[Fault], field: inspect.Field) -> SearchStrategy[Any]:

@@ -46,9 +46,9 @@ def check(
 
     A run that is named by a URI (s3://, gs://, ...) is read where it lies; its results go to the store.
     """
-    where, chosen = place_of(run_place), engine_of(engine)
+    location, chosen = place_of(run_place), engine_of(engine)
     spark_master = spark_master_of(spark_master, chosen)
-    path = where if isinstance(where, Path) else fetch(where, store).path
+    path = location if isinstance(location, Path) else fetch(location, store).path
     known_workload = foreign.workload_of(path, workload)
     names = checker_names(checkers, known_workload)
     require_model(consistency_model, known_workload)

@@ -105,14 +105,14 @@ def _say(tally: Tally, exploration: Exploration, *, is_verbose: bool, as_json: b
 
 
 def _last_line(tally: Tally) -> str:
-    what = tally.verdict.value
+    verdict = tally.verdict.value
     if tally.is_interrupted:
-        what = f"interrupted; so far {what}"
+        verdict = f"interrupted; so far {verdict}"
     elif tally.exit_code == EXIT_CRASH:
-        what = "no verdict: the harness failed"
+        verdict = "no verdict: the harness failed"
     runs = [found.first_run for found in tally.found.values() if found.first_run is not None]
     if not runs:
-        return f"{what}; {tally.done} seeds"
+        return f"{verdict}; {tally.done} seeds"
     _, run = min(runs)
     replay = shlex.join(["nemesis", "replay", short(Path(run))])
-    return f"{what}; {tally.done} seeds; replay: {replay}; shrink: {replay.replace('replay', 'shrink', 1)}"
+    return f"{verdict}; {tally.done} seeds; replay: {replay}; shrink: {replay.replace('replay', 'shrink', 1)}"

@@ -11,7 +11,7 @@ from nemesis.scenarios.axes import AXES
 
 def list_everything(as_json: Json = False) -> None:
     """Name scenarios, targets, runtimes, faults, workloads, checkers, foreign workloads, mutants."""
-    found: dict[str, dict[str, str]] = {
+    listed: dict[str, dict[str, str]] = {
         "scenarios": {name: scenario.load(name).summary for name in scenario.names()},
         **{
             axis: {name: _summary(entry) for name, entry in known.items()}
@@ -20,9 +20,9 @@ def list_everything(as_json: Json = False) -> None:
         "foreign": {name: ", ".join(foreign_properties(name)) for name in FOREIGN},
     }
     if as_json:
-        say_json({axis: list(names) for axis, names in found.items()})
+        say_json({axis: list(names) for axis, names in listed.items()})
         return
-    for axis, names in found.items():
+    for axis, names in listed.items():
         out.print(f"{axis}:")
         for name, summary in names.items():
             out.print(f"  {name:<32} {summary}".rstrip())

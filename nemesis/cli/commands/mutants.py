@@ -109,25 +109,25 @@ def mutants(
             note("the unmodified reference" if bug is None else bug.name)
             exploration = explorations[_place_of(bug, scenario_name)]
             with ExplorationProgress(err) as progress:
-                one, tally = score(bug, exploration, shrink=shrinking, show=progress.show)
+                scored, tally = score(bug, exploration, shrink=shrinking, show=progress.show)
             if tally.is_interrupted:
                 raise KeyboardInterrupt
-            scores.append(one)
+            scores.append(scored)
     if mutant is None:
         write_atomically(page, markdown(scores, command=shlex.join(first.command_line)).encode())
     if as_json:
         say_json(rows(scores))
     else:
-        for one in scores:
-            out.print(in_words(one))
-        where = f"; scoreboard: {page}" if mutant is None else ""
-        missed = sum(not one.is_as_it_should_be for one in scores)
-        out.print(f"{len(scores) - missed} of {len(scores)} are as they should be{where}")
-    if any(one.is_wrong for one in scores):
+        for scored in scores:
+            out.print(in_words(scored))
+        note_on_page = f"; scoreboard: {page}" if mutant is None else ""
+        missed = sum(not scored.is_as_it_should_be for scored in scores)
+        out.print(f"{len(scores) - missed} of {len(scores)} are as they should be{note_on_page}")
+    if any(scored.is_wrong for scored in scores):
         raise typer.Exit(EXIT_MISSED)
-    if shrinking.has_failed or any(one.crashed for one in scores):
+    if shrinking.has_failed or any(scored.crashed for scored in scores):
         raise typer.Exit(EXIT_CRASH)
-    if not all(one.is_as_it_should_be for one in scores):
+    if not all(scored.is_as_it_should_be for scored in scores):
         raise typer.Exit(EXIT_UNKNOWN)
 
 

@@ -91,15 +91,15 @@ def simulate_into(
 
     Raises as ``simulate`` does, and ``StillAtWork`` when it takes too much real time."""
     simulation = Simulation(spec, show)
-    found: str | None = None
+    hash_of_trace: str | None = None
     try:
         with limited(limit_s(spec.scenario)):
             simulation.execute(logging.INFO)
-        found = trace_hash(simulation.record.entries)
+        hash_of_trace = trace_hash(simulation.record.entries)
     finally:
         write_events(directory, simulation.record.entries)
         write_logs(directory, simulation.logs.lines)
-        note_end(directory, found, simulation.record.phases)
+        note_end(directory, hash_of_trace, simulation.record.phases)
 
 
 def runtime_config(spec: SimulationSpec) -> SimulationRuntimeConfig:

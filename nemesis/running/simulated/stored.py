@@ -50,8 +50,8 @@ def encode_spec(spec: SimulationSpec, trace_hash: str | None = None) -> dict[str
         real_codec=spec.real_codec,
         trace_hash=trace_hash,
     )
-    found: dict[str, Any] = msgspec.to_builtins(info)
-    return found
+    plain: dict[str, Any] = msgspec.to_builtins(info)
+    return plain
 
 
 def read_spec(run: RunDirectory) -> tuple[SimulationSpec, str | None]:
@@ -96,8 +96,8 @@ def _decoded(data: object, kind: type[Decoded], where: str) -> Decoded:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
-        what, _, key = str(error).partition(" - at `$")
-        raise UsageError(f"{what} - at `$.{where}{key.removesuffix('`')}`") from None
+        problem, _, key = str(error).partition(" - at `$")
+        raise UsageError(f"{problem} - at `$.{where}{key.removesuffix('`')}`") from None
 
 
 def write_events(run: RunDirectory, entries: Iterable[Entry]) -> None:

@@ -50,8 +50,10 @@ def difference(by_reference: SimulationResult, real: SimulationResult) -> str | 
     """Return how the run with the real codec differs, None when it does not."""
     hashes = [trace_hash(run.entries, with_sizes=False) for run in (by_reference, real)]
     if hashes[0] != hashes[1]:
-        where = first_difference(without_sizes(by_reference.events), without_sizes(real.events))
-        return f"the trace has another hash than by reference: {' '.join(str(where).split())}"
+        difference_of_traces = first_difference(
+            without_sizes(by_reference.events), without_sizes(real.events)
+        )
+        return f"the trace has another hash than by reference: {' '.join(str(difference_of_traces).split())}"
     verdicts = [run.outcome.verdict.value for run in (by_reference, real)]
     if verdicts[0] != verdicts[1]:
         return f"the verdict is {verdicts[1]}, by reference it is {verdicts[0]}"

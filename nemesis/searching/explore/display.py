@@ -77,8 +77,8 @@ def summary(
     yield from _listed("not kept", dict(sorted(tally.not_kept.items())))
     yield from _listed("crashed", {seed: c.reason for seed, c in sorted(tally.crashed.items())})
     for seed, crash in sorted(tally.crashed.items())[:CRASHES_SHOWN]:
-        where = "" if crash.file is None else f"  # see {shorten(Path(crash.file))}"
-        yield f"  repeat: {tally.repeats(seed)}{where}"
+        log = "" if crash.file is None else f"  # see {shorten(Path(crash.file))}"
+        yield f"  repeat: {tally.repeats(seed)}{log}"
     if tally.done and tally.unseen:
         yield f"in no seed was anything observed by {', '.join(tally.unseen)}"
     yield from _listed("unknown", {seed: why[0] for seed, why in sorted(tally.doubts.items())})
@@ -119,10 +119,10 @@ def _seeds(found: FoundProperty) -> str:
     return f"{len(seeds)}: {shown}{more}"
 
 
-def _listed(what: str, reasons: dict[int, str]) -> Iterator[str]:
+def _listed(title: str, reasons: dict[int, str]) -> Iterator[str]:
     if not reasons:
         return
-    yield f"{what}: {len(reasons)} {'seed' if len(reasons) == 1 else 'seeds'}"
+    yield f"{title}: {len(reasons)} {'seed' if len(reasons) == 1 else 'seeds'}"
     for seed, reason in list(reasons.items())[:RUNS_SHOWN]:
         yield f"  seed {seed}: {reason}"
     if len(reasons) > RUNS_SHOWN:

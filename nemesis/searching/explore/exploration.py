@@ -138,7 +138,7 @@ class Exploration:
             folder,
         )
         if is_codec:
-            where = "" if crash.file is None else f" ({crash.file})"
-            tally.add_codecs(CodecReport(seed=seed, difference=f"crashed: {crash.reason}{where}"))
+            log = "" if crash.file is None else f" ({crash.file})"
+            tally.add_codecs(CodecReport(seed=seed, difference=f"crashed: {crash.reason}{log}"))
         else:
             tally.add_crash(seed, crash)

@@ -158,14 +158,14 @@ class _Worker(Generic[Task, Result]):
         os.close(descriptor)
         self._log = Path(name)
         self._limit_s = limit_s
-        self.pipe, theirs = _context.Pipe()
+        self.pipe, workers_end = _context.Pipe()
         self._process = _context.Process(
-            target=_serve, args=(work, theirs, name), daemon=True, name="nemesis-worker"
+            target=_serve, args=(work, workers_end, name), daemon=True, name="nemesis-worker"
         )
         resource_tracker.ensure_running()  # started with the first worker, it would unblock Ctrl-C
         with unheard_by_children():
             self._process.start()
-        theirs.close()
+        workers_end.close()
         self._task: list[Task] = []
         self.deadline = 0.0
         self.is_alive = True

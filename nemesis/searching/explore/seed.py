@@ -105,14 +105,14 @@ def run_seed(task: SeedTask) -> SeedReport:
 def broken(outcome: Outcome) -> tuple[SeedFinding, ...]:
     """Return the first finding of each property that is ``invalid``."""
     firsts = {finding.property: finding for finding in reversed(outcome.broken())}
-    found = []
+    findings = []
     for result in outcome.results:
         name, first = result.property, firsts.get(result.property)
         if first is not None:
-            found.append(SeedFinding(property=name, key=first.key, sentence=first.sentence))
+            findings.append(SeedFinding(property=name, key=first.key, sentence=first.sentence))
         elif result.verdict is Verdict.INVALID:
-            found.append(SeedFinding(property=name, key="?", sentence=NONE_KEPT))
-    return tuple(found)
+            findings.append(SeedFinding(property=name, key="?", sentence=NONE_KEPT))
+    return tuple(findings)
 
 
 def doubts(outcome: Outcome) -> tuple[str, ...]:
@@ -123,8 +123,8 @@ def doubts(outcome: Outcome) -> tuple[str, ...]:
         for finding in result.findings
         if finding.verdict is Verdict.UNKNOWN
     ]
-    told = (*outcome.problems, *undecided)
+    reasons = (*outcome.problems, *undecided)
     is_blind = any(not result.checked for result in outcome.results)
-    if told or is_blind or outcome.verdict is not Verdict.UNKNOWN:
-        return told
+    if reasons or is_blind or outcome.verdict is not Verdict.UNKNOWN:
+        return reasons
     return ("the verdict is unknown, and no finding says why",)

@@ -45,7 +45,9 @@ def fewer_faults(trials: Trials) -> None:
     """Leave out faults."""
     late = trials.evidence.late
     if late:
-        in_time = tuple(one for number, one in enumerate(trials.spec.plan) if number not in late)
+        in_time = tuple(
+            planned for number, planned in enumerate(trials.spec.plan) if number not in late
+        )
         _first_plan(trials, [in_time])
     fewest(trials.spec.plan, lambda plans: _first_plan(trials, map(tuple, plans)))
 
@@ -106,7 +108,7 @@ def shortest_s(scenario: Scenario, plan: Plan) -> float:
     Shorter ones than ``MIN_TIME_LIMIT_S`` are refused on every runtime; the result shall be good for any of them.
     """
     phases = scenario.phases
-    faults_end_s = max((one.end_s for one in plan), default=0.0)
+    faults_end_s = max((planned.end_s for planned in plan), default=0.0)
     # The phases must be shorter than the time limit, not equal.
     least_s = phases.heal_s + max(phases.warm_up_s + STEP_S, faults_end_s)
     return max(MIN_TIME_LIMIT_S, least_s)
@@ -181,11 +183,11 @@ def _shorter(trials: Trials, number: int) -> None:
 def _advances(trials: Trials, plan: Plan, number: int, slack_s: float) -> Callable[[int], bool]:
     def counts(steps: int) -> bool:
         by_s = slack_s - steps * STEP_S
-        moved = [replace(one, at_s=round(one.at_s - by_s, 2)) for one in plan[number:]]
+        moved = [replace(planned, at_s=round(planned.at_s - by_s, 2)) for planned in plan[number:]]
         return _first_plan(trials, [(*plan[:number], *_sorted(moved))]) is not None
 
     return counts
 
 
 def _sorted(plan: Sequence[PlannedFault]) -> list[PlannedFault]:
-    return sorted(plan, key=lambda one: one.at_s)
+    return sorted(plan, key=lambda planned: planned.at_s)

@@ -38,7 +38,7 @@ class Signature:
 
     def find(self, outcome: Outcome) -> Finding | None:
         """Return the first finding of this signature, if there is one."""
-        same = (one for one in outcome.broken() if Signature.of(one) == self)
+        same = (finding for finding in outcome.broken() if Signature.of(finding) == self)
         return next(same, None)
 
 
@@ -48,14 +48,14 @@ def choose(outcome: Outcome, name: str | None = None) -> Finding:
     Properties stand in the order from the controller to the clients, so the first is nearest to the cause. Raises
     ``UsageError`` when there is none.
     """
-    found = outcome.broken()
-    names = list(dict.fromkeys(finding.property for finding in found))
-    if not found:
+    broken = outcome.broken()
+    names = list(dict.fromkeys(finding.property for finding in broken))
+    if not broken:
         raise UsageError(f"nothing to shrink: the run is {outcome.verdict.value}")
     if name is not None and name not in names:
         raise UsageError(f"the run did not break {name!r}: it broke {', '.join(names)}")
     wanted = names[0] if name is None else name
-    return min((one for one in found if one.property == wanted), key=_proved)
+    return min((finding for finding in broken if finding.property == wanted), key=_proved)
 
 
 def _proved(finding: Finding) -> tuple[int, int]:

@@ -128,8 +128,8 @@ class PoolBench:
 
     def run(self, trials: Sequence[Trial]) -> list[Answer]:
         answers = {
-            id(one.task): one.result if isinstance(one, Finished) else Failure(one.reason)
-            for one in self._pool.run(iter(trials))
+            id(done.task): done.result if isinstance(done, Finished) else Failure(done.reason)
+            for done in self._pool.run(iter(trials))
         }
         return [answers[id(trial)] for trial in trials]
 
@@ -257,12 +257,12 @@ class Trials:
         room = self._budget.runs - self.runs
         fresh: set[str] = set()
         affordable = []
-        for one in batch:
-            if one[2] not in self._charged:
-                fresh.add(one[2])
+        for candidate in batch:
+            if candidate[2] not in self._charged:
+                fresh.add(candidate[2])
             if len(fresh) > room:
                 break
-            affordable.append(one)
+            affordable.append(candidate)
         return affordable
 
     def _charge(self, key: str) -> None:
