@@ -26,7 +26,7 @@ from nemesis.history.errors import ForeignHistoryError
 LOCAL_SCHEME: Final = "file"
 
 
-def place(text: str) -> Path | RemotePath:
+def parse_location(text: str) -> Path | RemotePath:
     """Return what a path or a URI names; ``file://`` is a path. Raises ForeignHistoryError for no such file system."""
     if "://" not in text:
         return Path(text)

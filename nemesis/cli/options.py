@@ -48,7 +48,7 @@ ScenarioName = Annotated[
     str, typer.Argument(metavar="SCENARIO", help="A name from `nemesis list`, or a .yaml file.")
 ]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.")]
-RunPlace = Annotated[
+RunLocation = Annotated[
     str,
     typer.Argument(
         metavar="RUN|URI|FILE", help="The directory of a run, here or elsewhere, or a history."

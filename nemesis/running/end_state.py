@@ -72,7 +72,7 @@ class BrokerViews:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class EndStateView:
     """One look at everything, by broker id."""
 
     snapshot: ClusterSnapshot
@@ -118,13 +118,13 @@ class EndState:
         for broker, logs in view.logs.items():
             self._tell("logs", broker, logs if isinstance(logs, str) else _partitions(logs))
 
-    async def _look(self) -> Seen:
+    async def _look(self) -> EndStateView:
         nodes = self._runtime.brokers
         ids = [id_of(node) for node in nodes]
         snapshot = await self._view.snapshot()
         metadata = await asyncio.gather(*(self._brokers.metadata(node) for node in nodes))
         logs = await asyncio.gather(*(self._brokers.logs(node) for node in nodes))
-        return Seen(
+        return EndStateView(
             snapshot, dict(zip(ids, metadata, strict=True)), dict(zip(ids, logs, strict=True))
         )
 

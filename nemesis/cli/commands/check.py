@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from nemesis.cli.options import Checkers, EngineName, Json, Master, RunPlace, Store
+from nemesis.cli.options import Checkers, EngineName, Json, Master, RunLocation, Store
 from nemesis.cli.outcome import say_outcome
-from nemesis.history.remote import place as place_of
+from nemesis.history.remote import parse_location
 from nemesis.history.run_directory import RunDirectory
 from nemesis.judging import foreign, judge
 from nemesis.judging.fetch import fetch
@@ -23,7 +23,7 @@ from nemesis.running.checking_options import (
 
 
 def check(
-    run_place: RunPlace,
+    run_location: RunLocation,
     workload: Annotated[
         str | None,
         typer.Option("--workload", metavar="NAME", help="What a history from elsewhere is of."),
@@ -46,7 +46,7 @@ def check(
 
     A run that is named by a URI (s3://, gs://, ...) is read where it lies; its results go to the store.
     """
-    location, chosen = place_of(run_place), engine_of(engine)
+    location, chosen = parse_location(run_location), engine_of(engine)
     spark_master = spark_master_of(spark_master, chosen)
     path = location if isinstance(location, Path) else fetch(location, store).path
     known_workload = foreign.workload_of(path, workload)

@@ -15,7 +15,7 @@ from nemesis.checkers.framework.model import Outcome
 from nemesis.cli.app import call
 from nemesis.history.errors import DamagedHistoryError, ForeignHistoryError, MissingHistoryError
 from nemesis.history.reader import MANIFEST, Manifest, StoredRowGroup, open_history, read_manifest
-from nemesis.history.remote import RemotePath, place
+from nemesis.history.remote import RemotePath, parse_location
 from nemesis.history.run_directory import RunDirectory
 from nemesis.judging import judge
 from nemesis.judging.fetch import fetch
@@ -70,7 +70,7 @@ def bucket(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 
 def remote(uri: str) -> RemotePath:
-    found = place(uri)
+    found = parse_location(uri)
     assert isinstance(found, RemotePath)
     return found
 
@@ -169,8 +169,8 @@ def test_an_object_that_is_gone_is_named(bucket: Store, judged: RunDirectory) ->
 
 
 def test_a_file_uri_is_a_path(judged: RunDirectory) -> None:
-    assert place(judged.path.as_uri()) == judged.path
-    assert place("store/latest") == Path("store/latest")
+    assert parse_location(judged.path.as_uri()) == judged.path
+    assert parse_location("store/latest") == Path("store/latest")
 
 
 @pytest.mark.parametrize(
@@ -182,9 +182,9 @@ def test_a_file_uri_is_a_path(judged: RunDirectory) -> None:
 )
 def test_what_is_no_place_is_named_without_secrets(uri: str, reason: str) -> None:
     with pytest.raises(ForeignHistoryError, match=f"^{reason}"):
-        place(uri)
+        parse_location(uri)
     with pytest.raises(ForeignHistoryError) as refused:
-        place(uri)
+        parse_location(uri)
     assert "secret" not in str(refused.value)
 
 
