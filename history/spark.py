@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 from nemesis.history import class_archive, spark_cluster
 from nemesis.history.errors import HistoryError, SparkError
 from nemesis.history.freed_memory import keep_freed_memory
+from nemesis.history.java_locale import java_locale
 from nemesis.history.spark_cluster import is_local
 
 if TYPE_CHECKING:
@@ -112,9 +113,10 @@ def _start(master: str, java_options: Sequence[str]) -> SparkContext:
     with tempfile.TemporaryFile() as jvm_stderr:
         try:
             # PySpark keeps the JVM of an earlier context, and mixes two of them up.
-            gateway = SparkContext._gateway or launch_gateway(  # noqa: SLF001
-                conf, popen_kwargs={"stderr": jvm_stderr}
-            )
+            with java_locale():
+                gateway = SparkContext._gateway or launch_gateway(  # noqa: SLF001
+                    conf, popen_kwargs={"stderr": jvm_stderr}
+                )
             started = SparkContext(
                 gateway=gateway, conf=SparkConf(_jvm=gateway.jvm).setAll(settings.items())
             )

@@ -19,7 +19,13 @@ PHASES = ["start", "warm-up", "faults", "heal", "quiet", "final-reads", "converg
 OUTCOMES = {"ok", "fail", "info"}
 
 
-def test_the_main_job_is_valid_and_judged_alike_by_both_engines(tmp_path: Path) -> None:
+def test_the_main_job_is_valid_and_judged_alike_by_both_engines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the locale C and in a directory that this locale cannot name, as ZooKeeper and Spark have to."""
+    monkeypatch.setenv("LC_ALL", "C")
+    tmp_path = tmp_path / "Prüfstand"
+    tmp_path.mkdir()
     ran = nemesis(tmp_path, "run", SCENARIO, "--seed", "7", "--time-limit", "30")
     assert ran.returncode == 0, ran.stdout + ran.stderr
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from nemesis.history import class_archive
@@ -56,3 +58,24 @@ def test_a_damaged_archive_is_not_in_the_way(tmp_path: Path) -> None:
     (line,) = done.stdout.splitlines()
     assert "site-packages" in line
     assert ".zip" not in line
+
+
+@pytest.mark.e2e
+def test_spark_starts_in_the_locale_c_from_any_path(tmp_path: Path) -> None:
+    packages = tmp_path / "Prüfstand"
+    packages.symlink_to(Path(pyspark.__file__).parents[1], target_is_directory=True)
+    (tmp_path / "für alle").mkdir()
+    surroundings = {
+        "LC_ALL": "C",
+        "SPARK_HOME": str(packages / "pyspark"),
+        "TMPDIR": str(tmp_path / "für alle"),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", START.format(archive=str(tmp_path / "für alle" / "none.jsa"))],
+        env={**os.environ, **surroundings},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert "site-packages" in done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import time
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pyspark
 
-from nemesis.runtimes.local.java import find_java
+from nemesis.history.java_locale import JAVA_LOCALE
+from nemesis.runtimes.local.java import find_java, properties_text
 
 MEMBERS = 3
 PORTS_OF_A_MEMBER = 3
@@ -24,7 +26,7 @@ MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 @contextmanager
 def zookeeper_server(directory: Path) -> Iterator[str]:
     """Yield ``host:port`` of a running standalone server that keeps its log in ``directory/version-2``."""
-    [port] = _free_ports(1)
+    port = free_port()
     with _process(directory, port, {}) as server:
         _wait_until_serving(server, port, directory)
         yield f"127.0.0.1:{port}"
@@ -65,20 +67,33 @@ def _process(
 ) -> Iterator[subprocess.Popen[bytes]]:
     directory.mkdir(parents=True, exist_ok=True)
     config = directory / "zoo.cfg"
-    config.write_text(
-        f"dataDir={directory}\nclientPort={port}\nclientPortAddress=127.0.0.1\n"
-        "tickTime=500\nadmin.enableServer=false\n4lw.commands.whitelist=*\n"
-        + "".join(f"{key}={value}\n" for key, value in settings.items())
-    )
+    whole = {
+        "dataDir": directory,
+        "clientPort": port,
+        "clientPortAddress": "127.0.0.1",
+        "tickTime": 500,
+        "admin.enableServer": "false",
+        "4lw.commands.whitelist": "*",
+        **settings,
+    }
+    config.write_text(properties_text(whole), encoding="ascii")
     jars = Path(pyspark.__file__).parent / "jars" / "*"
     command = [str(find_java()), *JVM_OPTIONS, "-cp", str(jars), MAIN_CLASS, str(config)]
     with (directory / "server.log").open("wb") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=log)
+        server = subprocess.Popen(
+            command, stdout=log, stderr=log, env={**os.environ, **JAVA_LOCALE}
+        )
     try:
         yield server
     finally:
         server.kill()
         server.wait()
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that nothing listens at."""
+    [port] = _free_ports(1)
+    return port
 
 
 def _free_ports(count: int) -> list[int]:

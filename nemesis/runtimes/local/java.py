@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from nemesis.support.errors import MissingRequirement
@@ -33,6 +34,21 @@ ZOOKEEPER_JARS = (
     "commons-cli-",
 )
 """What ``QuorumPeerMain`` loads, by the beginnings of the jars' names."""
+
+
+def properties_text(values: Mapping[str, object]) -> str:
+    """Return the content of a Java properties file with these values. Keys are plain words.
+
+    ``java.util.Properties`` reads Latin-1, so every character outside ASCII is escaped, by UTF-16 code units.
+    """
+    return "".join(f"{key}={_escaped(str(value))}\n" for key, value in values.items())
+
+
+def _escaped(value: str) -> str:
+    # The bytes of a path count: the JVM decodes them as UTF-8 where this Python's locale may have another encoding.
+    units = memoryview(os.fsencode(value).decode().encode("utf-16")[2:]).cast("H")
+    plain = (chr(unit) if " " < chr(unit) <= "~" else f"\\u{unit:04x}" for unit in units)
+    return "".join("\\\\" if character == "\\" else character for character in plain)
 
 
 def find_java() -> Path:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from nemesis.history.java_locale import JAVA_LOCALE
 from nemesis.interfaces.runtime import Address
-from nemesis.runtimes.local.java import require_java, zookeeper_classpath
+from nemesis.runtimes.local.java import properties_text, require_java, zookeeper_classpath
 from nemesis.runtimes.local.node_process import NodeProcess
 from nemesis.support.journal import Journal
 
@@ -69,13 +70,13 @@ def zookeeper_process(
         "4lw.commands.whitelist": "*",
     }
     config_file = config / f"{name}.cfg"
-    config_file.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+    config_file.write_text(properties_text(settings), encoding="ascii")
     logging_file = config / "zookeeper-log4j2.properties"
-    logging_file.write_text(LOGGING)
+    logging_file.write_text(LOGGING, encoding="ascii")
     command = [
         str(java),
         *JVM_OPTIONS,
-        f"-Dlog4j2.configurationFile={logging_file}",
+        f"-Dlog4j2.configurationFile={logging_file.as_uri()}",
         "-cp",
         ":".join(map(str, jars)),
         MAIN_CLASS,
@@ -86,7 +87,7 @@ def zookeeper_process(
         command,
         log=run_directory / "logs" / f"{name}.log",
         journal=journal,
-        environment=environment,
+        environment={**environment, **JAVA_LOCALE},
     )
 
 
