@@ -16,10 +16,13 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from nemesis.history import class_archive, spark_cluster
+import psutil
+
+from nemesis.history import class_archive, interruptible, spark_cluster
 from nemesis.history.errors import HistoryError, SparkError
 from nemesis.history.freed_memory import keep_freed_memory
 from nemesis.history.java_locale import java_locale
@@ -41,6 +44,10 @@ JVM_OPTIONS: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """Of our own JVM, which hands out tasks and passes their answers on: never enough for the second compiler to pay, nor
 for several threads that collect garbage.
 """
+JVM_MARKER: Final = "_PYSPARK_DRIVER_CONN_INFO_PATH"
+"""The variable that PySpark gives its JVM, which passes it on to the Python workers."""
+KILL_TIMEOUT_S: Final = 5.0
+KILL_ATTEMPTS: Final = 3
 _lock = threading.Lock()
 _running: list[SparkContext] = []
 """The one context, if it was started."""
@@ -55,10 +62,14 @@ def context(
     Once a context runs, it is returned whatever ``master`` says: a process has one. Raises
     SparkError when Spark cannot start (no Java, an unreachable master) or no worker can run our tasks.
     """
+    return interruptible.call(_context, master or DEFAULT_MASTER, java_options)
+
+
+def _context(master: str, java_options: Sequence[str] | None) -> SparkContext:
     with _lock:
         if not _running:
             chosen = class_archive.options() if java_options is None else java_options
-            _running.append(_started(master or DEFAULT_MASTER, chosen))
+            _running.append(_started(master, chosen))
         return _running[0]
 
 
@@ -67,6 +78,28 @@ def stop() -> None:
     with _lock:
         while _running:
             _running.pop().stop()
+
+
+def kill() -> None:
+    """Kill Spark's processes, those of a start that is under way too; returns when they are gone.
+
+    For a process that was interrupted and ends: Spark cannot be used afterwards.
+    """
+    for _ in range(KILL_ATTEMPTS):  # a process may be forked while its parent is killed
+        children = psutil.Process().children(recursive=True)
+        if not (processes := [child for child in children if _is_sparks(child)]):
+            return
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(processes, timeout=KILL_TIMEOUT_S)
+
+
+def _is_sparks(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE and JVM_MARKER in process.environ()
+    except psutil.Error:
+        return False
 
 
 def _started(master: str, java_options: Sequence[str]) -> SparkContext:
@@ -145,6 +178,12 @@ def run_all(
     if spark is None:
         keep_freed_memory()
         return [function(item) for item in items]
+    return interruptible.call(_run_on, spark, function, items)
+
+
+def _run_on(
+    spark: SparkContext, function: Callable[[Item], Answer], items: Sequence[Item]
+) -> list[Answer]:
     slices = min(len(items), 8 * spark.defaultParallelism)
     job = spark.parallelize(list(items), slices).map(_Guarded(function))
     if is_local(spark.master):

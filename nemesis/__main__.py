@@ -1,26 +1,33 @@
 """The program ``nemesis``, also as ``python -m nemesis``.
 
 The rest is imported inside of ``main``: that takes a second, in which Ctrl-C is to be a sentence as at any other time.
+Python's own exit code for an error that nothing catches is 1, which means a violation here: it becomes 255.
 """
 
 from __future__ import annotations
 
 import sys
+import traceback
 
-EXIT_INTERRUPTED = 255
+EXIT_CRASH = 255
 """``nemesis.support.errors.EXIT_CRASH``, which cannot be imported yet."""
 
 
 def main() -> None:
     """Run the command line and exit with its code."""
     try:
-        from nemesis.cli.app import call
+        from nemesis.cli import streams
+        from nemesis.cli.app import call, close
 
-        code = call(sys.argv[1:])
+        streams.protect()
+        code = close(call(sys.argv[1:]))
     except KeyboardInterrupt:
         # Not through ``say_error``: it may have been its import that was interrupted.
         sys.stderr.write("nemesis: interrupted\n")
-        code = EXIT_INTERRUPTED
+        code = EXIT_CRASH
+    except Exception:  # noqa: BLE001 - an incomplete installation; the rest is caught where it happens
+        traceback.print_exc()
+        code = EXIT_CRASH
     sys.exit(code)
 
 

@@ -7,24 +7,37 @@ last line of every run is the verdict, the report's path and the replay command.
 
 from __future__ import annotations
 
+import errno
 import importlib
+import logging
+import os
 import shlex
 import sys
 import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import typer
 
+from nemesis.cli import streams
 from nemesis.cli.console import say_error
 from nemesis.history.errors import HistoryError, SparkError
-from nemesis.support.errors import EXIT_CRASH, EXIT_USAGE, NemesisError
-from nemesis.support.interrupts import Interrupted
+from nemesis.support.errors import (
+    EXIT_CRASH,
+    EXIT_USAGE,
+    HarnessError,
+    NemesisError,
+    UsageError,
+)
+from nemesis.support.interrupts import Interrupted, deaf
 
-EXIT_OF_TYPER_AFTER_CTRL_C = 130
-"""Typer turns KeyboardInterrupt into this code, without a word; no command of ours has it."""
-INTERRUPTED = "interrupted"
+INTERRUPTED: Final = "interrupted"
+FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
+"""What the kernel answers where this user may not read or write."""
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+"""What the kernel answers when a disk, or what this user may have of it, is full."""
 
 COMMANDS: Final[Mapping[str, str]] = {
     "run": "run",
@@ -65,25 +78,74 @@ def command_line(arguments: Sequence[str]) -> typer.Typer:
 def call(arguments: list[str]) -> int:
     """Run one command; return its exit code. Never raises, never shows a stack trace."""
     try:
-        code = typer.main.get_command(command_line(arguments)).main(
-            args=arguments or ["--help"], prog_name="nemesis", standalone_mode=False
-        )
+        _require_utf_8(arguments)
+        # Not ``main``: it exits with 1, the code of a violation, when a command meets a broken pipe of its own.
+        command = typer.main.get_command(command_line(arguments))
+        with command.make_context("nemesis", arguments or ["--help"]) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
     except (Interrupted, KeyboardInterrupt, typer.Abort) as error:
-        say_error(str(error) or INTERRUPTED)
+        with deaf():
+            _end_spark()
+            say_error(str(error) or INTERRUPTED)
         return EXIT_CRASH
     except Exception as error:  # noqa: BLE001 - the edge of the program: whatever it is becomes one sentence
-        if (format_message := getattr(error, "format_message", None)) is not None:
-            say_error(f"{format_message().rstrip('.')}: `nemesis --help` says what is allowed")
-            return EXIT_USAGE
-        if (known := _exit_code(error)) is not None:
-            say_error(str(error))
-            return known
-        say_error(f"nemesis itself failed ({_brief(error)}): the stack trace is in {_keep_trace()}")
+        return _fail(error)
+    return 0
+
+
+def close(code: int) -> int:
+    """Write what is still buffered; return the exit code, which a reader that has left does not change."""
+    try:
+        streams.finish()
+    except HarnessError as error:
+        say_error(str(error))
+        return error.exit_code
+    return code
+
+
+def _end_spark() -> None:
+    """End Spark's processes, if a command started them: it would not notice this process's end for a second."""
+    spark = sys.modules.get("nemesis.history.spark")
+    if spark is not None:
+        logging.disable()  # py4j logs that its JVM is gone
+        spark.kill()
+
+
+def _require_utf_8(arguments: Sequence[str]) -> None:
+    """Raise ``UsageError`` for an argument or working directory that a JVM and a JSON file cannot name."""
+    named = {f"argument {number}": text for number, text in enumerate(arguments, start=1)}
+    for what, text in {**named, "the working directory": str(Path.cwd())}.items():
+        try:
+            os.fsencode(text).decode()
+        except UnicodeError:
+            raise UsageError(
+                f"{what}: expected UTF-8, got {os.fsencode(text)!r}: give it a name in UTF-8"
+            ) from None
+
+
+def _fail(error: Exception) -> int:
+    """Report an error in one sentence; return its exit code."""
+    if (format_message := getattr(error, "format_message", None)) is not None:
+        say_error(f"{format_message().rstrip('.')}: `nemesis --help` says what is allowed")
+        return EXIT_USAGE
+    if (known := _exit_code(error)) is not None:
+        say_error(str(error))
+        return known
+    if isinstance(error, OSError) and error.errno in FORBIDDEN and error.filename is not None:
+        say_error(
+            f"{os.fsdecode(error.filename)}: {error.strerror}: "
+            "run nemesis as the owner of the directory, or on a copy of it, or choose another --store"
+        )
+        return EXIT_USAGE
+    if isinstance(error, OSError) and error.errno in FULL:
+        say_error(
+            "no space is left on the disk: free some, or choose another --store, and try again"
+        )
         return EXIT_CRASH
-    if code == EXIT_OF_TYPER_AFTER_CTRL_C:
-        say_error(INTERRUPTED)
-        return EXIT_CRASH
-    return code if isinstance(code, int) else 0
+    say_error(f"nemesis itself failed ({_brief(error)}): the stack trace is in {_keep_trace()}")
+    return EXIT_CRASH
 
 
 def _exit_code(error: Exception) -> int | None:
@@ -109,7 +171,12 @@ def _keep_trace() -> str:
     """Write the present stack trace to a file of its own and return where it is."""
     try:
         with tempfile.NamedTemporaryFile(
-            "w", prefix="nemesis-crash-", suffix=".log", delete=False, encoding="utf-8"
+            "w",
+            prefix="nemesis-crash-",
+            suffix=".log",
+            delete=False,
+            encoding="utf-8",
+            errors="backslashreplace",
         ) as log:
             log.write(f"command: {shlex.join(sys.argv)}\n\n{traceback.format_exc()}")
             return log.name

@@ -8,10 +8,13 @@ ends what it leaves.
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import signal
+import sys
 import time
 from collections.abc import Callable
+from typing import Final
 
 from rich.console import Console
 
@@ -31,7 +34,26 @@ LOG_FILE = "harness.log"
 BEFORE_THE_CLUSTER = ["start"]
 """The phases of a run that did not begin."""
 
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+"""What the kernel answers when a disk, or what this user may have of it, is full."""
+
 _logger = logging.getLogger("nemesis")
+
+
+class _HarnessLog(logging.FileHandler):
+    """The log of the harness. Lines that a full disk does not take are dropped: the command reports the disk."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        error = sys.exception()
+        if not (isinstance(error, OSError) and error.errno in FULL):
+            super().handleError(record)
+
+    def close(self) -> None:
+        try:
+            super().close()
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
 
 
 def launch(
@@ -49,7 +71,7 @@ def launch(
     simulation takes too much real time, and ``MissingRequirement`` when this machine did not let the cluster begin:
     then nothing is left of the directory either. The cluster is stopped in any case.
     """
-    handler = logging.FileHandler(directory.logs / LOG_FILE, encoding="utf-8")
+    handler = _HarnessLog(directory.logs / LOG_FILE, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
     root.addHandler(handler)
@@ -98,6 +120,8 @@ def launch(
         raise
     except Exception as error:
         _logger.exception("the run failed")
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise
         raise HarnessError(
             f"the harness failed ({type(error).__name__}): the stack trace is in "
             f"{short(directory.logs / LOG_FILE)}"

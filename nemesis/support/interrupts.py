@@ -52,6 +52,20 @@ def unbroken() -> Iterator[None]:
 
 
 @contextmanager
+def deaf() -> Iterator[None]:
+    """Ignore Ctrl-C and SIGTERM in this block: for the end of a process that has met one of them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals do not come here
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
 def unheard_by_children() -> Iterator[None]:
     """Processes that are started in this block never see Ctrl-C. Here it is put off until the block is over.
 

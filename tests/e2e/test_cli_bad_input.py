@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,6 +116,61 @@ def test_a_store_without_permission_is_named(
     store = tmp_path / "locked"
     store.mkdir(mode=0o500)
     assert "locked cannot be written" in refused(capsys, "run", SCENARIO, "--store", str(store))
+
+
+MIGHTY = ("dac_override", "dac_read_search")
+"""What lets root pass over permissions."""
+
+
+def without_might() -> list[str]:
+    """The beginning of a command that may do to files what their permissions say, also when root calls it."""
+    dropped = ",".join(f"-{name}" for name in MIGHTY)
+    return ["setpriv", f"--bounding-set={dropped}", f"--inh-caps={dropped}"] * (os.getuid() == 0)
+
+
+@pytest.fixture(scope="module")
+def store_with_a_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    store = tmp_path_factory.mktemp("other") / "store"
+    simulated = ["--runtime", "simulation", "--time-limit", "15", "--seed", "1"]
+    assert call(["run", SCENARIO, *simulated, "--store", str(store)]) in {0, 2}
+    return store
+
+
+@pytest.mark.parametrize(
+    ("command", "mode"),
+    [
+        (["check", "--engine", "inline"], 0o000),
+        (["check", "--engine", "inline"], 0o500),
+        (["report"], 0o000),
+        (["report"], 0o500),
+        (["replay"], 0o000),
+    ],
+)
+def test_a_run_of_another_user_is_refused_in_one_sentence(
+    store_with_a_run: Path, tmp_path: Path, command: list[str], mode: int
+) -> None:
+    store = store_with_a_run
+    run = (store / "latest").resolve()
+    folders = [folder for folder in (run, *run.rglob("*")) if folder.is_dir()]
+    for folder in reversed(folders):
+        folder.chmod(mode)
+    try:
+        ran = subprocess.run(
+            [*without_might(), sys.executable, "-m", "nemesis", *command, str(run)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
+    assert ran.returncode == EXIT_USAGE, ran.stderr
+    assert ran.stderr.count("\n") == 1
+    assert ran.stderr.startswith("nemesis: ")
+    assert str(store) in ran.stderr
+    assert "ermission denied" in ran.stderr or "is not readable" in ran.stderr
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 from nemesis.support.errors import EXIT_CRASH
@@ -72,6 +73,35 @@ def test_ctrl_c_while_a_simulated_run_is_judged_says_how_to_judge_it(tmp_path: P
     checked = nemesis(tmp_path, "check", str(run), "--engine", "inline")
     assert checked.returncode in VERDICTS, checked.stdout + checked.stderr
     assert not list(run.glob(".history-*"))
+
+
+def test_ctrl_c_while_spark_checks_is_one_sentence_and_ends_spark(tmp_path: Path) -> None:
+    options = ("--runtime", "simulation", "--seed", "1", "--time-limit", "20")
+    ran = nemesis(tmp_path, "run", SCENARIO, *options)
+    assert ran.returncode in VERDICTS, ran.stdout + ran.stderr
+    harness = start_nemesis(tmp_path, "check", str(latest(tmp_path)))
+    process = psutil.Process(harness.pid)
+    wait_until(lambda: bool(workers_of(process)), "a Python worker of Spark")
+    children = process.children(recursive=True)
+    harness.send_signal(signal.SIGINT)
+    out, said = harness.communicate(timeout=60)
+    assert (harness.returncode, out, said) == (EXIT_CRASH, "", "nemesis: interrupted\n")
+    assert [child for child in children if is_alive(child)] == []
+
+
+def workers_of(process: psutil.Process) -> list[psutil.Process]:
+    """The Python processes that Spark has started."""
+    children = process.children(recursive=True)
+    return [
+        child for child in children if is_alive(child) and "worker_daemon" in str(child.cmdline())
+    ]
+
+
+def is_alive(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def test_after_sigkill_clean_ends_all_and_the_record_can_be_judged(tmp_path: Path) -> None:

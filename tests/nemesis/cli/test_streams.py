@@ -1,0 +1,133 @@
+"""Exit code 1 means a violation and nothing else: not a reader that has left, a full disk or a strange path."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nemesis.cli.app import call
+from nemesis.support.errors import EXIT_CRASH, EXIT_USAGE
+
+NEMESIS = f"{sys.executable} -m nemesis"
+UNDECODABLE = b"/tmp/no-such-\xff-run"
+
+
+def shell(command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of bash, whose exit code is that of ``nemesis`` also in a pipeline."""
+    return subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", ["list", "list --json"])
+def test_a_reader_that_leaves_changes_no_exit_code(command: str) -> None:
+    ran = shell(f"{NEMESIS} {command} | (exec 0<&-; sleep 3)")
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_a_closed_standard_output_changes_no_exit_code() -> None:
+    ran = shell(f"{NEMESIS} list >&-")
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_a_closed_standard_error_changes_no_exit_code() -> None:
+    assert shell(f"{NEMESIS} check nowhere 2>&-").returncode == EXIT_USAGE
+    assert shell(f"{NEMESIS} check nowhere 2>/dev/full").returncode == EXIT_USAGE
+
+
+def test_output_that_cannot_be_written_is_a_failure_of_the_harness() -> None:
+    ran = shell(f"{NEMESIS} list > /dev/full")
+    assert ran.returncode == EXIT_CRASH
+    assert ran.stderr == (
+        "nemesis: the output cannot be written: No space left on device: "
+        "redirect it to a place with space\n"
+    )
+
+
+@pytest.mark.parametrize("command", ["check", "report", "replay", "run"])
+def test_a_path_that_is_not_utf_8_is_refused_in_one_sentence(command: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "nemesis", command, UNDECODABLE],
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == EXIT_USAGE
+    assert ran.stderr.count(b"\n") == 1
+    assert b"argument 2: expected UTF-8, got b'/tmp/no-such-\\xff-run'" in ran.stderr
+
+
+def test_a_working_directory_that_is_not_utf_8_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / os.fsdecode(b"\xff")
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    assert call(["list"]) == EXIT_USAGE
+    assert "the working directory: expected UTF-8" in capsys.readouterr().err
+
+
+def test_an_unforeseen_error_about_an_undecodable_path_keeps_its_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr(sys, "argv", ["nemesis", os.fsdecode(UNDECODABLE)])
+
+    def explode(_arguments: object) -> None:
+        raise ValueError(os.fsdecode(UNDECODABLE))
+
+    monkeypatch.setattr("nemesis.cli.app.command_line", explode)
+    assert call(["list"]) == EXIT_CRASH
+    assert "nemesis itself failed (ValueError" in capsys.readouterr().err
+    [log] = tmp_path.glob("nemesis-crash-*.log")
+    assert "no-such-\\udcff-run" in log.read_text()
+
+
+def test_a_broken_pipe_inside_a_command_is_no_violation(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def explode() -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("nemesis.cli.commands.list.list_everything", explode)
+    assert call(["list"]) == EXIT_CRASH
+    assert "nemesis itself failed (BrokenPipeError" in capsys.readouterr().err
+
+
+def test_an_installation_that_lacks_a_package_is_a_failure_of_the_harness() -> None:
+    program = "import sys; sys.modules['typer'] = None; from nemesis.__main__ import main; main()"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.returncode == EXIT_CRASH
+    assert "typer" in ran.stderr
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("size", ["100k", "600k", "3m"])
+def test_a_full_disk_under_the_store_is_one_sentence(tmp_path: Path, size: str) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = shell(f"mount -t tmpfs -o size={size} tmpfs {disk}")
+    if mounted.returncode:
+        pytest.skip(f"a small disk needs root: {mounted.stderr.strip()}")
+    options = f"--runtime simulation --seed 1 --time-limit 20 --store {disk}/store"
+    try:
+        ran = shell(f"{NEMESIS} run partition-controller {options}")
+    finally:
+        shell(f"umount {disk}")
+    assert ran.returncode == EXIT_CRASH
+    assert ran.stderr.splitlines()[-1].startswith(
+        "nemesis: no space is left on the disk: free some"
+    )
+    assert "Traceback" not in ran.stderr
+    assert "Logging error" not in ran.stderr
