@@ -219,7 +219,7 @@ def _first_partition(run: series.RunSeries, found: Sequence[Numbered]) -> str | 
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("reports"),
+        loader=PackageLoader("nemesis.reports"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

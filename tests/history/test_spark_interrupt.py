@@ -51,7 +51,7 @@ def test_ctrl_c_is_one_keyboard_interrupt_and_ends_spark(tmp_path: Path, start: 
     sparks = [
         process
         for process in psutil.Process(program.pid).children(recursive=True)
-        if JVM_MARKER in process.environ()
+        if is_running(process) and JVM_MARKER in process.environ()
     ]
     assert any("java" in process.name() for process in sparks)
     program.send_signal(signal.SIGINT)

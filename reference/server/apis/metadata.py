@@ -21,6 +21,8 @@ from nemesis.reference.server.kafka_request_handler import Later
 from nemesis.reference.server.metadata_cache import MetadataCache, MetadataSnapshot
 
 _NONE = -1
+_GROUP, _TRANSACTION = 0, 1
+"""Key types of FindCoordinator."""
 _BROKERS, _CONTROLLERS = 1, 2
 _ENDPOINT_ERRORS = {
     _BROKERS: ErrorCode.none,
@@ -134,18 +136,27 @@ class MetadataApis:
         return [node for node in nodes if node is not None]
 
     def handle_find_coordinator(self, message: Any) -> Any:
-        """There are no groups or transactions yet, so there is no coordinator."""
+        """Refuse: there are no groups or transactions.
+
+        The error has to end the client's wait. Clients try again for as long as they may after
+        COORDINATOR_NOT_AVAILABLE, and some after any error but a refused authorization.
+        """
         response = response_of(message)
-        nobody = {
+        is_transaction = getattr(message, "key_type", _GROUP) == _TRANSACTION
+        refused = {
             "node_id": _NONE,
             "host": "",
             "port": _NONE,
-            "error_code": ErrorCode.coordinator_not_available,
-            "error_message": None,
+            "error_code": ErrorCode.transactional_id_authorization_failed
+            if is_transaction
+            else ErrorCode.group_authorization_failed,
+            "error_message": "transactions are not built"
+            if is_transaction
+            else "groups are not built",
         }
         if "coordinators" not in response.__dataclass_fields__:
-            return build(response, throttle_time=NO_THROTTLE, **nobody)
-        coordinators = ({**nobody, "key": key} for key in message.coordinator_keys)
+            return build(response, throttle_time=NO_THROTTLE, **refused)
+        coordinators = ({**refused, "key": key} for key in message.coordinator_keys)
         return build(
             response,
             throttle_time=NO_THROTTLE,

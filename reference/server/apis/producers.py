@@ -50,7 +50,10 @@ def _refusal(message: Any) -> ErrorCode | None:
     has_epoch = getattr(message, "producer_epoch", _NO_PRODUCER_EPOCH) != _NO_PRODUCER_EPOCH
     if has_id is not has_epoch or message.transactional_id == "":
         return ErrorCode.invalid_request
-    return None if message.transactional_id is None else ErrorCode.not_coordinator
+    if message.transactional_id is None:
+        return None
+    # There are no transactions. After NOT_COORDINATOR clients would look for another coordinator for ever.
+    return ErrorCode.transactional_id_authorization_failed
 
 
 def _answer(

@@ -83,7 +83,7 @@ def test_who_has_an_id_already_gets_a_new_one() -> None:
         ({"producer_id": 7}, ErrorCode.invalid_request),
         ({"producer_epoch": 0}, ErrorCode.invalid_request),
         ({"transactional_id": ""}, ErrorCode.invalid_request),
-        ({"transactional_id": "t"}, ErrorCode.not_coordinator),
+        ({"transactional_id": "t"}, ErrorCode.transactional_id_authorization_failed),
     ],
 )
 def test_what_is_refused(values: dict[str, Any], expected: ErrorCode) -> None:
