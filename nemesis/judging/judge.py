@@ -68,7 +68,8 @@ def judge(
         outcome = only(outcome, checkers)
     durations_s = {**info.durations_s, "ingest": ingest_s, "check": round(outcome.seconds, 3)}
     run.write_info(msgspec.structs.replace(info, durations_s=durations_s))
-    reports.write(run, outcome)
+    is_partial = checkers is not None and workload is None and run.results_file.exists()
+    reports.write(run, merged(read_outcome(run), outcome) if is_partial else outcome)
     return outcome
 
 
@@ -97,6 +98,14 @@ def only(outcome: Outcome, properties: Collection[str]) -> Outcome:
     if outcome.problems:
         verdicts.append(Verdict.UNKNOWN)
     return msgspec.structs.replace(outcome, results=results, verdict=combine(verdicts))
+
+
+def merged(before: Outcome, now: Outcome) -> Outcome:
+    """Return an outcome whose results of a later, partial check replace those of an earlier one."""
+    replaced = {result.property: result for result in (*before.results, *now.results)}
+    results = tuple(replaced.values())
+    verdicts = [result.verdict for result in results] + [Verdict.UNKNOWN] * len(now.problems)
+    return msgspec.structs.replace(now, results=results, verdict=combine(verdicts))
 
 
 def read_outcome(run: RunDirectory) -> Outcome:

@@ -163,3 +163,14 @@ def test_what_an_older_version_did_not_note_of_a_run_has_a_default(
     known = {"format", "version", "scenario", "seed", "zookeepers"}
     run.info_file.write_bytes(msgspec.json.encode({k: info[k] for k in known} | {"gone": 1}))
     assert told(judge.judge(run, engine="inline")) == expected
+
+
+def test_a_check_of_few_properties_keeps_the_results_of_the_others(run: RunDirectory) -> None:
+    whole = judge.judge(run, engine="inline")
+    some = judge.judge(run, checkers=["hw-bounded"], engine="inline")
+    assert [result.property for result in some.results] == ["hw-bounded"]
+    kept = judge.read_outcome(run)
+    assert [result.property for result in kept.results] == [
+        result.property for result in whole.results
+    ]
+    assert kept.verdict is whole.verdict
