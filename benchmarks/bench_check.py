@@ -18,7 +18,7 @@ from rich.table import Table
 from benchmarks.generate import write
 from benchmarks.measuring import best, columns_of, scan
 from nemesis.checkers import select
-from nemesis.checkers.framework.engine import check
+from nemesis.checkers.checking import check
 from nemesis.history.ingest import ingest
 from nemesis.history.reader import open_history
 from nemesis.history.spark import context, stop

@@ -27,7 +27,7 @@ from benchmarks.histories.shape import Shape
 from benchmarks.measuring import best, made_apart, scan
 from benchmarks.resident_memory import PeakMemory
 from nemesis.checkers import select
-from nemesis.checkers.framework.engine import check
+from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Verdict
 from nemesis.history.reader import open_history
 from nemesis.history.spark import context, stop

@@ -26,7 +26,7 @@ from benchmarks.histories.clients import CLIENTS
 from benchmarks.histories.generate import write
 from benchmarks.histories.shape import Shape
 from benchmarks.measuring import best, made_apart, scan
-from nemesis.checkers.framework.engine import check
+from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.checkers.log import ClientLog
 from nemesis.history.reader import open_history

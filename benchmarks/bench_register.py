@@ -20,7 +20,8 @@ from benchmarks.figures import MILLION, Figure
 from benchmarks.histories.registers import Registers, write
 from benchmarks.measuring import best, columns_of, made_apart, scan
 from benchmarks.resident_memory import PeakMemory
-from nemesis.checkers.framework.engine import Engine, check
+from nemesis.checkers.checking import check
+from nemesis.checkers.framework.engine import Engine
 from nemesis.checkers.linearizable import LinearizableRegister
 from nemesis.history.reader import open_history
 from nemesis.history.spark import context, stop

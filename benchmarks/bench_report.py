@@ -16,7 +16,7 @@ from benchmarks.generate import write
 from benchmarks.measuring import best, scan
 from nemesis import reports
 from nemesis.checkers import select
-from nemesis.checkers.framework.engine import check
+from nemesis.checkers.checking import check
 from nemesis.history.ingest import ingest
 from nemesis.history.reader import open_history
 from nemesis.reports.series import COLUMNS

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from nemesis.checkers.framework.fold import Check
+from nemesis.checkers.framework.property import Check
 from nemesis.checkers.framework.segment import ALWAYS
 from nemesis.history.reader import History, RowGroup
 from nemesis.history.schema import SCHEMA

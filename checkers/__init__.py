@@ -6,7 +6,7 @@
 * ``controller``                      one live controller per epoch, stale ones fenced
 * ``broker_epochs``                   nothing is done in the name of an earlier life of a broker
 * ``leadership``                      leader epochs, one leader per epoch, elections from the ISR
-* ``transitions``                     the state machines of partitions and replicas
+* ``transitions``, ``state_machines``   the state machines of partitions and replicas
 * ``replication``                     high watermarks and the agreement of logs
 * ``linearizable``                    registers, mutexes, sets, queues of anybody's histories
 * ``cycles``                          transactions of anybody's histories: dependency cycles
@@ -22,70 +22,98 @@
 * ``explain``                         findings step by step: their events in words, and why they cannot all be
 * ``foreign``                         which checks judge a history from elsewhere, by its workload
 
-``CHECKERS`` names every property and the check that decides it; ``select`` turns names into checks. Imports of ours:
+``CHECKERS`` has every registered property by name; ``select`` turns names into checks. To add a property, write its
+module (the check, then the ``Property``) and its test, and register it in ``_REGISTERED``. Imports of ours:
 ``history`` and ``registry`` only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
-from nemesis.checkers.broker_epochs import BrokerEpochFenced
+from nemesis.checkers.broker_epochs import BROKER_EPOCH_FENCED
 from nemesis.checkers.controller import (
-    ControllerEpochGrows,
-    SingleController,
-    StaleControllerFenced,
+    CONTROLLER_EPOCH_GROWS,
+    SINGLE_CONTROLLER,
+    STALE_CONTROLLER_FENCED,
 )
-from nemesis.checkers.convergence import Convergence
-from nemesis.checkers.deletion import Deletion
-from nemesis.checkers.faults import FaultEffect
-from nemesis.checkers.foreign import FOREIGN, foreign_properties, select_foreign
-from nemesis.checkers.framework.fold import Check
-from nemesis.checkers.leadership import LeaderEpochGrows, LeaderFromIsr, OneLeaderPerEpoch
-from nemesis.checkers.liveness import Liveness
-from nemesis.checkers.log import ClientLog
-from nemesis.checkers.reassignment import Reassignment
-from nemesis.checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
-from nemesis.checkers.replication.final_logs import FinalLogs
-from nemesis.checkers.replication.high_watermark import HwBounded
-from nemesis.checkers.replication.hw_grows import HwGrows
-from nemesis.checkers.replication.log_start import LogStartBounded
-from nemesis.checkers.replication.logs import ReplicaLogs
-from nemesis.checkers.transitions import LegalTransition
-from nemesis.registry import Registry
-
-__all__ = ["CHECKERS", "FOREIGN", "foreign_properties", "select", "select_foreign"]
-
-_IN_REPORT_ORDER: tuple[type[Check], ...] = (
-    SingleController,
-    ControllerEpochGrows,
-    StaleControllerFenced,
-    BrokerEpochFenced,
-    LeaderEpochGrows,
-    OneLeaderPerEpoch,
-    LeaderFromIsr,
-    LegalTransition,
-    HwBounded,
-    HwGrows,
-    NoTruncationBelowHw,
-    AckAfterCommit,
-    LogStartBounded,
-    ReplicaLogs,
-    FinalLogs,
-    ClientLog,
-    Deletion,
-    Reassignment,
-    Convergence,
-    Liveness,
-    FaultEffect,
+from nemesis.checkers.convergence import CONVERGENCE
+from nemesis.checkers.deletion import DELETION
+from nemesis.checkers.faults import FAULT_EFFECT
+from nemesis.checkers.foreign import FOREIGN, foreign_properties, foreign_property, select_foreign
+from nemesis.checkers.framework.property import Check, Property
+from nemesis.checkers.leadership import LEADER_EPOCH_GROWS, LEADER_FROM_ISR, ONE_LEADER_PER_EPOCH
+from nemesis.checkers.liveness.check import LIVENESS
+from nemesis.checkers.log.client_log import (
+    DIRTY_READ,
+    DUPLICATE,
+    EARLIER_LIFE_READ,
+    INCONSISTENT_OFFSET,
+    LOST_WRITE,
+    NONMONOTONIC_POLL,
+    NONMONOTONIC_SEND,
+    POLL_SKIP,
+    STALE_READ_ABOVE_HW,
+    UNSEEN,
 )
+from nemesis.checkers.reassignment import REASSIGNMENT
+from nemesis.checkers.replication.commitment import ACK_AFTER_COMMIT, NO_TRUNCATION_BELOW_HW
+from nemesis.checkers.replication.final_logs import FINAL_LOGS
+from nemesis.checkers.replication.high_watermark import HW_BOUNDED
+from nemesis.checkers.replication.hw_grows import HW_GROWS
+from nemesis.checkers.replication.log_start import LOG_START_BOUNDED
+from nemesis.checkers.replication.logs import LEADER_COMPLETENESS, LOG_MATCHING
+from nemesis.checkers.transitions import LEGAL_TRANSITION
+from nemesis.registry import Registry, by_name
 
-CHECKERS: Final[Registry[Callable[[], Check]]] = Registry(
-    "checker", ((name, check) for check in _IN_REPORT_ORDER for name in check.property_names())
+__all__ = [
+    "CHECKERS",
+    "FOREIGN",
+    "Property",
+    "foreign_properties",
+    "property_named",
+    "select",
+    "select_foreign",
+]
+
+_REGISTERED: Final[tuple[Property, ...]] = (
+    SINGLE_CONTROLLER,
+    CONTROLLER_EPOCH_GROWS,
+    STALE_CONTROLLER_FENCED,
+    BROKER_EPOCH_FENCED,
+    LEADER_EPOCH_GROWS,
+    ONE_LEADER_PER_EPOCH,
+    LEADER_FROM_ISR,
+    LEGAL_TRANSITION,
+    HW_BOUNDED,
+    HW_GROWS,
+    NO_TRUNCATION_BELOW_HW,
+    ACK_AFTER_COMMIT,
+    LOG_START_BOUNDED,
+    LOG_MATCHING,
+    LEADER_COMPLETENESS,
+    FINAL_LOGS,
+    LOST_WRITE,
+    UNSEEN,
+    STALE_READ_ABOVE_HW,
+    DUPLICATE,
+    INCONSISTENT_OFFSET,
+    DIRTY_READ,
+    NONMONOTONIC_POLL,
+    POLL_SKIP,
+    NONMONOTONIC_SEND,
+    EARLIER_LIFE_READ,
+    DELETION,
+    REASSIGNMENT,
+    CONVERGENCE,
+    LIVENESS,
+    FAULT_EFFECT,
 )
-"""Every property by name, in the order of reports, and what makes the check that decides it. One check may decide
-several properties: make each check once (``select`` does)."""
+"""The properties of our own runs, in the order of reports."""
+
+CHECKERS: Final[Registry[Property]] = Registry("checker", by_name(_REGISTERED))
+"""Every property of our own runs by name, in the order of reports."""
 
 
 def select(names: Iterable[str] | None = None) -> list[Check]:
@@ -97,4 +125,10 @@ def select(names: Iterable[str] | None = None) -> list[Check]:
     for name in wanted:
         if name not in CHECKERS:
             raise KeyError(name)
-    return [check() for check in _IN_REPORT_ORDER if wanted & set(check.property_names())]
+    checks = dict.fromkeys(one.check for one in _REGISTERED if one.name in wanted)
+    return [check() for check in checks]
+
+
+def property_named(name: str) -> Property | None:
+    """Return the property of this name, our own or a foreign workload's; ``None`` if neither has one."""
+    return CHECKERS.get(name) or foreign_property(name)

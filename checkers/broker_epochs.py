@@ -28,9 +28,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from nemesis.checkers.explain import controllers
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.rare import Rare, Row, succeeded
 from nemesis.history.events import Event, Kind
 
@@ -41,7 +43,6 @@ Life = tuple[str, int | None]
 
 
 class BrokerEpochFenced(Rare):
-    name = "broker-epoch-fenced"
     kinds = frozenset(
         {
             Kind.BROKER_REGISTERED,
@@ -64,11 +65,15 @@ class BrokerEpochFenced(Rare):
         "zxid",
     )
 
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (BROKER_EPOCH_FENCED,)
+
     def judge(self, rows: list[Row]) -> Results:
         in_time = sorted(rows, key=lambda item: (item[1].time, item[1].seq))
         requests, accepted = self._requests(in_time)
         isrs, committed = self._isrs(in_time)
-        return conclude(self.name, checked=accepted + committed, findings=requests + isrs)
+        return conclude(BROKER_EPOCH_FENCED, checked=accepted + committed, findings=requests + isrs)
 
     def _requests(self, rows: list[Row]) -> tuple[list[Finding], int]:
         """Part (a)."""
@@ -153,3 +158,13 @@ def _registrations(
 def _is_commit(event: Event) -> bool:
     """Whether the answer says that a state was written; without a zxid the ISR was as proposed already."""
     return succeeded(event) and event.zxid is not None
+
+
+BROKER_EPOCH_FENCED: Final = Property(
+    name="broker-epoch-fenced",
+    promise="What was meant for, or said by, an earlier incarnation of a broker has no effect.",
+    unknown="No control request and no ISR change carries a broker epoch.",
+    source="KIP-380 (KAFKA-7235), KIP-903 (KAFKA-14617).",
+    check=BrokerEpochFenced,
+    reason=controllers.broker_epoch_fenced,
+)

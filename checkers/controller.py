@@ -24,12 +24,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from nemesis.checkers import znodes
+from nemesis.checkers.explain import controllers
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.rare import Rare, Row, succeeded
 from nemesis.history.events import Event, Kind
 
@@ -55,9 +57,12 @@ Actors = dict[Actor, tuple[int, int]]
 
 
 class SingleController(Rare):
-    name = "single-controller"
     kinds = frozenset({*_ACTS, Kind.ZNODE, Kind.BROKER_REGISTERED})
     columns = (*znodes.COLUMNS, "incarnation")
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (SINGLE_CONTROLLER,)
 
     def judge(self, rows: list[Row]) -> Results:
         owners = znodes.session_owners(rows)
@@ -86,7 +91,7 @@ class SingleController(Rare):
         for epoch, actors in sorted(acts.items()):
             findings += self._judge_epoch(epoch, actors, granted, owners)
         checked = grants + sum(count for actors in acts.values() for _, count in actors.values())
-        return conclude(self.name, checked=checked, findings=findings)
+        return conclude(SINGLE_CONTROLLER, checked=checked, findings=findings)
 
     def _judge_epoch(
         self, epoch: int, actors: Actors, granted: dict[int, Row], owners: dict[int, int]
@@ -160,9 +165,12 @@ def _acts(rows: list[Row], owners: dict[int, int]) -> dict[int, Actors]:
 
 
 class ControllerEpochGrows(Rare):
-    name = "controller-epoch-grows"
     kinds = frozenset({Kind.ZNODE})
     columns = znodes.COLUMNS
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (CONTROLLER_EPOCH_GROWS,)
 
     def judge(self, rows: list[Row]) -> Results:
         findings: list[Finding] = []
@@ -186,11 +194,10 @@ class ControllerEpochGrows(Rare):
                 )
                 findings.append(finding(self.name, znodes.CONTROLLER_EPOCH, sentence, last[0], row))
             last = (row, epoch)
-        return conclude(self.name, checked=elections, unit="elections", findings=findings)
+        return conclude(CONTROLLER_EPOCH_GROWS, checked=elections, findings=findings)
 
 
 class StaleControllerFenced(Rare):
-    name = "stale-controller-fenced"
     kinds = frozenset(
         {
             Kind.CONTROL_REQUEST_HANDLED,
@@ -202,10 +209,16 @@ class StaleControllerFenced(Rare):
     )
     columns = (*znodes.COLUMNS, "incarnation", "error", "api", "peer")
 
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (STALE_CONTROLLER_FENCED,)
+
     def judge(self, rows: list[Row]) -> Results:
         accepted, requests = self._requests(rows)
         written, writes = self._writes(rows)
-        return conclude(self.name, checked=requests + writes, findings=accepted + written)
+        return conclude(
+            STALE_CONTROLLER_FENCED, checked=requests + writes, findings=accepted + written
+        )
 
     def _requests(self, rows: list[Row]) -> tuple[list[Finding], int]:
         """Part (a): per broker process, accepted controller epochs never fall."""
@@ -271,3 +284,37 @@ class StaleControllerFenced(Rare):
 
 def _order(event: Event) -> tuple[int, int]:
     return (event.zxid or 0, event.seq)
+
+
+SINGLE_CONTROLLER: Final = Property(
+    name="single-controller",
+    promise="Every controller epoch has one owner, and only the owner acts in it.",
+    unknown=(
+        "A broker acted in an epoch above all that ZooKeeper's log grants: the log's last part may be missing."
+    ),
+    source="KafkaController and KafkaZkClient of Kafka 2.1 and later; KAFKA-6082.",
+    check=SingleController,
+    reason=controllers.single_controller,
+)
+
+CONTROLLER_EPOCH_GROWS: Final = Property(
+    name="controller-epoch-grows",
+    promise="The controller epoch grows by exactly one at each election.",
+    unit="elections",
+    unknown="ZooKeeper's log shows no election.",
+    source="KafkaController and KafkaZkClient of Kafka 2.1 and later; KAFKA-6082.",
+    check=ControllerEpochGrows,
+    reason=controllers.controller_epoch_grows,
+)
+
+STALE_CONTROLLER_FENCED: Final = Property(
+    name="stale-controller-fenced",
+    promise="Nobody obeys a deposed controller, and ZooKeeper takes no change from it.",
+    unknown=(
+        "A partition's state was written before any known election, or by a session that no broker is known to "
+        "own."
+    ),
+    source="KafkaController and KafkaZkClient of Kafka 2.1 and later; KAFKA-6082.",
+    check=StaleControllerFenced,
+    reason=controllers.stale_controller_fenced,
+)

@@ -12,22 +12,28 @@ failed check is ``unknown`` instead of ``invalid``. Success needs no such excuse
 
 from __future__ import annotations
 
+from typing import Final
+
+from nemesis.checkers.explain import ends
+from nemesis.checkers.explain.words import HARNESS
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.rare import Rare, Row, succeeded
 from nemesis.history.events import Event, Kind
 
 HEAL = "heal"
-HARNESS = "HARNESS: "
-"""How the error of a check begins that the harness could not make."""
 MAX_HARNESS_LAG_MS = 1_000
 
 
 class Convergence(Rare):
-    name = "convergence"
     kinds = frozenset({Kind.CONVERGENCE, Kind.HARNESS_LAG, Kind.PHASE})
     columns = ("detail", "error", "topic", "partition", "node", "offset")
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (CONVERGENCE,)
 
     def judge(self, rows: list[Row]) -> Results:
         lag, lag_row = _lag_since_heal(rows)
@@ -54,9 +60,7 @@ class Convergence(Rare):
                 findings.append(doubt)
             else:
                 findings.append(finding(self.name, _about(event), _failure(event), row))
-        return conclude(
-            self.name, checked=len(outcomes), unit="checks", findings=findings, numbers=numbers
-        )
+        return conclude(CONVERGENCE, checked=len(outcomes), findings=findings, numbers=numbers)
 
 
 def _failure(event: Event) -> str:
@@ -84,3 +88,14 @@ def _lag_since_heal(rows: list[Row]) -> tuple[int, int | None]:
         if event.kind == Kind.HARNESS_LAG and event.time >= since
     ]
     return max(lags, key=lambda item: item[0], default=(0, None))
+
+
+CONVERGENCE: Final = Property(
+    name="convergence",
+    promise="After the faults are healed the cluster is whole again in time.",
+    unit="checks",
+    unknown="The harness could not make a check, or ran more than a second late itself.",
+    source="A requirement of this harness: a healed cluster comes back by itself.",
+    check=Convergence,
+    reason=ends.convergence,
+)

@@ -27,13 +27,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from nemesis.checkers import end_state
 from nemesis.checkers.administered import CLIENT_KINDS, Administered, follow, in_time
 from nemesis.checkers.end_state import EndState
+from nemesis.checkers.explain import ends
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.rare import Row
 from nemesis.checkers.possible import Possible
 from nemesis.checkers.znodes import TOPICS, changes
@@ -92,10 +95,13 @@ class Znodes:
 
 
 class Deletion(Administered):
-    name = "deletion"
     operations = frozenset({CREATE, GROW, DELETE})
     kinds = frozenset({*CLIENT_KINDS, Kind.END_STATE, Kind.ZNODE})
     columns = ("op", "f", "value", "zxid", "zk_op", "path", "topic_id", *end_state.COLUMNS)
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (DELETION,)
 
     def judge(self, rows: list[Row]) -> Results:
         names: dict[str, Name] = defaultdict(Name)
@@ -111,7 +117,7 @@ class Deletion(Administered):
         findings += self._same_id(znodes)
         findings += self._unasked(znodes)
         checked = 0 if seen.partitions is None else len(names)
-        return conclude(self.name, checked=checked, unit="topics", findings=findings)
+        return conclude(DELETION, checked=checked, findings=findings)
 
     def _told_the_impossible(self, topic: str, name: Name) -> Iterator[Finding]:
         for row, event in name.impossible:
@@ -204,3 +210,14 @@ def _described(partitions: int) -> str:
     if partitions == ABSENT:
         return "is absent"
     return f"has {partitions} partition{'s' if partitions > 1 else ''}"
+
+
+DELETION: Final = Property(
+    name="deletion",
+    promise="At the end there is every topic that must be there, and nothing of the deleted ones.",
+    unit="topics",
+    unknown="The harness could not look at ZooKeeper or at a broker at the end.",
+    source="TopicDeletionManager; KIP-516 (topic ids).",
+    check=Deletion,
+    reason=ends.deletion,
+)

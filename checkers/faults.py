@@ -16,10 +16,13 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from typing import Final
 
+from nemesis.checkers.explain import ends
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.rare import Rare, Row
 from nemesis.history.events import Event, Kind
 
@@ -33,7 +36,6 @@ AFTER_HEAL = frozenset({"quiet", "final-reads", "convergence", "end"})
 
 
 class FaultEffect(Rare):
-    name = "fault-effect"
     kinds = frozenset(
         {
             Kind.FAULT_INVOKE,
@@ -44,6 +46,10 @@ class FaultEffect(Rare):
         }
     )
     columns = ("fault", "fault_id", "targets", "effect", "error", "detail")
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (FAULT_EFFECT,)
 
     def judge(self, rows: list[Row]) -> Results:
         steps: dict[int | None, dict[str, Row]] = defaultdict(dict)
@@ -56,7 +62,7 @@ class FaultEffect(Rare):
             findings += self._one(taken, went_on=went_on)
         findings += self._skipped(rows)
         applied = sum(Kind.FAULT_APPLIED in taken for taken in steps.values())
-        return conclude(self.name, checked=applied, unit="faults", findings=findings)
+        return conclude(FAULT_EFFECT, checked=applied, findings=findings)
 
     def _one(self, taken: dict[str, Row], *, went_on: bool) -> list[Finding]:
         applied, healed = taken.get(Kind.FAULT_APPLIED), taken.get(Kind.FAULT_HEALED)
@@ -115,3 +121,16 @@ def _lost(event: Event) -> str | None:
 def _name(event: Event) -> str:
     on = f" on {', '.join(event.targets)}" if event.targets else ""
     return f"{event.fault}{on}"
+
+
+FAULT_EFFECT: Final = Property(
+    name="fault-effect",
+    promise="Every fault struck measurably and was seen to be undone.",
+    unit="faults",
+    unknown=(
+        "A fault had no measured effect, was not verifiably undone, or most faults of a kind were skipped."
+    ),
+    source="A requirement of this harness: a fault without effect proves nothing.",
+    check=FaultEffect,
+    reason=ends.fault_effect,
+)

@@ -10,13 +10,13 @@ Limit: a workload judges one kind of object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 
 from nemesis.checkers.cycles import MODELS, SERIALIZABLE, ListAppend, RwRegister, Transactional
 from nemesis.checkers.cycles.log_transactions import LogTransactions
-from nemesis.checkers.framework.fold import Check
+from nemesis.checkers.framework.property import Check, Property
 from nemesis.checkers.linearizable import (
     FifoQueue,
     LinearizableCasRegister,
@@ -44,35 +44,33 @@ FOREIGN: Final[Mapping[str, tuple[type[Check], ...]]] = MappingProxyType(
 )
 """The checks of each workload, in the order of reports."""
 
-SELF_EVIDENT: Final = frozenset(
-    {
-        "duplicate",
-        "inconsistent-offset",
-        "dirty-read",
-        "nonmonotonic-send",
-        *LogTransactions.properties,
-    }
+MODELLED: Final = frozenset(
+    workload
+    for workload, checks in FOREIGN.items()
+    if any(issubclass(check, Transactional | LogTransactions) for check in checks)
 )
-"""Of logs, what the operations of a finding prove by themselves. Whatever else says that something is not there, and
-in a history that lacks operations it may be there all the same."""
-TRANSACTIONS: Final = frozenset({"list-append", "rw-register"})
-"""An order of versions and a cycle consist of what was observed: further transactions only add to them."""
-MODELLED: Final = TRANSACTIONS | {"kafka"}
 """Workloads of which a consistency model says what transactions have to keep."""
-EXPLICABLE: Final = frozenset({"garbage-read"})
-"""Of transactions, what one that is missing may explain."""
 
 
 def is_self_evident(workload: str, name: str) -> bool:
-    """Whether a finding of a property holds however many operations the history lacks."""
-    if workload in TRANSACTIONS:
-        return name not in EXPLICABLE
-    return workload == "kafka" and name in SELF_EVIDENT
+    """Return whether a finding of a property holds however many operations the history lacks."""
+    return any(decided.name == name and decided.is_self_evident for decided in _decided(workload))
 
 
 def foreign_properties(workload: str) -> tuple[str, ...]:
     """Return the properties that are judged in this workload, in the order of reports; raises KeyError."""
-    return tuple(name for check in FOREIGN[workload] for name in check.property_names())
+    return tuple(decided.name for decided in _decided(workload))
+
+
+def foreign_property(name: str) -> Property | None:
+    """Return the property of this name in the first workload that has one."""
+    everything = (decided for workload in FOREIGN for decided in _decided(workload))
+    return next((decided for decided in everything if decided.name == name), None)
+
+
+def _decided(workload: str) -> Iterator[Property]:
+    """Yield the properties of a workload, in the order of reports."""
+    return (decided for check in FOREIGN[workload] for decided in check.properties())
 
 
 def select_foreign(

@@ -26,15 +26,17 @@ Source: PartitionStateMachine, Partition.makeLeader; KIP-101 and KIP-320 for wha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 
 from nemesis.checkers import unclean, znodes
+from nemesis.checkers.explain import leaders
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Fold, Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.rare import Rare, Row
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
 from nemesis.checkers.read_after import Readings
@@ -51,9 +53,12 @@ _VIEWS = frozenset({Kind.BECOME_LEADER, Kind.BECOME_FOLLOWER})
 
 
 class LeaderEpochGrows(Rare):
-    name = "leader-epoch-grows"
     kinds = frozenset({Kind.ZNODE, Kind.REPLICA_STOPPED, *_VIEWS})
     columns = (*znodes.COLUMNS, "topic_id", "incarnation", "detail")
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (LEADER_EPOCH_GROWS,)
 
     def judge(self, rows: list[Row]) -> Results:
         findings, checked = [], 0
@@ -62,7 +67,7 @@ class LeaderEpochGrows(Rare):
             if change.previous is not None:
                 findings += self._committed(change)
         views, seen = self._views(rows)
-        return conclude(self.name, checked=checked + seen, findings=findings + views)
+        return conclude(LEADER_EPOCH_GROWS, checked=checked + seen, findings=findings + views)
 
     def _committed(self, change: znodes.StateChange) -> list[Finding]:
         now, before = change.event, change.previous
@@ -172,7 +177,6 @@ class OneLeaderPerEpoch(Fold[tuple[int, Leaders, list[Row]]]):
     High watermarks are of no use to it: to pass over them costs less than to pick the rows around them.
     """
 
-    name = "one-leader-per-epoch"
     kinds = frozenset(
         {
             Kind.BECOME_LEADER,
@@ -183,6 +187,10 @@ class OneLeaderPerEpoch(Fold[tuple[int, Leaders, list[Row]]]):
         }
     )
     columns = (*znodes.COLUMNS, "topic_id", "zk_version", "role")
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (ONE_LEADER_PER_EPOCH,)
 
     def reduce(self, segment: Segment) -> tuple[int, Leaders, list[Row]]:
         committed = list(segment.only({Kind.ZNODE}).events(*self.columns))
@@ -219,7 +227,7 @@ class OneLeaderPerEpoch(Fold[tuple[int, Leaders, list[Row]]]):
                 elif key in named:
                     findings += self._not_named(named[key], tp, epoch, node, row)
                 first.setdefault(epoch, (row, node))
-        return conclude(self.name, checked=checked, findings=findings)
+        return conclude(ONE_LEADER_PER_EPOCH, checked=checked, findings=findings)
 
     def _not_named(
         self, named: NamedLeaders, tp: str, epoch: int, node: int, row: int
@@ -246,9 +254,12 @@ class OneLeaderPerEpoch(Fold[tuple[int, Leaders, list[Row]]]):
 
 
 class LeaderFromIsr(Rare):
-    name = "leader-from-isr"
     kinds = frozenset({Kind.LEADER_ELECTED, *unclean.KINDS})
     columns = (*znodes.COLUMNS, *unclean.COLUMNS, "replicas", "live")
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (LEADER_FROM_ISR,)
 
     def judge(self, rows: list[Row]) -> Results:
         elections = {
@@ -286,7 +297,7 @@ class LeaderFromIsr(Rare):
                 findings.append(
                     finding(self.name, tp, f"{tp}: {sentence}", *proofs, verdict=verdict)
                 )
-        return conclude(self.name, checked=checked, unit="states", findings=findings)
+        return conclude(LEADER_FROM_ISR, checked=checked, findings=findings)
 
 
 def _wrong_shape(change: znodes.StateChange, election: Event | None) -> str | None:
@@ -361,3 +372,34 @@ def _is_unclean(event: Event, election: Event | None) -> bool:
 
 def _list(brokers: list[int] | None) -> str:
     return "[" + ", ".join(str(broker) for broker in brokers or ()) + "]"
+
+
+LEADER_EPOCH_GROWS: Final = Property(
+    name="leader-epoch-grows",
+    promise="The leader epoch of a partition never falls, and a new leader raises it.",
+    unknown="No partition state and no change of a replica's role is recorded.",
+    source="PartitionStateMachine, Partition.makeLeader; KIP-101, KIP-320.",
+    check=LeaderEpochGrows,
+    reason=leaders.leader_epoch_grows,
+)
+
+ONE_LEADER_PER_EPOCH: Final = Property(
+    name="one-leader-per-epoch",
+    promise="In one leader epoch at most one broker acts as the partition's leader.",
+    unknown=(
+        "A broker led in an epoch above all that ZooKeeper's log names, or the log's beginning is missing."
+    ),
+    source="PartitionStateMachine, Partition.makeLeader; KIP-101, KIP-320.",
+    check=OneLeaderPerEpoch,
+    reason=leaders.one_leader_per_epoch,
+)
+
+LEADER_FROM_ISR: Final = Property(
+    name="leader-from-isr",
+    promise="A leader is elected from the in-sync replicas that are alive.",
+    unit="states",
+    unknown="An unclean election happened, and no event reports whether the topic permits it.",
+    source="PartitionStateMachine, Partition.makeLeader; KIP-101, KIP-320.",
+    check=LeaderFromIsr,
+    reason=leaders.leader_from_isr,
+)

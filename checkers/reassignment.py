@@ -27,14 +27,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from nemesis.checkers import end_state
 from nemesis.checkers.administered import CLIENT_KINDS, Administered, follow, in_time
 from nemesis.checkers.assignments import Assignment, Assignments, TopicPartition, assignments
 from nemesis.checkers.end_state import EndState
+from nemesis.checkers.explain import ends
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.rare import Row
 from nemesis.checkers.possible import Possible
 from nemesis.history.events import Event, Kind
@@ -89,13 +92,16 @@ def _from(assignment: Assignment) -> Possible[Assignment, Effect]:
 
 
 class Reassignment(Administered):
-    name = "reassignment"
     operations = frozenset({DESCRIBE, MOVE, CANCEL})
     kinds = frozenset({*CLIENT_KINDS, Kind.END_STATE, Kind.ZNODE})
     columns = (
         *("op", "f", "zxid", "zk_op", "path", "data", "controller_epoch"),
         *end_state.COLUMNS,
     )
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (REASSIGNMENT,)
 
     def judge(self, rows: list[Row]) -> Results:
         moves = _moves(rows)
@@ -110,7 +116,7 @@ class Reassignment(Administered):
             if tp[0] not in told.deleted:
                 findings += self._elsewhere(tp, row, moves.get(tp))
             findings += self._logs(tp, row, seen, told)
-        return conclude(self.name, checked=len(settled), unit="partitions", findings=findings)
+        return conclude(REASSIGNMENT, checked=len(settled), findings=findings)
 
     def _elsewhere(self, tp: TopicPartition, seen: Row, moves: Moves | None) -> Iterator[Finding]:
         if moves is None:
@@ -162,3 +168,15 @@ def _moves(rows: Iterable[Row]) -> dict[TopicPartition, Moves]:
         if event.topic is not None and event.partition is not None:
             found.setdefault((event.topic, event.partition), Moves()).tell(row, event)
     return found
+
+
+REASSIGNMENT: Final = Property(
+    name="reassignment",
+    promise="At the end every partition lies on brokers that it was moved to, and nowhere else.",
+    unit="partitions",
+    unknown="The harness could not look at ZooKeeper or at a broker at the end.",
+    source="KIP-455; KafkaController.onPartitionReassignment.",
+    check=Reassignment,
+    reason=ends.reassignment,
+    reason_covers_excuses=True,
+)

@@ -21,44 +21,16 @@ Source: PartitionStateMachine and ReplicaStateMachine (validPreviousStates).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final
 
+from nemesis.checkers.explain import leaders
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.rare import Rare, Row, succeeded
+from nemesis.checkers.state_machines import FIRST_STATES, PREVIOUS_STATES
 from nemesis.history.events import Event, Kind
-
-PREVIOUS_STATES: Final[Mapping[str, Mapping[str, frozenset[str]]]] = MappingProxyType(
-    {
-        "partition": {
-            "NonExistent": frozenset({"Offline"}),
-            "New": frozenset({"NonExistent"}),
-            "Online": frozenset({"New", "Online", "Offline"}),
-            "Offline": frozenset({"New", "Online", "Offline"}),
-        },
-        "replica": {
-            "NonExistent": frozenset({"DeletionSuccessful"}),
-            "New": frozenset({"NonExistent"}),
-            "Online": frozenset({"New", "Online", "Offline", "DeletionIneligible"}),
-            "Offline": frozenset({"New", "Online", "Offline", "DeletionIneligible"}),
-            "DeletionStarted": frozenset({"Offline"}),
-            "DeletionSuccessful": frozenset({"DeletionStarted"}),
-            "DeletionIneligible": frozenset({"Offline", "DeletionStarted"}),
-        },
-    }
-)
-"""Machine → state → the states from which it may be reached."""
-
-FIRST_STATES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
-    {
-        "partition": frozenset({"NonExistent", "New", "Online", "Offline"}),
-        "replica": frozenset({"NonExistent", "Online", "DeletionIneligible"}),
-    }
-)
-"""Machine → the states in which a term may find something, or begin to know it."""
 
 _DETAIL = re.compile(r"(partition|replica) (\w+)->(\w+)")
 
@@ -69,7 +41,6 @@ Term = tuple[str, int | None, int | None]
 
 
 class LegalTransition(Rare):
-    name = "legal-transition"
     kinds = frozenset({Kind.TRANSITION, Kind.CONTROLLER_ELECTED})
     columns = (
         "incarnation",
@@ -83,6 +54,10 @@ class LegalTransition(Rare):
         "error",
     )
 
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (LEGAL_TRANSITION,)
+
     def judge(self, rows: list[Row]) -> Results:
         terms: dict[Term, dict[Thing, tuple[int, str]]] = {}
         findings: list[Finding] = []
@@ -94,7 +69,7 @@ class LegalTransition(Rare):
             elif succeeded(event):
                 checked += 1
                 findings += self._judge_transition(row, event, terms.setdefault(term, {}))
-        return conclude(self.name, checked=checked, unit="transitions", findings=findings)
+        return conclude(LEGAL_TRANSITION, checked=checked, findings=findings)
 
     def _judge_transition(
         self, row: int, event: Event, states: dict[Thing, tuple[int, str]]
@@ -121,3 +96,14 @@ class LegalTransition(Rare):
             return []
         sentence = f"{who} from {before} to {after}, {why}."
         return [finding(self.name, tp, sentence, last_row, row)]
+
+
+LEGAL_TRANSITION: Final = Property(
+    name="legal-transition",
+    promise="Partitions and replicas change their states only as Kafka's controller allows.",
+    unit="transitions",
+    unknown="A traced transition cannot be read.",
+    source="PartitionStateMachine and ReplicaStateMachine (validPreviousStates).",
+    check=LegalTransition,
+    reason=leaders.legal_transition,
+)

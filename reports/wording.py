@@ -1,86 +1,16 @@
-"""How things are said: what each property promises, and how an event's values are written.
+"""How reports write things: what each property promises, and an event's values.
 
-Promises are for readers of reports; the exact definitions stand at the head of each checker's module.
+Promises come from the properties; the exact definitions stand at the head of each property's module.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
+from nemesis.checkers import property_named
 from nemesis.history.run_directory import RunInfo
-
-PROMISES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "single-controller": "Every controller epoch has one owner, and only the owner acts in it.",
-        "controller-epoch-grows": "The controller epoch grows by exactly one at each election.",
-        "stale-controller-fenced": "Nobody obeys a deposed controller, and ZooKeeper takes no change from it.",
-        "broker-epoch-fenced": "What was meant for, or said by, an earlier life of a broker has no effect.",
-        "leader-epoch-grows": "The leader epoch of a partition never falls, and a new leader raises it.",
-        "one-leader-per-epoch": "In one leader epoch at most one broker acts as the partition's leader.",
-        "leader-from-isr": "A leader is elected from the in-sync replicas that are alive.",
-        "legal-transition": "Partitions and replicas change their states only as Kafka's controller allows.",
-        "hw-bounded": "The high watermark is never above the log end of any in-sync replica.",
-        "log-start-bounded": "A log loses its oldest records only where they are committed, and as asked.",
-        "hw-grows": "Within one leader epoch the high watermark never falls.",
-        "no-truncation-below-hw": "No in-sync replica cuts its log below a high watermark it was part of.",
-        "ack-after-commit": "With acks=all a produce is acknowledged only once it is committed.",
-        "log-matching": "Replicas hold the same records at the same offsets.",
-        "final-logs": "The files of all replicas hold the same committed records when all is over.",
-        "leader-completeness": "A new leader holds every record committed in an earlier leader epoch.",
-        "lost-write": "No committed record disappears.",
-        "unseen": "Every acknowledged record is returned by the final reads.",
-        "stale-read-above-hw": "No record is read before it is committed, and none vanishes that was read.",
-        "duplicate": "No record is stored twice.",
-        "inconsistent-offset": "An offset holds one record, whoever reads it and whenever.",
-        "dirty-read": "No record is read whose send certainly failed.",
-        "nonmonotonic-poll": "A consumer never goes back or reads a record again.",
-        "poll-skip": "A consumer never skips a record.",
-        "nonmonotonic-send": "Successive acknowledged sends of one producer get growing offsets.",
-        "earlier-life-read": "No record of a deleted topic is read from the next topic of its name.",
-        "deletion": "At the end there is every topic that must be there, and nothing of the deleted ones.",
-        "reassignment": "At the end every partition lies on brokers that it was moved to, and nowhere else.",
-        "convergence": "After the faults are healed the cluster is whole again in time.",
-        "liveness": "Measured, not judged: how long the cluster was without what its users need.",
-        "fault-effect": "Every fault struck measurably and was seen to be undone.",
-        "linearizable-register": "Each operation takes effect at one moment between its call and its end.",
-        "linearizable-cas-register": "Each operation takes effect at one moment between its call and its end.",
-        "linearizable-mutex": "At any moment one process at most holds the lock.",
-        "set-lost": "What was added is read from then on.",
-        "set-unexpected": "Nothing is read that nobody added.",
-        "set-duplicate": "No read returns an element twice.",
-        "set-stale": "No later read misses what is known to be there.",
-        "set-order": "One order of all operations explains every read.",
-        "queue-lost": "What was enqueued is dequeued before the queue is empty.",
-        "queue-unexpected": "Nothing is dequeued that nobody enqueued.",
-        "queue-duplicate": "Nothing is dequeued more often than it was enqueued.",
-        "queue-order": "What was enqueued first is dequeued first.",
-        "queue-empty": "A queue is found empty only when nothing is in it.",
-        "well-formed": "The transactions can be told apart and read.",
-        "garbage-read": "Nothing is read that nobody wrote.",
-        "duplicate-elements": "No list has an element twice.",
-        "incompatible-order": "All reads of a list agree on the order of its elements.",
-        "G1a": "Nothing is read that an aborted transaction wrote.",
-        "G1b": "Of a transaction's writes to a key only the last one is read by others.",
-        "dirty-update": "No committed write builds on one of an aborted transaction.",
-        "internal": "A transaction's reads agree with what it read and wrote itself.",
-        "lost-update": "No two transactions write a key on the ground of the same version of it.",
-        "G0": "No cycle of writes that follow one another.",
-        "G1c": "No cycle of writes and of reads that saw them.",
-        "G-single": "No cycle with one read that missed a write.",
-        "G-nonadjacent": "No cycle with several reads that missed writes, none next to another.",
-        "G2-item": "No cycle with reads that missed writes.",
-    }
-)
-_ORDERS: Final = MappingProxyType(
-    {
-        "-process": "counting the order in which each process worked",
-        "-realtime": "counting what was over before another transaction began",
-    }
-)
-"""What a cycle may consist of beside dependencies, by the end of the property's name."""
 
 _SHOWN_ELSEWHERE = frozenset({"time", "process", "kind", "seq", "row"})
 _MIN_RANGE = 5
@@ -90,11 +20,9 @@ _MAX_TEXT = 600
 
 
 def promise(name: str) -> str:
-    """Return what a property promises, in one sentence; for one unknown here, its name as words."""
-    for ending, order in _ORDERS.items():
-        if name.removesuffix(ending) in PROMISES and name.endswith(ending):
-            return f"{PROMISES[name.removesuffix(ending)].rstrip('.')}, {order}."
-    return PROMISES.get(name, f"{name.replace('-', ' ').capitalize()}.")
+    """Return what a property promises, in one sentence; for an unknown property, its name as words."""
+    decided = property_named(name)
+    return f"{name.replace('-', ' ').capitalize()}." if decided is None else decided.promise
 
 
 def columns(event: Mapping[str, Any]) -> list[tuple[str, str]]:

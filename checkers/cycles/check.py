@@ -7,17 +7,23 @@ anomaly that it allows is reported, and ``valid``.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Final
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from nemesis.checkers.cycles.models import ANOMALIES, CYCLES, SERIALIZABLE, Model
 from nemesis.checkers.cycles.rows import COLUMNS, KINDS, Rows
 from nemesis.checkers.framework.fold import Results, Whole, conclude
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 
 if TYPE_CHECKING:
     from nemesis.checkers.cycles.analysis import Analysis
 
 WELL_FORMED: Final = "well-formed"
+_EXPLICABLE: Final = frozenset({"garbage-read"})
+"""What a transaction that the history lacks may explain. All other anomalies consist of what was observed: further
+transactions only add to them."""
 _OF_LISTS: Final = ("duplicate-elements", "incompatible-order", "dirty-update")
 
 
@@ -36,7 +42,7 @@ class Transactional(Whole[Rows]):
     def judge(self, parts: list[Rows]) -> Results:
         rows = Rows.joined(parts)
         if not len(rows.row):
-            return [conclude(name, checked=0) for name in self.properties]
+            return [conclude(decided, checked=0) for decided in self.properties()]
         # numba takes half a second to import, which a history without transactions need not wait for.
         from nemesis.checkers.cycles.explain import Explainer
 
@@ -45,21 +51,19 @@ class Transactional(Whole[Rows]):
         trouble, count = explainer.trouble(WELL_FORMED)
         results = [
             conclude(
-                WELL_FORMED,
+                _WELL_FORMED,
                 checked=len(analysis.txns),
-                unit="transactions",
                 findings=trouble,
                 finding_count=count,
             )
         ]
-        for name in self.properties[1:]:
-            findings, count = explainer.findings(name)
-            is_cycle = name in CYCLES
+        for decided in self.properties()[1:]:
+            findings, count = explainer.findings(decided.name)
+            is_cycle = decided.name in CYCLES
             results.append(
                 conclude(
-                    name,
+                    decided,
                     checked=analysis.dependencies if is_cycle else analysis.reads,
-                    unit="dependencies" if is_cycle else "reads",
                     findings=findings,
                     finding_count=count,
                 )
@@ -74,8 +78,9 @@ class Transactional(Whole[Rows]):
 class ListAppend(Transactional):
     """Transactions of appends to lists and reads of lists."""
 
-    name: ClassVar[str] = "list-append"
-    properties = (WELL_FORMED, *ANOMALIES)
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (_WELL_FORMED, *ANOMALY_PROPERTIES.values())
 
     def _analyse(self, rows: Rows) -> Analysis:
         from nemesis.checkers.cycles.analysis import analyse_lists
@@ -86,10 +91,39 @@ class ListAppend(Transactional):
 class RwRegister(Transactional):
     """Transactions of writes to registers and reads of them."""
 
-    name: ClassVar[str] = "rw-register"
-    properties = (WELL_FORMED, *(name for name in ANOMALIES if name not in _OF_LISTS))
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        others = (one for name, one in ANOMALY_PROPERTIES.items() if name not in _OF_LISTS)
+        return (_WELL_FORMED, *others)
 
     def _analyse(self, rows: Rows) -> Analysis:
         from nemesis.checkers.cycles.analysis import analyse_registers
 
         return analyse_registers(rows, self.model)
+
+
+_SOURCE: Final = 'Adya, "Weak Consistency" (1999); Kingsbury and Alvaro, "Elle" (VLDB 2020), whose names these are.'
+_WELL_FORMED: Final = Property(
+    name=WELL_FORMED,
+    promise="The transactions can be told apart and read.",
+    unit="transactions",
+    unknown="Two transactions have one name, or a micro-operation cannot be read.",
+    source=_SOURCE,
+    check=ListAppend,
+    is_self_evident=True,
+)
+ANOMALY_PROPERTIES: Final[Mapping[str, Property]] = MappingProxyType(
+    {
+        name: Property(
+            name=name,
+            promise=anomaly.promise,
+            unit="dependencies" if name in CYCLES else "reads",
+            unknown="No transaction that counts was observed, or the transactions are not well-formed.",
+            source=_SOURCE,
+            check=ListAppend,
+            is_self_evident=name not in _EXPLICABLE,
+        )
+        for name, anomaly in ANOMALIES.items()
+    }
+)
+"""The property that each anomaly breaks, by the anomaly's name, in the order of reports."""

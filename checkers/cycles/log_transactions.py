@@ -19,12 +19,15 @@ fit into memory, and one task judges them. Source: jepsen.tests.kafka, for what 
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from typing import Final
 
+from nemesis.checkers.cycles.check import ANOMALY_PROPERTIES
 from nemesis.checkers.cycles.log_rows import LogRows
 from nemesis.checkers.cycles.models import SERIALIZABLE, Level, Model
 from nemesis.checkers.framework.fold import Results, Whole, conclude
 from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Kind
 
@@ -44,10 +47,12 @@ BY_POLLS: Final = {
 
 
 class LogTransactions(Whole[LogRows]):
-    name = "log-transactions"
-    properties = NAMES
     kinds = frozenset({Kind.INVOKE, Kind.OK})
     columns = ("f", "op", "value", "offset", "offsets", "values", "topic")
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return _PROPERTIES
 
     def __init__(self, model: Model = SERIALIZABLE) -> None:
         self.model = model
@@ -58,7 +63,7 @@ class LogTransactions(Whole[LogRows]):
     def judge(self, parts: list[LogRows]) -> Results:
         rows = LogRows.joined(parts)
         if not len(rows.op):
-            return [conclude(name, checked=0) for name in NAMES]
+            return [conclude(decided, checked=0) for decided in _PROPERTIES]
         # numba takes half a second to import, which a history without transactions need not wait for.
         from nemesis.checkers.cycles.log_analysis import LogAnalysis
         from nemesis.checkers.cycles.log_explain import LogExplainer
@@ -75,10 +80,22 @@ class LogTransactions(Whole[LogRows]):
             findings[cycle.name].append(explainer.tell(cycle, BY_APPENDS[cycle.name], ALLOWED))
         return [
             conclude(
-                name,
-                checked=len(analysis.placed) if name == "G0" else analysis.polls_known,
-                unit="acknowledged sends" if name == "G0" else "records polled",
-                findings=findings[name],
+                decided,
+                checked=len(analysis.placed) if decided.name == "G0" else analysis.polls_known,
+                findings=findings[decided.name],
             )
-            for name in NAMES
+            for decided in _PROPERTIES
         ]
+
+
+_PROPERTIES: Final = tuple(
+    replace(
+        ANOMALY_PROPERTIES[name],
+        unit="acknowledged sends" if name == "G0" else "records polled",
+        unknown="No send was acknowledged." if name == "G0" else "No poll returned a record.",
+        source="jepsen.tests.kafka; KIP-98.",
+        check=LogTransactions,
+        is_self_evident=True,
+    )
+    for name in NAMES
+)

@@ -53,6 +53,8 @@ class Anomaly:
 
     name: str
     level: Level
+    promise: str
+    """What a history without the anomaly keeps, in one sentence."""
     order: Order = Order.NONE
 
 
@@ -81,12 +83,22 @@ _PREFIXES: Final = MappingProxyType(
 )
 SUFFIXES: Final = ("", "-process", "-realtime")
 """Of the names of cycles, by order."""
+_PROMISES: Final = (
+    "{}.",
+    "{}, counting the order in which each process worked.",
+    "{}, counting what was over before another transaction began.",
+)
+"""Of cycles, by order."""
 _CYCLES: Final = (
-    ("G0", Level.G0),
-    ("G1c", Level.G1),
-    ("G-single", Level.SNAPSHOT),
-    ("G-nonadjacent", Level.SNAPSHOT),
-    ("G2-item", Level.SERIAL),
+    ("G0", Level.G0, "No cycle of writes that follow one another"),
+    ("G1c", Level.G1, "No cycle of writes and of reads that saw them"),
+    ("G-single", Level.SNAPSHOT, "No cycle with one read that missed a write"),
+    (
+        "G-nonadjacent",
+        Level.SNAPSHOT,
+        "No cycle with several reads that missed writes, none next to another",
+    ),
+    ("G2-item", Level.SERIAL, "No cycle with reads that missed writes"),
 )
 
 MODELS: Final[Mapping[str, Model]] = MappingProxyType(
@@ -110,25 +122,45 @@ ANOMALIES: Final[Mapping[str, Anomaly]] = MappingProxyType(
     {
         anomaly.name: anomaly
         for anomaly in [
-            Anomaly("garbage-read", Level.G0),
-            Anomaly("duplicate-elements", Level.G0),
-            Anomaly("incompatible-order", Level.G0),
-            Anomaly("G1a", Level.G1),
-            Anomaly("G1b", Level.G1),
-            Anomaly("dirty-update", Level.G1),
-            Anomaly("internal", Level.SNAPSHOT),
-            Anomaly("lost-update", Level.SNAPSHOT),
+            Anomaly("garbage-read", Level.G0, "Nothing is read that nobody wrote."),
+            Anomaly("duplicate-elements", Level.G0, "No list has an element twice."),
+            Anomaly(
+                "incompatible-order",
+                Level.G0,
+                "All reads of a list agree on the order of its elements.",
+            ),
+            Anomaly("G1a", Level.G1, "Nothing is read that an aborted transaction wrote."),
+            Anomaly(
+                "G1b",
+                Level.G1,
+                "Of a transaction's writes to a key only the last one is read by others.",
+            ),
+            Anomaly(
+                "dirty-update",
+                Level.G1,
+                "No committed write builds on one of an aborted transaction.",
+            ),
+            Anomaly(
+                "internal",
+                Level.SNAPSHOT,
+                "A transaction's reads agree with what it read and wrote itself.",
+            ),
+            Anomaly(
+                "lost-update",
+                Level.SNAPSHOT,
+                "No two transactions write a key on the ground of the same version of it.",
+            ),
             *(
-                Anomaly(name + suffix, level, Order(order))
+                Anomaly(name + suffix, level, _PROMISES[order].format(promise), Order(order))
                 for order, suffix in enumerate(SUFFIXES)
-                for name, level in _CYCLES
+                for name, level, promise in _CYCLES
             ),
         ]
     }
 )
 """Every anomaly by name, in the order of reports."""
 
-CYCLES: Final = tuple(name + suffix for suffix in SUFFIXES for name, _ in _CYCLES)
+CYCLES: Final = tuple(name + suffix for suffix in SUFFIXES for name, _, _ in _CYCLES)
 """The names of those that are cycles."""
 
 

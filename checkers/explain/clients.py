@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
-from nemesis.checkers.explain.case import Case, Reason
+from nemesis.checkers.framework.reason import Case
 from nemesis.history.events import Kind
 
 
-def _lost_write(case: Case) -> str:
+def lost_write(case: Case) -> str:
     reader = case.events[-1].process
     return (
         "The first of them says that the record stood there, committed. A reader is given every record in turn, so "
@@ -17,7 +14,7 @@ def _lost_write(case: Case) -> str:
     )
 
 
-def _unseen(case: Case) -> str:
+def unseen(case: Case) -> str:
     promise = (
         "An acknowledgement under acks=all says that every in-sync replica has the record, so that it survives any "
         "of them."
@@ -27,7 +24,7 @@ def _unseen(case: Case) -> str:
     return f"{promise} The final readers read the log up to its end and were not given it: no client will ever be."
 
 
-def _stale_read(case: Case) -> str:
+def stale_read(case: Case) -> str:
     if case.first_of(Kind.FINAL_READ) is not None:
         return (
             "Consumers are given only what is committed, and that stays. The log ends below the record now: "
@@ -39,7 +36,7 @@ def _stale_read(case: Case) -> str:
     )
 
 
-def _duplicate(case: Case) -> str:
+def duplicate(case: Case) -> str:
     again = (
         "An idempotent producer numbers what it sends, so that what it sends again is known and stands in the log "
         "once."
@@ -49,21 +46,21 @@ def _duplicate(case: Case) -> str:
     return f"{again} Who reads both takes one record for two."
 
 
-def _inconsistent_offset(_: Case) -> str:
+def inconsistent_offset(_: Case) -> str:
     return (
         "An offset is given to one record for good. Who was told of the one and who was told of the other disagree "
         "about the log."
     )
 
 
-def _dirty_read(_: Case) -> str:
+def dirty_read(_: Case) -> str:
     return (
         "The producer was told for certain that the record is not in the log and may have sent it again; whoever "
         "reads it acts on what was taken back."
     )
 
 
-def _order_of_polls(case: Case) -> str:
+def order_of_polls(case: Case) -> str:
     if case.finding.property == "poll-skip":
         return (
             "A consumer goes through a log in order. It will never ask for the records in between again: for it "
@@ -75,29 +72,15 @@ def _order_of_polls(case: Case) -> str:
     )
 
 
-def _nonmonotonic_send(_: Case) -> str:
+def nonmonotonic_send(_: Case) -> str:
     return (
         "The second was sent only after the first had its place, so it belongs behind it. Who reads the log sees "
         "the producer say things in another order than it did."
     )
 
 
-def _earlier_life_read(_: Case) -> str:
+def earlier_life_read(_: Case) -> str:
     return (
         "With the deletion of a topic its records go, and the next topic of that name begins empty. Such a record "
         "was kept, or written to the wrong one."
     )
-
-
-REASONS: Final[Mapping[str, Reason]] = {
-    "lost-write": _lost_write,
-    "unseen": _unseen,
-    "stale-read-above-hw": _stale_read,
-    "duplicate": _duplicate,
-    "inconsistent-offset": _inconsistent_offset,
-    "dirty-read": _dirty_read,
-    "poll-skip": _order_of_polls,
-    "nonmonotonic-poll": _order_of_polls,
-    "nonmonotonic-send": _nonmonotonic_send,
-    "earlier-life-read": _earlier_life_read,
-}

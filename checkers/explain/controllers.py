@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
-from nemesis.checkers.explain.case import Case, Reason
+from nemesis.checkers.framework.reason import Case
 from nemesis.checkers.znodes import CONTROLLER_EPOCH
 from nemesis.history.events import Kind
 
 
-def _single_controller(case: Case) -> str:
+def single_controller(case: Case) -> str:
     acts = [event for event in case.events if event.path != CONTROLLER_EPOCH]
     epoch = case.events[-1].controller_epoch
     if not acts:
@@ -46,7 +43,7 @@ def _single_controller(case: Case) -> str:
     return f"Epoch {epoch} can be granted to one broker only, so at least one of them acts without having won it."
 
 
-def _controller_epoch_grows(case: Case) -> str:
+def controller_epoch_grows(case: Case) -> str:
     last = case.events[-1]
     if last.zk_op == "delete":
         return (
@@ -67,7 +64,7 @@ def _controller_epoch_grows(case: Case) -> str:
     )
 
 
-def _stale_controller_fenced(case: Case) -> str:
+def stale_controller_fenced(case: Case) -> str:
     first, last = case.events[0], case.events[-1]
     if last.kind == Kind.CONTROL_REQUEST_HANDLED:
         return (
@@ -89,7 +86,7 @@ def _stale_controller_fenced(case: Case) -> str:
     )
 
 
-def _broker_epoch_fenced(case: Case) -> str:
+def broker_epoch_fenced(case: Case) -> str:
     first, last = case.events[0], case.events[-1]
     if last.kind == Kind.ALTER_PARTITION_HANDLED:
         newer = first.broker_epoch
@@ -113,11 +110,3 @@ def _broker_epoch_fenced(case: Case) -> str:
         f"Broker epoch {last.broker_epoch} is the registration of another process life: what was said to that one is "
         "out of date, and must be refused (STALE_BROKER_EPOCH)."
     )
-
-
-REASONS: Final[Mapping[str, Reason]] = {
-    "single-controller": _single_controller,
-    "controller-epoch-grows": _controller_epoch_grows,
-    "stale-controller-fenced": _stale_controller_fenced,
-    "broker-epoch-fenced": _broker_epoch_fenced,
-}

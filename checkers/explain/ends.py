@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from nemesis.checkers.explain.case import Case, Reason
+from nemesis.checkers.framework.reason import Case
 from nemesis.history.events import Kind
 
 _BLIND: Final = (
@@ -13,7 +12,7 @@ _BLIND: Final = (
 )
 
 
-def _deletion(case: Case) -> str:
+def deletion(case: Case) -> str:
     if case.is_undecided:
         return _BLIND
     znodes = [event for event in case.events if event.kind == Kind.ZNODE]
@@ -45,7 +44,7 @@ def _znodes(case: Case) -> str:
     )
 
 
-def _reassignment(case: Case) -> str:
+def reassignment(case: Case) -> str:
     if case.is_undecided:
         return _BLIND
     logs = [
@@ -69,7 +68,7 @@ def _reassignment(case: Case) -> str:
     )
 
 
-def _convergence(case: Case) -> str:
+def convergence(case: Case) -> str:
     if case.is_undecided and case.first_of(Kind.HARNESS_LAG) is not None:
         return "On a machine that late nothing comes true in time: the cluster may have been as starved as the harness."
     if case.is_undecided:
@@ -80,18 +79,10 @@ def _convergence(case: Case) -> str:
     )
 
 
-def _fault_effect(case: Case) -> str:
+def fault_effect(case: Case) -> str:
     if len(case.events) > 1 or case.events[0].kind == Kind.FAULT_SKIPPED:
         return "The run did not go through what its plan says, so it shows nothing about it."
     return (
         "A run proves something about a fault only if the fault is seen to strike and seen to be gone: what was not "
         "seen may never have been."
     )
-
-
-REASONS: Final[Mapping[str, Reason]] = {
-    "deletion": _deletion,
-    "reassignment": _reassignment,
-    "convergence": _convergence,
-    "fault-effect": _fault_effect,
-}

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from nemesis.checkers.explain.case import Case, Reason
-from nemesis.checkers.transitions import FIRST_STATES, PREVIOUS_STATES
+from nemesis.checkers.framework.reason import Case
+from nemesis.checkers.state_machines import FIRST_STATES, PREVIOUS_STATES
 from nemesis.history.events import Event, Kind
 
 NO_LEADER: Final = -1
 
 
-def _leader_epoch_grows(case: Case) -> str:
+def leader_epoch_grows(case: Case) -> str:
     first, last = case.events[0], case.events[-1]
     if last.kind != Kind.ZNODE:
         return (
@@ -31,7 +30,7 @@ def _leader_epoch_grows(case: Case) -> str:
     )
 
 
-def _one_leader_per_epoch(case: Case) -> str:
+def one_leader_per_epoch(case: Case) -> str:
     last = case.events[-1]
     named = case.first_of(Kind.ZNODE)
     if named is not None:
@@ -60,7 +59,7 @@ def _one_leader_per_epoch(case: Case) -> str:
     )
 
 
-def _leader_from_isr(case: Case) -> str:
+def leader_from_isr(case: Case) -> str:
     states = [event for event in case.events if event.kind == Kind.ZNODE]
     state, election = states[-1], case.first_of(Kind.LEADER_ELECTED)
     before = states[0] if len(states) > 1 else None
@@ -102,7 +101,7 @@ def _outsider(case: Case, state: Event, before: Event) -> str:
     )
 
 
-def _legal_transition(case: Case) -> str:
+def legal_transition(case: Case) -> str:
     if case.is_undecided:
         return (
             "What cannot be read can neither be held against the controller nor be taken for right."
@@ -127,11 +126,3 @@ def _legal_transition(case: Case) -> str:
         f"At the beginning of a term a {machine} is {' or '.join(sorted(first))}, and this controller had not "
         f"touched it: it cannot have been {before}."
     )
-
-
-REASONS: Final[Mapping[str, Reason]] = {
-    "leader-epoch-grows": _leader_epoch_grows,
-    "one-leader-per-epoch": _one_leader_per_epoch,
-    "leader-from-isr": _leader_from_isr,
-    "legal-transition": _legal_transition,
-}

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
-
-from nemesis.checkers.explain.case import Case, Reason
+from nemesis.checkers.framework.reason import Case
 from nemesis.history.events import Event, Kind
 
 
-def _hw_bounded(case: Case) -> str:
+def hw_bounded(case: Case) -> str:
     mark = case.events[-1]
     promise = f"A high watermark of {mark.high_watermark} says that every in-sync replica holds all records below it."
     if case.is_undecided:
@@ -28,7 +25,7 @@ def _hw_bounded(case: Case) -> str:
     )
 
 
-def _hw_grows(case: Case) -> str:
+def hw_grows(case: Case) -> str:
     high, low = case.events[0], case.events[-1]
     return (
         f"Records below {high.high_watermark} were committed: consumers may have read them. Within one leader epoch "
@@ -36,7 +33,7 @@ def _hw_grows(case: Case) -> str:
     )
 
 
-def _no_truncation_below_hw(case: Case) -> str:
+def no_truncation_below_hw(case: Case) -> str:
     mark, cut = case.events[0], case.events[-1]
     own = (
         f" Its own high watermark, {cut.high_watermark}, lags behind the leader's, and is no place to cut (KIP-101)."
@@ -50,7 +47,7 @@ def _no_truncation_below_hw(case: Case) -> str:
     )
 
 
-def _ack_after_commit(case: Case) -> str:
+def ack_after_commit(case: Case) -> str:
     ack = case.events[-1]
     last = ack.offset if ack.last_offset is None else ack.last_offset
     return (
@@ -60,7 +57,7 @@ def _ack_after_commit(case: Case) -> str:
     )
 
 
-def _leader_completeness(case: Case) -> str:
+def leader_completeness(case: Case) -> str:
     lead = case.first_of(Kind.BECOME_LEADER)
     promise = case.first_of(Kind.HIGH_WATERMARK, Kind.PRODUCE_ACKNOWLEDGED)
     if lead is None or promise is None:
@@ -85,7 +82,7 @@ def _committed_below(event: Event) -> int:
     return (last or 0) + 1
 
 
-def _log_matching(case: Case) -> str:
+def log_matching(case: Case) -> str:
     if case.first_of(Kind.BECOME_LEADER) is None:
         return (
             "An epoch has one leader, which writes each offset once, and followers copy its batches byte for byte. Two "
@@ -98,7 +95,7 @@ def _log_matching(case: Case) -> str:
     )
 
 
-def _final_logs(case: Case) -> str:
+def final_logs(case: Case) -> str:
     if case.is_undecided:
         return (
             "What could not be read can neither be held against the broker nor be taken for right."
@@ -127,7 +124,7 @@ def _final_logs(case: Case) -> str:
     )
 
 
-def _log_start_bounded(case: Case) -> str:
+def log_start_bounded(case: Case) -> str:
     event = case.events[-1]
     mark, start = event.high_watermark, event.log_start_offset or 0
     if event.kind == Kind.LOG_CLEANED:
@@ -146,15 +143,3 @@ def _log_start_bounded(case: Case) -> str:
             "deleted."
         )
     return "Records are deleted for a client only as far as a client has asked for it: the others were somebody's."
-
-
-REASONS: Final[Mapping[str, Reason]] = {
-    "hw-bounded": _hw_bounded,
-    "hw-grows": _hw_grows,
-    "no-truncation-below-hw": _no_truncation_below_hw,
-    "ack-after-commit": _ack_after_commit,
-    "leader-completeness": _leader_completeness,
-    "log-matching": _log_matching,
-    "final-logs": _final_logs,
-    "log-start-bounded": _log_start_bounded,
-}

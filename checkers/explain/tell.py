@@ -9,9 +9,17 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from nemesis.checkers.convergence import HARNESS
 from nemesis.checkers.explain.elsewhere import FUNCTIONS, client, error, told_elsewhere
-from nemesis.checkers.explain.words import brokers, counted, duration, listed, offsets, tp, zxid
+from nemesis.checkers.explain.words import (
+    HARNESS,
+    brokers,
+    counted,
+    duration,
+    listed,
+    offsets,
+    tp,
+    zxid,
+)
 from nemesis.checkers.framework.rare import succeeded
 from nemesis.history.events import Event, Kind
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
+HARNESS: Final = "HARNESS: "
+"""How the error of a ``convergence`` event begins if the harness could not make that check."""
 _NS_PER_MS = 1_000_000
 
 

@@ -9,27 +9,18 @@ Both passes are maps over row groups (``nemesis.history.spark.run_all``); summar
 history order, so no engine can change a result. A check of the whole history is one task, which
 reads all row groups for it alone.
 
-Findings come back with row numbers; here they get the whole events, and the faults that were in
-force.
+Findings hold row numbers; ``nemesis.checkers.checking`` puts whole events in their place.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial, reduce
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
-
-from nemesis.checkers.explain import explain
-from nemesis.checkers.faults_in_force import FaultsInForce
 from nemesis.checkers.framework.fold import (
-    WORST_FIRST,
-    Check,
     Divided,
     Fold,
     Grouped,
@@ -38,12 +29,13 @@ from nemesis.checkers.framework.fold import (
     Whole,
     conclude,
 )
-from nemesis.checkers.framework.model import Finding, Outcome, Result, Verdict, combine
+from nemesis.checkers.framework.model import Result
+from nemesis.checkers.framework.property import Check
 from nemesis.checkers.framework.rounds import run_rounds
-from nemesis.checkers.framework.segment import ALWAYS, PROOF_ROW, Key, Segment
-from nemesis.history.reader import History, RowGroup, open_history
+from nemesis.checkers.framework.segment import ALWAYS, Key, Segment
+from nemesis.history.reader import RowGroup
 from nemesis.history.schema import SCHEMA
-from nemesis.history.spark import context, run_all
+from nemesis.history.spark import run_all
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -93,34 +85,6 @@ class _Bundle:
     check: int
     keys: frozenset[Key]
     groups: tuple[RowGroup, ...]
-
-
-def check(
-    history: Path | History,
-    checkers: Sequence[Check],
-    *,
-    engine: Engine = "inline",
-    spark_master: str | None = None,
-) -> Outcome:
-    """Return what the checks make of a history (``history/`` of a run, or one already opened).
-
-    Raises HistoryError when the history cannot be used. Whatever is wrong with its sources, short
-    of that, is in ``Outcome.problems`` and makes the verdict ``unknown`` unless it is ``invalid``.
-    """
-    started = time.monotonic()
-    opened = history if isinstance(history, History) else open_history(history)
-    spark = context(spark_master) if engine == "spark" else None
-    results = _explain(opened, run_checks(opened.row_groups, checkers, spark))
-    verdicts = [result.verdict for result in results]
-    verdicts += [Verdict.UNKNOWN] * len(opened.problems)
-    return Outcome(
-        verdict=combine(verdicts),
-        results=tuple(results),
-        events=opened.events,
-        engine=engine,
-        seconds=time.monotonic() - started,
-        problems=opened.problems,
-    )
 
 
 def run_checks(
@@ -327,7 +291,7 @@ def _check_bundle(plan: _Plan, bundle: _Bundle) -> list[tuple[int, Key, Any]]:
 def _finish(checker: Check, parts: list[Any]) -> list[Result]:
     """Combine what the tasks found, and turn it into one result per property."""
     if not parts:
-        return [conclude(name, checked=0) for name in checker.property_names()]
+        return [conclude(decided, checked=0) for decided in checker.properties()]
     if isinstance(checker, Grouped):
         ordered = sorted(parts, key=lambda part: part[0])
         answer = checker.finish([(key, summary) for _, key, summary in ordered])
@@ -341,41 +305,3 @@ def _finish(checker: Check, parts: list[Any]) -> list[Result]:
     if sorted(result.property for result in results) != sorted(checker.property_names()):
         raise ValueError(f"{checker.name} must return one result for each of its properties")
     return results
-
-
-def _explain(history: History, results: list[Result]) -> list[Result]:
-    """Put whole events in the place of row numbers, beside them the faults in force and the steps of the proof."""
-    rows = {
-        event[PROOF_ROW]
-        for result in results
-        for finding in result.findings
-        for event in finding.events
-        if PROOF_ROW in event
-    }
-    if not any(result.findings for result in results):
-        return results
-    events = history.rows(rows)
-    faults = FaultsInForce.of(history)
-
-    def explained(finding: Finding) -> Finding:
-        proof = tuple(events.get(event.get(PROOF_ROW, -1), event) for event in finding.events)
-        in_force = finding.faults or faults.during(proof)
-        whole = msgspec.structs.replace(finding, events=proof, faults=in_force)
-        return msgspec.structs.replace(whole, steps=explain(whole))
-
-    return [
-        msgspec.structs.replace(result, findings=_by_time(map(explained, result.findings)))
-        for result in results
-    ]
-
-
-def _by_time(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Of each verdict the finding that was proved first comes first; one that only ZooKeeper proves has no time, and
-    leads.
-    """
-
-    def proved(finding: Finding) -> tuple[int, int]:
-        rank = WORST_FIRST.index(finding.verdict)
-        return rank, max((event.get("time", -1) for event in finding.events), default=-1)
-
-    return tuple(sorted(findings, key=proved))

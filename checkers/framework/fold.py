@@ -26,17 +26,18 @@ Rows come in the order of ``nemesis.history.schema``: first what concerns no top
 partition by partition; inside each, ZooKeeper's rows by zxid, then all others by time. Summaries
 are pickled between processes: plain data, small, row numbers instead of events.
 
-One check may decide several properties: it lists them in ``properties`` and returns a result for
+One check may decide several properties: ``properties`` returns them, and the check returns a result for
 each.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from nemesis.checkers.framework.model import Finding, Result, Verdict, combine
+from nemesis.checkers.framework.property import Check, Property
 from nemesis.checkers.framework.segment import Key, Segment
 from nemesis.history.reader import RowGroup
 
@@ -49,25 +50,6 @@ MAX_FINDINGS = 20
 """Findings kept per property; the others are only counted."""
 
 WORST_FIRST = (Verdict.INVALID, Verdict.UNKNOWN, Verdict.VALID)
-
-
-class Check(ABC):
-    """What every shape of check has."""
-
-    name: ClassVar[str]
-    """The property's name, or for a check of several properties a name for them together."""
-    properties: ClassVar[tuple[str, ...]] = ()
-    """The properties that ``finish`` returns results for; empty means ``(name,)``."""
-    kinds: ClassVar[frozenset[str]]
-    """The kinds of events it is given."""
-    columns: ClassVar[tuple[str, ...]]
-    """The columns it reads, beside those that are always there (``time``, ``process``, ``kind``,
-    ``seq``).
-    """
-
-    @classmethod
-    def property_names(cls) -> tuple[str, ...]:
-        return cls.properties or (cls.name,)
 
 
 class Fold(Check, Generic[Summary]):
@@ -159,12 +141,11 @@ class Whole(Check, Generic[Part]):
 
 
 def conclude(
-    name: str,
+    decided: Property,
     *,
     checked: int,
     findings: Iterable[Finding] = (),
     finding_count: int | None = None,
-    unit: str = "events",
     numbers: dict[str, float] | None = None,
 ) -> Result:
     """Return the result of one property: the worst verdict of its findings, else ``valid``.
@@ -174,15 +155,15 @@ def conclude(
     """
     found = sorted(findings, key=lambda finding: WORST_FIRST.index(finding.verdict))
     count = len(found) if finding_count is None else finding_count
-    assert count >= len(found), f"{name} counted {count} findings and tells {len(found)}"
+    assert count >= len(found), f"{decided.name} counted {count} findings and tells {len(found)}"
     verdicts = [finding.verdict for finding in found]
     if checked > 0:
         verdicts.append(Verdict.VALID)
     return Result(
-        property=name,
+        property=decided.name,
         verdict=combine(verdicts),
         checked=checked,
-        unit=unit,
+        unit=decided.unit,
         findings=tuple(found[:MAX_FINDINGS]),
         finding_count=count,
         numbers=numbers or {},

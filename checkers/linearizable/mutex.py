@@ -16,6 +16,7 @@ import numpy as np
 
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.linearizable import told
 from nemesis.checkers.linearizable.elements import Listed
 from nemesis.checkers.linearizable.object_check import ObjectCheck
@@ -32,8 +33,11 @@ EFFECTS: Final = (Effect("acquire", FREE, HELD), Effect("release", HELD, FREE))
 
 
 class LinearizableMutex(ObjectCheck):
-    name = "linearizable-mutex"
     fs = tuple(effect.f for effect in EFFECTS)
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (LINEARIZABLE_MUTEX,)
 
     def __init__(self, limit: int = LIMIT) -> None:
         """``limit``: configurations that a search may try beyond ``possible.FREE`` for each operation."""
@@ -42,9 +46,8 @@ class LinearizableMutex(ObjectCheck):
     def decide(self, operations: Operations, lists: Listed) -> Results:  # noqa: ARG002
         findings = [self._key(one) for one in by_key(operations)]
         return conclude(
-            self.name,
+            LINEARIZABLE_MUTEX,
             checked=int(np.count_nonzero(operations.outcome == OK)),
-            unit="operations",
             findings=[one for one in findings if one is not None],
         )
 
@@ -60,3 +63,13 @@ class LinearizableMutex(ObjectCheck):
 
 def _state_name(state: int) -> str:
     return "free" if state == FREE else "held"
+
+
+LINEARIZABLE_MUTEX: Final = Property(
+    name="linearizable-mutex",
+    promise="At any moment one process at most holds the lock.",
+    unit="operations",
+    unknown="The search for an order gave up at its bound, or events cannot be paired to operations.",
+    source="Herlihy and Wing (1990); Wing and Gong (1993); Knossos.",
+    check=LinearizableMutex,
+)

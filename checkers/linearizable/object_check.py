@@ -53,8 +53,8 @@ class ObjectCheck(Whole[Part]):
             found = operations(found_pairs)
         except UnpairableError as error:
             return [
-                conclude(name, checked=0, findings=[told.unpairable(name, error.row)])
-                for name in self.property_names()
+                conclude(decided, checked=0, findings=[told.unpairable(decided.name, error.row)])
+                for decided in self.properties()
             ]
         return self.decide(found, all_listed(lists))
 

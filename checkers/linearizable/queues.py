@@ -34,6 +34,7 @@ import numpy as np
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import MAX_FINDINGS, Results, conclude
 from nemesis.checkers.framework.model import Finding, Result, Verdict
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Numbers
 from nemesis.checkers.linearizable import told
 from nemesis.checkers.linearizable.elements import NONE, Listed
@@ -42,19 +43,15 @@ from nemesis.checkers.linearizable.operations import Operations, in_history_orde
 from nemesis.checkers.linearizable.queue_order import NeverEmpty, overtaken
 from nemesis.checkers.linearizable.queue_states import DRAIN, FS, QueueStates
 
-LOST: Final = "queue-lost"
-UNEXPECTED: Final = "queue-unexpected"
-DUPLICATE: Final = "queue-duplicate"
-ORDER: Final = "queue-order"
-EMPTY: Final = "queue-empty"
-
 
 class TotalQueue(ObjectCheck):
-    name = "queue"
-    properties: ClassVar[tuple[str, ...]] = (LOST, UNEXPECTED, DUPLICATE)
     fs = FS
     lists = FS[DRAIN]
     duplicate: ClassVar[Verdict] = Verdict.VALID
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (LOST, UNEXPECTED, DUPLICATE)
 
     def decide(self, operations: Operations, lists: Listed) -> Results:
         operations = in_history_order(operations)
@@ -65,9 +62,11 @@ class TotalQueue(ObjectCheck):
 
 
 class FifoQueue(TotalQueue):
-    name = "fifo-queue"
-    properties = (*TotalQueue.properties, ORDER, EMPTY)
     duplicate = Verdict.INVALID
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (*super().properties(), ORDER, EMPTY)
 
     def _results(self, telling: _Telling) -> list[Result]:
         return [*super()._results(telling), telling.order(), telling.empty()]
@@ -89,7 +88,6 @@ class _Telling:
         return conclude(
             LOST,
             checked=int(np.count_nonzero(states.enqueued != NONE)) - len(unknown),
-            unit="acknowledged values",
             findings=findings,
             finding_count=len(lost) + (1 if len(unknown) else 0),
             numbers={"recovered_values": float(np.count_nonzero(states.is_recovered))},
@@ -182,7 +180,6 @@ class _Telling:
         return conclude(
             ORDER,
             checked=int(np.count_nonzero(once)),
-            unit="values dequeued",
             findings=findings,
             finding_count=len(late),
         )
@@ -216,16 +213,13 @@ class _Telling:
         return conclude(
             EMPTY,
             checked=int(np.count_nonzero(states.is_once)),
-            unit="values dequeued",
             findings=findings,
             finding_count=len(found.operations),
         )
 
-    def _of_taken(self, name: str, findings: list[Finding], count: int) -> Result:
+    def _of_taken(self, decided: Property, findings: list[Finding], count: int) -> Result:
         checked = int(np.count_nonzero(self.states.first_taken != NONE))
-        return conclude(
-            name, checked=checked, unit="values dequeued", findings=findings, finding_count=count
-        )
+        return conclude(decided, checked=checked, findings=findings, finding_count=count)
 
     def _by_row(self, elements: Numbers, operation_of: Numbers) -> list[int]:
         """The first elements in the order of the history."""
@@ -239,7 +233,7 @@ class _Telling:
 
     def _finding(
         self,
-        name: str,
+        decided: Property,
         key: str,
         sentence: str,
         steps: list[str],
@@ -247,4 +241,46 @@ class _Telling:
         verdict: Verdict = Verdict.INVALID,
     ) -> Finding:
         shown = told.rows(self.operations, *(one for one in operations if one != NONE))
-        return finding(name, key, sentence, *shown, verdict=verdict, steps=steps)
+        return finding(decided.name, key, sentence, *shown, verdict=verdict, steps=steps)
+
+
+LOST: Final = Property(
+    name="queue-lost",
+    promise="What was enqueued is dequeued before the queue is empty.",
+    unit="acknowledged values",
+    unknown="The queue was not seen empty since, or dequeues of unknown outcome explain what is missing.",
+    source="jepsen.checker/total-queue; Herlihy and Wing (1990).",
+    check=TotalQueue,
+)
+UNEXPECTED: Final = Property(
+    name="queue-unexpected",
+    promise="Nothing is dequeued that nobody enqueued.",
+    unit="values dequeued",
+    unknown="Events cannot be paired to operations, or no such operation succeeded.",
+    source="jepsen.checker/total-queue; Herlihy and Wing (1990).",
+    check=TotalQueue,
+)
+DUPLICATE: Final = Property(
+    name="queue-duplicate",
+    promise="Nothing is dequeued more often than it was enqueued.",
+    unit="values dequeued",
+    unknown="Events cannot be paired to operations, or no such operation succeeded.",
+    source="jepsen.checker/total-queue; Herlihy and Wing (1990).",
+    check=TotalQueue,
+)
+ORDER: Final = Property(
+    name="queue-order",
+    promise="What was enqueued first is dequeued first.",
+    unit="values dequeued",
+    unknown="Events cannot be paired to operations, or no such operation succeeded.",
+    source="jepsen.checker/total-queue; Herlihy and Wing (1990).",
+    check=FifoQueue,
+)
+EMPTY: Final = Property(
+    name="queue-empty",
+    promise="A queue is found empty only when nothing is in it.",
+    unit="values dequeued",
+    unknown="Events cannot be paired to operations, or no such operation succeeded.",
+    source="jepsen.checker/total-queue; Herlihy and Wing (1990).",
+    check=FifoQueue,
+)

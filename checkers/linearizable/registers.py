@@ -21,7 +21,7 @@ are not searched: ``unknown``. One finding for each key that was searched: what 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -29,6 +29,7 @@ import numpy as np
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Mask
 from nemesis.checkers.linearizable import told, zone_findings
 from nemesis.checkers.linearizable.elements import Listed
@@ -50,9 +51,12 @@ MAX_SEARCHED: Final = 2_000_000
 
 
 class LinearizableRegister(ObjectCheck):
-    name = "linearizable-register"
     fs = FS
     lists = FS[CAS]
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (LINEARIZABLE_REGISTER,)
 
     def __init__(self, limit: int = LIMIT) -> None:
         """``limit``: configurations that a search may try beyond ``possible.FREE`` for each operation."""
@@ -69,10 +73,10 @@ class LinearizableRegister(ObjectCheck):
         findings = [*told_by_zones.findings]
         findings += self._searched(operations.at(searched), _Arguments.of(lists))
         looked = (operations.outcome == OK) & (operations.f != WRITE)
+        (decided,) = self.properties()
         return conclude(
-            self.name,
+            decided,
             checked=int(np.count_nonzero(looked)),
-            unit="observations",
             findings=findings,
             finding_count=told_by_zones.count + len(findings) - len(told_by_zones.findings),
         )
@@ -112,7 +116,9 @@ class LinearizableRegister(ObjectCheck):
 
 
 class LinearizableCasRegister(LinearizableRegister):
-    name = "linearizable-cas-register"
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (LINEARIZABLE_CAS_REGISTER,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +163,16 @@ def _matters(operations: Operations, effects: list[Effect]) -> Mask:
     is_found = np.array([effect.gives in found for effect in effects], dtype=np.bool_)
     kept: Mask = (operations.outcome != INFO) | (operations.f == READ) | is_found
     return kept
+
+
+LINEARIZABLE_REGISTER: Final = Property(
+    name="linearizable-register",
+    promise="Each operation takes effect at one moment between its call and its end.",
+    unit="observations",
+    unknown="The search for an order gave up at its bound, or events cannot be paired to operations.",
+    source="Herlihy and Wing (1990); Gibbons and Korach (1997); Wing and Gong (1993).",
+    check=LinearizableRegister,
+)
+LINEARIZABLE_CAS_REGISTER: Final = replace(
+    LINEARIZABLE_REGISTER, name="linearizable-cas-register", check=LinearizableCasRegister
+)

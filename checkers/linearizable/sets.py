@@ -34,6 +34,7 @@ import numpy as np
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import MAX_FINDINGS, Results, conclude
 from nemesis.checkers.framework.model import Finding, Result, Verdict
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Numbers
 from nemesis.checkers.linearizable import told
 from nemesis.checkers.linearizable.elements import NONE, Listed
@@ -42,19 +43,15 @@ from nemesis.checkers.linearizable.operations import Operations, in_history_orde
 from nemesis.checkers.linearizable.set_order import SetOrder
 from nemesis.checkers.linearizable.set_states import FS, READ, SetStates
 
-LOST: Final = "set-lost"
-UNEXPECTED: Final = "set-unexpected"
-DUPLICATE: Final = "set-duplicate"
-STALE: Final = "set-stale"
-ORDER: Final = "set-order"
-
 
 class SetFull(ObjectCheck):
-    name = "set"
-    properties: ClassVar[tuple[str, ...]] = (LOST, UNEXPECTED, DUPLICATE, STALE)
     fs = FS
     lists = FS[READ]
     stale: ClassVar[Verdict] = Verdict.VALID
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (LOST, UNEXPECTED, DUPLICATE, STALE)
 
     def decide(self, operations: Operations, lists: Listed) -> Results:
         operations = in_history_order(operations)
@@ -71,9 +68,11 @@ class SetFull(ObjectCheck):
 
 
 class LinearizableSet(SetFull):
-    name = "linearizable-set"
-    properties = (*SetFull.properties, ORDER)
     stale = Verdict.INVALID
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (*super().properties(), ORDER)
 
     def judged(self, telling: _Telling) -> list[Result]:
         return [*super().judged(telling), telling.order()]
@@ -94,7 +93,6 @@ class _Telling:
         return conclude(
             LOST,
             checked=self._decided(),
-            unit="elements",
             findings=findings,
             finding_count=len(lost) + (1 if len(unread) else 0),
             numbers={"recovered_elements": float(np.count_nonzero(self.states.is_recovered))},
@@ -171,7 +169,6 @@ class _Telling:
         return conclude(
             STALE,
             checked=self._decided(),
-            unit="elements",
             findings=findings,
             finding_count=len(stale),
         )
@@ -185,7 +182,6 @@ class _Telling:
         return conclude(
             ORDER,
             checked=self._decided(),
-            unit="elements",
             findings=findings,
             finding_count=len(found.apart) + len(found.overtaking),
         )
@@ -223,11 +219,9 @@ class _Telling:
         is_known = (self.states.added != NONE) | (self.states.first_present != NONE)
         return int(np.count_nonzero(is_known & ~self.states.is_unread))
 
-    def _of_entries(self, name: str, findings: list[Finding], count: int) -> Result:
+    def _of_entries(self, decided: Property, findings: list[Finding], count: int) -> Result:
         checked = len(self.states.returned)
-        return conclude(
-            name, checked=checked, unit="values read", findings=findings, finding_count=count
-        )
+        return conclude(decided, checked=checked, findings=findings, finding_count=count)
 
     def _by_row(self, elements: Numbers, operation_of: Numbers) -> list[int]:
         """The first elements in the order of the history."""
@@ -247,7 +241,7 @@ class _Telling:
 
     def _finding(
         self,
-        name: str,
+        decided: Property,
         key: str,
         sentence: str,
         steps: list[str],
@@ -255,4 +249,46 @@ class _Telling:
         verdict: Verdict = Verdict.INVALID,
     ) -> Finding:
         shown = told.rows(self.operations, *(one for one in operations if one != NONE))
-        return finding(name, key, sentence, *shown, verdict=verdict, steps=steps)
+        return finding(decided.name, key, sentence, *shown, verdict=verdict, steps=steps)
+
+
+LOST: Final = Property(
+    name="set-lost",
+    promise="What was added is read from then on.",
+    unit="elements",
+    unknown="An element was added and no read began since, or events cannot be paired to operations.",
+    source="jepsen.checker/set-full; Herlihy and Wing (1990).",
+    check=SetFull,
+)
+UNEXPECTED: Final = Property(
+    name="set-unexpected",
+    promise="Nothing is read that nobody added.",
+    unit="values read",
+    unknown="Events cannot be paired to operations, or no such operation succeeded.",
+    source="jepsen.checker/set-full; Herlihy and Wing (1990).",
+    check=SetFull,
+)
+DUPLICATE: Final = Property(
+    name="set-duplicate",
+    promise="No read returns an element twice.",
+    unit="values read",
+    unknown="Events cannot be paired to operations, or no such operation succeeded.",
+    source="jepsen.checker/set-full; Herlihy and Wing (1990).",
+    check=SetFull,
+)
+STALE: Final = Property(
+    name="set-stale",
+    promise="No later read misses what is known to be there.",
+    unit="elements",
+    unknown="Events cannot be paired to operations, or no such operation succeeded.",
+    source="jepsen.checker/set-full; Herlihy and Wing (1990).",
+    check=SetFull,
+)
+ORDER: Final = Property(
+    name="set-order",
+    promise="One order of all operations explains every read.",
+    unit="elements",
+    unknown="Events cannot be paired to operations, or no such operation succeeded.",
+    source="jepsen.checker/set-full; Herlihy and Wing (1990).",
+    check=LinearizableSet,
+)

@@ -36,6 +36,7 @@ import msgspec
 from nemesis.checkers.framework.findings import tp_name
 from nemesis.checkers.framework.fold import Fold, Results, conclude
 from nemesis.checkers.framework.model import Stretch
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.rare import Row
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.liveness import cluster, faults, produce
@@ -66,9 +67,12 @@ class Summary:
 
 
 class Liveness(Fold[Summary]):
-    name = "liveness"
     kinds = frozenset({*cluster.KINDS, *faults.KINDS, *produce.OPERATIONS, Kind.PHASE})
     columns = (*cluster.COLUMNS, *faults.COLUMNS, *produce.COLUMNS)
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (LIVENESS,)
 
     def reduce(self, segment: Segment) -> Summary:
         sent = segment.where(produce.sends(segment))
@@ -99,9 +103,8 @@ class Liveness(Fold[Summary]):
             for one in faults.distributions(what, stretches[what])
         ]
         result = conclude(
-            self.name,
+            LIVENESS,
             checked=len({key for _, key, _ in measured}),
-            unit="partitions and controllers",
             numbers={
                 f"{one.what.replace('-', '_')}_longest_ms": one.max_ms
                 for one in distributions
@@ -179,3 +182,13 @@ def _stretches(
 def _longest(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
     kept = sorted(stretches, key=lambda one: one.start_ns - one.stop_ns)[:MAX_STRETCHES]
     return tuple(sorted(kept, key=lambda one: (one.start_ns, _ORDER.index(one.what), one.key)))
+
+
+LIVENESS: Final = Property(
+    name="liveness",
+    promise="Measured, not judged: how long the cluster was without what its users need.",
+    unit="partitions and controllers",
+    unknown="Nothing could be measured.",
+    source="A requirement of this harness: reports state how long users had to wait.",
+    check=Liveness,
+)

@@ -41,13 +41,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
+from typing import Final
 
 import msgspec
 
 from nemesis.checkers import unclean
+from nemesis.checkers.explain import clients
 from nemesis.checkers.framework.findings import tp_name
 from nemesis.checkers.framework.fold import Divided, Results, Rounds, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.rounds import at_once
 from nemesis.checkers.framework.segment import Key, Segment
 from nemesis.checkers.log import operations as ops
@@ -63,20 +66,7 @@ LARGE = 30_000
 
 
 class ClientLog(Divided[PartitionReport]):
-    name = "client-log"
     large = LARGE
-    properties = (
-        "lost-write",
-        "unseen",
-        "stale-read-above-hw",
-        "duplicate",
-        "inconsistent-offset",
-        "dirty-read",
-        "nonmonotonic-poll",
-        "poll-skip",
-        "nonmonotonic-send",
-        "earlier-life-read",
-    )
     keys = ("topic", "partition")
     kinds = frozenset(
         {
@@ -93,18 +83,21 @@ class ClientLog(Divided[PartitionReport]):
         }
     )
     columns = (*ops.COLUMNS, *COLUMNS, *unclean.COLUMNS)
-    units = {  # noqa: RUF012
-        "lost-write": "committed values",
-        "unseen": "acknowledged sends",
-        "stale-read-above-hw": "values read",
-        "duplicate": "committed values",
-        "inconsistent-offset": "committed values",
-        "dirty-read": "values read",
-        "nonmonotonic-poll": "polls",
-        "poll-skip": "polls",
-        "nonmonotonic-send": "acknowledged sends",
-        "earlier-life-read": "values read",
-    }
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (
+            LOST_WRITE,
+            UNSEEN,
+            STALE_READ_ABOVE_HW,
+            DUPLICATE,
+            INCONSISTENT_OFFSET,
+            DIRTY_READ,
+            NONMONOTONIC_POLL,
+            POLL_SKIP,
+            NONMONOTONIC_SEND,
+            EARLIER_LIFE_READ,
+        )
 
     def check(self, key: Key, segment: Segment) -> PartitionReport:
         report = PartitionReport.of(segment)
@@ -142,7 +135,7 @@ class ClientLog(Divided[PartitionReport]):
         for (topic, partition), report in summaries:
             is_excused = permitted.excuse(topic, partition, report.elections)
             excuse = _allowed if is_excused else _as_it_is
-            for name in self.properties:
+            for name in self.property_names():
                 findings[name] += report.findings.get(name, [])
                 findings[name] += map(excuse, report.unclean.get(name, []))
                 checked[name] += report.checked.get(name, 0)
@@ -150,8 +143,8 @@ class ClientLog(Divided[PartitionReport]):
             for item in tail:
                 findings[item.property].append(item if converged else _in_doubt(item))
         return [
-            conclude(name, checked=checked[name], unit=self.units[name], findings=findings[name])
-            for name in self.properties
+            conclude(decided, checked=checked[decided.name], findings=findings[decided.name])
+            for decided in self.properties()
         ]
 
 
@@ -171,3 +164,109 @@ def _in_doubt(item: Finding) -> Finding:
         f"{item.sentence} The cluster had not converged, so they may have asked the wrong broker."
     )
     return msgspec.structs.replace(item, verdict=Verdict.UNKNOWN, sentence=sentence)
+
+
+LOST_WRITE: Final = Property(
+    name="lost-write",
+    promise="No committed record disappears.",
+    unit="committed values",
+    unknown=(
+        "No value was committed, or the final reads may have asked a broker that does not lead."
+    ),
+    source="The kafka workload of jepsen.tests.",
+    check=ClientLog,
+    reason=clients.lost_write,
+)
+
+UNSEEN: Final = Property(
+    name="unseen",
+    promise="Every acknowledged record is returned by the final reads.",
+    unit="acknowledged sends",
+    unknown=(
+        "A final read did not reach the high watermark, no final read exists, or the cluster had not converged."
+    ),
+    source="The kafka workload of jepsen.tests.",
+    check=ClientLog,
+    reason=clients.unseen,
+)
+
+STALE_READ_ABOVE_HW: Final = Property(
+    name="stale-read-above-hw",
+    promise="No record is read before it is committed, and none vanishes that was read.",
+    unit="values read",
+    unknown="No consumer read a value.",
+    source="The kafka workload of jepsen.tests.",
+    check=ClientLog,
+    reason=clients.stale_read,
+)
+
+DUPLICATE: Final = Property(
+    name="duplicate",
+    promise="No record is stored twice.",
+    unit="committed values",
+    unknown="No value was committed.",
+    source="The kafka workload of jepsen.tests. KIP-98 for idempotent producers.",
+    check=ClientLog,
+    reason=clients.duplicate,
+    reason_covers_excuses=True,
+)
+
+INCONSISTENT_OFFSET: Final = Property(
+    name="inconsistent-offset",
+    promise="An offset holds one record, whoever reads it and whenever.",
+    unit="committed values",
+    unknown="No value was committed.",
+    source="The kafka workload of jepsen.tests.",
+    check=ClientLog,
+    reason=clients.inconsistent_offset,
+)
+
+DIRTY_READ: Final = Property(
+    name="dirty-read",
+    promise="No record is read whose send certainly failed.",
+    unit="values read",
+    unknown="No consumer read a value.",
+    source='The kafka workload of jepsen.tests. G1a of Adya, "Weak Consistency" (1999).',
+    check=ClientLog,
+    reason=clients.dirty_read,
+)
+
+NONMONOTONIC_POLL: Final = Property(
+    name="nonmonotonic-poll",
+    promise="A consumer never goes back or reads a record again.",
+    unit="polls",
+    unknown="No poll returned.",
+    source="The kafka workload of jepsen.tests.",
+    check=ClientLog,
+    reason=clients.order_of_polls,
+)
+
+POLL_SKIP: Final = Property(
+    name="poll-skip",
+    promise="A consumer never skips a record.",
+    unit="polls",
+    unknown="No poll returned.",
+    source="The kafka workload of jepsen.tests.",
+    check=ClientLog,
+    reason=clients.order_of_polls,
+)
+
+NONMONOTONIC_SEND: Final = Property(
+    name="nonmonotonic-send",
+    promise="Successive acknowledged sends of one producer get growing offsets.",
+    unit="acknowledged sends",
+    unknown="No send was acknowledged.",
+    source="The kafka workload of jepsen.tests.",
+    check=ClientLog,
+    reason=clients.nonmonotonic_send,
+)
+
+EARLIER_LIFE_READ: Final = Property(
+    name="earlier-life-read",
+    promise="No record of a deleted topic is read from the next topic of its name.",
+    unit="values read",
+    unknown="No consumer read a value.",
+    source="KIP-516 (topic ids).",
+    check=ClientLog,
+    reason=clients.earlier_life_read,
+)

@@ -25,7 +25,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 import pyarrow.compute as pc
@@ -33,7 +34,9 @@ import pyarrow.compute as pc
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import MAX_FINDINGS, Grouped, Results, conclude
 from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Key, Numbers, Segment
+from nemesis.checkers.log import client_log
 from nemesis.history.events import Kind
 
 
@@ -66,28 +69,13 @@ class LogReport:
 
 
 class OffsetLog(Grouped[LogReport]):
-    name = "offset-log"
-    properties = (
-        "lost-write",
-        "duplicate",
-        "inconsistent-offset",
-        "dirty-read",
-        "poll-skip",
-        "nonmonotonic-poll",
-        "nonmonotonic-send",
-    )
     keys = ("topic", "partition")
     kinds = frozenset({Kind.OK, Kind.FAIL})
     columns = ("f", "op", "value", "offset", "offsets", "values", "topic", "partition")
-    units = {  # noqa: RUF012
-        "lost-write": "acknowledged sends",
-        "duplicate": "known records",
-        "inconsistent-offset": "known records",
-        "dirty-read": "records read",
-        "poll-skip": "records read",
-        "nonmonotonic-poll": "records read",
-        "nonmonotonic-send": "acknowledged sends",
-    }
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return _PROPERTIES
 
     def check(self, key: Key, segment: Segment) -> LogReport:
         report = LogReport()
@@ -101,14 +89,13 @@ class OffsetLog(Grouped[LogReport]):
         unseen = {"acknowledged_and_never_read_records": float(sum(one.unseen for one in reports))}
         return [
             conclude(
-                name,
-                checked=sum(one.checked[name] for one in reports),
-                unit=self.units[name],
-                findings=[found for one in reports for found in one.findings[name]],
-                finding_count=sum(one.counts[name] for one in reports),
-                numbers=unseen if name == "lost-write" else None,
+                decided,
+                checked=sum(one.checked[decided.name] for one in reports),
+                findings=[found for one in reports for found in one.findings[decided.name]],
+                finding_count=sum(one.counts[decided.name] for one in reports),
+                numbers=unseen if decided is LOST_WRITE else None,
             )
-            for name in self.properties
+            for decided in self.properties()
         ]
 
 
@@ -274,3 +261,28 @@ def _sent(tp: str, placed: Segment) -> Iterator[Finding]:
         )
         rows = int(placed.rows[order[at]]), int(placed.rows[order[at + 1]])
         yield finding("nonmonotonic-send", tp, sentence, *rows)
+
+
+def _of_a_log(property_of_ours: Property, unit: str, *, is_self_evident: bool) -> Property:
+    """Return the property of the same promise, of a log of which only operations are known."""
+    return replace(
+        property_of_ours,
+        unit=unit,
+        unknown=f"The history has no {unit}.",
+        source="The kafka workload of jepsen.tests.",
+        check=OffsetLog,
+        breaks=(),
+        is_self_evident=is_self_evident,
+    )
+
+
+LOST_WRITE: Final = _of_a_log(client_log.LOST_WRITE, "acknowledged sends", is_self_evident=False)
+_PROPERTIES: Final = (
+    LOST_WRITE,
+    _of_a_log(client_log.DUPLICATE, "known records", is_self_evident=True),
+    _of_a_log(client_log.INCONSISTENT_OFFSET, "known records", is_self_evident=True),
+    _of_a_log(client_log.DIRTY_READ, "records read", is_self_evident=True),
+    _of_a_log(client_log.POLL_SKIP, "records read", is_self_evident=False),
+    _of_a_log(client_log.NONMONOTONIC_POLL, "records read", is_self_evident=False),
+    _of_a_log(client_log.NONMONOTONIC_SEND, "acknowledged sends", is_self_evident=True),
+)

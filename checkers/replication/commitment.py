@@ -25,14 +25,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from nemesis.checkers import unclean
+from nemesis.checkers.explain import replicas
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, Scan, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Mask, Segment
 from nemesis.checkers.power_cuts import NEVER, PowerCuts, join_power_cuts, power_cuts
 from nemesis.checkers.replication import removed_replicas
@@ -105,7 +107,7 @@ def _combine(a: CommitmentSummary, b: CommitmentSummary) -> CommitmentSummary:
     )
 
 
-def _conclude(name: str, unit: str, summary: CommitmentSummary) -> Results:
+def _conclude(decided: Property, summary: CommitmentSummary) -> Results:
     elected: dict[tuple[str, int], list[Election]] = {}
     for (topic, _, partition), found_elections in summary.unclean.items():
         elected[topic, partition] = [*elected.get((topic, partition), []), *found_elections]
@@ -115,13 +117,12 @@ def _conclude(name: str, unit: str, summary: CommitmentSummary) -> Results:
         verdict = Verdict.VALID if allowed else Verdict.INVALID
         tp = tp_name(topic, partition)
         findings += [
-            finding(name, tp, sentence.format(tp=tp), *rows, verdict=verdict)
+            finding(decided.name, tp, sentence.format(tp=tp), *rows, verdict=verdict)
             for sentence, *rows in found
         ]
     return conclude(
-        name,
+        decided,
         checked=summary.checked,
-        unit=unit,
         findings=findings,
         finding_count=sum(summary.counts.values()),
     )
@@ -166,7 +167,6 @@ class Bonds:
 
 
 class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
-    name = "no-truncation-below-hw"
     kinds = frozenset(
         {
             Kind.HIGH_WATERMARK,
@@ -194,6 +194,10 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
         "fault",
         "targets",
     )
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (NO_TRUNCATION_BELOW_HW,)
 
     def state(self, segment: Segment) -> Bonds:
         bonds = Bonds(power_cuts=power_cuts(segment))
@@ -244,7 +248,7 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
         return _combine(a, b)
 
     def finish(self, summary: CommitmentSummary) -> Results:
-        return _conclude(self.name, "truncations, reloads and moves", summary)
+        return _conclude(NO_TRUNCATION_BELOW_HW, summary)
 
 
 def _steps(moves: Segment) -> dict[int, list[Step]]:
@@ -317,7 +321,6 @@ def _cuts_below(
 
 
 class AckAfterCommit(Scan[Marks, CommitmentSummary]):
-    name = "ack-after-commit"
     kinds = frozenset({Kind.HIGH_WATERMARK, Kind.BECOME_LEADER, Kind.PRODUCE_ACKNOWLEDGED})
     columns = (
         "topic",
@@ -330,6 +333,10 @@ class AckAfterCommit(Scan[Marks, CommitmentSummary]):
         "last_offset",
         "high_watermark",
     )
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (ACK_AFTER_COMMIT,)
 
     def state(self, segment: Segment) -> Marks:
         """By (broker, incarnation): the highest high watermark that it had as leader."""
@@ -364,7 +371,7 @@ class AckAfterCommit(Scan[Marks, CommitmentSummary]):
         return _combine(a, b)
 
     def finish(self, summary: CommitmentSummary) -> Results:
-        return _conclude(self.name, "acknowledgements", summary)
+        return _conclude(ACK_AFTER_COMMIT, summary)
 
 
 def _early_acknowledgements(
@@ -394,3 +401,24 @@ def _early_acknowledgements(
             yield sentence, rows.get(who), int(part.rows[at])
         elif not acked[at] and own[at] > known:
             highest[who], rows[who] = int(own[at]), int(part.rows[at])
+
+
+NO_TRUNCATION_BELOW_HW: Final = Property(
+    name="no-truncation-below-hw",
+    promise="No in-sync replica cuts its log below a high watermark it was part of.",
+    unit="truncations, reloads and moves",
+    unknown="No log was truncated, reloaded or moved.",
+    source="KIP-101, KIP-279.",
+    check=NoTruncationBelowHw,
+    reason=replicas.no_truncation_below_hw,
+)
+
+ACK_AFTER_COMMIT: Final = Property(
+    name="ack-after-commit",
+    promise="With acks=all a produce is acknowledged only once it is committed.",
+    unit="acknowledgements",
+    unknown="No produce under ``acks=all`` was acknowledged.",
+    source="DelayedProduce; the meaning of ``acks=all`` in Kafka's producer configuration.",
+    check=AckAfterCommit,
+    reason=replicas.ack_after_commit,
+)

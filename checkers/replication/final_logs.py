@@ -25,21 +25,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from nemesis.checkers import unclean
+from nemesis.checkers.explain import replicas
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Grouped, Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Key, Numbers, Segment
 from nemesis.checkers.replication.rows import members
 from nemesis.checkers.replication.steps import distinct, without
 from nemesis.checkers.unclean import Election, Permissions, elections, permissions
 from nemesis.history.events import NO_ERROR, Kind
 
-NAME = "final-logs"
 BATCH = ("offset", "last_offset", "leader_epoch", "crc")
 
 
@@ -92,7 +93,6 @@ _OF_A_LOG = (
 
 
 class FinalLogs(Grouped[Report]):
-    name = NAME
     keys = ("topic", "partition", "topic_id")
     kinds = frozenset(
         {
@@ -124,6 +124,10 @@ class FinalLogs(Grouped[Report]):
         "detail",
         "error",
     )
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (FINAL_LOGS,)
 
     def check(self, key: Key, segment: Segment) -> Report:
         topic, partition, _ = key
@@ -157,7 +161,7 @@ class FinalLogs(Grouped[Report]):
                 continue  # whoever followed the new leader lost what it had, on purpose
             findings += report.findings
         checked = sum(report.checked for _, report in summaries)
-        return conclude(NAME, checked=checked, unit="stored batches", findings=findings)
+        return conclude(FINAL_LOGS, checked=checked, findings=findings)
 
 
 def _unread(segment: Segment) -> Iterator[Finding]:
@@ -167,7 +171,7 @@ def _unread(segment: Segment) -> Iterator[Finding]:
         if event.error != NO_ERROR:
             sentence = f"The files of broker {event.node} could not be read: {event.error}."
             key = f"broker-{event.node}"
-            yield finding(NAME, key, sentence, row, verdict=Verdict.UNKNOWN)
+            yield finding(FINAL_LOGS.name, key, sentence, row, verdict=Verdict.UNKNOWN)
 
 
 def _logs(segment: Segment) -> list[Log]:
@@ -211,13 +215,13 @@ def _holes(tp: str, log: Log, cleaned: int) -> Iterator[Finding]:
             f"In the files of broker {log.node} offset {batches[at + 1, 0]} of {tp} follows on "
             f"{batches[at, 1]}."
         )
-        yield finding(NAME, tp, sentence, int(batches[at, 4]), int(batches[at + 1, 4]))
+        yield finding(FINAL_LOGS.name, tp, sentence, int(batches[at, 4]), int(batches[at + 1, 4]))
     if log.damage is not None and log.is_alive and log.end < log.high_watermark:
         sentence = (
             f"The files of broker {log.node} have {tp} only up to offset {log.end}, below its high watermark "
             f"{log.high_watermark}: {log.damage}."
         )
-        yield finding(NAME, tp, sentence, log.row)
+        yield finding(FINAL_LOGS.name, tp, sentence, log.row)
 
 
 def _differences(tp: str, logs: list[Log], cleaned: int) -> Iterator[Finding]:
@@ -247,7 +251,7 @@ def _differences(tp: str, logs: list[Log], cleaned: int) -> Iterator[Finding]:
             f"Below high watermark {log.committed} the files of broker {log.node} have another batch at offset "
             f"{offset} of {tp}, or none, than those of broker {reference.node}."
         )
-        yield finding(NAME, tp, sentence, *sorted(rows))
+        yield finding(FINAL_LOGS.name, tp, sentence, *sorted(rows))
 
 
 def _apart_where_cleaned(
@@ -263,7 +267,7 @@ def _apart_where_cleaned(
             f"The files of broker {log.node} have another batch at offset {one[0]} of {tp} than those of broker "
             f"{reference.node}, where compaction has been."
         )
-        yield finding(NAME, tp, sentence, *sorted((int(one[4]), int(other[4]))))
+        yield finding(FINAL_LOGS.name, tp, sentence, *sorted((int(one[4]), int(other[4]))))
 
 
 def _clashes(tp: str, logs: list[Log], segment: Segment, cleaned: int) -> Iterator[Finding]:
@@ -292,7 +296,7 @@ def _clashes(tp: str, logs: list[Log], segment: Segment, cleaned: int) -> Iterat
             f"Two different batches of leader epoch {epoch[at]} have offset {base[at + 1]} of {tp}, with CRC {crc[at]} "
             f"and {crc[at + 1]}; one of them is in a file."
         )
-        yield finding(NAME, tp, sentence, *sorted((int(row[at]), int(row[at + 1]))))
+        yield finding(FINAL_LOGS.name, tp, sentence, *sorted((int(row[at]), int(row[at + 1]))))
         return
 
 
@@ -324,4 +328,15 @@ def _missing(tp: str, logs: list[Log], segment: Segment) -> Iterator[Finding]:
                 f"The files of broker {log.node} end at offset {log.end} of {tp}, though a leader counted on it when "
                 f"the high watermark became {marks[last]}."
             )
-            yield finding(NAME, tp, sentence, int(moves.rows[at[last]]), log.row)
+            yield finding(FINAL_LOGS.name, tp, sentence, int(moves.rows[at[last]]), log.row)
+
+
+FINAL_LOGS: Final = Property(
+    name="final-logs",
+    promise="The files of all replicas hold the same committed records when all is over.",
+    unit="stored batches",
+    unknown="A broker's files cannot be read, or no stored batch lies below a high watermark.",
+    source="KIP-101, KIP-279, KIP-320.",
+    check=FinalLogs,
+    reason=replicas.final_logs,
+)

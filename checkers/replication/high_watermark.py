@@ -28,9 +28,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from nemesis.checkers.explain import replicas
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, Scan, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Numbers, Segment
 from nemesis.checkers.power_cuts import PowerCuts, join_power_cuts, power_cuts
 from nemesis.checkers.replication.rows import (
@@ -113,7 +115,6 @@ class BoundedSummary:
 
 
 class HwBounded(Scan[Held, BoundedSummary]):
-    name = "hw-bounded"
     worth_proving = 16_384
     """Rows. What is smaller is evaluated at once, without compiled code."""
     kinds = frozenset(
@@ -142,6 +143,10 @@ class HwBounded(Scan[Held, BoundedSummary]):
         "isr",
         "maximal_isr",
     )
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (HW_BOUNDED,)
 
     def state(self, segment: Segment) -> Held:
         if len(segment) < self.worth_proving:
@@ -214,9 +219,8 @@ class HwBounded(Scan[Held, BoundedSummary]):
                 for overrun in (certain or overruns)[:KEPT_PER_PARTITION]
             ]
         return conclude(
-            self.name,
+            HW_BOUNDED,
             checked=summary.checked,
-            unit="high watermarks",
             findings=findings,
             finding_count=sum(summary.counts.values()),
         )
@@ -310,3 +314,14 @@ def _overruns(
                 )
             )
     return len(moves), sorted(found, key=lambda overrun: (overrun.row, overrun.member))
+
+
+HW_BOUNDED: Final = Property(
+    name="hw-bounded",
+    promise="The high watermark is never above the log end of any in-sync replica.",
+    unit="high watermarks",
+    unknown="An in-sync replica traced nothing at all, so its log end offset is not known.",
+    source="Partition.maybeIncrementLeaderHW; KIP-497 for the maximal ISR.",
+    check=HwBounded,
+    reason=replicas.hw_bounded,
+)

@@ -13,11 +13,14 @@ starts from an older checkpoint (another process life).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
+from nemesis.checkers.explain import replicas
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Fold, Results, conclude
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Kind
 
@@ -40,7 +43,6 @@ GrowthSummary = tuple[int, dict[LeaderKey, Growth]]
 
 
 class HwGrows(Fold[GrowthSummary]):
-    name = "hw-grows"
     kinds = frozenset({Kind.HIGH_WATERMARK})
     columns = (
         "topic",
@@ -51,6 +53,10 @@ class HwGrows(Fold[GrowthSummary]):
         "leader_epoch",
         "high_watermark",
     )
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (HW_GROWS,)
 
     def reduce(self, segment: Segment) -> GrowthSummary:
         leaders: dict[LeaderKey, Growth] = {}
@@ -90,7 +96,7 @@ class HwGrows(Fold[GrowthSummary]):
                     f"{epoch}."
                 )
                 findings.append(finding(self.name, tp, sentence, high_row, low_row))
-        return conclude(self.name, checked=checked, unit="high watermarks", findings=findings)
+        return conclude(HW_GROWS, checked=checked, findings=findings)
 
 
 def _chain(a: Growth, b: Growth) -> Growth:
@@ -105,3 +111,14 @@ def _chain(a: Growth, b: Growth) -> Growth:
         fall = (a.highest if a.highest[0] == peak[0] else peak, low)
     highest = b.highest if b.highest[0] > a.highest[0] else a.highest
     return Growth(first=a.first, highest=highest, fall=fall)
+
+
+HW_GROWS: Final = Property(
+    name="hw-grows",
+    promise="Within one leader epoch the high watermark never falls.",
+    unit="high watermarks",
+    unknown="No leader traced a high watermark.",
+    source="Partition.maybeIncrementLeaderHW.",
+    check=HwGrows,
+    reason=replicas.hw_grows,
+)

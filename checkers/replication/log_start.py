@@ -15,11 +15,13 @@ Source: KIP-107; the guarantees of shared logs in Kafka's documentation of Delet
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from nemesis.checkers.explain import replicas
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.rare import Rare, Row
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Kind
@@ -31,7 +33,6 @@ _RESTARTED = (Kind.TRUNCATE, Kind.REPLICA_STOPPED)
 
 
 class LogStartBounded(Rare):
-    name = "log-start-bounded"
     kinds = frozenset({*_STATED, *_RESTARTED, Kind.LOG_CLEANED, Kind.INVOKE})
     columns = (
         "f",
@@ -46,6 +47,10 @@ class LogStartBounded(Rare):
         "high_watermark",
         "detail",
     )
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (LOG_START_BOUNDED,)
 
     def reduce(self, segment: Segment) -> list[Row]:
         asked = segment.is_kind(Kind.INVOKE) & segment.is_word("f", {"delete-records"})
@@ -96,4 +101,15 @@ class LogStartBounded(Rare):
                 )
                 findings.append(finding(self.name, tp, sentence, row))
             starts[replica] = (start, row)
-        return conclude(self.name, checked=checked, unit="log starts", findings=findings)
+        return conclude(LOG_START_BOUNDED, checked=checked, findings=findings)
+
+
+LOG_START_BOUNDED: Final = Property(
+    name="log-start-bounded",
+    promise="A log loses its oldest records only where they are committed, and as asked.",
+    unit="log starts",
+    unknown="No replica traced where its log starts.",
+    source="KIP-107, KAFKA-5634; Kafka's documentation of DeleteRecords.",
+    check=LogStartBounded,
+    reason=replicas.log_start_bounded,
+)

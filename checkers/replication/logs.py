@@ -30,14 +30,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from nemesis.checkers import unclean
+from nemesis.checkers.explain import replicas
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Fold, Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.replication.replica_log import ReplicaLog
 from nemesis.checkers.replication.rows import TopicKey, partitions
@@ -54,17 +56,11 @@ from nemesis.checkers.replication.steps import (
 from nemesis.checkers.unclean import Permissions, permissions
 from nemesis.history.events import Kind
 
-COMPLETENESS = "leader-completeness"
-MATCHING = "log-matching"
-
-
 Stretch = tuple[dict[TopicKey, PartitionLogs], Permissions]
 """Its logs, and what it says of unclean elections."""
 
 
 class ReplicaLogs(Fold[Stretch]):
-    name = "replica-logs"
-    properties = (MATCHING, COMPLETENESS)
     kinds = frozenset(
         {
             Kind.APPEND,
@@ -100,6 +96,10 @@ class ReplicaLogs(Fold[Stretch]):
         "detail",
     )
 
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (LOG_MATCHING, LEADER_COMPLETENESS)
+
     def reduce(self, segment: Segment) -> Stretch:
         logs = {key: summarise(part) for key, part in partitions(segment)}
         return logs, permissions(segment)
@@ -134,8 +134,8 @@ class ReplicaLogs(Fold[Stretch]):
             if not excused and leaderships:
                 matching += _diverged(tp, logs, histories, leaderships[-1])
         return (
-            conclude(MATCHING, checked=appended, unit="batches", findings=matching),
-            conclude(COMPLETENESS, checked=elections, unit="elections", findings=completeness),
+            conclude(LOG_MATCHING, checked=appended, findings=matching),
+            conclude(LEADER_COMPLETENESS, checked=elections, findings=completeness),
         )
 
 
@@ -207,7 +207,7 @@ def _incomplete(
                 sentence += " The topic allows unclean elections."
             # A demoted leader may acknowledge late: in a partition the order of rows is that of time.
             proof = sorted({row, lead.row} if instead is None else {row, lead.row, instead})
-            yield finding(COMPLETENESS, tp, sentence, *proof, verdict=verdict)
+            yield finding(LEADER_COMPLETENESS.name, tp, sentence, *proof, verdict=verdict)
         if lead.epoch in unclean:
             committed, forgiven = (0, -1, None), lead.epoch
 
@@ -246,7 +246,7 @@ def _clashes(tp: str, logs: PartitionLogs) -> Iterator[Finding]:
             f"Two different batches of leader epoch {epoch[at]} cover offset {base[at + 1]} of {tp}: "
             f"{base[at]} to {last[at]} with CRC {crc[at]}, and {base[at + 1]} to {last[at + 1]} with CRC {crc[at + 1]}."
         )
-        yield finding(MATCHING, tp, sentence, int(row[at]), int(row[at + 1]))
+        yield finding(LOG_MATCHING.name, tp, sentence, int(row[at]), int(row[at + 1]))
 
 
 def _diverged(
@@ -267,4 +267,25 @@ def _diverged(
             theirs = histories[newest.node].log
             apart = (history.log.row_at(offset), reference.row_at(offset) or theirs.row_at(offset))
             proof = {newest.row, *(row for row in apart if row is not None)}
-            yield finding(MATCHING, tp, sentence, *sorted(proof))
+            yield finding(LOG_MATCHING.name, tp, sentence, *sorted(proof))
+
+
+LOG_MATCHING: Final = Property(
+    name="log-matching",
+    promise="Replicas hold the same records at the same offsets.",
+    unit="batches",
+    unknown="No replica traced an append.",
+    source="KIP-101, KIP-279, KIP-320; LogMatching of Raft.",
+    check=ReplicaLogs,
+    reason=replicas.log_matching,
+)
+
+LEADER_COMPLETENESS: Final = Property(
+    name="leader-completeness",
+    promise="A new leader holds every record committed in an earlier leader epoch.",
+    unit="elections",
+    unknown="No broker became leader.",
+    source="KIP-101, KIP-279, KIP-320; LeaderCompleteness of Raft.",
+    check=ReplicaLogs,
+    reason=replicas.leader_completeness,
+)

@@ -18,8 +18,9 @@ import msgspec
 
 from nemesis import reports
 from nemesis.checkers import foreign_properties, select, select_foreign
+from nemesis.checkers.checking import check
 from nemesis.checkers.cycles import WELL_FORMED
-from nemesis.checkers.framework.engine import Engine, check
+from nemesis.checkers.framework.engine import Engine
 from nemesis.checkers.framework.model import Outcome, Verdict, combine
 from nemesis.history import spark
 from nemesis.history.errors import HistoryError

@@ -12,7 +12,8 @@ from benchmarks.histories.client_anomalies import CLIENT_ANOMALIES
 from benchmarks.histories.clients import CLIENTS, POLL_RECORDS, rows
 from benchmarks.histories.generate import BROKERS, Part, in_memory
 from benchmarks.histories.shape import Shape, stretches
-from nemesis.checkers.framework.engine import check, run_checks
+from nemesis.checkers.checking import check
+from nemesis.checkers.framework.engine import run_checks
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.checkers.log import ClientLog
 from nemesis.history.memory import MemoryRowGroup

@@ -15,7 +15,7 @@ from benchmarks.histories.generate import in_memory, write
 from benchmarks.histories.shape import Shape
 from benchmarks.histories.writer import HistoryWriter
 from nemesis.checkers import select
-from nemesis.checkers.framework.engine import check
+from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.history.encoding import ROW_GROUP_ROWS
 from nemesis.history.errors import MissingHistoryError

@@ -10,14 +10,21 @@ import msgspec
 import pyarrow as pa
 
 from nemesis.checkers.framework.engine import run_checks
-from nemesis.checkers.framework.fold import Check
 from nemesis.checkers.framework.model import Finding, Result, Verdict
+from nemesis.checkers.framework.property import Check, Property
 from nemesis.checkers.framework.segment import PROOF_ROW
 from nemesis.history.events import Event
 from nemesis.history.memory import MemoryRowGroup
 from nemesis.history.schema import ordered, table
 
 TP: dict[str, Any] = {"topic": "t", "topic_id": "id", "partition": 0}
+
+
+def promised(name: str, check: type[Check]) -> Property:
+    """Return a made-up property that the check of a test decides."""
+    return Property(
+        name=name, promise="It holds.", unknown="Nothing happened.", source="A test.", check=check
+    )
 
 
 def judge(

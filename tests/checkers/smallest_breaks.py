@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from nemesis.checkers import CHECKERS
-from nemesis.checkers.framework.engine import check
+from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Finding
 from nemesis.history.events import Event
 from nemesis.history.memory import history_of
@@ -426,7 +426,7 @@ def findings() -> Iterator[tuple[str, Finding]]:
         for history in histories:
             result = next(
                 one
-                for one in check(history_of(_spread(history)), [CHECKERS[name]()]).results
+                for one in check(history_of(_spread(history)), [CHECKERS[name].check()]).results
                 if one.property == name
             )
             assert result.findings, f"{name} is not broken by {history}"

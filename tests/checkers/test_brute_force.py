@@ -180,7 +180,7 @@ def disagreements(name: str, numbers: range) -> list[str]:
         rng = Random(f"{name} {number}")
         events = subject.make(rng)
         expected = subject.decide(events)
-        check = CHECKERS[next(iter(expected))]()
+        check = CHECKERS[next(iter(expected))].check()
         results = judge(check, events, [rng.randrange(100) for _ in range(rng.randrange(3))])
         found += [
             f"{number}: {one} is {results[one].verdict}, by the definition {verdict}"

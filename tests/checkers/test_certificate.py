@@ -86,7 +86,7 @@ def one_at_a_time(events: Iterable[Event]) -> bool:
     "spoil",
     [
         pytest.param(spoil, id=f"{name}/{spoil.__name__}")
-        for name in ClientLog.properties
+        for name in ClientLog.property_names()
         for spoil in ANOMALIES[name]
     ],
 )

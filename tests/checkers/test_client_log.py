@@ -58,9 +58,9 @@ ALL_IS_WELL = [
 
 def test_a_history_in_which_all_is_well() -> None:
     results = judge(ClientLog(), ALL_IS_WELL)
-    assert list(results) == list(ClientLog.properties)
+    assert list(results) == list(ClientLog.property_names())
     assert {name: one.verdict for name, one in results.items()} == dict.fromkeys(
-        ClientLog.properties, Verdict.VALID
+        ClientLog.property_names(), Verdict.VALID
     )
     assert results["unseen"].checked == 2
     assert results["lost-write"].checked == 3

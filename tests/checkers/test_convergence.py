@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from nemesis.checkers.convergence import HARNESS, Convergence
+from nemesis.checkers.convergence import Convergence
+from nemesis.checkers.explain.words import HARNESS
 from nemesis.checkers.faults import FaultEffect
 from nemesis.checkers.framework.model import Verdict
 from nemesis.history.events import Event

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 import msgspec
 import pytest
@@ -15,9 +14,8 @@ from pyspark import SparkContext
 
 from benchmarks.generate import events as generated
 from benchmarks.generate import write
-from nemesis.checkers.framework.engine import check
+from nemesis.checkers.checking import check
 from nemesis.checkers.framework.fold import (
-    Check,
     Divided,
     Fold,
     Grouped,
@@ -28,6 +26,7 @@ from nemesis.checkers.framework.fold import (
     conclude,
 )
 from nemesis.checkers.framework.model import Finding, Outcome, Verdict
+from nemesis.checkers.framework.property import Check, Property
 from nemesis.checkers.framework.segment import Key, Segment, proof
 from nemesis.history import ingest as ingestion
 from nemesis.history.errors import DamagedHistoryError
@@ -35,6 +34,7 @@ from nemesis.history.events import Event, Kind
 from nemesis.history.reader import MANIFEST, Manifest, RowGroup, open_history
 from nemesis.history.spark import context, stop
 from tests.checkers.cut_histories import history_of, same
+from tests.checkers.histories import promised
 
 
 def finding(name: str, key: str, *rows: int) -> Finding:
@@ -50,7 +50,10 @@ def finding(name: str, key: str, *rows: int) -> Finding:
 class AppendsAreEven(Fold[tuple[int, list[int]]]):
     """Counts appends; finds those at odd offsets."""
 
-    name: ClassVar[str] = "appends-are-even"
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (promised("appends-are-even", cls),)
+
     kinds = frozenset({Kind.APPEND.value})
     columns = ("offset",)
 
@@ -63,13 +66,16 @@ class AppendsAreEven(Fold[tuple[int, list[int]]]):
 
     def finish(self, summary: tuple[int, list[int]]) -> Results:
         findings = [finding(self.name, f"row {row}", row) for row in summary[1]]
-        return conclude(self.name, checked=summary[0], findings=findings)
+        return conclude(*self.properties(), checked=summary[0], findings=findings)
 
 
 class EndsGrow(Scan[dict[Key, int], list[tuple[int, int]]]):
     """Per partition and broker, an append's log end offset is the last one plus one."""
 
-    name: ClassVar[str] = "ends-grow"
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (promised("ends-grow", cls),)
+
     kinds = frozenset({Kind.APPEND.value})
     columns = ("topic", "partition", "log_end_offset")
 
@@ -97,14 +103,16 @@ class EndsGrow(Scan[dict[Key, int], list[tuple[int, int]]]):
 
     def finish(self, summary: list[tuple[int, int]]) -> Results:
         bad = [finding(self.name, f"row {row}", row) for row, step in summary if step != 1]
-        return conclude(self.name, checked=len(summary), findings=bad)
+        return conclude(*self.properties(), checked=len(summary), findings=bad)
 
 
 class ByProcess(Grouped[tuple[int, bool]]):
     """Per process, which the file does not keep together: counts rows; are their times in order?"""
 
-    name: ClassVar[str] = "by-process"
-    properties = ("rows-counted", "partition-time-order")
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (promised("rows-counted", cls), promised("partition-time-order", cls))
+
     kinds = frozenset({Kind.APPEND.value, Kind.OK.value, Kind.ZNODE.value})
     columns = ("topic", "partition")
     keys = ("process",)
@@ -117,16 +125,20 @@ class ByProcess(Grouped[tuple[int, bool]]):
         total = sum(count for _, (count, _) in summaries)
         numbers = {str(key[0]): float(count) for key, (count, _) in summaries}
         wrong = [finding("x", str(key[0])) for key, (_, in_order) in summaries if not in_order]
+        counted, in_time_order = self.properties()
         return [
-            conclude("rows-counted", checked=total, numbers=numbers),
-            conclude("partition-time-order", checked=total, findings=wrong),
+            conclude(counted, checked=total, numbers=numbers),
+            conclude(in_time_order, checked=total, findings=wrong),
         ]
 
 
 class OffsetsSummed(Divided[int]):
     """Per partition the sum of the offsets: at once, or of each row group and then of those above their mean."""
 
-    name: ClassVar[str] = "offsets-summed"
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (promised("offsets-summed", cls),)
+
     kinds = frozenset({Kind.APPEND.value})
     columns = ("offset",)
     keys = ("topic", "partition")
@@ -143,7 +155,7 @@ class OffsetsSummed(Divided[int]):
 
     def finish(self, summaries: list[tuple[Key, int]]) -> Results:
         sums = {f"{topic}-{partition}": float(one) for (topic, partition), one in summaries}
-        return conclude(self.name, checked=len(summaries), numbers=sums)
+        return conclude(*self.properties(), checked=len(summaries), numbers=sums)
 
 
 def sum_of_offsets(key: Key, group: RowGroup, least: int) -> int:
@@ -156,7 +168,10 @@ def sum_of_offsets(key: Key, group: RowGroup, least: int) -> int:
 class OffsetsOnce(Whole[tuple[list[int], list[int]]]):
     """No two brokers append at the same offset: counts how many did, over the whole history."""
 
-    name: ClassVar[str] = "offsets-once"
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (promised("offsets-once", cls),)
+
     kinds = frozenset({Kind.APPEND.value})
     columns = ("offset",)
 
@@ -172,11 +187,14 @@ class OffsetsOnce(Whole[tuple[list[int], list[int]]]):
             for offset, row in zip(offsets, rows, strict=True)
             if first[offset] != row
         ]
-        return conclude(self.name, checked=len(offsets), findings=again)
+        return conclude(*self.properties(), checked=len(offsets), findings=again)
 
 
 class NeverSeen(Fold[int]):
-    name: ClassVar[str] = "never-seen"
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (promised("never-seen", cls),)
+
     kinds = frozenset({"no-such-kind"})
     columns = ()
 
@@ -191,7 +209,10 @@ class NeverSeen(Fold[int]):
 
 
 class NeverSeenWhole(Whole[int]):
-    name: ClassVar[str] = "never-seen-whole"
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (promised("never-seen-whole", cls),)
+
     kinds = frozenset({"no-such-kind"})
     columns = ()
 

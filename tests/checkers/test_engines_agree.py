@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nemesis.checkers import CHECKERS, FOREIGN, select, select_foreign
-from nemesis.checkers.framework.engine import check
+from nemesis.checkers.checking import check
 from nemesis.history.events import Event
 from nemesis.history.spark import stop
 from tests.checkers.anomalies import ANOMALIES

@@ -10,14 +10,19 @@ from hypothesis import strategies as st
 from nemesis.checkers.framework.fold import MAX_FINDINGS, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.segment import Segment
+from nemesis.checkers.replication.hw_grows import HwGrows
 from nemesis.history.events import Event
 from nemesis.history.schema import table
+from tests.checkers.histories import promised
 
 EVENTS = [
     Event(time=1, process="a", kind="append", topic="t", partition=0, offset=5),
     Event(time=2, process="b", kind="append", topic="t", partition=0),
     Event(time=3, process="a", kind="truncate", topic="t", partition=1, isr=[1, 2]),
 ]
+
+
+P = promised("p", HwGrows)
 
 
 def segment(events: list[Event]) -> Segment:
@@ -66,24 +71,24 @@ def test_grouping_splits_rows_by_key_in_order_of_first_appearance(
 
 
 def test_nothing_checked_is_unknown_and_the_worst_finding_decides() -> None:
-    assert conclude("p", checked=0).verdict == Verdict.UNKNOWN
-    assert conclude("p", checked=3).verdict == Verdict.VALID
+    assert conclude(P, checked=0).verdict == Verdict.UNKNOWN
+    assert conclude(P, checked=3).verdict == Verdict.VALID
     found = [finding(Verdict.UNKNOWN), finding(Verdict.INVALID), finding(Verdict.VALID)]
-    result = conclude("p", checked=3, findings=found)
+    result = conclude(P, checked=3, findings=found)
     assert result.verdict == Verdict.INVALID
     assert [one.verdict for one in result.findings] == ["invalid", "unknown", "valid"]
 
 
 def test_many_findings_are_all_counted_and_some_kept() -> None:
     found = [finding(Verdict.UNKNOWN, str(n)) for n in range(MAX_FINDINGS + 5)]
-    result = conclude("p", checked=1, findings=found)
+    result = conclude(P, checked=1, findings=found)
     assert result.finding_count == MAX_FINDINGS + 5
     assert [one.key for one in result.findings] == [str(n) for n in range(MAX_FINDINGS)]
 
 
 def test_a_check_that_counts_fewer_findings_than_it_tells_is_wrong() -> None:
     with pytest.raises(AssertionError, match="p counted 1 findings and tells 2"):
-        conclude("p", checked=1, findings=[finding(Verdict.INVALID)] * 2, finding_count=1)
+        conclude(P, checked=1, findings=[finding(Verdict.INVALID)] * 2, finding_count=1)
 
 
 def test_row_numbers_of_a_selection_follow_its_positions() -> None:

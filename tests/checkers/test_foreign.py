@@ -14,7 +14,10 @@ def test_a_workload_names_its_properties_and_what_decides_them() -> None:
     log, transactions = select_foreign("kafka")
     assert isinstance(log, OffsetLog)
     assert isinstance(transactions, LogTransactions)
-    assert foreign_properties("kafka") == (*OffsetLog.properties, *LogTransactions.properties)
+    assert foreign_properties("kafka") == (
+        *OffsetLog.property_names(),
+        *LogTransactions.property_names(),
+    )
 
 
 def test_a_check_is_made_once_for_several_properties() -> None:

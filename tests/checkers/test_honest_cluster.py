@@ -49,7 +49,7 @@ def test_one_anomaly_is_found_and_named(
     spoiled = spoil(honest_history(taken), choose)
     assume(spoiled is not None)
     assert spoiled is not None
-    found = judge(CHECKERS[name](), spoiled, cut)[name]
+    found = judge(CHECKERS[name].check(), spoiled, cut)[name]
     assert found.findings
     assert found.verdict == (Verdict.VALID if name == "duplicate" else Verdict.INVALID)
 

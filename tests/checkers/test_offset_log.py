@@ -82,7 +82,7 @@ ALL_IS_WELL = [
 
 def test_a_log_in_which_all_is_well() -> None:
     results = judge(OffsetLog(), ALL_IS_WELL)
-    assert list(results) == list(OffsetLog.properties)
+    assert list(results) == list(OffsetLog.property_names())
     assert {one.verdict for one in results.values()} == {Verdict.VALID}
     assert results["lost-write"].checked == 3
     assert results["poll-skip"].checked == 7

@@ -96,7 +96,7 @@ def histories(cluster: type[HonestCluster], count: int) -> Iterable[HonestCluste
 )
 def test_a_planted_bug_is_found_by_its_property(bug: type[HonestCluster], name: str) -> None:
     assert any(
-        judge(CHECKERS[name](), run.events)[name].verdict == Verdict.INVALID
+        judge(CHECKERS[name].check(), run.events)[name].verdict == Verdict.INVALID
         for run in histories(bug, 40)
     )
 
@@ -104,7 +104,7 @@ def test_a_planted_bug_is_found_by_its_property(bug: type[HonestCluster], name: 
 @pytest.mark.parametrize("name", ["stale-controller-fenced", "hw-bounded", "leader-completeness"])
 def test_the_same_steps_without_the_bug_show_nothing(name: str) -> None:
     for run in histories(HonestCluster, 12):
-        assert judge(CHECKERS[name](), run.events)[name].findings == ()
+        assert judge(CHECKERS[name].check(), run.events)[name].findings == ()
 
 
 REBOOTED_AND_ELECTED = [
@@ -122,7 +122,7 @@ def test_truncating_to_the_high_watermark_loses_a_committed_record() -> None:
         run = cluster()
         for action, node in REBOOTED_AND_ELECTED:
             run.step(action, node)
-        result = judge(CHECKERS["leader-completeness"](), run.events)["leader-completeness"]
+        result = judge(CHECKERS["leader-completeness"].check(), run.events)["leader-completeness"]
         verdicts[cluster] = (result.verdict, [item.sentence for item in result.findings])
     assert verdicts == {
         HonestCluster: (Verdict.VALID, []),

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from nemesis.checkers import select_foreign
-from nemesis.checkers.framework.engine import check
+from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Verdict
 from nemesis.history.foreign.edn import dumps
 from nemesis.history.foreign.importing import events_of

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from pyspark import cloudpickle
@@ -20,8 +19,9 @@ from benchmarks.generate import events as generated
 from benchmarks.generate import write
 from nemesis import history
 from nemesis.checkers import select
-from nemesis.checkers.framework.engine import check
+from nemesis.checkers.checking import check
 from nemesis.checkers.framework.fold import Fold, Results, conclude
+from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history import spark, spark_cluster
 from nemesis.history.errors import SparkError
@@ -29,6 +29,7 @@ from nemesis.history.events import Kind
 from nemesis.history.reader import open_history
 from nemesis.history.remote import RemotePath
 from tests.checkers.cut_histories import history_of, same
+from tests.checkers.histories import promised
 from tests.e2e.command import nemesis, wait_until
 from tests.e2e.spark_cluster import SparkCluster
 from tests.e2e.spark_cluster import spark_cluster as running_cluster
@@ -59,10 +60,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 class Lingers(Fold[int]):
     """Counts appends; each of its tasks says where it is and waits to be let go."""
 
-    name: ClassVar[str] = "lingers"
     kinds = frozenset({Kind.APPEND.value})
     columns = ()
     marks: Path
+
+    @classmethod
+    def properties(cls) -> tuple[Property, ...]:
+        return (promised("lingers", cls),)
 
     def reduce(self, segment: Segment) -> int:
         place = f"{_worker_here()} {segment.rows[0]}"
@@ -77,7 +81,7 @@ class Lingers(Fold[int]):
         return a + b
 
     def finish(self, summary: int) -> Results:
-        return conclude(self.name, checked=summary)
+        return conclude(*self.properties(), checked=summary)
 
     def places(self, what: str) -> set[tuple[str, int]]:
         """(worker, first row) of the tasks that began or ended."""

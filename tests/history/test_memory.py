@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from nemesis.checkers import CHECKERS, select
-from nemesis.checkers.framework.engine import check
+from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.history.events import Event
 from nemesis.history.ingest import ingest

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from nemesis.checkers import select
-from nemesis.checkers.framework.engine import check
+from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Outcome
 from nemesis.history.events import Event, Kind
 from nemesis.history.ingest import ingest

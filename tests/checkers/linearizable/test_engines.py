@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.histories.registers import Registers, tables
-from nemesis.checkers.framework.engine import check, run_checks
+from nemesis.checkers.checking import check
+from nemesis.checkers.framework.engine import run_checks
 from nemesis.checkers.framework.model import Result
 from nemesis.checkers.linearizable import LinearizableRegister, SetFull, TotalQueue
 from nemesis.history.memory import MemoryRowGroup
@@ -21,7 +22,7 @@ from nemesis.history.spark import stop
 from tests.checkers.cut_histories import history_of, same
 from tests.checkers.linearizable.objects import Call, events
 
-NAME = LinearizableRegister.name
+NAME = LinearizableRegister().name
 SMALL = Registers(6_000, keys=3, clients=6, seed=5)
 
 

@@ -14,7 +14,7 @@ from nemesis.checkers.linearizable import FifoQueue, TotalQueue
 from tests.checkers.histories import judge, only
 from tests.checkers.linearizable.objects import Call, events, has_order
 
-ANOMALIES = FifoQueue.properties
+ANOMALIES = FifoQueue.property_names()
 
 
 def enqueue(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nemesis.checkers.framework.fold import Check
 from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.checkers.framework.property import Check
 from nemesis.checkers.linearizable import (
     LinearizableCasRegister,
     LinearizableMutex,
@@ -375,7 +375,7 @@ def test_true_histories_of_values_written_once_pass(calls: list[Call]) -> None:
 @settings(max_examples=60)
 @given(true_histories(distinct=False))
 def test_true_histories_of_compare_and_set_pass(calls: list[Call]) -> None:
-    result = judge(LinearizableCasRegister(), events(*calls))[LinearizableCasRegister.name]
+    result = judge(LinearizableCasRegister(), events(*calls))["linearizable-cas-register"]
     assert result.findings == ()
 
 

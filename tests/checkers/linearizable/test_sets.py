@@ -14,7 +14,7 @@ from nemesis.checkers.linearizable import LinearizableSet, SetFull
 from tests.checkers.histories import judge, only
 from tests.checkers.linearizable.objects import Call, events, has_order
 
-ANOMALIES = SetFull.properties
+ANOMALIES = SetFull.property_names()
 
 
 def add(start: int, finish: int, value: int, outcome: str = "ok", key: int | None = None) -> Call:
@@ -161,7 +161,7 @@ def after(held: Hashable, call: Call) -> list[Hashable]:
 
 def agree_on_order(seeds: Iterable[int]) -> dict[str, int]:
     """Compare the linearizable set with all orders; return how often some property alone was broken."""
-    met = dict.fromkeys([*LinearizableSet.properties, "nothing"], 0)
+    met = dict.fromkeys([*LinearizableSet.property_names(), "nothing"], 0)
     for seed in seeds:
         rng = Random(seed)
         calls: list[Call] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nemesis.checkers import select_foreign
-from nemesis.checkers.framework.engine import check
+from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Outcome
 from nemesis.history.foreign.importing import events_of
 from nemesis.history.foreign.names import Names
