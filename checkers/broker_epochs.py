@@ -28,6 +28,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from nemesis.checkers.breaks import controllers as breaks
 from nemesis.checkers.explain import controllers
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
@@ -167,4 +168,5 @@ BROKER_EPOCH_FENCED: Final = Property(
     source="KIP-380 (KAFKA-7235), KIP-903 (KAFKA-14617).",
     check=BrokerEpochFenced,
     reason=controllers.broker_epoch_fenced,
+    breaks=breaks.BROKER_EPOCH_FENCED,
 )

@@ -27,6 +27,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from nemesis.checkers import znodes
+from nemesis.checkers.breaks import controllers as breaks
 from nemesis.checkers.explain import controllers
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
@@ -295,6 +296,7 @@ SINGLE_CONTROLLER: Final = Property(
     source="KafkaController and KafkaZkClient of Kafka 2.1 and later; KAFKA-6082.",
     check=SingleController,
     reason=controllers.single_controller,
+    breaks=breaks.SINGLE_CONTROLLER,
 )
 
 CONTROLLER_EPOCH_GROWS: Final = Property(
@@ -305,6 +307,7 @@ CONTROLLER_EPOCH_GROWS: Final = Property(
     source="KafkaController and KafkaZkClient of Kafka 2.1 and later; KAFKA-6082.",
     check=ControllerEpochGrows,
     reason=controllers.controller_epoch_grows,
+    breaks=breaks.CONTROLLER_EPOCH_GROWS,
 )
 
 STALE_CONTROLLER_FENCED: Final = Property(
@@ -317,4 +320,5 @@ STALE_CONTROLLER_FENCED: Final = Property(
     source="KafkaController and KafkaZkClient of Kafka 2.1 and later; KAFKA-6082.",
     check=StaleControllerFenced,
     reason=controllers.stale_controller_fenced,
+    breaks=breaks.STALE_CONTROLLER_FENCED,
 )

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from nemesis.checkers.breaks import ends as breaks
 from nemesis.checkers.explain import ends
 from nemesis.checkers.explain.words import HARNESS
 from nemesis.checkers.framework.findings import finding, tp_name
@@ -98,4 +99,5 @@ CONVERGENCE: Final = Property(
     source="A requirement of this harness: a healed cluster comes back by itself.",
     check=Convergence,
     reason=ends.convergence,
+    breaks=breaks.CONVERGENCE,
 )

@@ -31,6 +31,7 @@ from typing import Final
 
 from nemesis.checkers import end_state
 from nemesis.checkers.administered import CLIENT_KINDS, Administered, follow, in_time
+from nemesis.checkers.breaks import ends as breaks
 from nemesis.checkers.end_state import EndState
 from nemesis.checkers.explain import ends
 from nemesis.checkers.framework.findings import finding, tp_name
@@ -220,4 +221,5 @@ DELETION: Final = Property(
     source="TopicDeletionManager; KIP-516 (topic ids).",
     check=Deletion,
     reason=ends.deletion,
+    breaks=breaks.DELETION,
 )

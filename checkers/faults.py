@@ -18,6 +18,7 @@ import json
 from collections import defaultdict
 from typing import Final
 
+from nemesis.checkers.breaks import ends as breaks
 from nemesis.checkers.explain import ends
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import Results, conclude
@@ -133,4 +134,5 @@ FAULT_EFFECT: Final = Property(
     source="A requirement of this harness: a fault without effect proves nothing.",
     check=FaultEffect,
     reason=ends.fault_effect,
+    breaks=breaks.FAULT_EFFECT,
 )

@@ -32,6 +32,7 @@ import msgspec
 import numpy as np
 
 from nemesis.checkers import unclean, znodes
+from nemesis.checkers.breaks import leaders as breaks
 from nemesis.checkers.explain import leaders
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Fold, Results, conclude
@@ -381,6 +382,7 @@ LEADER_EPOCH_GROWS: Final = Property(
     source="PartitionStateMachine, Partition.makeLeader; KIP-101, KIP-320.",
     check=LeaderEpochGrows,
     reason=leaders.leader_epoch_grows,
+    breaks=breaks.LEADER_EPOCH_GROWS,
 )
 
 ONE_LEADER_PER_EPOCH: Final = Property(
@@ -392,6 +394,7 @@ ONE_LEADER_PER_EPOCH: Final = Property(
     source="PartitionStateMachine, Partition.makeLeader; KIP-101, KIP-320.",
     check=OneLeaderPerEpoch,
     reason=leaders.one_leader_per_epoch,
+    breaks=breaks.ONE_LEADER_PER_EPOCH,
 )
 
 LEADER_FROM_ISR: Final = Property(
@@ -402,4 +405,5 @@ LEADER_FROM_ISR: Final = Property(
     source="PartitionStateMachine, Partition.makeLeader; KIP-101, KIP-320.",
     check=LeaderFromIsr,
     reason=leaders.leader_from_isr,
+    breaks=breaks.LEADER_FROM_ISR,
 )

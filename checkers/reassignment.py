@@ -32,6 +32,7 @@ from typing import Final
 from nemesis.checkers import end_state
 from nemesis.checkers.administered import CLIENT_KINDS, Administered, follow, in_time
 from nemesis.checkers.assignments import Assignment, Assignments, TopicPartition, assignments
+from nemesis.checkers.breaks import ends as breaks
 from nemesis.checkers.end_state import EndState
 from nemesis.checkers.explain import ends
 from nemesis.checkers.framework.findings import finding, tp_name
@@ -179,4 +180,5 @@ REASSIGNMENT: Final = Property(
     check=Reassignment,
     reason=ends.reassignment,
     reason_covers_excuses=True,
+    breaks=breaks.REASSIGNMENT,
 )

@@ -23,6 +23,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from nemesis.checkers.breaks import leaders as breaks
 from nemesis.checkers.explain import leaders
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
@@ -106,4 +107,5 @@ LEGAL_TRANSITION: Final = Property(
     source="PartitionStateMachine and ReplicaStateMachine (validPreviousStates).",
     check=LegalTransition,
     reason=leaders.legal_transition,
+    breaks=breaks.LEGAL_TRANSITION,
 )

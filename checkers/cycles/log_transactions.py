@@ -93,7 +93,7 @@ _PROPERTIES: Final = tuple(
         ANOMALY_PROPERTIES[name],
         unit="acknowledged sends" if name == "G0" else "records polled",
         unknown="No send was acknowledged." if name == "G0" else "No poll returned a record.",
-        source="jepsen.tests.kafka; KIP-98.",
+        source="The kafka workload of jepsen.tests; KIP-98.",
         check=LogTransactions,
         is_self_evident=True,
     )

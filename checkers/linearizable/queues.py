@@ -249,7 +249,7 @@ LOST: Final = Property(
     promise="What was enqueued is dequeued before the queue is empty.",
     unit="acknowledged values",
     unknown="The queue was not seen empty since, or dequeues of unknown outcome explain what is missing.",
-    source="jepsen.checker/total-queue; Herlihy and Wing (1990).",
+    source="Jepsen's total-queue; Herlihy and Wing (1990).",
     check=TotalQueue,
 )
 UNEXPECTED: Final = Property(
@@ -257,7 +257,7 @@ UNEXPECTED: Final = Property(
     promise="Nothing is dequeued that nobody enqueued.",
     unit="values dequeued",
     unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="jepsen.checker/total-queue; Herlihy and Wing (1990).",
+    source="Jepsen's total-queue; Herlihy and Wing (1990).",
     check=TotalQueue,
 )
 DUPLICATE: Final = Property(
@@ -265,7 +265,7 @@ DUPLICATE: Final = Property(
     promise="Nothing is dequeued more often than it was enqueued.",
     unit="values dequeued",
     unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="jepsen.checker/total-queue; Herlihy and Wing (1990).",
+    source="Jepsen's total-queue; Herlihy and Wing (1990).",
     check=TotalQueue,
 )
 ORDER: Final = Property(
@@ -273,7 +273,7 @@ ORDER: Final = Property(
     promise="What was enqueued first is dequeued first.",
     unit="values dequeued",
     unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="jepsen.checker/total-queue; Herlihy and Wing (1990).",
+    source="Jepsen's total-queue; Herlihy and Wing (1990).",
     check=FifoQueue,
 )
 EMPTY: Final = Property(
@@ -281,6 +281,6 @@ EMPTY: Final = Property(
     promise="A queue is found empty only when nothing is in it.",
     unit="values dequeued",
     unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="jepsen.checker/total-queue; Herlihy and Wing (1990).",
+    source="Jepsen's total-queue; Herlihy and Wing (1990).",
     check=FifoQueue,
 )

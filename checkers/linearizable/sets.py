@@ -257,7 +257,7 @@ LOST: Final = Property(
     promise="What was added is read from then on.",
     unit="elements",
     unknown="An element was added and no read began since, or events cannot be paired to operations.",
-    source="jepsen.checker/set-full; Herlihy and Wing (1990).",
+    source="Jepsen's set-full; Herlihy and Wing (1990).",
     check=SetFull,
 )
 UNEXPECTED: Final = Property(
@@ -265,7 +265,7 @@ UNEXPECTED: Final = Property(
     promise="Nothing is read that nobody added.",
     unit="values read",
     unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="jepsen.checker/set-full; Herlihy and Wing (1990).",
+    source="Jepsen's set-full; Herlihy and Wing (1990).",
     check=SetFull,
 )
 DUPLICATE: Final = Property(
@@ -273,7 +273,7 @@ DUPLICATE: Final = Property(
     promise="No read returns an element twice.",
     unit="values read",
     unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="jepsen.checker/set-full; Herlihy and Wing (1990).",
+    source="Jepsen's set-full; Herlihy and Wing (1990).",
     check=SetFull,
 )
 STALE: Final = Property(
@@ -281,7 +281,7 @@ STALE: Final = Property(
     promise="No later read misses what is known to be there.",
     unit="elements",
     unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="jepsen.checker/set-full; Herlihy and Wing (1990).",
+    source="Jepsen's set-full; Herlihy and Wing (1990).",
     check=SetFull,
 )
 ORDER: Final = Property(
@@ -289,6 +289,6 @@ ORDER: Final = Property(
     promise="One order of all operations explains every read.",
     unit="elements",
     unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="jepsen.checker/set-full; Herlihy and Wing (1990).",
+    source="Jepsen's set-full; Herlihy and Wing (1990).",
     check=LinearizableSet,
 )

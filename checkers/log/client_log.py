@@ -46,6 +46,7 @@ from typing import Final
 import msgspec
 
 from nemesis.checkers import unclean
+from nemesis.checkers.breaks import clients as breaks
 from nemesis.checkers.explain import clients
 from nemesis.checkers.framework.findings import tp_name
 from nemesis.checkers.framework.fold import Divided, Results, Rounds, conclude
@@ -176,6 +177,7 @@ LOST_WRITE: Final = Property(
     source="The kafka workload of jepsen.tests.",
     check=ClientLog,
     reason=clients.lost_write,
+    breaks=breaks.LOST_WRITE,
 )
 
 UNSEEN: Final = Property(
@@ -188,6 +190,7 @@ UNSEEN: Final = Property(
     source="The kafka workload of jepsen.tests.",
     check=ClientLog,
     reason=clients.unseen,
+    breaks=breaks.UNSEEN,
 )
 
 STALE_READ_ABOVE_HW: Final = Property(
@@ -198,6 +201,7 @@ STALE_READ_ABOVE_HW: Final = Property(
     source="The kafka workload of jepsen.tests.",
     check=ClientLog,
     reason=clients.stale_read,
+    breaks=breaks.STALE_READ_ABOVE_HW,
 )
 
 DUPLICATE: Final = Property(
@@ -209,6 +213,7 @@ DUPLICATE: Final = Property(
     check=ClientLog,
     reason=clients.duplicate,
     reason_covers_excuses=True,
+    breaks=breaks.DUPLICATE,
 )
 
 INCONSISTENT_OFFSET: Final = Property(
@@ -219,6 +224,7 @@ INCONSISTENT_OFFSET: Final = Property(
     source="The kafka workload of jepsen.tests.",
     check=ClientLog,
     reason=clients.inconsistent_offset,
+    breaks=breaks.INCONSISTENT_OFFSET,
 )
 
 DIRTY_READ: Final = Property(
@@ -229,6 +235,7 @@ DIRTY_READ: Final = Property(
     source='The kafka workload of jepsen.tests. G1a of Adya, "Weak Consistency" (1999).',
     check=ClientLog,
     reason=clients.dirty_read,
+    breaks=breaks.DIRTY_READ,
 )
 
 NONMONOTONIC_POLL: Final = Property(
@@ -239,6 +246,7 @@ NONMONOTONIC_POLL: Final = Property(
     source="The kafka workload of jepsen.tests.",
     check=ClientLog,
     reason=clients.order_of_polls,
+    breaks=breaks.NONMONOTONIC_POLL,
 )
 
 POLL_SKIP: Final = Property(
@@ -249,6 +257,7 @@ POLL_SKIP: Final = Property(
     source="The kafka workload of jepsen.tests.",
     check=ClientLog,
     reason=clients.order_of_polls,
+    breaks=breaks.POLL_SKIP,
 )
 
 NONMONOTONIC_SEND: Final = Property(
@@ -259,6 +268,7 @@ NONMONOTONIC_SEND: Final = Property(
     source="The kafka workload of jepsen.tests.",
     check=ClientLog,
     reason=clients.nonmonotonic_send,
+    breaks=breaks.NONMONOTONIC_SEND,
 )
 
 EARLIER_LIFE_READ: Final = Property(
@@ -269,4 +279,5 @@ EARLIER_LIFE_READ: Final = Property(
     source="KIP-516 (topic ids).",
     check=ClientLog,
     reason=clients.earlier_life_read,
+    breaks=breaks.EARLIER_LIFE_READ,
 )

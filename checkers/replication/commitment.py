@@ -30,6 +30,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from nemesis.checkers import unclean
+from nemesis.checkers.breaks import replicas as breaks
 from nemesis.checkers.explain import replicas
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, Scan, conclude
@@ -411,6 +412,7 @@ NO_TRUNCATION_BELOW_HW: Final = Property(
     source="KIP-101, KIP-279.",
     check=NoTruncationBelowHw,
     reason=replicas.no_truncation_below_hw,
+    breaks=breaks.NO_TRUNCATION_BELOW_HW,
 )
 
 ACK_AFTER_COMMIT: Final = Property(
@@ -421,4 +423,5 @@ ACK_AFTER_COMMIT: Final = Property(
     source="DelayedProduce; the meaning of ``acks=all`` in Kafka's producer configuration.",
     check=AckAfterCommit,
     reason=replicas.ack_after_commit,
+    breaks=breaks.ACK_AFTER_COMMIT,
 )

@@ -30,6 +30,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from nemesis.checkers import unclean
+from nemesis.checkers.breaks import replicas as breaks
 from nemesis.checkers.explain import replicas
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Grouped, Results, conclude
@@ -339,4 +340,5 @@ FINAL_LOGS: Final = Property(
     source="KIP-101, KIP-279, KIP-320.",
     check=FinalLogs,
     reason=replicas.final_logs,
+    breaks=breaks.FINAL_LOGS,
 )

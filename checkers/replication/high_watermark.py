@@ -28,6 +28,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from nemesis.checkers.breaks import replicas as breaks
 from nemesis.checkers.explain import replicas
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, Scan, conclude
@@ -324,4 +325,5 @@ HW_BOUNDED: Final = Property(
     source="Partition.maybeIncrementLeaderHW; KIP-497 for the maximal ISR.",
     check=HwBounded,
     reason=replicas.hw_bounded,
+    breaks=breaks.HW_BOUNDED,
 )

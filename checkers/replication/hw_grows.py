@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from nemesis.checkers.breaks import replicas as breaks
 from nemesis.checkers.explain import replicas
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Fold, Results, conclude
@@ -121,4 +122,5 @@ HW_GROWS: Final = Property(
     source="Partition.maybeIncrementLeaderHW.",
     check=HwGrows,
     reason=replicas.hw_grows,
+    breaks=breaks.HW_GROWS,
 )

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from nemesis.checkers.breaks import replicas as breaks
 from nemesis.checkers.explain import replicas
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
@@ -112,4 +113,5 @@ LOG_START_BOUNDED: Final = Property(
     source="KIP-107, KAFKA-5634; Kafka's documentation of DeleteRecords.",
     check=LogStartBounded,
     reason=replicas.log_start_bounded,
+    breaks=breaks.LOG_START_BOUNDED,
 )

@@ -35,6 +35,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from nemesis.checkers import unclean
+from nemesis.checkers.breaks import replicas as breaks
 from nemesis.checkers.explain import replicas
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Fold, Results, conclude
@@ -278,6 +279,7 @@ LOG_MATCHING: Final = Property(
     source="KIP-101, KIP-279, KIP-320; LogMatching of Raft.",
     check=ReplicaLogs,
     reason=replicas.log_matching,
+    breaks=breaks.LOG_MATCHING,
 )
 
 LEADER_COMPLETENESS: Final = Property(
@@ -288,4 +290,5 @@ LEADER_COMPLETENESS: Final = Property(
     source="KIP-101, KIP-279, KIP-320; LeaderCompleteness of Raft.",
     check=ReplicaLogs,
     reason=replicas.leader_completeness,
+    breaks=breaks.LEADER_COMPLETENESS,
 )

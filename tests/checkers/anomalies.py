@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
+from nemesis.checkers.breaks.events import append, broker, truncate
 from nemesis.history.events import Event
-from tests.checkers.histories import append, broker, truncate
 
 Choose = Callable[[Sequence[int]], int]
 Spoil = Callable[[list[Event], Choose], list[Event] | None]

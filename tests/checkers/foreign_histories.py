@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from nemesis.checkers.breaks.events import TP
 from nemesis.history.events import Event
-from tests.checkers.histories import TP
 
 OPERATIONS = 80
 PROCESSES = 4

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nemesis.checkers.breaks.events import TP, znode
 from nemesis.history.events import Event
-from tests.checkers.histories import TP, znode
 
 NODES = (1, 2, 3)
 STATE = "/brokers/topics/t/partitions/0/state"

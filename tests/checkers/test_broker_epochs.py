@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from nemesis.checkers.breaks.events import TP, broker
 from nemesis.checkers.broker_epochs import BrokerEpochFenced
 from nemesis.checkers.framework.model import Verdict
 from nemesis.history.events import Event
-from tests.checkers.histories import TP, broker, finding, only
+from tests.checkers.histories import finding, only
 
 NAME = "broker-epoch-fenced"
 

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from nemesis.checkers import CHECKERS
+from nemesis.checkers.breaks import events as making
 from nemesis.checkers.framework.model import Verdict
 from nemesis.history.events import Event
-from tests.checkers import histories as making
 from tests.checkers.histories import judge
 
 FEW, MANY, BLOCK = 200, 10_000, 500

@@ -5,27 +5,25 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nemesis.checkers.framework.model import Result, Verdict
-from nemesis.checkers.log import ClientLog
-from nemesis.checkers.log.operations import Poll
-from nemesis.checkers.log.writes import Coverage
-from nemesis.history.events import Event
-from tests.checkers.histories import (
+from nemesis.checkers.breaks.events import (
     TP,
     become_leader,
     broker,
     client,
     final,
-    finding,
     high_watermark,
-    judge,
     loaded,
-    only,
     poll,
     send,
     started,
     znode,
 )
+from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.checkers.log import ClientLog
+from nemesis.checkers.log.operations import Poll
+from nemesis.checkers.log.writes import Coverage
+from nemesis.history.events import Event
+from tests.checkers.histories import finding, judge, only
 
 Said = Event | list[Event]
 

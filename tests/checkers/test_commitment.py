@@ -7,21 +7,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from nemesis.checkers.framework.model import Verdict
-from nemesis.checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
-from nemesis.history.events import Event
-from tests.checkers.histories import (
+from nemesis.checkers.breaks.events import (
     TP,
     acknowledged,
     become_leader,
     broker,
-    finding,
     high_watermark,
     loaded,
-    only,
     started,
     truncate,
 )
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.replication.commitment import AckAfterCommit, NoTruncationBelowHw
+from nemesis.history.events import Event
+from tests.checkers.histories import finding, only
 
 
 class TestNoTruncationBelowHw:

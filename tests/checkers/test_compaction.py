@@ -7,6 +7,17 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nemesis.checkers.breaks.events import (
+    TP,
+    append,
+    become_leader,
+    broker,
+    final,
+    high_watermark,
+    poll,
+    send,
+    truncate,
+)
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.checkers.log import ClientLog
 from nemesis.checkers.log.compaction import NEVER, UNKNOWN, Compaction, Reach, Sent
@@ -15,19 +26,7 @@ from nemesis.checkers.replication.final_logs import FinalLogs
 from nemesis.checkers.replication.log_start import LogStartBounded
 from nemesis.checkers.replication.logs import ReplicaLogs
 from nemesis.history.events import Event
-from tests.checkers.histories import (
-    TP,
-    append,
-    become_leader,
-    broker,
-    final,
-    finding,
-    high_watermark,
-    only,
-    poll,
-    send,
-    truncate,
-)
+from tests.checkers.histories import finding, only
 
 Said = Event | list[Event]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nemesis.checkers.breaks.events import broker, grant, state, znode
 from nemesis.checkers.controller import (
     ControllerEpochGrows,
     SingleController,
@@ -9,7 +10,7 @@ from nemesis.checkers.controller import (
 )
 from nemesis.checkers.framework.model import Verdict
 from nemesis.history.events import Event
-from tests.checkers.histories import broker, finding, grant, only, state, znode
+from tests.checkers.histories import finding, only
 
 CREATED = znode(1, 9, "/controller_epoch", zk_op="create", controller_epoch=0)
 

@@ -1,26 +1,17 @@
-"""Each way to break a property is explained step by step, from the events alone, and the page of them is current."""
+"""Each way to break a property is explained step by step, from the events alone."""
 
 from __future__ import annotations
 
 from nemesis.checkers import CHECKERS
 from nemesis.checkers.explain import explain
 from nemesis.checkers.framework.model import Finding, Verdict
-from tests.checkers import smallest_breaks
+from nemesis.checkers.pages import broken
 
-
-def test_the_smallest_break_of_each_property_is_explained_as_the_page_says() -> None:
-    """``python -m tests.checkers.smallest_breaks`` writes the page anew; read it before you commit it."""
-    assert smallest_breaks.PAGE.read_text() == smallest_breaks.page()
-
-
-def test_every_property_has_a_smallest_break_and_a_reason() -> None:
-    judged = set(CHECKERS) - smallest_breaks.MEASURED
-    assert set(smallest_breaks.BREAKS) == judged
-    assert {name for name, one in CHECKERS.items() if one.reason} == judged
+FINDINGS = [(name, found) for name, one in CHECKERS.items() for found in broken(one)]
 
 
 def test_each_step_is_a_sentence_of_its_own() -> None:
-    for name, found in smallest_breaks.findings():
+    for name, found in FINDINGS:
         assert len(found.steps) > len(found.events), name
         assert len(set(found.steps)) == len(found.steps), found.steps
         for step in found.steps:

@@ -6,20 +6,19 @@ from typing import Any
 
 import msgspec
 
-from nemesis.checkers.framework.model import Verdict
-from nemesis.checkers.replication.final_logs import FinalLogs
-from nemesis.history.events import Event
-from tests.checkers.histories import (
+from nemesis.checkers.breaks.events import (
     TP,
     append,
     broker,
-    finding,
     high_watermark,
     loaded,
     log_start,
-    only,
     started,
 )
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.replication.final_logs import FinalLogs
+from nemesis.history.events import Event
+from tests.checkers.histories import finding, only
 
 NAME = "final-logs"
 

@@ -10,6 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nemesis.checkers.breaks.events import (
+    TP,
+    append,
+    become_leader,
+    broker,
+    high_watermark,
+    loaded,
+    truncate,
+)
 from nemesis.checkers.framework.engine import run_checks
 from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.framework.segment import Segment
@@ -19,18 +28,7 @@ from nemesis.history.encoding import EventsFile
 from nemesis.history.events import Event, Kind
 from nemesis.history.reader import StoredRowGroup
 from nemesis.history.schema import ordered, table
-from tests.checkers.histories import (
-    TP,
-    append,
-    become_leader,
-    broker,
-    finding,
-    high_watermark,
-    judge,
-    loaded,
-    only,
-    truncate,
-)
+from tests.checkers.histories import finding, judge, only
 
 
 class TestHwBounded:

@@ -6,21 +6,20 @@ from typing import Any
 
 import pytest
 
-from nemesis.checkers.framework.model import Verdict
-from nemesis.checkers.leadership import LeaderEpochGrows, LeaderFromIsr, OneLeaderPerEpoch
-from nemesis.history.events import Event
-from tests.checkers.histories import (
+from nemesis.checkers.breaks.events import (
     TP,
     acknowledged,
     append,
     become_leader,
     broker,
-    finding,
-    only,
     started,
     state,
     znode,
 )
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.leadership import LeaderEpochGrows, LeaderFromIsr, OneLeaderPerEpoch
+from nemesis.history.events import Event
+from tests.checkers.histories import finding, only
 
 
 def follows(time: int, node: int, epoch: int, **columns: Any) -> Event:

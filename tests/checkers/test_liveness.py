@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nemesis.checkers.breaks.events import become_leader, broker, client, grant, state, znode
 from nemesis.checkers.framework.model import Distribution, Result, Stretch, Verdict
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.liveness import Liveness
@@ -19,7 +20,7 @@ from nemesis.checkers.liveness.produce import SHORTEST_NS, join, summarise, unwr
 from nemesis.checkers.liveness.spans import complement, intersection, spans, union
 from nemesis.history.events import Event
 from nemesis.history.schema import ordered, table
-from tests.checkers.histories import become_leader, broker, client, grant, judge, only, state, znode
+from tests.checkers.histories import judge, only
 
 MS = 1_000_000
 SECOND = 1_000 * MS

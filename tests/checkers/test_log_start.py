@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from nemesis.checkers.breaks.events import TP, become_leader, broker, client, poll, send
 from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.log import ClientLog
 from nemesis.checkers.replication.log_start import LogStartBounded
 from nemesis.history.events import Event
-from tests.checkers.histories import TP, become_leader, broker, client, only, poll, send
+from tests.checkers.histories import only
 
 
 def raised(time: int, node: int, start: int, mark: int, **columns: Any) -> Event:

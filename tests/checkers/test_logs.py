@@ -5,25 +5,23 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nemesis.checkers.framework.model import Verdict
-from nemesis.checkers.replication.logs import ReplicaLogs
-from nemesis.checkers.replication.replica_log import UNKNOWN, ReplicaLog
-from nemesis.history.events import Event
-from tests.checkers.histories import (
+from nemesis.checkers.breaks.events import (
     TP,
     acknowledged,
     append,
     become_leader,
     broker,
-    finding,
     high_watermark,
-    judge,
     loaded,
     log_start,
-    only,
     started,
     truncate,
 )
+from nemesis.checkers.framework.model import Verdict
+from nemesis.checkers.replication.logs import ReplicaLogs
+from nemesis.checkers.replication.replica_log import UNKNOWN, ReplicaLog
+from nemesis.history.events import Event
+from tests.checkers.histories import finding, judge, only
 
 COMPLETENESS, MATCHING = "leader-completeness", "log-matching"
 

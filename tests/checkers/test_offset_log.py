@@ -8,10 +8,11 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nemesis.checkers.breaks.events import TP
 from nemesis.checkers.framework.model import Finding, Result, Verdict
 from nemesis.checkers.log.offset_log import OffsetLog
 from nemesis.history.events import Event
-from tests.checkers.histories import TP, as_row, judge, only
+from tests.checkers.histories import as_row, judge, only
 
 Records = Sequence[tuple[int, int]]
 

@@ -6,12 +6,13 @@ from itertools import pairwise
 
 import pytest
 
+from nemesis.checkers.breaks.events import TP, broker
 from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.state_machines import FIRST_STATES, PREVIOUS_STATES
 from nemesis.checkers.transitions import LegalTransition
 from nemesis.history.events import Event
 from nemesis.reference.controller import partition_state_machine, replica_state_machine
-from tests.checkers.histories import TP, broker, finding, only
+from tests.checkers.histories import finding, only
 
 NAME = "legal-transition"
 

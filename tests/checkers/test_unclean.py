@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from nemesis.checkers.breaks.events import TP, broker, grant, high_watermark, started, state, znode
 from nemesis.checkers.framework.model import Verdict
 from nemesis.checkers.leadership import LeaderFromIsr
 from nemesis.checkers.log.client_log import ClientLog
 from nemesis.checkers.replication.commitment import NoTruncationBelowHw
 from nemesis.checkers.replication.logs import ReplicaLogs
 from nemesis.history.events import Event
-from tests.checkers.histories import TP, broker, grant, high_watermark, only, started, state, znode
+from tests.checkers.histories import only
 
 PATH = "/config/topics/t"
 FORBID = started(1, 1, unclean=False)

@@ -1,11 +1,11 @@
-"""Histories of administrators, and of what the harness saw when all was over."""
+"""Builders of what administrators asked for, and of what the harness saw at the end."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from nemesis.checkers.breaks.events import client, znode
 from nemesis.history.events import Event
-from tests.checkers.histories import client, znode
 
 
 def asked(time: int, f: str, outcome: str = "ok", **columns: Any) -> list[Event]:
@@ -17,7 +17,7 @@ def asked(time: int, f: str, outcome: str = "ok", **columns: Any) -> list[Event]
     ]
 
 
-def seen(
+def seen_at_the_end(
     what: str,
     partitions: dict[str, list[int]] | None = None,
     *,
@@ -51,3 +51,7 @@ def topic_znode(
     """The znode of a topic is created, unless another operation is named."""
     about: dict[str, Any] = {"zk_op": "create", "topic": topic, "topic_id": topic_id, **columns}
     return znode(zxid, 9, f"/brokers/topics/{topic}", data=data, **about)
+
+
+def assigned(zxid: int, *replicas: int) -> Event:
+    return topic_znode(zxid, f'{{"partitions": {{"0": {list(replicas)}}}}}', zk_op="setData")

@@ -1,0 +1,94 @@
+"""The smallest histories that break the properties of what administrators asked for, and how a run ends."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from nemesis.checkers.breaks.administration import asked, assigned, seen_at_the_end, topic_znode
+from nemesis.checkers.breaks.events import TP, grant, harness, history, znode
+from nemesis.history.events import Event
+
+
+def _fault(time: int, kind: str, number: int = 0, **columns: Any) -> Event:
+    about: dict[str, Any] = {"fault": "pause", "fault_id": number, "targets": ["broker-2"]}
+    return Event(time=time, process="nemesis", kind=kind, seq=time, **(about | columns))
+
+
+def _about(time: int, f: str, *replicas: int) -> list[Event]:
+    return asked(time, f, partition=0, replicas=list(replicas) or None)
+
+
+_CREATE = asked(1, "create-topic", value=2)
+_DELETE = asked(5, "delete-topic")
+_FIRST = _about(1, "describe", 1, 2)
+_MOVED = _about(3, "reassign", 2, 3)
+
+DELETION: Final = (
+    history(
+        _CREATE,
+        asked(3, "create-topic", value=1),
+        seen_at_the_end("zookeeper", {"t_0": [1], "t_1": [1]}),
+    ),
+    history(_CREATE, seen_at_the_end("zookeeper", {"t_0": [1, 2]})),
+    history(
+        _CREATE,
+        topic_znode(1),
+        _DELETE,
+        znode(6, 9, "/admin/delete_topics/t", zk_op="create"),
+        topic_znode(7, zk_op="delete"),
+        znode(8, 9, "/admin/delete_topics/t", zk_op="delete"),
+        seen_at_the_end("zookeeper"),
+        seen_at_the_end("logs", {"t_0": [1, 2]}, node=2),
+    ),
+    history(
+        _CREATE,
+        topic_znode(1),
+        znode(2, 9, "/brokers/topics/t/partitions", zk_op="create"),
+        _DELETE,
+        znode(6, 9, "/admin/delete_topics/t", zk_op="create"),
+        topic_znode(7, zk_op="delete"),
+        seen_at_the_end("zookeeper"),
+    ),
+    history(topic_znode(1), topic_znode(2, topic="u")),
+    history(topic_znode(1), topic_znode(7, zk_op="delete")),
+    history(
+        _CREATE,
+        seen_at_the_end("zookeeper", {"t_0": [1], "t_1": [1]}),
+        seen_at_the_end("logs", node=3, error="EIO"),
+    ),
+)
+REASSIGNMENT: Final = (
+    history(_FIRST, _MOVED, seen_at_the_end("zookeeper", {"t_0": [1, 2]})),
+    history(
+        _FIRST,
+        seen_at_the_end("zookeeper", {"t_0": [1, 2]}),
+        seen_at_the_end("logs", {"t_0": []}, node=1),
+        seen_at_the_end("logs", node=2),
+    ),
+    history(
+        assigned(1, 1, 2),
+        grant(2, 9, 3, 1),
+        znode(3, 8, "/brokers/ids/1", zk_op="create", node=1),
+        assigned(5, 2, 3),
+        seen_at_the_end("zookeeper", {"t_0": [2, 3]}),
+        seen_at_the_end("logs", {"t_0": []}, node=1),
+    ),
+    history(
+        assigned(1, 1, 2),
+        assigned(5, 2, 3),
+        seen_at_the_end("zookeeper", {"t_0": [2, 3]}),
+        seen_at_the_end("logs", {"t_0": []}, node=1),
+    ),
+)
+CONVERGENCE: Final = (
+    history(harness(5, "convergence", detail="leaders", error="no leader", offset=30_000, **TP)),
+    history(
+        harness(4, "harness-lag", offset=1_500),
+        harness(5, "convergence", detail="leaders", error="no leader", offset=30_000),
+    ),
+    history(harness(5, "convergence", detail="leaders", error="HARNESS: ZooKeeper did not answer")),
+)
+FAULT_EFFECT: Final = (
+    history(_fault(1, "fault-applied", effect="none")),
+    history(_fault(1, "fault-skipped", error="no such follower")),
+)
