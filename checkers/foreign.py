@@ -16,7 +16,7 @@ from typing import Final
 
 from nemesis.checkers.cycles import MODELS, SERIALIZABLE, ListAppend, RwRegister, Transactional
 from nemesis.checkers.cycles.log_transactions import LogTransactions
-from nemesis.checkers.framework.property import Check, Property
+from nemesis.checkers.framework.property import Check, Property, property_names
 from nemesis.checkers.linearizable import (
     FifoQueue,
     LinearizableCasRegister,
@@ -54,21 +54,21 @@ MODELLED: Final = frozenset(
 
 def is_self_evident(workload: str, name: str) -> bool:
     """Return whether a finding of a property holds however many operations the history lacks."""
-    return any(decided.name == name and decided.is_self_evident for decided in _decided(workload))
+    return any(decided.name == name and decided.is_self_evident for decided in decided_in(workload))
 
 
 def foreign_properties(workload: str) -> tuple[str, ...]:
     """Return the properties that are judged in this workload, in the order of reports; raises KeyError."""
-    return tuple(decided.name for decided in _decided(workload))
+    return tuple(decided.name for decided in decided_in(workload))
 
 
 def foreign_property(name: str) -> Property | None:
     """Return the property of this name in the first workload that has one."""
-    everything = (decided for workload in FOREIGN for decided in _decided(workload))
+    everything = (decided for workload in FOREIGN for decided in decided_in(workload))
     return next((decided for decided in everything if decided.name == name), None)
 
 
-def _decided(workload: str) -> Iterator[Property]:
+def decided_in(workload: str) -> Iterator[Property]:
     """Yield the properties of a workload, in the order of reports."""
     return (decided for check in FOREIGN[workload] for decided in check.properties())
 
@@ -90,5 +90,5 @@ def select_foreign(
     return [
         check(model) if issubclass(check, Transactional | LogTransactions) else check()
         for check in FOREIGN[workload]
-        if wanted & set(check.property_names())
+        if wanted & set(property_names(check))
     ]

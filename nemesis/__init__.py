@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from nemesis.checkers import select
-    from nemesis.checkers.framework.engine import check
+    from nemesis.checkers.checking import check
     from nemesis.checkers.framework.model import Finding, Outcome, Verdict
     from nemesis.faults.plan import derive as derive_plan
     from nemesis.history.reader import open_history
@@ -58,7 +58,7 @@ _HOMES = {
     "RunDirectory": ("nemesis.history.run_directory", "RunDirectory"),
     "SimulationSpec": ("nemesis.running.simulated.specification", "SimulationSpec"),
     "Verdict": ("nemesis.checkers.framework.model", "Verdict"),
-    "check": ("nemesis.checkers.framework.engine", "check"),
+    "check": ("nemesis.checkers.checking", "check"),
     "derive_plan": ("nemesis.faults.plan", "derive"),
     "judge": ("nemesis.judging.judge", "judge"),
     "load_scenario": ("nemesis.scenarios.scenario", "load"),

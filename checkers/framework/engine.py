@@ -30,7 +30,7 @@ from nemesis.checkers.framework.fold import (
     conclude,
 )
 from nemesis.checkers.framework.model import Result
-from nemesis.checkers.framework.property import Check
+from nemesis.checkers.framework.property import Check, property_names
 from nemesis.checkers.framework.rounds import run_rounds
 from nemesis.checkers.framework.segment import ALWAYS, Key, Segment
 from nemesis.history.reader import RowGroup
@@ -302,6 +302,6 @@ def _finish(checker: Check, parts: list[Any]) -> list[Result]:
     else:
         raise TypeError(f"{checker!r} is not of one of the shapes of a check")
     results = [answer] if isinstance(answer, Result) else list(answer)
-    if sorted(result.property for result in results) != sorted(checker.property_names()):
+    if sorted(result.property for result in results) != sorted(property_names(checker)):
         raise ValueError(f"{checker.name} must return one result for each of its properties")
     return results

@@ -31,15 +31,10 @@ class Check(ABC):
     def properties(cls) -> tuple[Property, ...]:
         """Return the properties that the check decides: it returns one result for each."""
 
-    @classmethod
-    def property_names(cls) -> tuple[str, ...]:
-        """Return the names of the properties that the check decides."""
-        return tuple(decided.name for decided in cls.properties())
-
     @property
     def name(self) -> str:
         """The names of the check's properties, for messages; the property's own name if there is one."""
-        return ", ".join(self.property_names())
+        return ", ".join(property_names(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,3 +66,13 @@ class Property:
     def needs(self) -> frozenset[str]:
         """The kinds of events that the check reads."""
         return self.check.kinds
+
+    @property
+    def summary(self) -> str:
+        """The line about the property in ``nemesis list``."""
+        return self.promise
+
+
+def property_names(check: Check | type[Check]) -> tuple[str, ...]:
+    """Return the names of the properties that a check decides."""
+    return tuple(decided.name for decided in check.properties())

@@ -51,7 +51,7 @@ from nemesis.checkers.explain import clients
 from nemesis.checkers.framework.findings import tp_name
 from nemesis.checkers.framework.fold import Divided, Results, Rounds, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
-from nemesis.checkers.framework.property import Property
+from nemesis.checkers.framework.property import Property, property_names
 from nemesis.checkers.framework.rounds import at_once
 from nemesis.checkers.framework.segment import Key, Segment
 from nemesis.checkers.log import operations as ops
@@ -136,7 +136,7 @@ class ClientLog(Divided[PartitionReport]):
         for (topic, partition), report in summaries:
             is_excused = permitted.excuse(topic, partition, report.elections)
             excuse = _allowed if is_excused else _as_it_is
-            for name in self.property_names():
+            for name in property_names(self):
                 findings[name] += report.findings.get(name, [])
                 findings[name] += map(excuse, report.unclean.get(name, []))
                 checked[name] += report.checked.get(name, 0)

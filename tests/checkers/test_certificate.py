@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from nemesis.checkers.framework import rounds
 from nemesis.checkers.framework.engine import run_checks
 from nemesis.checkers.framework.model import Result
+from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.log import ClientLog, certificate, client_log, sections, whereabouts
 from nemesis.history.encoding import EventsFile
 from nemesis.history.events import Event, Kind
@@ -86,7 +87,7 @@ def one_at_a_time(events: Iterable[Event]) -> bool:
     "spoil",
     [
         pytest.param(spoil, id=f"{name}/{spoil.__name__}")
-        for name in ClientLog.property_names()
+        for name in property_names(ClientLog)
         for spoil in ANOMALIES[name]
     ],
 )

@@ -19,6 +19,7 @@ from nemesis.checkers.breaks.events import (
     znode,
 )
 from nemesis.checkers.framework.model import Result, Verdict
+from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.log import ClientLog
 from nemesis.checkers.log.operations import Poll
 from nemesis.checkers.log.writes import Coverage
@@ -56,9 +57,9 @@ ALL_IS_WELL = [
 
 def test_a_history_in_which_all_is_well() -> None:
     results = judge(ClientLog(), ALL_IS_WELL)
-    assert list(results) == list(ClientLog.property_names())
+    assert list(results) == list(property_names(ClientLog))
     assert {name: one.verdict for name, one in results.items()} == dict.fromkeys(
-        ClientLog.property_names(), Verdict.VALID
+        property_names(ClientLog), Verdict.VALID
     )
     assert results["unseen"].checked == 2
     assert results["lost-write"].checked == 3

@@ -7,6 +7,7 @@ import pytest
 from nemesis.checkers import CHECKERS, FOREIGN, foreign_properties, select, select_foreign
 from nemesis.checkers.cycles import Transactional
 from nemesis.checkers.cycles.log_transactions import LogTransactions
+from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.log.offset_log import OffsetLog
 
 
@@ -15,8 +16,8 @@ def test_a_workload_names_its_properties_and_what_decides_them() -> None:
     assert isinstance(log, OffsetLog)
     assert isinstance(transactions, LogTransactions)
     assert foreign_properties("kafka") == (
-        *OffsetLog.property_names(),
-        *LogTransactions.property_names(),
+        *property_names(OffsetLog),
+        *property_names(LogTransactions),
     )
 
 

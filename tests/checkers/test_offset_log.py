@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from nemesis.checkers.breaks.events import TP
 from nemesis.checkers.framework.model import Finding, Result, Verdict
+from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.log.offset_log import OffsetLog
 from nemesis.history.events import Event
 from tests.checkers.histories import as_row, judge, only
@@ -83,7 +84,7 @@ ALL_IS_WELL = [
 
 def test_a_log_in_which_all_is_well() -> None:
     results = judge(OffsetLog(), ALL_IS_WELL)
-    assert list(results) == list(OffsetLog.property_names())
+    assert list(results) == list(property_names(OffsetLog))
     assert {one.verdict for one in results.values()} == {Verdict.VALID}
     assert results["lost-write"].checked == 3
     assert results["poll-skip"].checked == 7

@@ -247,5 +247,6 @@ def test_list_names_every_axis(capsys: pytest.CaptureFixture[str]) -> None:
     named = json.loads(capsys.readouterr().out)
     assert {"machine-faults", SCENARIO} <= set(named["scenarios"])
     assert {"partition", "expire-session", "stall-follower"} <= set(named["faults"])
-    assert "hw-bounded" in named["checkers"]
+    assert named["checkers"]["hw-bounded"].startswith("The high watermark is never above")
+    assert named["foreign checkers"]["set-lost"] == "What was added is read from then on."
     assert named["mutants"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nemesis.checkers import FOREIGN, foreign_properties
+from nemesis.checkers.foreign import decided_in
 from nemesis.cli.console import out, say_json
 from nemesis.cli.options import Json
 from nemesis.scenarios import scenario
@@ -10,7 +11,10 @@ from nemesis.scenarios.axes import AXES
 
 
 def list_everything(as_json: Json = False) -> None:
-    """Name scenarios, targets, runtimes, faults, workloads, checkers, foreign workloads, mutants."""
+    """List scenarios, targets, runtimes, faults, workloads, checkers, mutants, foreign workloads and their properties.
+
+    Each with one line about it; with ``--json`` as an object of names and lines for each axis.
+    """
     listed: dict[str, dict[str, str]] = {
         "scenarios": {name: scenario.load(name).summary for name in scenario.names()},
         **{
@@ -18,9 +22,14 @@ def list_everything(as_json: Json = False) -> None:
             for axis, known in AXES.items()
         },
         "foreign": {name: ", ".join(foreign_properties(name)) for name in FOREIGN},
+        "foreign checkers": {
+            decided.name: decided.summary
+            for workload in FOREIGN
+            for decided in decided_in(workload)
+        },
     }
     if as_json:
-        say_json({axis: list(names) for axis, names in listed.items()})
+        say_json(listed)
         return
     for axis, names in listed.items():
         out.print(f"{axis}:")

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nemesis.checkers.framework.model import Result
+from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.linearizable import FifoQueue, TotalQueue
 from tests.checkers.histories import judge, only
 from tests.checkers.linearizable.objects import Call, events, has_order
 
-ANOMALIES = FifoQueue.property_names()
+ANOMALIES = property_names(FifoQueue)
 
 
 def enqueue(

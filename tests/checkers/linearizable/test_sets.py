@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nemesis.checkers.framework.model import Result
+from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.linearizable import LinearizableSet, SetFull
 from tests.checkers.histories import judge, only
 from tests.checkers.linearizable.objects import Call, events, has_order
 
-ANOMALIES = SetFull.property_names()
+ANOMALIES = property_names(SetFull)
 
 
 def add(start: int, finish: int, value: int, outcome: str = "ok", key: int | None = None) -> Call:
@@ -161,7 +162,7 @@ def after(held: Hashable, call: Call) -> list[Hashable]:
 
 def agree_on_order(seeds: Iterable[int]) -> dict[str, int]:
     """Compare the linearizable set with all orders; return how often some property alone was broken."""
-    met = dict.fromkeys([*LinearizableSet.property_names(), "nothing"], 0)
+    met = dict.fromkeys([*property_names(LinearizableSet), "nothing"], 0)
     for seed in seeds:
         rng = Random(seed)
         calls: list[Call] = []
