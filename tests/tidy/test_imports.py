@@ -53,6 +53,10 @@ def test_no_modules_import_each_other_in_a_cycle() -> None:
     assert cycles(imports()) == []
 
 
+def test_no_packages_import_each_other() -> None:
+    assert cycles(nx.DiGraph(between_siblings(imports().edges))) == []
+
+
 def test_the_graph_sees_imports_of_all_kinds() -> None:
     graph = imports()
     assert graph.has_edge("nemesis.cli.app", "nemesis.interfaces.runtime"), "inside of a function"
