@@ -18,7 +18,7 @@
 * ``liveness``                        how long it was without controller, leaders, full ISRs, acknowledgements
 * ``convergence``, ``faults``         did the cluster come back; did the faults strike at all
 * ``unclean``, ``read_after``          whether an unclean election was permitted when its controller read the settings
-* ``rare``, ``znodes``, ``findings``  what the checks above share
+* ``znodes``                          what the checks above share
 * ``explain``                         findings step by step: their events in words, and why they cannot all be
 * ``foreign``                         which checks judge a history from elsewhere, by its workload
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from nemesis.checkers.framework.rare import Rare, Row
+from nemesis.checkers.framework.event_list import EventListCheck, Row
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.possible import Effect, Possible, State
 from nemesis.history.events import Event, Kind
@@ -13,7 +13,7 @@ from nemesis.history.events import Event, Kind
 CLIENT_KINDS = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO})
 
 
-class Administered(Rare):
+class Administered(EventListCheck):
     """A fold over some client operations and other rare events; sends and polls, which are many, are left out early."""
 
     operations: ClassVar[frozenset[str]]

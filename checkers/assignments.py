@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from nemesis.checkers.framework.rare import Row
+from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.znodes import BROKER_IDS, TOPICS, changes, epoch_changes, is_election
 
 TopicPartition = tuple[str, int]

@@ -30,11 +30,11 @@ from typing import Final
 
 from nemesis.checkers.breaks import controllers as breaks
 from nemesis.checkers.explain import controllers
+from nemesis.checkers.framework.event_list import EventListCheck, Row, succeeded
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.framework.rare import Rare, Row, succeeded
 from nemesis.history.events import Event, Kind
 
 UNKNOWN_BROKER_EPOCH: Final = -1
@@ -43,7 +43,7 @@ Life = tuple[str, int | None]
 """Process and incarnation."""
 
 
-class BrokerEpochFenced(Rare):
+class BrokerEpochFenced(EventListCheck):
     kinds = frozenset(
         {
             Kind.BROKER_REGISTERED,

@@ -29,11 +29,11 @@ from typing import Final, NamedTuple
 from nemesis.checkers import znodes
 from nemesis.checkers.breaks import controllers as breaks
 from nemesis.checkers.explain import controllers
+from nemesis.checkers.framework.event_list import EventListCheck, Row, succeeded
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.framework.rare import Rare, Row, succeeded
 from nemesis.history.events import Event, Kind
 
 _ACTS = frozenset(
@@ -57,7 +57,7 @@ Actors = dict[Actor, tuple[int, int]]
 """Who acted → (row of the first act, number of acts)."""
 
 
-class SingleController(Rare):
+class SingleController(EventListCheck):
     kinds = frozenset({*_ACTS, Kind.ZNODE, Kind.BROKER_REGISTERED})
     columns = (*znodes.COLUMNS, "incarnation")
 
@@ -165,7 +165,7 @@ def _acts(rows: list[Row], owners: dict[int, int]) -> dict[int, Actors]:
     return acts
 
 
-class ControllerEpochGrows(Rare):
+class ControllerEpochGrows(EventListCheck):
     kinds = frozenset({Kind.ZNODE})
     columns = znodes.COLUMNS
 
@@ -198,7 +198,7 @@ class ControllerEpochGrows(Rare):
         return conclude(CONTROLLER_EPOCH_GROWS, checked=elections, findings=findings)
 
 
-class StaleControllerFenced(Rare):
+class StaleControllerFenced(EventListCheck):
     kinds = frozenset(
         {
             Kind.CONTROL_REQUEST_HANDLED,

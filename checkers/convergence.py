@@ -17,18 +17,18 @@ from typing import Final
 from nemesis.checkers.breaks import ends as breaks
 from nemesis.checkers.explain import ends
 from nemesis.checkers.explain.words import HARNESS
+from nemesis.checkers.framework.event_list import EventListCheck, Row, succeeded
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.framework.rare import Rare, Row, succeeded
 from nemesis.history.events import Event, Kind
 
 HEAL = "heal"
 MAX_HARNESS_LAG_MS = 1_000
 
 
-class Convergence(Rare):
+class Convergence(EventListCheck):
     kinds = frozenset({Kind.CONVERGENCE, Kind.HARNESS_LAG, Kind.PHASE})
     columns = ("detail", "error", "topic", "partition", "node", "offset")
 

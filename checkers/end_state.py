@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from nemesis.checkers.framework.event_list import Row, succeeded
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.model import Finding, Verdict
-from nemesis.checkers.framework.rare import Row, succeeded
 from nemesis.history.events import Kind
 
 TopicPartition = tuple[str, int]

@@ -20,11 +20,11 @@ from typing import Final
 
 from nemesis.checkers.breaks import ends as breaks
 from nemesis.checkers.explain import ends
+from nemesis.checkers.framework.event_list import EventListCheck, Row
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.framework.rare import Rare, Row
 from nemesis.history.events import Event, Kind
 
 MAX_SKIPPED_SHARE = 0.2
@@ -36,7 +36,7 @@ AFTER_HEAL = frozenset({"quiet", "final-reads", "convergence", "end"})
 """Phases that begin only when all faults should be healed."""
 
 
-class FaultEffect(Rare):
+class FaultEffect(EventListCheck):
     kinds = frozenset(
         {
             Kind.FAULT_INVOKE,

@@ -34,11 +34,11 @@ import numpy as np
 from nemesis.checkers import unclean, znodes
 from nemesis.checkers.breaks import leaders as breaks
 from nemesis.checkers.explain import leaders
+from nemesis.checkers.framework.event_list import EventListCheck, Row
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Fold, Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.framework.rare import Rare, Row
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
 from nemesis.checkers.read_after import Readings
 from nemesis.checkers.unclean import UNCLEAN, Election, Permission
@@ -53,7 +53,7 @@ KEEPS_LEADER = frozenset({"remove-from-isr", "no-op"})
 _VIEWS = frozenset({Kind.BECOME_LEADER, Kind.BECOME_FOLLOWER})
 
 
-class LeaderEpochGrows(Rare):
+class LeaderEpochGrows(EventListCheck):
     kinds = frozenset({Kind.ZNODE, Kind.REPLICA_STOPPED, *_VIEWS})
     columns = (*znodes.COLUMNS, "topic_id", "incarnation", "detail")
 
@@ -254,7 +254,7 @@ class OneLeaderPerEpoch(Fold[tuple[int, Leaders, list[Row]]]):
         return [finding(self.name, tp, sentence, proof, row, verdict=verdict)]
 
 
-class LeaderFromIsr(Rare):
+class LeaderFromIsr(EventListCheck):
     kinds = frozenset({Kind.LEADER_ELECTED, *unclean.KINDS})
     columns = (*znodes.COLUMNS, *unclean.COLUMNS, "replicas", "live")
 

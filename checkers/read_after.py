@@ -21,7 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from nemesis.checkers import znodes
-from nemesis.checkers.framework.rare import Row
+from nemesis.checkers.framework.event_list import Row
 
 LOG_DIR_EVENTS: Final = "/log_dir_event_notification/"
 

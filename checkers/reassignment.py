@@ -35,11 +35,11 @@ from nemesis.checkers.assignments import Assignment, Assignments, TopicPartition
 from nemesis.checkers.breaks import ends as breaks
 from nemesis.checkers.end_state import EndState
 from nemesis.checkers.explain import ends
+from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.framework.rare import Row
 from nemesis.checkers.possible import Possible
 from nemesis.history.events import Event, Kind
 

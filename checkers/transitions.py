@@ -25,11 +25,11 @@ from typing import Final
 
 from nemesis.checkers.breaks import leaders as breaks
 from nemesis.checkers.explain import leaders
+from nemesis.checkers.framework.event_list import EventListCheck, Row, succeeded
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.framework.rare import Rare, Row, succeeded
 from nemesis.checkers.state_machines import FIRST_STATES, PREVIOUS_STATES
 from nemesis.history.events import Event, Kind
 
@@ -41,7 +41,7 @@ Term = tuple[str, int | None, int | None]
 """Process, incarnation and controller epoch."""
 
 
-class LegalTransition(Rare):
+class LegalTransition(EventListCheck):
     kinds = frozenset({Kind.TRANSITION, Kind.CONTROLLER_ELECTED})
     columns = (
         "incarnation",

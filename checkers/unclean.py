@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from nemesis.checkers.framework.rare import Row
+from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Event, Kind
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from nemesis.checkers.framework.rare import Row
+from nemesis.checkers.framework.event_list import Row
 from nemesis.history.events import Event, Kind
 
 CONTROLLER = "/controller"

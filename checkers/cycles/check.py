@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from nemesis.checkers.cycles.models import ANOMALIES, CYCLES, SERIALIZABLE, Model
 from nemesis.checkers.cycles.rows import COLUMNS, KINDS, Rows
-from nemesis.checkers.framework.fold import Results, Whole, conclude
+from nemesis.checkers.framework.fold import GlobalCheck, Results, conclude
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 
@@ -27,7 +27,7 @@ transactions only add to them."""
 _OF_LISTS: Final = ("duplicate-elements", "incompatible-order", "dirty-update")
 
 
-class Transactional(Whole[Rows]):
+class Transactional(GlobalCheck[Rows]):
     """What both have in common."""
 
     kinds = frozenset(KINDS)

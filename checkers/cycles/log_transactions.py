@@ -25,7 +25,7 @@ from typing import Final
 from nemesis.checkers.cycles.check import ANOMALY_PROPERTIES
 from nemesis.checkers.cycles.log_rows import LogRows
 from nemesis.checkers.cycles.models import SERIALIZABLE, Level, Model
-from nemesis.checkers.framework.fold import Results, Whole, conclude
+from nemesis.checkers.framework.fold import GlobalCheck, Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
@@ -46,7 +46,7 @@ BY_POLLS: Final = {
 }
 
 
-class LogTransactions(Whole[LogRows]):
+class LogTransactions(GlobalCheck[LogRows]):
     kinds = frozenset({Kind.INVOKE, Kind.OK})
     columns = ("f", "op", "value", "offset", "offsets", "values", "topic")
 

@@ -20,7 +20,7 @@ from nemesis.checkers.explain.words import (
     tp,
     zxid,
 )
-from nemesis.checkers.framework.rare import succeeded
+from nemesis.checkers.framework.event_list import succeeded
 from nemesis.history.events import Event, Kind
 
 _MAX_READ: Final = 8

@@ -21,12 +21,12 @@ from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Literal
 
 from nemesis.checkers.framework.fold import (
-    Divided,
     Fold,
+    GlobalCheck,
     Grouped,
+    PartitionedCheck,
     Results,
     Scan,
-    Whole,
     conclude,
 )
 from nemesis.checkers.framework.model import Result
@@ -91,20 +91,22 @@ def run_checks(
     groups: Sequence[RowGroup], checkers: Sequence[Check], spark: SparkContext | None = None
 ) -> list[Result]:
     """Run the checks over row groups; findings still hold row numbers instead of events."""
-    wholes = [checker for checker in checkers if isinstance(checker, Whole)]
-    others = [checker for checker in checkers if not isinstance(checker, Whole)]
-    judged = iter(run_all(spark, partial(_judge_whole, tuple(groups)), wholes))
+    global_checks = [checker for checker in checkers if isinstance(checker, GlobalCheck)]
+    others = [checker for checker in checkers if not isinstance(checker, GlobalCheck)]
+    judged = iter(run_all(spark, partial(_judge_globally, tuple(groups)), global_checks))
     summarised = iter(_summaries(groups, others, spark) if others else [])
     return [
         result
         for checker in checkers
-        for result in _finish(checker, next(judged if isinstance(checker, Whole) else summarised))
+        for result in _finish(
+            checker, next(judged if isinstance(checker, GlobalCheck) else summarised)
+        )
     ]
 
 
-def _judge_whole(groups: Sequence[RowGroup], checker: Check) -> list[Results]:
+def _judge_globally(groups: Sequence[RowGroup], checker: Check) -> list[Results]:
     """What a check of the whole history says of it; nothing if it has no rows."""
-    assert isinstance(checker, Whole)
+    assert isinstance(checker, GlobalCheck)
     plan = _Plan.of([checker])
 
     def part(group: RowGroup) -> Any:
@@ -132,7 +134,7 @@ def _summaries(
     for number, checker in enumerate(plan.checks):
         if isinstance(checker, Grouped):
             places = _places([part[number] for part in first])
-            if isinstance(checker, Divided):
+            if isinstance(checker, PartitionedCheck):
                 large = {key: at for key, at in places.items() if at.rows > checker.large}
                 places = {key: at for key, at in places.items() if key not in large}
                 summaries[number] += _divided(checker, large, groups, spark)
@@ -190,7 +192,7 @@ def _scan(
             state = part[number]
             if state is None:
                 continue
-            answer = scan.told(state, carry)
+            answer = scan.shortcut(state, carry)
             if answer is None:
                 carries[index][number] = carry
             else:
@@ -241,7 +243,7 @@ def _places(met: list[list[tuple[Key, int, int]] | None]) -> dict[Key, _Place]:
 
 
 def _divided(
-    checker: Divided[Any],
+    checker: PartitionedCheck[Any],
     places: dict[Key, _Place],
     groups: Sequence[RowGroup],
     spark: SparkContext | None,
@@ -297,7 +299,7 @@ def _finish(checker: Check, parts: list[Any]) -> list[Result]:
         answer = checker.finish([(key, summary) for _, key, summary in ordered])
     elif isinstance(checker, Fold | Scan):
         answer = checker.finish(reduce(checker.combine, parts))
-    elif isinstance(checker, Whole):
+    elif isinstance(checker, GlobalCheck):
         (answer,) = parts
     else:
         raise TypeError(f"{checker!r} is not of one of the shapes of a check")

@@ -10,14 +10,14 @@ whose kinds never occur is ``unknown`` without being asked: who saw nothing has 
 * ``Scan``: for state in which the last value wins (a log end offset, an ISR). ``state(segment)``
   says what a segment leaves behind; ``join(a, b)`` chains two of those; then ``reduce(segment,
   carry)`` evaluates the segment, knowing the state before its first row. Two passes, both parallel,
-  even inside one partition. The second is for those segments only of which ``told(state, carry)``
-  cannot say what ``reduce`` would: a state may hold a proof that all is well.
+  even inside one partition. The second pass is only for segments whose ``shortcut(state, carry)``
+  returns ``None``: a state may hold a proof that all is well.
 * ``Grouped``: ``check(key, segment)`` sees all events of one key together, wherever they stand in
   the history. For what is clearer as one walk over one partition or one process. A key's events
   must fit into memory.
-* ``Divided``: a ``Grouped`` that can also judge a key piece by piece, for keys of any size, and says the
+* ``PartitionedCheck``: a ``Grouped`` that can also judge a key piece by piece, for keys of any size, and says the
   same then. ``divide(key, groups)`` asks for tasks, round after round, until it has the summary.
-* ``Whole``: ``part(segment)`` keeps what it needs of each row group, ``judge(parts)`` sees all of
+* ``GlobalCheck``: ``part(segment)`` keeps what it needs of each row group, ``judge(parts)`` sees all of
   that, in history order, in one task. One pass, nothing travels but the results. For vectorised
   checks of what has no partitions (transactions, registers by the million). The parts must fit into
   memory.
@@ -85,9 +85,9 @@ class Scan(Check, Generic[State, Summary]):
         before them).
         """
 
-    def told(self, state: State, carry: State | None) -> Summary | None:  # noqa: ARG002
-        """What ``reduce`` would say of the rows that leave this state, if that can be told without
-        them; ``None`` if they must be looked at.
+    def shortcut(self, state: State, carry: State | None) -> Summary | None:  # noqa: ARG002
+        """Return what ``reduce`` would return for the rows that leave this state, if state and carry
+        decide it; ``None`` if the rows themselves are needed.
         """
         return None
 
@@ -119,7 +119,7 @@ Rounds = Generator[list[Task], list[Any], Summary]
 """Yields the tasks of a round, is sent their answers in the same order, returns a summary."""
 
 
-class Divided(Grouped[Summary]):
+class PartitionedCheck(Grouped[Summary]):
     large: ClassVar[int]
     """Keys of more rows than this are divided; for smaller ones one walk is faster."""
 
@@ -130,7 +130,7 @@ class Divided(Grouped[Summary]):
         """
 
 
-class Whole(Check, Generic[Part]):
+class GlobalCheck(Check, Generic[Part]):
     @abstractmethod
     def part(self, segment: Segment) -> Part:
         """What is needed of consecutive rows; the segment itself is forgotten afterwards."""

@@ -1,4 +1,4 @@
-"""Running checks of the shape ``Divided``: keys that are too large for one task, many at a time.
+"""Running checks of the shape ``PartitionedCheck``: keys that are too large for one task, many at a time.
 
 Each key's ``divide`` is a generator that asks for tasks and is sent their answers. All of them go forward together, one
 round at a time: what they ask for is one job, so that tasks of many keys keep all workers busy.

@@ -9,7 +9,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from nemesis.checkers.framework.fold import Results, Whole, conclude
+from nemesis.checkers.framework.fold import GlobalCheck, Results, conclude
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.linearizable import told
 from nemesis.checkers.linearizable.elements import COLUMN, Listed, all_listed, listed
@@ -32,7 +32,7 @@ class Part:
     listed: Listed
 
 
-class ObjectCheck(Whole[Part]):
+class ObjectCheck(GlobalCheck[Part]):
     """A check of operations on objects of one kind, all keys at once."""
 
     kinds = KINDS

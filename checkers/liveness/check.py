@@ -33,11 +33,11 @@ from typing import Final
 
 import msgspec
 
+from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.findings import tp_name
 from nemesis.checkers.framework.fold import Fold, Results, conclude
 from nemesis.checkers.framework.model import Stretch
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.framework.rare import Row
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.liveness import cluster, faults, produce
 from nemesis.checkers.liveness.produce import Produce

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from nemesis.checkers import znodes
-from nemesis.checkers.framework.rare import Row
+from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.liveness.spans import NONE, Spans, complement, spans
 from nemesis.history.events import Event, Kind
 

@@ -13,8 +13,8 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from nemesis.checkers.framework.event_list import Row
 from nemesis.checkers.framework.model import Distribution, Stretch
-from nemesis.checkers.framework.rare import Row
 from nemesis.history.events import Kind
 
 ALL: Final = "all"

@@ -49,7 +49,7 @@ from nemesis.checkers import unclean
 from nemesis.checkers.breaks import clients as breaks
 from nemesis.checkers.explain import clients
 from nemesis.checkers.framework.findings import tp_name
-from nemesis.checkers.framework.fold import Divided, Results, Rounds, conclude
+from nemesis.checkers.framework.fold import PartitionedCheck, Results, Rounds, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property, property_names
 from nemesis.checkers.framework.rounds import at_once
@@ -66,7 +66,7 @@ LARGE = 30_000
 """Rows of a partition that are walked in less time than it takes to load the compiled loops."""
 
 
-class ClientLog(Divided[PartitionReport]):
+class ClientLog(PartitionedCheck[PartitionReport]):
     large = LARGE
     keys = ("topic", "partition")
     kinds = frozenset(

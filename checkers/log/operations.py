@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
 
-from nemesis.checkers.framework.rare import succeeded
+from nemesis.checkers.framework.event_list import succeeded
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.log.compaction import Compaction, Reach, Sent, keys_of, reach_of
 from nemesis.checkers.log.high_watermarks import HighWatermarks, high_watermarks

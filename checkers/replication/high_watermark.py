@@ -182,7 +182,7 @@ class HwBounded(Scan[Held, BoundedSummary]):
         ends = {key: {**a.ends.get(key, {}), **later} for key, later in b.ends.items()}
         return Held({**a.ends, **ends}, join_power_cuts(a.power_cuts, b.power_cuts))
 
-    def told(self, state: Held, carry: Held | None) -> BoundedSummary | None:
+    def shortcut(self, state: Held, carry: Held | None) -> BoundedSummary | None:
         if state.claims is None:
             return None
         for key, needed in state.claims.needed.items():

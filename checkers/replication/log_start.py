@@ -19,11 +19,11 @@ from typing import Any, Final
 
 from nemesis.checkers.breaks import replicas as breaks
 from nemesis.checkers.explain import replicas
+from nemesis.checkers.framework.event_list import EventListCheck, Row
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.framework.rare import Rare, Row
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Kind
 
@@ -33,7 +33,7 @@ _STATED = (Kind.LOG_START_OFFSET, Kind.LOG_LOADED, Kind.LOG_DIR_CHANGED, Kind.BE
 _RESTARTED = (Kind.TRUNCATE, Kind.REPLICA_STOPPED)
 
 
-class LogStartBounded(Rare):
+class LogStartBounded(EventListCheck):
     kinds = frozenset({*_STATED, *_RESTARTED, Kind.LOG_CLEANED, Kind.INVOKE})
     columns = (
         "f",

@@ -16,13 +16,13 @@ from benchmarks.generate import events as generated
 from benchmarks.generate import write
 from nemesis.checkers.checking import check
 from nemesis.checkers.framework.fold import (
-    Divided,
     Fold,
+    GlobalCheck,
     Grouped,
+    PartitionedCheck,
     Results,
     Rounds,
     Scan,
-    Whole,
     conclude,
 )
 from nemesis.checkers.framework.model import Finding, Outcome, Verdict
@@ -132,7 +132,7 @@ class ByProcess(Grouped[tuple[int, bool]]):
         ]
 
 
-class OffsetsSummed(Divided[int]):
+class OffsetsSummed(PartitionedCheck[int]):
     """Per partition the sum of the offsets: at once, or of each row group and then of those above their mean."""
 
     @classmethod
@@ -165,7 +165,7 @@ def sum_of_offsets(key: Key, group: RowGroup, least: int) -> int:
     return sum(int(offsets[offsets >= least].sum()) for offsets in found)
 
 
-class OffsetsOnce(Whole[tuple[list[int], list[int]]]):
+class OffsetsOnce(GlobalCheck[tuple[list[int], list[int]]]):
     """No two brokers append at the same offset: counts how many did, over the whole history."""
 
     @classmethod
@@ -208,7 +208,7 @@ class NeverSeen(Fold[int]):
         raise AssertionError("there is nothing to finish")
 
 
-class NeverSeenWhole(Whole[int]):
+class NeverSeenWhole(GlobalCheck[int]):
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
         return (promised("never-seen-whole", cls),)

@@ -194,7 +194,7 @@ def test_hw_grows_finds_the_first_fall_however_it_is_cut(marks: list[int], cuts:
 class LooksTwice(HwBounded):
     """Believes no proof: every stretch is evaluated by the pass that explains."""
 
-    def told(self, state: Held, carry: Held | None) -> BoundedSummary | None:
+    def shortcut(self, state: Held, carry: Held | None) -> BoundedSummary | None:
         return None
 
 
@@ -256,20 +256,20 @@ class TestTheProof:
         groups = stored(tmp_path_factory.mktemp("claims"), events, cuts)
         assert run_checks(groups, [Proves()]) == run_checks(groups, [LooksTwice()])
 
-    def test_a_stretch_whose_claims_the_one_before_bears_out_is_told(self) -> None:
+    def test_a_stretch_whose_claims_the_one_before_bears_out_takes_the_shortcut(self) -> None:
         check, before = Proves(), state_of([append(1, 1, 0, 4), append(2, 2, 0, 4)])
         claims = state_of([high_watermark(3, 1, 0, 4, [1, 2]), high_watermark(4, 1, 0, 4, [1])])
-        told_of = check.told(claims, before)
-        assert told_of is not None
-        assert told_of.checked == 2
-        assert check.told(claims, None) is None
-        assert check.told(claims, state_of([append(1, 1, 0, 4), append(2, 2, 0, 2)])) is None
+        summary = check.shortcut(claims, before)
+        assert summary is not None
+        assert summary.checked == 2
+        assert check.shortcut(claims, None) is None
+        assert check.shortcut(claims, state_of([append(1, 1, 0, 4), append(2, 2, 0, 2)])) is None
 
     def test_a_short_stretch_without_a_high_watermark_is_not_looked_at_again(self) -> None:
         check, events = HwBounded(), [append(1, 1, 0, 4), append(2, 2, 0, 4)]
-        told_of = check.told(check.state(Segment.starting_at(table(events), 0)), None)
-        assert told_of is not None
-        assert (told_of.checked, told_of.tracing) == (0, frozenset({1, 2}))
+        summary = check.shortcut(check.state(Segment.starting_at(table(events), 0)), None)
+        assert summary is not None
+        assert (summary.checked, summary.tracing) == (0, frozenset({1, 2}))
 
 
 def stored(directory: Path, events: list[Event], cuts: list[int]) -> list[StoredRowGroup]:

@@ -17,7 +17,7 @@ Row = tuple[int, Event]
 """An event and the number of its row in the history."""
 
 
-class Rare(Fold[list[Row]]):
+class EventListCheck(Fold[list[Row]]):
     """A fold over few events; a check implements ``judge``."""
 
     def reduce(self, segment: Segment) -> list[Row]:
