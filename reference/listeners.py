@@ -42,7 +42,9 @@ class ListenerConfig:
     @property
     def data_plane_end_points(self) -> tuple[EndPoint, ...]:
         return tuple(
-            one for one in self.end_points if one.listener_name != self.control_plane_listener_name
+            end_point
+            for end_point in self.end_points
+            if end_point.listener_name != self.control_plane_listener_name
         )
 
     @property
@@ -97,8 +99,10 @@ def _end_points(key: str, value: str, protocols: Mapping[str, str]) -> tuple[End
     end_points = tuple(_end_point(key, item.strip()) for item in value.split(",") if item.strip())
     if not end_points:
         raise ListenerError(f"{key} is empty")
-    names = [one.listener_name for one in end_points]
-    addresses = [(one.host, one.port) for one in end_points if one.port != 0]
+    names = [end_point.listener_name for end_point in end_points]
+    addresses = [
+        (end_point.host, end_point.port) for end_point in end_points if end_point.port != 0
+    ]
     for name in names:
         if names.count(name) > 1:
             raise ListenerError(f"{key} is {value!r}: it names the listener {name} twice")
@@ -127,16 +131,16 @@ def _end_point(key: str, item: str) -> EndPoint:
 
 
 def _check_names(config: ListenerConfig) -> None:
-    names = [one.listener_name for one in config.end_points]
-    advertised = [one.listener_name for one in config.advertised]
-    for one in config.advertised:
-        if one.listener_name not in names:
+    names = [end_point.listener_name for end_point in config.end_points]
+    advertised = [end_point.listener_name for end_point in config.advertised]
+    for end_point in config.advertised:
+        if end_point.listener_name not in names:
             raise ListenerError(
-                f"advertised.listeners names the listener {one.listener_name}, which listeners does not have"
+                f"advertised.listeners names the listener {end_point.listener_name}, which listeners does not have"
             )
-        if one.host in ANY_HOST:
+        if end_point.host in ANY_HOST:
             raise ListenerError(
-                f"advertised.listeners (or listeners, if it is not set) has {one}: no client can connect there"
+                f"advertised.listeners (or listeners, if it is not set) has {end_point}: no client can connect there"
             )
     inter_broker = config.inter_broker_listener_name
     if inter_broker not in advertised:

@@ -43,7 +43,7 @@ class Consumers:
                 await pace.wait()
                 turn += 1
                 known = self._partitions.known
-                choices = avoid.others(known[index % len(known) :: self._options.consumers])
+                choices = avoid.not_avoided(known[index % len(known) :: self._options.consumers])
                 if not choices:
                     continue
                 tp = choices[turn % len(choices)]

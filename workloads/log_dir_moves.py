@@ -35,14 +35,16 @@ async def move_between_log_dirs_again_and_again(
                 continue
             node = rng.choice(brokers)
             try:
-                placed = await client.replicas_by_log_dir(node, timeout_s=timeout_s)
+                logs_by_path = await client.replicas_by_log_dir(node, timeout_s=timeout_s)
             except KafkaError:
                 continue
-            replicas = sorted({tp for logs in placed.values() for tp in logs})
-            if not replicas or len(placed) < 2:
+            replicas = sorted({tp for logs in logs_by_path.values() for tp in logs})
+            if not replicas or len(logs_by_path) < 2:
                 continue
             tp = rng.choice(replicas)
-            target = rng.choice([path for path, logs in placed.items() if tp not in logs] or [""])
+            target = rng.choice(
+                [path for path, logs in logs_by_path.items() if tp not in logs] or [""]
+            )
             if not target:
                 continue  # a move to the only other directory is in progress
             columns = partition_columns(client, tp) | {

@@ -104,7 +104,7 @@ class Avoid:
     def add(self, tp: tuple[str, int]) -> None:
         self._until[tp] = asyncio.get_running_loop().time() + self._duration_s
 
-    def others(self, partitions: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    def not_avoided(self, partitions: list[tuple[str, int]]) -> list[tuple[str, int]]:
         """Those of the partitions that did not fail a moment ago."""
         if not self._until:
             return partitions

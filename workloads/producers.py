@@ -48,7 +48,7 @@ class Producers:
             while True:
                 await pace.wait()
                 turn += 1
-                choices = avoid.others(self._partitions.known)
+                choices = avoid.not_avoided(self._partitions.known)
                 if not choices:
                     continue
                 tp = choices[turn % len(choices)]

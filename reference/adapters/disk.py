@@ -201,11 +201,11 @@ def _replace(path: str, data: bytes) -> None:
     _fsync_parent(path)
 
 
-def _exchange(one: str, other: str) -> bool:
+def _exchange(first: str, second: str) -> bool:
     """Let two files change names, at once or not at all; False where there is no second file or no such call."""
-    if _renameat2 is None or Path(other).is_dir():
+    if _renameat2 is None or Path(second).is_dir():
         return False
-    arguments = (_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE)
+    arguments = (_AT_FDCWD, os.fsencode(first), _AT_FDCWD, os.fsencode(second), _RENAME_EXCHANGE)
     return bool(_renameat2(*arguments) == 0)
 
 

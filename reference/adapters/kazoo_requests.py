@@ -85,7 +85,7 @@ def transaction_of(ops: Sequence[ZooKeeperOp]) -> Transaction:
     return Transaction([_request(op) for op in ops])
 
 
-def left(results: Sequence[Any], ops: Sequence[ZooKeeperOp]) -> list[ZnodeStat | None]:
+def stats_of(results: Sequence[Any], ops: Sequence[ZooKeeperOp]) -> list[ZnodeStat | None]:
     """Return what each operation of a multi left; raises ``MultiError``."""
     for index, result in enumerate(results):
         if isinstance(result, Exception) and not isinstance(result, _ROLLED_BACK):
@@ -98,7 +98,7 @@ def read_of(paths: Sequence[str]) -> MultiRead:
     return MultiRead([serialization.GetData(path, False) for path in paths])
 
 
-def found(results: Sequence[Any], paths: Sequence[str]) -> list[tuple[bytes, ZnodeStat] | None]:
+def znodes_of(results: Sequence[Any], paths: Sequence[str]) -> list[tuple[bytes, ZnodeStat] | None]:
     """Return what was read, None where there is no znode."""
     return [_znode(result, path) for result, path in zip(results, paths, strict=True)]
 
@@ -135,20 +135,20 @@ def _znode(result: Any, path: str) -> tuple[bytes, ZnodeStat] | None:
     return data or b"", znode_stat(stat)
 
 
-def translated(error: Exception, what: str) -> ZooKeeperError:
+def translated(error: Exception, request: str) -> ZooKeeperError:
     """Return kazoo's error as ours."""
     if isinstance(error, kazoo_errors.ConnectionClosedError):
         # Closing, or kazoo between two connections: in either case it was never sent.
-        return ConnectionLossError(what)
+        return ConnectionLossError(request)
     if isinstance(error, kazoo_errors.SessionExpiredError):
-        return SessionExpiredError(what)
+        return SessionExpiredError(request)
     if isinstance(error, kazoo_errors.ConnectionLoss):
-        return ConnectionLossError(what)
-    return _failure(error, what)
+        return ConnectionLossError(request)
+    return _failure(error, request)
 
 
-def _failure(error: Exception, what: str) -> OperationFailedError:
-    for theirs, ours in _FAILURES.items():
-        if isinstance(error, theirs):
-            return ours(what)
-    return OperationFailedError(f"{what}: {error!r}", name=type(error).__name__.upper())
+def _failure(error: Exception, request: str) -> OperationFailedError:
+    for kazoo_error, failure in _FAILURES.items():
+        if isinstance(error, kazoo_error):
+            return failure(request)
+    return OperationFailedError(f"{request}: {error!r}", name=type(error).__name__.upper())

@@ -29,7 +29,7 @@ def locked_log_dirs(log_dirs: Sequence[str]) -> Iterator[None]:
 
     One whose lock cannot be opened for another reason is left to ``LogManager``, which takes it offline.
     """
-    found: dict[tuple[int, int], str] = {}
+    owners: dict[tuple[int, int], str] = {}
     with ExitStack() as held:
         for log_dir in log_dirs:
             path = f"{log_dir}/{LOCK_FILE}"
@@ -46,6 +46,6 @@ def locked_log_dirs(log_dirs: Sequence[str]) -> Iterator[None]:
                     f"log directory {log_dir} is in use by another process, which holds {path}"
                 ) from None
             file = os.fstat(handle)
-            if (other := found.setdefault((file.st_dev, file.st_ino), log_dir)) != log_dir:
-                raise KafkaStorageError(f"log directories {other} and {log_dir} are the same one")
+            if (owner := owners.setdefault((file.st_dev, file.st_ino), log_dir)) != log_dir:
+                raise KafkaStorageError(f"log directories {owner} and {log_dir} are the same one")
         yield

@@ -26,12 +26,12 @@ from kazoo.retry import KazooRetry
 from nemesis.reference.adapters.kazoo_handler import LoopHandler
 from nemesis.reference.adapters.kazoo_requests import (
     Transaction,
-    found,
-    left,
     read_of,
+    stats_of,
     transaction_of,
     translated,
     znode_stat,
+    znodes_of,
 )
 from nemesis.reference.ports import (
     SessionListener,
@@ -128,7 +128,7 @@ class KazooZooKeeperClient:
         return data or b"", znode_stat(stat)
 
     async def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, ZnodeStat] | None]:
-        return found(await self._submitted(f"get_all {paths[-1]}", read_of(paths)), paths)
+        return znodes_of(await self._submitted(f"get_all {paths[-1]}", read_of(paths)), paths)
 
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None:
         stat = await self._call(
@@ -165,9 +165,9 @@ class KazooZooKeeperClient:
         await self._call(f"delete {path}", lambda kazoo: kazoo.delete_async(path, version))
 
     async def multi(self, ops: Sequence[ZooKeeperOp]) -> list[ZnodeStat | None]:
-        return left(await self._submitted(f"multi {ops[-1].path}", transaction_of(ops)), ops)
+        return stats_of(await self._submitted(f"multi {ops[-1].path}", transaction_of(ops)), ops)
 
-    async def _submitted(self, what: str, request: Transaction) -> list[Any]:
+    async def _submitted(self, description: str, request: Transaction) -> list[Any]:
         """Send what kazoo cannot build itself."""
 
         def submit(kazoo: KazooClient) -> Any:
@@ -175,33 +175,33 @@ class KazooZooKeeperClient:
             kazoo._call(request, result)  # noqa: SLF001 — there is no public way
             return result
 
-        results: list[Any] = await self._call(what, submit)
+        results: list[Any] = await self._call(description, submit)
         return results
 
-    async def _call(self, what: str, submit: Callable[[KazooClient], Any]) -> Any:
+    async def _call(self, description: str, submit: Callable[[KazooClient], Any]) -> Any:
         """Send one request and wait for its reply; the future is failed by us when the session ends."""
         assert self._loop is not None, "start() first"
         assert self._kazoo is not None
         if self._closed:
-            raise ClientClosedError(what)
+            raise ClientClosedError(description)
         if self._state is SessionState.SUSPENDED:
-            raise ConnectionLossError(what)
+            raise ConnectionLossError(description)
         if self._state is not SessionState.CONNECTED:
-            raise SessionExpiredError(what)
+            raise SessionExpiredError(description)
         future: asyncio.Future[Any] = self._loop.create_future()
-        self._in_flight[future] = what
+        self._in_flight[future] = description
         try:
-            submit(self._kazoo).rawlink(lambda result: _settle(future, result, what))
+            submit(self._kazoo).rawlink(lambda result: _settle(future, result, description))
             return await future
         except ValueError as error:  # kazoo's word on a path such as /brokers/topics/..
-            raise OperationFailedError(f"{what}: {error}", name="BADARGUMENTS") from error
+            raise OperationFailedError(f"{description}: {error}", name="BADARGUMENTS") from error
         finally:
             self._in_flight.pop(future, None)
 
     def _fail_in_flight(self, error: type[ZooKeeperError]) -> None:
-        for future, what in self._in_flight.items():
+        for future, description in self._in_flight.items():
             if not future.done():
-                future.set_exception(error(what))
+                future.set_exception(error(description))
 
     def _on_kazoo_state(self, state: str) -> None:
         """On kazoo's thread, between the reply before and the reply after the change."""
@@ -273,11 +273,11 @@ def _watcher(watch: Watch | None) -> Callable[[object], None] | None:
     return None if watch is None else lambda _event: watch()
 
 
-def _settle(future: asyncio.Future[Any], result: Any, what: str) -> None:
+def _settle(future: asyncio.Future[Any], result: Any, description: str) -> None:
     if future.done():
         return
     error = result.exception
     if error is None:
         future.set_result(result.value)
     else:
-        future.set_exception(translated(error, what))
+        future.set_exception(translated(error, description))

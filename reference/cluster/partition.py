@@ -266,8 +266,8 @@ class Partition(LocalReplica):
         self._maybe_expand_isr(replica)
         is_raised = fetch_offset != previous_end_offset and self.maybe_increment_leader_hw()
         # A fetch that waits for an earlier life of the follower is refused from now on.
-        is_other_life = replica.broker_epoch != previous_epoch
-        if is_raised or is_other_life or log_start_offset != previous_start_offset:
+        is_restarted = replica.broker_epoch != previous_epoch
+        if is_raised or is_restarted or log_start_offset != previous_start_offset:
             self._on_progress(self.topic_partition)
 
     def maybe_shrink_isr(self) -> None:

@@ -79,14 +79,14 @@ def fetch_records(
     replica_id = params.replica_id
     log = _local_log(partition, request.current_leader_epoch, leader_only=params.fetch_only_leader)
     if preferred_read_replica is not None:
-        other = preferred_read_replica(partition, request.fetch_offset)
-        if other is not None:
+        preferred_id = preferred_read_replica(partition, request.fetch_offset)
+        if preferred_id is not None:
             return FetchPartitionResult(
                 partition.topic_partition,
                 ErrorCode.none,
                 log.high_watermark,
                 log.log_start_offset,
-                preferred_read_replica=other,
+                preferred_read_replica=preferred_id,
             )
     replica = _follower(partition, params, request) if replica_id >= 0 else None
     result = _read(log, params.isolation, request, max_bytes, min_one_message=min_one_message)
@@ -130,9 +130,11 @@ def list_offset(
         return ListOffsetsResult(
             ErrorCode.none, -1, log.log_start_offset, UNDEFINED_EPOCH if epoch is None else epoch
         )
-    found = log.offset_for_timestamp(timestamp) if timestamp >= 0 else None
-    if found is not None and found.offset < end_offset:
-        return ListOffsetsResult(ErrorCode.none, found.timestamp, found.offset, found.leader_epoch)
+    record = log.offset_for_timestamp(timestamp) if timestamp >= 0 else None
+    if record is not None and record.offset < end_offset:
+        return ListOffsetsResult(
+            ErrorCode.none, record.timestamp, record.offset, record.leader_epoch
+        )
     if not is_settled:
         raise ReplicaError(
             ErrorCode.offset_not_available,
@@ -198,7 +200,7 @@ def _divergence(log: Log, last_fetched_epoch: int, fetch_offset: int) -> EpochEn
 
 
 def _end_of_epoch(log: Log, leader_epoch: int) -> EpochEndOffset:
-    found = log.end_offset_for_epoch(leader_epoch)
-    if found is None:
+    end = log.end_offset_for_epoch(leader_epoch)
+    if end is None:
         return EpochEndOffset(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
-    return EpochEndOffset(found.leader_epoch, found.offset)
+    return EpochEndOffset(end.leader_epoch, end.offset)

@@ -78,7 +78,7 @@ class AutoLeaderRebalance:
         for topic_partition, assignment in context.assignments.items():
             if not context.is_topic_queued_up_for_deletion(topic_partition.topic):
                 preferring.setdefault(assignment.replicas[0], []).append(topic_partition)
-        found: dict[int, list[TopicPartition]] = {}
+        imbalanced: dict[int, list[TopicPartition]] = {}
         for broker_id, partitions in sorted(preferring.items()):
             led_by_others = [
                 tp
@@ -86,8 +86,10 @@ class AutoLeaderRebalance:
                 if tp in context.leadership and context.leader(tp) != broker_id
             ]
             if len(led_by_others) / len(partitions) > self._allowed_ratio:
-                found[broker_id] = [tp for tp in led_by_others if self._may_lead(broker_id, tp)]
-        return {broker_id: partitions for broker_id, partitions in found.items() if partitions}
+                imbalanced[broker_id] = [
+                    tp for tp in led_by_others if self._may_lead(broker_id, tp)
+                ]
+        return {broker_id: partitions for broker_id, partitions in imbalanced.items() if partitions}
 
     def _may_lead(self, broker_id: int, topic_partition: TopicPartition) -> bool:
         context = self._context

@@ -54,8 +54,10 @@ class BrokerModificationHandlers:
         await pipelined(new, self._watch)
 
     async def _watch(self, broker_id: int) -> None:
-        found = await self._zk_client.brokers.get_broker_and_epoch(broker_id)
-        if found is not None and found[0] != self._context.live_brokers.get(broker_id):
+        broker_and_epoch = await self._zk_client.brokers.get_broker_and_epoch(broker_id)
+        if broker_and_epoch is not None and broker_and_epoch[0] != self._context.live_brokers.get(
+            broker_id
+        ):
             self._put(BrokerModifications(broker_id))
 
     def unregister(self, broker_ids: Iterable[int]) -> None:
@@ -70,11 +72,11 @@ class BrokerModificationHandlers:
     async def process(self, event: BrokerModifications) -> None:
         """Read the broker again, and tell all brokers if it is not as it was."""
         context, broker_id = self._context, event.broker_id
-        found = await self._zk_client.brokers.get_broker_and_epoch(broker_id)
+        broker_and_epoch = await self._zk_client.brokers.get_broker_and_epoch(broker_id)
         known = context.live_brokers.get(broker_id)
-        if found is None or known is None:
+        if broker_and_epoch is None or known is None:
             return
-        broker, epoch = found
+        broker, epoch = broker_and_epoch
         if epoch != context.live_broker_epochs[broker_id] or broker == known:
             return
         _logger.info("broker %d was %s and is %s", broker_id, known, broker)

@@ -125,10 +125,10 @@ class ClusterChanges:
         leaderless = self._context.partitions_with_offline_leader()
         await self._partition_state_machine.handle_state_changes(leaderless, PartitionState.OFFLINE)
         await self._partition_state_machine.trigger_online_partition_state_change()
-        doomed = [r for r in replicas if self._is_being_deleted(r)]
+        being_deleted = [r for r in replicas if self._is_being_deleted(r)]
         others = [r for r in replicas if not self._is_being_deleted(r)]
         await self._replica_state_machine.handle_state_changes(others, ReplicaState.OFFLINE)
-        await self._topic_deletion_manager.fail_replica_deletion(doomed)
+        await self._topic_deletion_manager.fail_replica_deletion(being_deleted)
         if not leaderless:
             # Nobody was told anything yet, and everybody must learn that the broker is gone.
             self._request_batch.send_update_metadata(

@@ -234,12 +234,12 @@ def _live_broker(broker: Broker) -> dict[str, Any]:
         "endpoints",
         (
             {
-                "port": one.port,
-                "host": one.host,
-                "listener": one.listener_name,
+                "port": end_point.port,
+                "host": end_point.host,
+                "listener": end_point.listener_name,
                 "security_protocol": _PLAINTEXT,
             }
-            for one in broker.end_points
+            for end_point in broker.end_points
         ),
     )
     return {"id_": broker.id, "endpoints": end_points, "rack": broker.rack}

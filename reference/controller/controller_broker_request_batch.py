@@ -121,7 +121,7 @@ class ControllerBrokerRequestBatch:
         """No partitions: the brokers learn who is alive and who is the controller, nothing else."""
         self._update_metadata_brokers.update(broker_ids)
         for topic_partition in partitions:
-            state = self._leadership_told(topic_partition)
+            state = self._leadership_for_metadata(topic_partition)
             if state is None:
                 continue
             leader_and_isr = state.leader_and_isr
@@ -142,7 +142,7 @@ class ControllerBrokerRequestBatch:
                 ),
             )
 
-    def _leadership_told(
+    def _leadership_for_metadata(
         self, topic_partition: TopicPartition
     ) -> LeaderIsrAndControllerEpoch | None:
         """The partition's state, which is that of a deleted one from the moment when its topic is being deleted."""

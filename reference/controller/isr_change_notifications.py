@@ -55,9 +55,11 @@ class IsrChangeNotificationHandler:
         """Learn and spread the states, then delete what asked for it, however that ends."""
         names = await self._notifications.get_all()
         try:
-            told = await self._notifications.get_partitions_from_isr_change_notifications(names)
-            known = [tp for tp in told if tp in self._context.assignments]
-            if unknown := [tp for tp in told if tp not in self._context.assignments]:
+            partitions = await self._notifications.get_partitions_from_isr_change_notifications(
+                names
+            )
+            known = [tp for tp in partitions if tp in self._context.assignments]
+            if unknown := [tp for tp in partitions if tp not in self._context.assignments]:
                 _logger.warning("ISR changes of unknown partitions are ignored: %s", unknown)
             if known:
                 self._context.leadership |= await self._states.get_topic_partition_states(known)

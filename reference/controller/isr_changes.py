@@ -62,8 +62,8 @@ class IsrChanges:
             return False
         outcomes: list[Outcome] = []
         changes: dict[TopicPartition, LeaderAndIsr] = {}
-        places: dict[TopicPartition, int] = {}
-        for place, item in enumerate(event.partitions):
+        indexes: dict[TopicPartition, int] = {}
+        for index, item in enumerate(event.partitions):
             decision = decide(context, event.broker_id, item)
             topic_partition = topic_partition_of(context, item)
             if not isinstance(decision, Change):
@@ -72,10 +72,10 @@ class IsrChanges:
                 outcomes.append(ErrorCode.invalid_request)
             else:
                 changes[topic_partition] = decision.leader_and_isr
-                places[topic_partition] = place
+                indexes[topic_partition] = index
                 outcomes.append(ErrorCode.unknown_server_error)
         for topic_partition, written in (await self._write_isr_changes(changes)).items():
-            outcomes[places[topic_partition]] = written
+            outcomes[indexes[topic_partition]] = written
         for item, outcome in zip(event.partitions, outcomes, strict=True):
             self._trace(event, item, outcome)
         event.answer((ErrorCode.none, [_answer(outcome) for outcome in outcomes]))

@@ -39,7 +39,7 @@ _STRATEGIES = {
     ElectionType.PREFERRED: PartitionLeaderElectionStrategy.PREFERRED_REPLICA,
     ElectionType.UNCLEAN: PartitionLeaderElectionStrategy.OFFLINE_ALLOW_UNCLEAN,
 }
-_NOBODY_ELIGIBLE = {
+_NOT_ELIGIBLE_ERRORS = {
     ElectionType.PREFERRED: ErrorCode.preferred_leader_not_available,
     ElectionType.UNCLEAN: ErrorCode.eligible_leaders_not_available,
 }
@@ -159,7 +159,7 @@ class ReplicaLeaderElections:
 
 def _result(outcome: Outcome, election_type: ElectionType) -> int | ApiError:
     if isinstance(outcome, StateChangeError):
-        return ApiError(_NOBODY_ELIGIBLE[election_type], str(outcome))
+        return ApiError(_NOT_ELIGIBLE_ERRORS[election_type], str(outcome))
     if isinstance(outcome, Exception):
         return ApiError(ErrorCode.unknown_server_error, str(outcome))
     return outcome.leader_and_isr.leader

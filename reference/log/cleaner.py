@@ -133,7 +133,9 @@ class Cleaner:
                     left = list(iter_batches(data))
                     cleaned.append(data, left)
                     former = {header.base_offset: header.crc for header in headers}
-                    done.rewritten += [one for one in left if one.crc != former[one.base_offset]]
+                    done.rewritten += [
+                        item for item in left if item.crc != former[item.base_offset]
+                    ]
                 offset = headers[-1].last_offset + 1
                 await asyncio.sleep(0)
                 check_done()
@@ -157,7 +159,7 @@ def group_segments_by_size(
         group = groups[-1] if groups else []
         if (
             group
-            and sum(one.size for one in group) + segment.size <= max_bytes
+            and sum(item.size for item in group) + segment.size <= max_bytes
             and segment.next_offset - group[0].base_offset <= MAX_RELATIVE_OFFSET
         ):
             group.append(segment)

@@ -81,26 +81,26 @@ class FutureLogs:
         topic_partition = current.topic_partition
         source = self._directories[current.log_dir]
         target = self._directories[self._future_of(current).log_dir]
-        doomed = _take_away(topic_partition, source)
+        deleted_path = _take_away(topic_partition, source)
         log = self._promote(topic_partition, target)
         # Epochs without records are not in the batches that were copied (KAFKA-7415).
         for entry in current.leader_epoch_cache.entries:
             if log.latest_epoch is None or entry.epoch > log.latest_epoch:
                 log.maybe_assign_epoch_start_offset(entry.epoch, entry.start_offset)
-        return log, doomed
+        return log, deleted_path
 
     def settle(self, directory: LogDirectory) -> list[str]:
         """Finish what a stop has interrupted, all directories being loaded; return the paths that are to be removed."""
-        doomed = []
+        deleted_paths = []
         for topic_partition, future in list(directory.future_logs.items()):
-            if any(topic_partition in other.logs for other in self._directories.values()):
+            if any(topic_partition in loaded.logs for loaded in self._directories.values()):
                 continue  # goes on moving
             if self._is_complete(future):
                 future.close()
                 self._promote(topic_partition, directory)
             else:
-                doomed.append(_take_away(topic_partition, directory))
-        return doomed
+                deleted_paths.append(_take_away(topic_partition, directory))
+        return deleted_paths
 
     def _promote(self, topic_partition: TopicPartition, directory: LogDirectory) -> Log:
         log = directory.rename_to_current(topic_partition, self._open_log)
@@ -140,6 +140,6 @@ def follow(future: Log, current: Log) -> None:
 
 
 def _take_away(topic_partition: TopicPartition, directory: LogDirectory) -> str:
-    doomed = directory.rename_to_delete(topic_partition)
+    deleted_path = directory.rename_to_delete(topic_partition)
     directory.write_without_deleted()
-    return doomed
+    return deleted_path

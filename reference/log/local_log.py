@@ -193,9 +193,9 @@ class LocalLog:
 
     def _delete_first_segments(self, count: int) -> None:
         """Take the first segments away, never the last one."""
-        doomed = self._segments[:count]
+        first_segments = self._segments[:count]
         del self._segments[:count]
-        paths = [path for segment in doomed for path in segment.mark_deleted()]
+        paths = [path for segment in first_segments for path in segment.mark_deleted()]
         self._delete_later(paths, self.config.file_delete_delay_ms)
 
     def _new_segment(self, base_offset: int, file_suffix: str = "") -> LogSegment:

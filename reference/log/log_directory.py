@@ -177,10 +177,10 @@ class LogDirectory:
         """Take the replica's log away, whichever it is; return its directory's new path, which is to be removed."""
         logs = self.logs if topic_partition in self.logs else self.future_logs
         with self._storage_errors(f"deleting {topic_partition} in"):
-            doomed = self._file(self._new_name(topic_partition, DELETE_SUFFIX))
-            self._directories.rename(logs[topic_partition].directory, doomed)
+            deleted_path = self._file(self._new_name(topic_partition, DELETE_SUFFIX))
+            self._directories.rename(logs[topic_partition].directory, deleted_path)
             del logs[topic_partition]
-        return doomed
+        return deleted_path
 
     def rename_to_current(self, topic_partition: TopicPartition, open_log: OpenLog) -> Log:
         """Let the future log, which has been closed, be the one that is served; return it as it now is."""
@@ -233,13 +233,15 @@ class LogDirectory:
         return True
 
     def _forget_absent(self) -> None:
-        there = self.every_log.keys()
-        if self._recovery_points.keys() - there:
+        present = self.every_log.keys()
+        if self._recovery_points.keys() - present:
             self.write_recovery_points()
-        if self._log_start_offsets.keys() - there:
+        if self._log_start_offsets.keys() - present:
             self.write_log_start_offsets()
-        if self._cleaner_offsets.keys() - there:
-            offsets = {key: at for key, at in self._cleaner_offsets.items() if key in there}
+        if self._cleaner_offsets.keys() - present:
+            offsets = {
+                key: offset for key, offset in self._cleaner_offsets.items() if key in present
+            }
             self._write(CLEANER_OFFSET_CHECKPOINT, offsets)
             self._cleaner_offsets = offsets
 

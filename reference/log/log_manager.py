@@ -214,9 +214,9 @@ class LogManager:
         """End a move; return the replica's log. When this raises there is none until the broker restarts."""
         current = self._logs.pop(topic_partition)
         self.cleaner.abort_cleaning(current)
-        log, doomed = self._futures.replace_current(current)
+        log, deleted_path = self._futures.replace_current(current)
         self._logs[topic_partition] = log
-        self._delete_logs(doomed)
+        self._delete_logs(deleted_path)
         return log
 
     def assign_leader_epochs(self, epochs: Mapping[TopicPartition, int]) -> None:
@@ -252,10 +252,10 @@ class LogManager:
         self.delete_future_log(topic_partition)
         self.cleaner.abort_cleaning(log)
         directory = self._directories[log.log_dir]
-        doomed = directory.rename_to_delete(topic_partition)
+        deleted_path = directory.rename_to_delete(topic_partition)
         del self._logs[topic_partition]
         directory.write_without_deleted()
-        self._delete_logs(doomed)
+        self._delete_logs(deleted_path)
         return True
 
     def cleanup_logs(self) -> None:
@@ -295,10 +295,10 @@ class LogManager:
 
     def read_high_watermarks(self) -> dict[TopicPartition, int]:
         """Return what the checkpoints on disk say."""
-        found: dict[TopicPartition, int] = {}
+        high_watermarks: dict[TopicPartition, int] = {}
         for directory in self._directories.values():
-            found |= directory.read_high_watermarks()
-        return found
+            high_watermarks |= directory.read_high_watermarks()
+        return high_watermarks
 
     def handle_log_dir_failure(self, log_dir: str) -> list[TopicPartition]:
         """Give up a directory whose medium failed; return of which replicas it had the log that is served.

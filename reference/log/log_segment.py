@@ -299,17 +299,17 @@ class LogSegment:
 
     def _read_indexes(self, next_offset: int | None) -> bool:
         """Take the indexes from disk; False when one is missing or cannot be this segment's."""
-        found = [self._read_file(self._path_stem + suffix) for suffix in INDEX_SUFFIXES]
-        if found[0] is None or found[1] is None:
+        contents = [self._read_file(self._path_stem + suffix) for suffix in INDEX_SUFFIXES]
+        if contents[0] is None or contents[1] is None:
             return False
         offsets = OffsetIndex.from_bytes(
-            found[0],
+            contents[0],
             base_offset=self.base_offset,
             interval_bytes=self._index_interval_bytes,
             segment_size=self.size,
         )
         times = TimeIndex.from_bytes(
-            found[1],
+            contents[1],
             base_offset=self.base_offset,
             next_offset=2**63 - 1 if next_offset is None else next_offset,
         )

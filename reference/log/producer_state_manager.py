@@ -66,7 +66,9 @@ class ProducerStateManager:
     def last_offsets(self) -> dict[int, int]:
         """Return the last offset of each producer that is remembered and has one, by its id."""
         entries = self._producers.values()
-        return {one.producer_id: one.batches[-1].last_offset for one in entries if one.batches}
+        return {
+            entry.producer_id: entry.batches[-1].last_offset for entry in entries if entry.batches
+        }
 
     # Appending
 
@@ -108,7 +110,11 @@ class ProducerStateManager:
     def remove_expired_producers(self) -> None:
         """Forget those whose last batch is ``producer.id.expiration.ms`` old."""
         now = self._wall_clock()
-        expired = [one for one, entry in self._producers.items() if self._is_expired(entry, now)]
+        expired = [
+            producer_id
+            for producer_id, entry in self._producers.items()
+            if self._is_expired(entry, now)
+        ]
         for producer_id in expired:
             del self._producers[producer_id]
 

@@ -8,12 +8,12 @@ from nemesis.reference.log.errors import KafkaStorageError
 class StorageErrors:
     """A block of work on a disk. No generator: every read and append of a log enters one."""
 
-    __slots__ = ("_doing", "_log_dir", "_what")
+    __slots__ = ("_doing", "_log_dir", "_subject")
 
-    def __init__(self, doing: str, what: object, log_dir: str) -> None:
-        """``doing`` and ``what`` begin the error's sentence: "appending to", a partition."""
+    def __init__(self, doing: str, subject: object, log_dir: str) -> None:
+        """``doing`` and ``subject`` begin the error's sentence: "appending to", a partition."""
         self._doing = doing
-        self._what = what
+        self._subject = subject
         self._log_dir = log_dir
 
     def __enter__(self) -> None:
@@ -24,5 +24,5 @@ class StorageErrors:
     ) -> None:
         if isinstance(error, OSError):
             raise KafkaStorageError(
-                f"{self._doing} {self._what}: {error}", failed_log_dir=self._log_dir
+                f"{self._doing} {self._subject}: {error}", failed_log_dir=self._log_dir
             ) from error

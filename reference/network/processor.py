@@ -92,7 +92,7 @@ class Processor:
             return
         self._is_running = True
         try:
-            while self._is_woken or self._selector.has_news:
+            while self._is_woken or self._selector.is_ready:
                 self._is_woken = False
                 self._run_once()
         finally:

@@ -44,7 +44,7 @@ class Selector:
         self.disconnected: list[KafkaChannel] = []
 
     @property
-    def has_news(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether there is anything that ``poll`` would look at."""
         return bool(self._ready)
 
@@ -93,7 +93,7 @@ class Selector:
 
     def lowest_priority_channel(self) -> KafkaChannel | None:
         """The open one that has been idle for longest."""
-        return next((one for one in self._last_activity if not one.is_closed), None)
+        return next((channel for channel in self._last_activity if not channel.is_closed), None)
 
     def close(self) -> None:
         """Close all connections, once they have what was written for them."""

@@ -124,7 +124,7 @@ def _conversion(shape: FieldShape) -> Callable[[Any], Any] | None:
         case "timedelta_i32" | "timedelta_i64":
             return _milliseconds
         case "datetime_i64" if shape.is_nullable:
-            return lambda moment: -1 if moment is None else _milliseconds_since_1970(moment)
+            return lambda time: -1 if time is None else _milliseconds_since_1970(time)
         case "datetime_i64":
             return _milliseconds_since_1970
         case "uuid":
@@ -136,8 +136,8 @@ def _milliseconds(duration: datetime.timedelta) -> int:
     return round(duration.total_seconds() * 1000)
 
 
-def _milliseconds_since_1970(moment: datetime.datetime) -> int:
-    return round(moment.timestamp() * 1000)
+def _milliseconds_since_1970(time: datetime.datetime) -> int:
+    return round(time.timestamp() * 1000)
 
 
 def _uuid_bytes(value: UUID | None) -> bytes:
@@ -259,16 +259,16 @@ def _tagged_step(entity: type[Any]) -> Write:
 
     def step(value: Any, pieces: list[bytes]) -> None:
         count = 0
-        told: list[bytes] = []
+        encoded: list[bytes] = []
         for tag, value_of, default, write in fields:
             field_value = value_of(value)
             if field_value is default or field_value == default:
                 continue
             body: list[bytes] = []
             write(field_value, body)
-            told += (tag, unsigned_varint(sum(map(len, body))), *body)
+            encoded += (tag, unsigned_varint(sum(map(len, body))), *body)
             count += 1
         pieces.append(unsigned_varint(count))
-        pieces += told
+        pieces += encoded
 
     return step

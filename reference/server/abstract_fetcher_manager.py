@@ -41,9 +41,9 @@ class AbstractFetcherManager(Generic[Key, Thread]):
 
     def remove_fetchers(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Stop fetching for these partitions; answers under way are dropped."""
-        doomed = tuple(topic_partitions)
+        removed = tuple(topic_partitions)
         for thread in self._threads.values():
-            for topic_partition in doomed:
+            for topic_partition in removed:
                 thread.remove(topic_partition)
 
     def shutdown_idle_fetcher_threads(self) -> None:

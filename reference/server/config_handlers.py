@@ -46,10 +46,10 @@ class TopicConfigHandler:
     async def fetch_topic_configs(self, topics: Sequence[str]) -> dict[str, dict[str, Value]]:
         """Read the settings of these topics, as is done before logs of theirs are created; waits for ZooKeeper."""
         async with self._reading:
-            found = await self._zk_client.session.retry_across_sessions(
+            configs = await self._zk_client.session.retry_across_sessions(
                 lambda: self._zk_client.configs.get_topic_configs(topics)
             )
-            return {topic: self._take_over(topic, found[topic] or {}) for topic in topics}
+            return {topic: self._take_over(topic, configs[topic] or {}) for topic in topics}
 
     def _take_over(self, topic: str, properties: Mapping[str, str]) -> dict[str, Value]:
         values, problems = overrides(properties)

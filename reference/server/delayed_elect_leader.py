@@ -25,7 +25,7 @@ class DelayedElectLeader:
     ) -> None:
         self._waiting = dict(expected)
         self._metadata_cache = metadata_cache
-        self._seen: list[TopicPartition] = []
+        self._elected: list[TopicPartition] = []
 
     @property
     def is_complete(self) -> bool:
@@ -35,11 +35,11 @@ class DelayedElectLeader:
         state = self._metadata_cache.partition_info(key)
         if state is not None and self._waiting.get(key) == state.leader:
             del self._waiting[key]
-            self._seen.append(key)
+            self._elected.append(key)
         return self.is_complete
 
     def results(self) -> dict[TopicPartition, ApiError]:
         return {
-            **dict.fromkeys(self._seen, _DONE),
+            **dict.fromkeys(self._elected, _DONE),
             **dict.fromkeys(self._waiting, _TIMED_OUT),
         }

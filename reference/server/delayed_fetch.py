@@ -72,7 +72,7 @@ class DelayedFetch:
 
     def results(self) -> FetchResults:
         """What reading all of them would find now. Records of one partition leave less room for the next."""
-        found = [result for result in self._results.values() if result.records]
-        if len(found) > 1 or self._size > self._params.max_bytes:
+        with_records = [result for result in self._results.values() if result.records]
+        if len(with_records) > 1 or self._size > self._params.max_bytes:
             return self._reader.read_all_again(self._params, self._requests)
         return self._results

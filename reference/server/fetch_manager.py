@@ -96,7 +96,7 @@ class FullFetchContext:
         session = self._begin(self.requests)
         if session is None:
             return FetchAnswer(ErrorCode.none, NO_SESSION, results)
-        session.news(results)
+        session.changes(results)
         return FetchAnswer(ErrorCode.none, session.id, results)
 
 
@@ -112,7 +112,7 @@ class IncrementalFetchContext:
         session = self._session
         if session.epoch != self._next_epoch:  # its client did not wait for this answer
             return FetchAnswer(ErrorCode.invalid_fetch_session_epoch, session.id, {})
-        return FetchAnswer(ErrorCode.none, session.id, session.news(results))
+        return FetchAnswer(ErrorCode.none, session.id, session.changes(results))
 
 
 class FetchManager:

@@ -69,8 +69,8 @@ class FetchSession:
         """Of the fetch that is expected next."""
         self.requests: Mapping[TopicPartition, FetchPartitionRequest] = {}
         """Replaced, never changed: a fetch that waits holds on to what it was asked."""
-        self._told: dict[TopicPartition, tuple[int, int]] = {}
-        """High watermark and log start offset as they were told; absent: to be told in any case."""
+        self._reported: dict[TopicPartition, tuple[int, int]] = {}
+        """High watermark and log start offset that the client knows; an absent partition is reported in any case."""
         self._unnamed: list[TopicPartition] = []
 
     def update(
@@ -91,12 +91,12 @@ class FetchSession:
             before = updated.get(key)
             updated[key] = self.remembered(request)
             if before is None or before.current_leader_epoch != request.current_leader_epoch:
-                self._told.pop(key, None)
+                self._reported.pop(key, None)
         if forgotten:
             for key, request in list(updated.items()):
                 if (request.topic_id or key.topic, key.partition) in forgotten:
                     del updated[key]
-                    self._told.pop(key, None)
+                    self._reported.pop(key, None)
         if named or forgotten or len(updated) != len(self.requests):
             self._unnamed = [key for key in updated if is_unnamed(key)]
         self.requests = updated
@@ -105,31 +105,31 @@ class FetchSession:
         """What is kept of a partition as it was asked for: all of it, its leader epoch too (KAFKA-9338)."""
         return request
 
-    def news(
+    def changes(
         self, results: Mapping[TopicPartition, FetchPartitionResult]
     ) -> dict[TopicPartition, FetchPartitionResult]:
-        """Those results that tell something new; from now on they are known.
+        """Return the results that differ from what the client knows, and note that it knows them.
 
-        A partition that had records goes to the end of the line: an answer may be full before the last ones.
+        A partition that had records goes to the end of the order: a response may be full before the last partitions.
         """
-        news: dict[TopicPartition, FetchPartitionResult] = {}
-        told = self._told
+        changes: dict[TopicPartition, FetchPartitionResult] = {}
+        reported = self._reported
         for key, result in results.items():
             known = (result.high_watermark, result.log_start_offset)
             if result.is_urgent:
-                told.pop(key, None)
-            elif told.get(key) != known:
-                told[key] = known
+                reported.pop(key, None)
+            elif reported.get(key) != known:
+                reported[key] = known
             elif not result.records:
                 continue
-            news[key] = result
-        served = [key for key, result in news.items() if result.records and key in self.requests]
+            changes[key] = result
+        served = [key for key, result in changes.items() if result.records and key in self.requests]
         if served and len(served) < len(self.requests):
             waiting = dict(self.requests)
             self.requests = waiting
             for key in served:
                 waiting[key] = waiting.pop(key)
-        return news
+        return changes
 
     def _named(
         self, topic_name: Callable[[UUID], str | None]

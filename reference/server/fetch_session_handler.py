@@ -41,18 +41,18 @@ class FetchSessionHandler:
     def __init__(self) -> None:
         self._session_id = NO_SESSION
         self._epoch = INITIAL_EPOCH
-        self._told: Mapping[FetchKey, FetchPartition] = {}
+        self._session_partitions: Mapping[FetchKey, FetchPartition] = {}
 
     def build(self, partitions: Mapping[FetchKey, FetchPartition]) -> FetchRequestData:
         """The next fetch, which is about all of these; one that is asked as before is the same object as before."""
-        told, self._told = self._told, partitions
+        former, self._session_partitions = self._session_partitions, partitions
         if self._epoch == INITIAL_EPOCH:
             return FetchRequestData(self._session_id, INITIAL_EPOCH, partitions, [])
         return FetchRequestData(
             self._session_id,
             self._epoch,
-            {key: asked for key, asked in partitions.items() if told.get(key) is not asked},
-            [key for key in told if key not in partitions],
+            {key: asked for key, asked in partitions.items() if former.get(key) is not asked},
+            [key for key in former if key not in partitions],
         )
 
     def handle_response(self, response: FetchResponse) -> bool:

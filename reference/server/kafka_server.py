@@ -147,7 +147,7 @@ class KafkaServer:
             connect=connect,
             on_log_dir_failure=self._on_log_dir_failure,
         )
-        self._told: list[asyncio.Task[None]] = []
+        self._informing: list[asyncio.Task[None]] = []
         self._socket_server = SocketServer(config, codec=codec, socket_buffers=socket_buffers)
 
     async def startup(self) -> None:
@@ -157,7 +157,7 @@ class KafkaServer:
         Raises OSError when the port is taken, ``KafkaStorageError`` when no log directory can be read and
         ``BrokerMetadataError`` when one is another broker's. Waits for ZooKeeper as long as it takes.
         """
-        self._tracer.event(Kind.BROKER_STARTED, detail=_settings_told(self._config))
+        self._tracer.event(Kind.BROKER_STARTED, detail=_settings_text(self._config))
         self._started.push_async_callback(self._zookeeper.close)
         await self._zookeeper.start()
         self._started.callback(self._stop_telling)
@@ -253,7 +253,7 @@ class KafkaServer:
 
     def _on_log_dir_failure(self) -> None:
         loop = asyncio.get_running_loop()
-        self._told.append(loop.create_task(self._tell_log_dir_failure(), name="log-dir-event"))
+        self._informing.append(loop.create_task(self._tell_log_dir_failure(), name="log-dir-event"))
 
     async def _tell_log_dir_failure(self) -> None:
         """A session that ends meanwhile makes it needless: the controller then asks about all replicas anyway."""
@@ -263,12 +263,12 @@ class KafkaServer:
             _logger.warning("the controller is not told of a failed log directory: %s", error)
 
     def _stop_telling(self) -> None:
-        for task in self._told:
+        for task in self._informing:
             task.cancel()
 
     def _reconfigure(self, former: KafkaConfig, current: KafkaConfig) -> None:
         """Settings of this broker have changed while it runs."""
-        self._tracer.event(Kind.BROKER_RECONFIGURED, detail=_settings_told(current))
+        self._tracer.event(Kind.BROKER_RECONFIGURED, detail=_settings_text(current))
         self.log_manager.reconfigure_default_log_config(log_config_of(current))
         if current.unclean_leader_election_enable and not former.unclean_leader_election_enable:
             self.controller.enable_default_unclean_leader_election()
@@ -349,7 +349,7 @@ class KafkaServer:
         return topic_id_to_string(random_topic_id(self._rng))
 
 
-def _settings_told(config: KafkaConfig) -> str:
+def _settings_text(config: KafkaConfig) -> str:
     """The settings that decide what is a fault of the cluster and what its owner asked for."""
     settings = {
         "unclean.leader.election.enable": config.unclean_leader_election_enable,

@@ -29,11 +29,11 @@ def offset_truncation_state(log: Log, leader: EpochEndOffset) -> OffsetTruncatio
     end = min(leader.end_offset, log.log_end_offset)
     if leader.leader_epoch == UNDEFINED_EPOCH:
         return OffsetTruncationState(end, truncation_completed=True)
-    ours = log.end_offset_for_epoch(leader.leader_epoch)
-    if ours is None:
+    local_end = log.end_offset_for_epoch(leader.leader_epoch)
+    if local_end is None:
         return OffsetTruncationState(end, truncation_completed=True)
-    if ours.leader_epoch != leader.leader_epoch:
+    if local_end.leader_epoch != leader.leader_epoch:
         return OffsetTruncationState(
-            min(ours.offset, log.log_end_offset), truncation_completed=False
+            min(local_end.offset, log.log_end_offset), truncation_completed=False
         )
-    return OffsetTruncationState(min(ours.offset, end), truncation_completed=True)
+    return OffsetTruncationState(min(local_end.offset, end), truncation_completed=True)

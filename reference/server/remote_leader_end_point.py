@@ -167,12 +167,12 @@ class RemoteLeaderEndPoint:
             )
         )
         return {
-            TopicPartition(topic.name, found.partition_index): (
-                found.error_code,
-                int(found.offset),
+            TopicPartition(topic.name, partition.partition_index): (
+                partition.error_code,
+                int(partition.offset),
             )
             for topic in response.topics
-            for found in topic.partitions
+            for partition in topic.partitions
         }
 
     async def close(self) -> None:

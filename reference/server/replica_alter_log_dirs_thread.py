@@ -110,10 +110,10 @@ class ReplicaAlterLogDirsThread:
         if future.latest_epoch is None:
             partition.truncate_future_replica(future.high_watermark)
             return True
-        found = log.end_offset_for_epoch(future.latest_epoch)
+        current_end = log.end_offset_for_epoch(future.latest_epoch)
         end = EpochEndOffset(UNDEFINED_EPOCH, UNDEFINED_OFFSET)
-        if found is not None:
-            end = EpochEndOffset(found.leader_epoch, found.offset)
+        if current_end is not None:
+            end = EpochEndOffset(current_end.leader_epoch, current_end.offset)
         truncation = offset_truncation_state(future, end)
         partition.truncate_future_replica(truncation.offset)
         return truncation.truncation_completed

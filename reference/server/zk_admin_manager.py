@@ -234,7 +234,7 @@ class ZkAdminManager:
             grown = replace(present[0], partitions=self._added(spec, present[0]))
             if not validate_only:
                 grown = await self._zk_client.topics.add_partitions(
-                    spec.name, lambda found: self._added(spec, found)
+                    spec.name, lambda current: self._added(spec, current)
                 )
         except NoNodeError:
             return _unknown(spec.name)
@@ -302,8 +302,11 @@ class ZkAdminManager:
 
     def _is_gone(self, deleted: TopicResult) -> bool:
         assert deleted.name is not None
-        found = self._metadata_cache.topic_id(deleted.name)
-        return not self._metadata_cache.topic_partitions(deleted.name) or found != deleted.topic_id
+        present_id = self._metadata_cache.topic_id(deleted.name)
+        return (
+            not self._metadata_cache.topic_partitions(deleted.name)
+            or present_id != deleted.topic_id
+        )
 
     def _has_leaders(self, created: TopicResult) -> bool:
         assert created.name is not None

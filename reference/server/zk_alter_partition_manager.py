@@ -76,12 +76,12 @@ class ZkAlterPartitionManager:
         is_overdue = self._last_isr_propagation + MAX_DELAY_S < now
         if not self._isr_change_set or not (is_quiet or is_overdue):
             return
-        told, self._isr_change_set = self._isr_change_set, {}
+        changes, self._isr_change_set = self._isr_change_set, {}
         try:
-            await self._notifications.propagate_isr_changes(told)
+            await self._notifications.propagate_isr_changes(changes)
         except ZooKeeperError as error:
             _logger.warning("the controller is not told of ISR changes yet: %s", error)
-            self._isr_change_set = told | self._isr_change_set
+            self._isr_change_set = changes | self._isr_change_set
         else:
             self._last_isr_propagation = now
 

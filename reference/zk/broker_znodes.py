@@ -100,8 +100,8 @@ class BrokerZnodes:
             _logger.error("no brokers: %s in %s", foreign, zk_data.BROKER_IDS)
         ids = sorted(int(name) for name in names if name not in foreign)
 
-        found = await pipelined(ids, self.get_broker_and_epoch)
-        return dict(broker for broker in found if broker is not None)
+        brokers = await pipelined(ids, self.get_broker_and_epoch)
+        return dict(broker for broker in brokers if broker is not None)
 
     async def get_broker_and_epoch(self, broker_id: int) -> tuple[Broker, int] | None:
         """A live broker and its epoch; None when it is not there, or cannot be read (that is logged)."""

@@ -99,7 +99,7 @@ class ControllerElection:
         return ElectionWon(ControllerFence(new_epoch, written.version), written.mzxid)
 
     async def _get_or_create_controller_epoch(self) -> tuple[int, ZnodeStat]:
-        while (found := await self.get_controller_epoch()) is None:
+        while (epoch_and_stat := await self.get_controller_epoch()) is None:
             try:
                 await self._session.create(
                     zk_data.CONTROLLER_EPOCH,
@@ -107,7 +107,7 @@ class ControllerElection:
                 )
             except NodeExistsError:
                 continue
-        return found
+        return epoch_and_stat
 
     async def _won_after_all(self, broker_id: int, epoch: int, error: MultiError) -> ElectionWon:
         """The multi was refused: by a rival, or by one's own first attempt whose reply was lost."""

@@ -64,7 +64,7 @@ class FencedWrites:
         Many go several to a multi; when one is refused, the others of its multi are done by themselves.
         Raises ``ControllerMovedError``.
         """
-        return await pipelined_in_batches(ops, lambda some: self._write_together(some, fence))
+        return await pipelined_in_batches(ops, lambda batch: self._write_together(batch, fence))
 
     async def _write_together(
         self, ops: Sequence[Write], fence: ControllerFence, *, lost: bool = False

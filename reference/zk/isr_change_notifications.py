@@ -54,4 +54,4 @@ class IsrChangeNotifications(SequentialNotifications[list[TopicPartition]]):
         self, names: Sequence[str]
     ) -> list[TopicPartition]:
         """The partitions that the znodes name, each once; a znode that cannot be read is logged."""
-        return list(dict.fromkeys(tp for told in await self.read(names) for tp in told))
+        return list(dict.fromkeys(tp for partitions in await self.read(names) for tp in partitions))

@@ -33,8 +33,8 @@ def decode(data: bytes) -> list[TopicPartition]:
     path = zk_data.PREFERRED_REPLICA_ELECTION
     try:
         named = [
-            TopicPartition(str(one["topic"]), int(one["partition"]))
-            for one in znode_json.decode(path, data)["partitions"]
+            TopicPartition(str(item["topic"]), int(item["partition"]))
+            for item in znode_json.decode(path, data)["partitions"]
         ]
     except (KeyError, TypeError, ValueError) as error:
         raise ZnodeFormatError(f"{path} is no list of partitions: {data[:200]!r}") from error

@@ -104,8 +104,8 @@ class ProducerIdBlockZnode:
 
     async def _is_there(self, data: bytes, version: int) -> bool:
         """Whether the conflict is with an earlier attempt of ours."""
-        found, stat = await self._session.get(PRODUCER_ID_BLOCK)
-        return found == data and stat.version == version
+        stored, stat = await self._session.get(PRODUCER_ID_BLOCK)
+        return stored == data and stat.version == version
 
 
 def _next_block(broker_id: int, data: bytes) -> ProducerIdsBlock:

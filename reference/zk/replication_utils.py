@@ -65,10 +65,10 @@ class ReplicationUtils:
     async def _is_there(self, path: str, data: bytes, version: int) -> bool:
         """Whether the conflict is with an earlier attempt of ours: nobody else writes this state in this epoch."""
         try:
-            found, stat = await self._session.get(path)
+            stored, stat = await self._session.get(path)
         except NoNodeError:
             return False
-        return found == data and stat.version == version
+        return stored == data and stat.version == version
 
     def _trace_outcome(
         self, path: str, controller_epoch: int, error: str, stat: ZnodeStat | None = None

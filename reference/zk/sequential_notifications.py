@@ -17,10 +17,10 @@ from nemesis.reference.zk.pipelining import pipelined
 from nemesis.reference.zk.zookeeper_session import ZooKeeperSession
 
 _logger = logging.getLogger(__name__)
-_Told = TypeVar("_Told")
+_Content = TypeVar("_Content")
 
 
-class SequentialNotifications(Generic[_Told]):
+class SequentialNotifications(Generic[_Content]):
     """See the module. ``decode`` takes a znode's path and data and raises ``ZnodeFormatError``."""
 
     def __init__(
@@ -30,7 +30,7 @@ class SequentialNotifications(Generic[_Told]):
         *,
         path: str,
         prefix: str,
-        decode: Callable[[str, bytes], _Told],
+        decode: Callable[[str, bytes], _Content],
     ) -> None:
         self._session = session
         self._fenced = fenced
@@ -51,10 +51,10 @@ class SequentialNotifications(Generic[_Told]):
         names = await self._session.get_children(self._path)
         return sorted(name for name in names if name.startswith(self._prefix))
 
-    async def read(self, names: Sequence[str]) -> list[_Told]:
+    async def read(self, names: Sequence[str]) -> list[_Content]:
         """What the znodes say, in this order; one that cannot be read is logged and left out."""
 
-        async def read(name: str) -> list[_Told]:
+        async def read(name: str) -> list[_Content]:
             path = f"{self._path}/{name}"
             try:
                 data, _ = await self._session.get(path)
@@ -65,7 +65,7 @@ class SequentialNotifications(Generic[_Told]):
                 _logger.error("a notification is ignored: %s", error)
                 return []
 
-        return [told for found in await pipelined(names, read) for told in found]
+        return [content for contents in await pipelined(names, read) for content in contents]
 
     async def delete(self, names: Sequence[str], fence: ControllerFence) -> None:
         """Remove these znodes. Raises ``ControllerMovedError``."""

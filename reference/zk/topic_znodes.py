@@ -61,7 +61,9 @@ class TopicZnodes:
                 _logger.error("topic %s is ignored: %s", topic, error)
                 return None
 
-        return [found for found in await pipelined(topics, read) if found is not None]
+        return [
+            assignment for assignment in await pipelined(topics, read) if assignment is not None
+        ]
 
     async def topic_exists(self, topic: str) -> bool:
         return await self._session.exists(zk_data.topic_path(topic)) is not None
@@ -157,7 +159,9 @@ class TopicZnodes:
     ) -> TopicAssignment:
         """Give a topic that has no id this one; returns what is there then. Raises as ``update_replica_assignment``."""
         return await self._change(
-            topic, lambda found: replace(found, topic_id=found.topic_id or topic_id), fence
+            topic,
+            lambda assignment: replace(assignment, topic_id=assignment.topic_id or topic_id),
+            fence,
         )
 
     async def _change(

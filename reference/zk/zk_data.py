@@ -198,9 +198,9 @@ def encode_broker(broker: Broker, timestamp_ms: int) -> bytes:
     value: dict[str, Any] = {
         "features": {},
         "listener_security_protocol_map": {
-            one.listener_name: PLAINTEXT for one in broker.end_points
+            end_point.listener_name: PLAINTEXT for end_point in broker.end_points
         },
-        "endpoints": [str(one) for one in broker.end_points],
+        "endpoints": [str(end_point) for end_point in broker.end_points],
         "jmx_port": -1,
         "port": broker.end_points[0].port,
         "host": broker.end_points[0].host,
@@ -224,15 +224,15 @@ def decode_broker(broker_id: int, data: bytes) -> Broker:
         protocols = {
             PLAINTEXT: PLAINTEXT
         }  # before version 4 a listener was called after its protocol
-    found = []
+    end_points = []
     for endpoint in endpoints if isinstance(endpoints, list) else ():
         name, _, address = str(endpoint).partition("://")
         host, _, port = address.rpartition(":")
         if protocols.get(name) == PLAINTEXT and port.isdecimal() and int(port) <= _MAX_PORT:
-            found.append(EndPoint(host.strip("[]"), int(port), name))
-    if not found:
+            end_points.append(EndPoint(host.strip("[]"), int(port), name))
+    if not end_points:
         raise ZnodeFormatError(f"{path} has no PLAINTEXT endpoint: {data[:200]!r}")
-    return Broker(broker_id, tuple(found), rack)
+    return Broker(broker_id, tuple(end_points), rack)
 
 
 def encode_topic(assignment: TopicAssignment) -> bytes:

@@ -116,16 +116,16 @@ class ZooKeeperSession:
 
     async def get_all(self, paths: Sequence[str]) -> list[tuple[bytes, ZnodeStat] | None]:
         """What each holds, None where there is no znode. Those with a watch to be set are read by themselves."""
-        found: dict[str, tuple[bytes, ZnodeStat] | None] = {}
+        znodes: dict[str, tuple[bytes, ZnodeStat] | None] = {}
         unwatched = [path for path in paths if not self._data_watches.has_to_be_set(path)]
         if unwatched:
             read = await self.retry_request_until_connected(lambda: self.reads.get_all(unwatched))
-            found.update(zip(unwatched, read, strict=True))
+            znodes.update(zip(unwatched, read, strict=True))
         for path in paths:
-            if path not in found:
+            if path not in znodes:
                 with suppress(NoNodeError):
-                    found[path] = await self.get(path)
-        return [found.get(path) for path in paths]
+                    znodes[path] = await self.get(path)
+        return [znodes.get(path) for path in paths]
 
     async def exists(self, path: str) -> ZnodeStat | None:
         return await self.retry_request_until_connected(

@@ -134,8 +134,8 @@ class KafkaAdmin(KafkaClient):
 
     async def delete_topic(self, topic: str, *, timeout_s: float) -> None:
         """Have a topic deleted; returns when the controller tells nobody of it any more, its replicas may be there."""
-        doomed = delete_topics.DeleteTopicState(name=_name(topic), topic_id=None)
-        request = delete_topics.DeleteTopicsRequest(topics=(doomed,), timeout=_timeout(timeout_s))
+        state = delete_topics.DeleteTopicState(name=_name(topic), topic_id=None)
+        request = delete_topics.DeleteTopicsRequest(topics=(state,), timeout=_timeout(timeout_s))
         response = await self._ask_controller(request, timeout_s)
         _check(response.responses[0].error_code, _REFUSED)
 

@@ -32,11 +32,11 @@ class ConfigApis:
             resource = _resource(asked)
             error, entries = await self._manager.describe_configs(resource)
             keys = asked.configuration_keys
-            told = [entry for entry in entries if keys is None or entry.name in keys]
+            requested = [entry for entry in entries if keys is None or entry.name in keys]
             results.append(
                 {
                     **_answer(resource, error),
-                    "configs": _config_items(message, item_class(response, "results"), told),
+                    "configs": _config_items(message, item_class(response, "results"), requested),
                 }
             )
         return build(

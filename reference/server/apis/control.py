@@ -183,8 +183,8 @@ def _broker(broker: Any) -> Broker:
     if hasattr(broker, "v0_host"):
         return Broker.at(broker.id_, broker.v0_host, broker.v0_port)
     end_points = tuple(
-        EndPoint(one.host, one.port, getattr(one, "listener", PLAINTEXT))
-        for one in broker.endpoints
+        EndPoint(end_point.host, end_point.port, getattr(end_point, "listener", PLAINTEXT))
+        for end_point in broker.endpoints
     )
     return Broker(broker.id_, end_points, getattr(broker, "rack", None))
 

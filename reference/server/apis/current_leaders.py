@@ -8,7 +8,7 @@ from typing import Any, Final
 from nemesis.reference.protocol.schema import build_items, field_names, item_class
 from nemesis.reference.server.metadata_cache import MetadataCache
 
-_NOBODY: Final = frozenset({-1})
+_NO_LEADER: Final = frozenset({-1})
 
 
 def node_endpoints(
@@ -19,7 +19,7 @@ def node_endpoints(
 ) -> dict[str, Any]:
     """Where the current leaders (−1 is none) are by the listener that was asked; nothing for versions that cannot say
     it."""
-    if leaders <= _NOBODY or "node_endpoints" not in field_names(response):
+    if leaders <= _NO_LEADER or "node_endpoints" not in field_names(response):
         return {}
     brokers = [
         metadata_cache.alive_broker_node(leader, listener_name) for leader in sorted(leaders)

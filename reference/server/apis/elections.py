@@ -55,8 +55,10 @@ class ElectionApis:
         elected = await self._controller.ask(
             ReplicaLeaderElection(tuple(partitions), ElectionType(asked_type))
         )
-        results = {tp: found for tp, found in elected.items() if isinstance(found, ApiError)}
-        expected = {tp: found for tp, found in elected.items() if not isinstance(found, ApiError)}
+        results = {tp: outcome for tp, outcome in elected.items() if isinstance(outcome, ApiError)}
+        expected = {
+            tp: outcome for tp, outcome in elected.items() if not isinstance(outcome, ApiError)
+        }
         results |= await self._until_known(expected, timeout_s=max(0.0, deadline - loop.time()))
         if named is None:
             needless = ErrorCode.election_not_needed
@@ -99,8 +101,8 @@ class ElectionApis:
 
 def _partitions(named: Any) -> list[TopicPartition]:
     """Each once, in the order of the request."""
-    found = (TopicPartition(topic.topic, p) for topic in named for p in topic.partitions)
-    return list(dict.fromkeys(found))
+    partitions = (TopicPartition(topic.topic, p) for topic in named for p in topic.partitions)
+    return list(dict.fromkeys(partitions))
 
 
 def _elect_leaders_response(message: Any, results: Results, error: ErrorCode) -> Any:

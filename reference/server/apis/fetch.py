@@ -127,12 +127,12 @@ class FetchApis:
     def _fetch_response(
         self, message: Any, context: FetchContext, results: FetchResults, listener_name: str
     ) -> Any:
-        error, session_id, told = context.answer(results)
+        error, session_id, answered = context.answer(results)
         response = response_of(message)
         topic_class = item_class(response, "responses")
         partition_class = item_class(topic_class, "partitions")
         by_topic: dict[str, list[FetchPartitionResult]] = {}
-        for key, result in told.items():
+        for key, result in answered.items():
             by_topic.setdefault(key.topic, []).append(result)
         topics = [
             {
@@ -144,7 +144,7 @@ class FetchApis:
             }
             for name, partitions in by_topic.items()
         ]
-        leaders = {result.current_leader_id for result in told.values()}
+        leaders = {result.current_leader_id for result in answered.values()}
         return build(
             response,
             throttle_time=NO_THROTTLE,

@@ -119,8 +119,8 @@ class LogDirApis:
         """One item for each topic of a directory; ``asked`` is None for all of them."""
         topic_class = item_class(result_class, "topics")
         logs: Mapping[TopicPartition, Log] = directory.every_log
-        told = sorted(tp for tp in logs if asked is None or tp in asked)
-        for topic, partitions in groupby(told, key=lambda tp: tp.topic):
+        requested = sorted(tp for tp in logs if asked is None or tp in asked)
+        for topic, partitions in groupby(requested, key=lambda tp: tp.topic):
             items = (
                 self._partition(tp, logs[tp], is_future=tp in directory.future_logs)
                 for tp in partitions

@@ -50,8 +50,8 @@ class ReassignmentApis:
                 for index in topic.partition_indexes
             )
             partitions = tuple(dict.fromkeys(named))
-        error, found = await self._controller.ask(ListPartitionReassignments(partitions))
-        return _response(message, error, "topics", found, _in_progress)
+        error, reassignments = await self._controller.ask(ListPartitionReassignments(partitions))
+        return _response(message, error, "topics", reassignments, _in_progress)
 
 
 def _response(

@@ -58,7 +58,9 @@ class TopicApis:
         return _response(message, "results", [*refused, *results])
 
     async def handle_delete_topics(self, message: Any) -> Any:
-        asked = [self._named(message, name, topic_id) for name, topic_id in _doomed(message)]
+        asked = [
+            self._named(message, name, topic_id) for name, topic_id in _topics_to_delete(message)
+        ]
         refused, accepted = self._sort_out(
             [result for result in asked if result.error is ErrorCode.none], _name
         )
@@ -109,7 +111,7 @@ def _name(topic: Any) -> str:
     return str(topic.name)
 
 
-def _doomed(message: Any) -> Iterable[tuple[str | None, Any]]:
+def _topics_to_delete(message: Any) -> Iterable[tuple[str | None, Any]]:
     """(name or None, topic id or None) of what DeleteTopics names, in any version."""
     for name in getattr(message, "topic_names", ()):
         yield name, None
