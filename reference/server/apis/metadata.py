@@ -2,7 +2,7 @@
 
 Metadata answers from one snapshot of the MetadataCache. "All topics" is an empty list in version 0 and
 null later, where an empty list means none. Version 12 may ask by topic id alone. A topic that is asked for by a name
-that no_coordinator has is created where the broker's configuration and the request allow it.
+that nobody has is created where the broker's configuration and the request allow it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class MetadataApis:
         )
 
     def _creatable(self, message: Any) -> list[str]:
-        """The names that no_coordinator has, if the request lets their topics be created: always below version 4."""
+        """The names that nobody has, if the request lets their topics be created: always below version 4."""
         if not getattr(message, "allow_auto_topic_creation", True):
             return []
         known = self._metadata_cache.snapshot.topics
