@@ -140,18 +140,18 @@ def run_seed(night: Night, seed: int) -> Outcome:
     return Outcome(seed, verdict, broken, time.monotonic() - began)
 
 
-def keep(store: Path, place: Path, *, is_whole: bool) -> None:
+def keep(store: Path, run_directory: Path, *, is_whole: bool) -> None:
     """Move the store's newest run to its place, or what matters of it, and empty the store."""
-    shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(run_directory, ignore_errors=True)
     runs = sorted((run for run in store.glob("*/*") if run.is_dir()), key=os.path.getmtime)
     for run in (run for run in runs[-1:] if not run.parent.is_symlink()):
         if is_whole:
-            shutil.move(run, place)
+            shutil.move(run, run_directory)
             continue
-        place.mkdir()
+        run_directory.mkdir()
         for name in KEPT_OF_A_VALID_RUN:
             if (run / name).is_file():
-                shutil.copy2(run / name, place / name)
+                shutil.copy2(run / name, run_directory / name)
     shutil.rmtree(store, ignore_errors=True)
 
 

@@ -66,10 +66,10 @@ def _saved_to(words: list[str]) -> tuple[Path | None, list[str]]:
     """Return the file that was named, and the other words."""
     if SAVE not in words:
         return None, words
-    at = words.index(SAVE)
-    if at + 1 == len(words):
+    position = words.index(SAVE)
+    if position + 1 == len(words):
         raise BadUsage(f"{SAVE} needs a file")
-    return Path(words[at + 1]), words[:at] + words[at + 2 :]
+    return Path(words[position + 1]), words[:position] + words[position + 2 :]
 
 
 def _asked(words: list[str]) -> list[tuple[str, list[int]]]:

@@ -41,13 +41,13 @@ def main() -> None:
         image_mb = client.images.get(tag).attrs["Size"] / 1e6
     rounds = [{runtime: measure(runtime, seed) for runtime in RUNTIMES} for seed in range(ROUNDS)]
     table = Table("seconds, median", *RUNTIMES, "range on docker", "required")
-    for what in (*PHASES, OVER):
-        took = {runtime: [one[runtime][what] for one in rounds] for runtime in RUNTIMES}
+    for phase in (*PHASES, OVER):
+        took = {runtime: [round_[runtime][phase] for round_ in rounds] for runtime in RUNTIMES}
         table.add_row(
-            what,
+            phase,
             *(f"{median(took[runtime]):.1f}" for runtime in RUNTIMES),
             f"{min(took['docker']):.1f} to {max(took['docker']):.1f}",
-            f"{REQUIRED_S[what]:g}" if what in REQUIRED_S else "",
+            f"{REQUIRED_S[phase]:g}" if phase in REQUIRED_S else "",
         )
     Console(width=100).print(table)
     print(f"The image has {image_mb:.0f} MB; required are less than {REQUIRED_MB}.")

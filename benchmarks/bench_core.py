@@ -82,8 +82,8 @@ def main(*sizes: int) -> list[Figure]:
                 ("one partition", 1),
                 (f"{PARTITIONS} partitions", PARTITIONS),
             ):
-                place = Path(store) / f"{size}-{partitions}"
-                figures.append(measure(place, name, size, spark, partitions=partitions))
+                directory = Path(store) / f"{size}-{partitions}"
+                figures.append(measure(directory, name, size, spark, partitions=partitions))
         stop()
     Console(width=120).print(_table(figures))
     return figures
@@ -137,16 +137,16 @@ def _table(figures: Sequence[Figure]) -> Table:
         f"required: {REQUIRED_PER_S / MILLION:.0f} M/s of {REQUIRED_EVENTS / MILLION:.0f} M events or more, "
         f"under {ALLOWED_BYTES / GIGABYTE:.0f} GB"
     )
-    for one in figures:
+    for figure in figures:
         table.add_row(
-            f"{one.size:,}",
-            one.what,
-            f"{one.scan_s:.2f}",
-            f"{one.seconds:.2f}",
-            f"{one.size / one.seconds / MILLION:.1f}",
-            f"{one.ratio:.2f}",
-            f"{(one.peak_bytes or 0) / GIGABYTE:.2f} GB",
-            "yes" if one.is_met else "NO",
+            f"{figure.size:,}",
+            figure.what,
+            f"{figure.scan_s:.2f}",
+            f"{figure.seconds:.2f}",
+            f"{figure.size / figure.seconds / MILLION:.1f}",
+            f"{figure.ratio:.2f}",
+            f"{(figure.peak_bytes or 0) / GIGABYTE:.2f} GB",
+            "yes" if figure.is_met else "NO",
         )
     return table
 

@@ -74,20 +74,22 @@ def measure(directory: Path, shape: Shape) -> list[Figure]:
 def judge(directory: Path, checker: Transactional, engine: Engine) -> None:
     """Check the history; every write skew must be found, and nothing else."""
     outcome = check(directory, [checker], engine=engine)
-    found = {one.property: one.finding_count for one in outcome.results if one.finding_count}
-    if found != {"G2-item": SKEWS}:
-        raise RuntimeError(f"{SKEWS} write skews were put in, {found} found")
+    finding_counts = {
+        result.property: result.finding_count for result in outcome.results if result.finding_count
+    }
+    if finding_counts != {"G2-item": SKEWS}:
+        raise RuntimeError(f"{SKEWS} write skews were put in, {finding_counts} found")
 
 
 def _table(figures: list[Figure]) -> Table:
     title = f"dependency cycles; required: {REQUIRED_OF:,} transactions in {REQUIRED_S:.0f} s"
     table = Table("history", "M transactions", "scan, s", "check, s", "ratio", title=title)
-    for one in figures:
+    for figure in figures:
         table.add_row(
-            one.what,
-            f"{one.size / MILLION:g}",
-            f"{one.scan_s:.2f}",
-            f"{one.seconds:.2f}",
-            f"{one.ratio:.1f}",
+            figure.what,
+            f"{figure.size / MILLION:g}",
+            f"{figure.scan_s:.2f}",
+            f"{figure.seconds:.2f}",
+            f"{figure.ratio:.1f}",
         )
     return table

@@ -126,10 +126,10 @@ async def _measure(directory: Path, *, busy: int, sessions: bool) -> Cost:
         FetchApis(leader.fetches, cache, FetchManager(slots, rng=rng, topic_name=cache.topic_name))
     )
     follower_logs, follower, _ = _broker(directory, 2, connection)
-    one = record_batch.build([(None, b"x" * 100)], 0)
+    one_record = record_batch.build([(None, b"x" * 100)], 0)
 
     def append() -> None:
-        entries = dict.fromkeys(rng.sample(KEYS, busy), one)
+        entries = dict.fromkeys(rng.sample(KEYS, busy), one_record)
         leader.appends.append_records(timeout_ms=0, acks=1, entries=entries, respond=lambda _: None)
 
     connection.before_fetch = append
@@ -182,9 +182,11 @@ def _broker(
 def _appoint(broker: ReplicaManager) -> None:
     """Broker 1 leads all, broker 2 follows."""
     decided = LeaderAndIsr(1, 0, (1, 2))
-    told = [UpdateMetadataPartitionState(key, TOPIC_ID, 1, 1, 0, (1, 2), 0, (1, 2)) for key in KEYS]
+    partition_states = [
+        UpdateMetadataPartitionState(key, TOPIC_ID, 1, 1, 0, (1, 2), 0, (1, 2)) for key in KEYS
+    ]
     states = [LeaderAndIsrPartitionState(key, TOPIC_ID, 1, decided, (1, 2)) for key in KEYS]
-    broker.maybe_update_metadata_cache(1, 1, -1, BROKERS, told)
+    broker.maybe_update_metadata_cache(1, 1, -1, BROKERS, partition_states)
     broker.become_leader_or_follower(1, 1, -1, states, NODES)
 
 

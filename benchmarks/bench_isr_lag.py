@@ -37,7 +37,7 @@ _VALUE = b"v" * 1_000
 def main() -> None:
     """Stall a follower again and again, print a table."""
     rounds = asyncio.run(measure())
-    took = [seconds for one in rounds for seconds in one]
+    took = [seconds for round_ in rounds for seconds in round_]
     allowed_s = 1.5 * LAG_TIME_MAX_MS / 1000 + 1
     percentiles = quantiles(took, n=20)
     table = Table(
@@ -59,7 +59,7 @@ def main() -> None:
     )
     console = Console(width=100)
     console.print(table)
-    console.print("each stall's most: " + ", ".join(f"{max(one):.2f}" for one in rounds))
+    console.print("each stall's most: " + ", ".join(f"{max(round_):.2f}" for round_ in rounds))
 
 
 async def measure() -> list[list[float]]:

@@ -89,9 +89,11 @@ async def _write(running: Cluster) -> None:
             batch = build([(None, b"v" * RECORD_BYTES)], client.timestamp_ms())
             for leader, numbers in led.items():
                 answer = await client.request(leader, _request(numbers, batch), READY_TIMEOUT_S)
-                for one in answer.responses[0].partition_responses:
-                    if one.error_code is not ErrorCode.none:
-                        raise RuntimeError(f"a record was not acknowledged: {one.error_code.name}")
+                for partition_response in answer.responses[0].partition_responses:
+                    if partition_response.error_code is not ErrorCode.none:
+                        raise RuntimeError(
+                            f"a record was not acknowledged: {partition_response.error_code.name}"
+                        )
     finally:
         client.close()
 

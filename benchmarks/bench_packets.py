@@ -46,13 +46,13 @@ def main() -> None:
 
 
 async def _main() -> None:
-    found = await kernel.features()
-    if missing := {Feature.DROP, Feature.QUEUE} - found:
+    features = await kernel.features()
+    if missing := {Feature.DROP, Feature.QUEUE} - features:
         print(f"not measured: this kernel lacks {', '.join(sorted(missing))}")
         return
     table = Table("packets", "way", "fault", "MB/s", "range", f"at least {REQUIRED_MB_S}")
     for offloads, name in ((True, "as large as the kernel likes"), (False, "1,500 bytes")):
-        async with _ruled(found, offloads=offloads) as (machines, rules):
+        async with _ruled(features, offloads=offloads) as (machines, rules):
             for target, is_required in (("broker-2", True), ("client-1", False)):
                 for delay_ms in (0, DELAY_MS):
                     await rules.delay(_both_ways("broker-1", target), delay_ms=delay_ms)
@@ -108,7 +108,7 @@ def _both_ways(a: str, b: str) -> frozenset[Link]:
 
 @asynccontextmanager
 async def _ruled(
-    found: frozenset[Feature], *, offloads: bool
+    features: frozenset[Feature], *, offloads: bool
 ) -> AsyncIterator[tuple[dict[str, Machine], PacketRules]]:
     with tempfile.TemporaryDirectory() as directory:
         journal = Journal.create(Path(directory), directory=Path(directory))
@@ -121,7 +121,7 @@ async def _ruled(
                 nodes,
                 pid_of=lambda name: machines[name].pid,
                 harness_host=SWITCH,
-                features=found,
+                features=features,
                 journal=journal,
                 log=Path(directory) / "packets.log",
             )

@@ -61,18 +61,18 @@ def main() -> None:
     """Two rounds, print a table."""
     rounds = asyncio.run(_measure())
     table = Table("round", "begin to wait", "answer by progress", "latest time-out", "held", "left")
-    for number, one in enumerate(rounds, start=1):
+    for number, round_ in enumerate(rounds, start=1):
         table.add_row(
             str(number),
-            f"{one.watch_s / OPERATIONS * 1e6:.1f} µs",
-            f"{one.complete_s / (OPERATIONS / 2) * 1e6:.1f} µs",
-            f"{one.latest_s * 1e3:.0f} ms late",
-            f"{one.held_bytes / OPERATIONS:,.0f} bytes each",
-            f"{one.left_operations} operations, {one.left_bytes / 1e6:,.1f} MB",
+            f"{round_.watch_s / OPERATIONS * 1e6:.1f} µs",
+            f"{round_.complete_s / (OPERATIONS / 2) * 1e6:.1f} µs",
+            f"{round_.latest_s * 1e3:.0f} ms late",
+            f"{round_.held_bytes / OPERATIONS:,.0f} bytes each",
+            f"{round_.left_operations} operations, {round_.left_bytes / 1e6:,.1f} MB",
         )
     first, last = rounds[0], rounds[-1]
     growth = (last.left_bytes - first.left_bytes) / first.held_bytes
-    held = growth <= ALLOWED_GROWTH and not any(one.left_operations for one in rounds)
+    held = growth <= ALLOWED_GROWTH and not any(round_.left_operations for round_ in rounds)
     Console(width=120).print(table)
     Console(width=120).print(f"nothing stays: {'yes' if held else 'NO'}")
 

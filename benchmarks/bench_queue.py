@@ -71,8 +71,8 @@ def main(*sizes: int) -> list[Figure]:
                 ("one partition, clean", Shape(size), []),
                 (f"{PARTITIONS} partitions, broken", spread, everywhere(size // 2)),
             ):
-                place = Path(store) / f"{size}-{name}"
-                figures.append(measure(place, name, shape, anomalies, spark))
+                directory = Path(store) / f"{size}-{name}"
+                figures.append(measure(directory, name, shape, anomalies, spark))
         stop()
     Console(width=120).print(_table(figures))
     return figures
@@ -115,21 +115,21 @@ def _expect(outcome: Outcome, shape: Shape, anomalies: list[Anomaly]) -> None:
         named = CLIENT_ANOMALIES[anomaly.name].property
         assert results[named].findings, f"{anomaly} was not found"
     if not anomalies:
-        assert {one.verdict for one in results.values()} == {Verdict.VALID}
+        assert {result.verdict for result in results.values()} == {Verdict.VALID}
 
 
 def _table(figures: list[Figure]) -> Table:
     table = Table(title="Queue anomalies, Spark local[2]")
     for column in ("history", "records", "scan s", "check s", "ratio", "M records/s"):
         table.add_column(column, justify="left" if column == "history" else "right")
-    for one in figures:
+    for figure in figures:
         table.add_row(
-            one.what,
-            f"{one.size:,}",
-            f"{one.scan_s:.2f}",
-            f"{one.seconds:.2f}",
-            f"{one.ratio:.1f}",
-            f"{one.size / one.seconds / MILLION:.2f}",
+            figure.what,
+            f"{figure.size:,}",
+            f"{figure.scan_s:.2f}",
+            f"{figure.seconds:.2f}",
+            f"{figure.ratio:.1f}",
+            f"{figure.size / figure.seconds / MILLION:.2f}",
         )
     table.caption = f"required: {REQUIRED_PER_S / MILLION:.0f} M/s of {REQUIRED_RECORDS / MILLION:.0f} M or more"
     return table

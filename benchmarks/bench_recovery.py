@@ -92,7 +92,7 @@ def main() -> None:
     )
     for case in CASES:
         openings = measure(case)
-        took = [one.elapsed for one in openings]
+        took = [opening.elapsed for opening in openings]
         table.add_row(
             f"{case.records_per_batch * RECORD_BYTES / 1e3:g} kB",
             f"{case.segment_bytes / 1e6:,.0f} MB",
@@ -100,7 +100,7 @@ def main() -> None:
             "at the last roll" if case.is_checkpointed else "no checkpoint",
             f"{median(took):.2f}",
             f"{min(took):.2f} to {max(took):.2f}",
-            f"{median(one.processor for one in openings):.2f}",
+            f"{median(opening.processor for opening in openings):.2f}",
             "yes" if median(took) < ALLOWED_S else "NO",
         )
     Console(width=120).print(table)
@@ -123,12 +123,12 @@ def _in_new_process(work: object, *arguments: object) -> None:
 
 
 def _opened(directory: Path, case: Case) -> Opening:
-    found = _SPAWN.SimpleQueue()
-    _in_new_process(_open, directory, case, found)
-    return Opening(*found.get())
+    times = _SPAWN.SimpleQueue()
+    _in_new_process(_open, directory, case, times)
+    return Opening(*times.get())
 
 
-def _open(directory: Path, case: Case, found: SimpleQueue[tuple[float, float]]) -> None:
+def _open(directory: Path, case: Case, times: SimpleQueue[tuple[float, float]]) -> None:
     collect_garbage_seldom()  # as a broker does
     manager = _manager(directory, case)
     started, used = time.perf_counter(), time.process_time()
@@ -137,7 +137,7 @@ def _open(directory: Path, case: Case, found: SimpleQueue[tuple[float, float]]) 
     log = manager.all_logs()[KEY]
     if log.size_in_bytes < LOG_BYTES or not log.producer_state_manager.active_producers:
         raise RuntimeError(f"{log.size_in_bytes} bytes were found")
-    found.put(took)
+    times.put(took)
 
 
 def _write(directory: Path, case: Case) -> None:

@@ -90,13 +90,13 @@ def _table(figures: list[Figure]) -> Table:
         f"linearizable-register; required: {REQUIRED_OF:,} operations on one in {REQUIRED_S:.0f} s"
     )
     table = Table("history", "M operations", "scan, s", "check, s", "ratio", "peak MB", title=title)
-    for one in figures:
+    for figure in figures:
         table.add_row(
-            one.what,
-            f"{one.size / MILLION:g}",
-            f"{one.scan_s:.2f}",
-            f"{one.seconds:.2f}",
-            f"{one.ratio:.1f}",
-            f"{(one.peak_bytes or 0) / MILLION:,.0f}",
+            figure.what,
+            f"{figure.size / MILLION:g}",
+            f"{figure.scan_s:.2f}",
+            f"{figure.seconds:.2f}",
+            f"{figure.ratio:.1f}",
+            f"{(figure.peak_bytes or 0) / MILLION:,.0f}",
         )
     return table

@@ -67,18 +67,18 @@ def main() -> None:
         "operations/s",
         "required",
     )
-    for name, found in runs.items():
-        ratios = [run.virtual_s / run.real_s for run in found]
+    for name, simulated_runs in runs.items():
+        ratios = [run.virtual_s / run.real_s for run in simulated_runs]
         ratio = median(ratios)
         table.add_row(
             name,
-            f"{median(run.virtual_s for run in found):.0f}",
-            f"{median(run.real_s for run in found):.2f}",
-            f"{median(run.check_s for run in found):.2f}",
-            f"{median(run.processor_s for run in found):.2f}",
+            f"{median(run.virtual_s for run in simulated_runs):.0f}",
+            f"{median(run.real_s for run in simulated_runs):.2f}",
+            f"{median(run.check_s for run in simulated_runs):.2f}",
+            f"{median(run.processor_s for run in simulated_runs):.2f}",
             f"{ratio:.1f}",
             f"{max(ratios):.1f}",
-            f"{median(run.operations / run.virtual_s for run in found):.0f}",
+            f"{median(run.operations / run.virtual_s for run in simulated_runs):.0f}",
             f"{REQUIRED[name]:g}: {'yes' if ratio >= REQUIRED[name] else 'NO'}",
         )
     Console(width=110).print(table)

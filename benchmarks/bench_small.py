@@ -39,7 +39,7 @@ def main(events: int = EVENTS) -> list[Figure]:
                 seconds(write(Path(store) / str(number), events), engine)
                 for number in range(ROUNDS)
             )
-        one = Figure(
+        figure = Figure(
             benchmark=NAME,
             what=f"checked and reported, {engine}",
             size=events,
@@ -47,8 +47,8 @@ def main(events: int = EVENTS) -> list[Figure]:
             seconds=times[ROUNDS // 2],
             required_s=ALLOWED_S,
         )
-        table.add_row(engine, f"{one.seconds:.1f}", "yes" if one.is_met else "NO")
-        figures.append(one)
+        table.add_row(engine, f"{figure.seconds:.1f}", "yes" if figure.is_met else "NO")
+        figures.append(figure)
     Console(width=100).print(table)
     return figures
 

@@ -36,14 +36,14 @@ def main() -> None:
         times = [(off.broker_us_per_record, on.broker_us_per_record) for off, on in measured]
         slower = [1 - on / off for off, on in rates]
         dearer = [1 - off / on for off, on in times]
-        for what, values, costs in (
+        for label, values, costs in (
             ("records/s", rates, slower),
             ("broker CPU µs/record", times, dearer),
         ):
             cost = median(costs)
             table.add_row(
                 load,
-                what,
+                label,
                 f"{median(off for off, _ in values):,.0f}",
                 f"{median(on for _, on in values):,.0f}",
                 f"{cost:.1%}",

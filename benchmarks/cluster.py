@@ -36,8 +36,8 @@ class DirectRuntime(LocalRuntime):
     """Brokers advertise where they listen: clients and replicas go past the proxy, only ZooKeeper is behind it."""
 
     def _place(self, broker: str, plan: AddressPlan) -> BrokerPlace:
-        place = super()._place(broker, plan)
-        return replace(place, advertised=place.bind)
+        endpoint = super()._place(broker, plan)
+        return replace(endpoint, advertised=endpoint.bind)
 
 
 class Cluster:

@@ -57,20 +57,20 @@ def summary(figures: Iterable[Figure]) -> Table:
     table = Table(
         "what", "size", "required", "measured", "ratio to scan", "met", title="What is required"
     )
-    for one in figures:
-        if one.is_met is not None:
-            ratio = "" if one.ratio is None else f"{one.ratio:.1f}"
-            met = "yes" if one.is_met else "NO"
-            size = f"{_count(one.size)} {one.unit}"
-            table.add_row(one.what, size, _required(one), _measured(one), ratio, met)
+    for figure in figures:
+        if figure.is_met is not None:
+            ratio = "" if figure.ratio is None else f"{figure.ratio:.1f}"
+            met = "yes" if figure.is_met else "NO"
+            size = f"{_count(figure.size)} {figure.unit}"
+            table.add_row(figure.what, size, _required(figure), _measured(figure), ratio, met)
     return table
 
 
 def save(file: Path, figures: Iterable[Figure]) -> None:
     """Add them to the end of a file, a line each; raises OSError."""
     with file.open("ab") as lines:
-        for one in figures:
-            lines.write(msgspec.json.encode(one) + b"\n")
+        for figure in figures:
+            lines.write(msgspec.json.encode(figure) + b"\n")
 
 
 def read(file: Path) -> list[Figure]:
@@ -83,20 +83,20 @@ def plots(figures: Sequence[Figure]) -> str:
 
     Of several measurements of one size the least time is drawn. Of one size alone there is nothing to draw.
     """
-    names = dict.fromkeys(one.benchmark for one in figures)
-    blocks = [_plot([one for one in figures if one.benchmark == name]) for name in names]
+    names = dict.fromkeys(figure.benchmark for figure in figures)
+    blocks = [_plot([figure for figure in figures if figure.benchmark == name]) for name in names]
     return "\n".join(block for block in blocks if block)
 
 
 def _plot(figures: Sequence[Figure]) -> str:
     times: dict[str, dict[int, float]] = {}
-    for one in figures:
-        of_size = times.setdefault(one.what, {})
-        of_size[one.size] = min(one.seconds, of_size.get(one.size, one.seconds))
+    for figure in figures:
+        of_size = times.setdefault(figure.what, {})
+        of_size[figure.size] = min(figure.seconds, of_size.get(figure.size, figure.seconds))
     sizes = sorted(set.intersection(*(set(of_size) for of_size in times.values())))
     if len(sizes) < 2:
         return ""
-    lines = ", ".join(f"{what} ({number})" for number, what in enumerate(times, start=1))
+    lines = ", ".join(f"{label} ({number})" for number, label in enumerate(times, start=1))
     drawn = [
         f"    line [{', '.join(f'{of_size[size]:.2f}' for size in sizes)}]"
         for of_size in times.values()
@@ -120,20 +120,20 @@ def _count(size: int) -> str:
     return f"{size / MILLION:g} M" if size >= MILLION else f"{size:,}"
 
 
-def _required(one: Figure) -> str:
+def _required(figure: Figure) -> str:
     parts = []
-    if one.required_per_s is not None:
-        parts.append(f"{one.required_per_s / MILLION:g} M/s")
-    if one.required_s is not None:
-        parts.append(f"under {one.required_s:g} s")
-    if one.allowed_bytes is not None:
-        parts.append(f"under {one.allowed_bytes / GIGABYTE:g} GB")
+    if figure.required_per_s is not None:
+        parts.append(f"{figure.required_per_s / MILLION:g} M/s")
+    if figure.required_s is not None:
+        parts.append(f"under {figure.required_s:g} s")
+    if figure.allowed_bytes is not None:
+        parts.append(f"under {figure.allowed_bytes / GIGABYTE:g} GB")
     return ", ".join(parts)
 
 
-def _measured(one: Figure) -> str:
-    rate = one.size / one.seconds / MILLION
-    parts = [f"{rate:.1f} M/s" if one.required_per_s is not None else f"{one.seconds:.1f} s"]
-    if one.allowed_bytes is not None and one.peak_bytes is not None:
-        parts.append(f"{one.peak_bytes / GIGABYTE:.1f} GB")
+def _measured(figure: Figure) -> str:
+    rate = figure.size / figure.seconds / MILLION
+    parts = [f"{rate:.1f} M/s" if figure.required_per_s is not None else f"{figure.seconds:.1f} s"]
+    if figure.allowed_bytes is not None and figure.peak_bytes is not None:
+        parts.append(f"{figure.peak_bytes / GIGABYTE:.1f} GB")
     return ", ".join(parts)

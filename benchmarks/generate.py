@@ -255,13 +255,13 @@ def _poll(
 ) -> Iterator[Event]:
     """Read the offsets first..last of a partition, whose record at offset o holds o * stride + number + 1."""
     operation = history.operation()
-    place = {"op": operation, "f": "poll", "topic": tp[0], "partition": tp[2], "offset": first}
+    columns = {"op": operation, "f": "poll", "topic": tp[0], "partition": tp[2], "offset": first}
     offsets = list(range(first, last + 1))
-    yield history.event(consumer, Kind.INVOKE, **place)
+    yield history.event(consumer, Kind.INVOKE, **columns)
     yield history.event(
         consumer,
         Kind.OK,
-        **place,
+        **columns,
         offsets=offsets,
         values=[offset * stride + number + 1 for offset in offsets],
         high_watermark=last + 1,

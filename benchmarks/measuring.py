@@ -41,7 +41,7 @@ def made_apart(write: Callable[..., object], *arguments: Any) -> None:
 
 def columns_of(checks: Iterable[Check]) -> list[str]:
     """Return the columns that these checks are given, in the order of the schema."""
-    wanted = {*ALWAYS, *(name for one in checks for name in one.columns)}
+    wanted = {*ALWAYS, *(name for check in checks for name in check.columns)}
     return [name for name in SCHEMA.names if name in wanted]
 
 

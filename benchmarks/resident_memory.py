@@ -45,9 +45,9 @@ class PeakMemory:
 
 def resident_bytes() -> int:
     """What this process and its descendants hold now."""
-    here = psutil.Process()
+    this_process = psutil.Process()
     total = 0
-    for process in [here, *here.children(recursive=True)]:
+    for process in [this_process, *this_process.children(recursive=True)]:
         try:
             total += process.memory_info().rss
         except psutil.NoSuchProcess:

@@ -50,8 +50,8 @@ def operations(rows: Segment, origin_ns: int) -> Mapping[str, Operations]:
     function, names = own.codes("f")
     invoke = own.is_kind(Kind.INVOKE)
     op, time = own.numbers("op"), own.numbers("time")
-    order = np.lexsort((~invoke, op, process))
-    first, second = order[:-1], order[1:]
+    permutation = np.lexsort((~invoke, op, process))
+    first, second = permutation[:-1], permutation[1:]
     paired = invoke[first] & ~invoke[second]
     paired &= (process[first] == process[second]) & (op[first] == op[second])
     begun, ended = first[paired], second[paired]
@@ -60,19 +60,19 @@ def operations(rows: Segment, origin_ns: int) -> Mapping[str, Operations]:
         outcome[own.is_kind(kind)] = number
     by_time = np.argsort(time[begun], kind="stable")
     begun, ended = begun[by_time], ended[by_time]
-    found: dict[str, Operations] = {}
+    by_function: dict[str, Operations] = {}
     for code, name in enumerate(names):
-        mine = function[begun] == code
+        of_function = function[begun] == code
         invoked = int(np.count_nonzero(invoke & (function == code)))
         if invoked:
-            start, stop = time[begun[mine]], time[ended[mine]]
-            found[name] = Operations(
+            start, stop = time[begun[of_function]], time[ended[of_function]]
+            by_function[name] = Operations(
                 invoked_s=(start - origin_ns) / NS,
                 latency_s=(stop - start) / NS,
-                outcome=outcome[ended[mine]],
-                open=invoked - int(mine.sum()),
+                outcome=outcome[ended[of_function]],
+                open=invoked - int(of_function.sum()),
             )
-    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+    return dict(sorted(by_function.items(), key=lambda item: -len(item[1])))
 
 
 def rates(
@@ -80,9 +80,9 @@ def rates(
 ) -> tuple[Floats, dict[str, Floats]]:
     """Return the middles of the bins in seconds, and per outcome the operations per second of each bin."""
     bins = max(1, int(np.ceil(duration_s / width_s)))
-    place = np.minimum((completed_s / width_s).astype(np.int64), bins - 1)
+    bin_of = np.minimum((completed_s / width_s).astype(np.int64), bins - 1)
     per_s = {
-        kind: np.bincount(place[outcome == number], minlength=bins) / width_s
+        kind: np.bincount(bin_of[outcome == number], minlength=bins) / width_s
         for number, kind in enumerate(OUTCOMES)
     }
     return np.asarray((np.arange(bins) + 0.5) * width_s, dtype=np.float64), per_s
@@ -92,12 +92,12 @@ def quantiles(
     invoked_s: Floats, latency_s: Floats, width_s: float, wanted: tuple[float, ...]
 ) -> tuple[Floats, list[Floats]]:
     """Return the middles of the bins that hold operations, and each wanted quantile (nearest rank) of the latencies."""
-    place = (invoked_s / width_s).astype(np.int64)
-    order = np.lexsort((latency_s, place))
-    starts, stops = bounds(place[order])
-    ranked = latency_s[order]
-    found = [
+    bin_of = (invoked_s / width_s).astype(np.int64)
+    permutation = np.lexsort((latency_s, bin_of))
+    starts, stops = bounds(bin_of[permutation])
+    ranked = latency_s[permutation]
+    latencies = [
         ranked[starts + np.ceil(share * (stops - starts)).astype(np.int64).clip(1) - 1]
         for share in wanted
     ]
-    return np.asarray((place[order][starts] + 0.5) * width_s, dtype=np.float64), found
+    return np.asarray((bin_of[permutation][starts] + 0.5) * width_s, dtype=np.float64), latencies

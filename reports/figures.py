@@ -65,7 +65,9 @@ def controllers(run: RunSeries, marks: Marks) -> Figure | None:
     if lost:
         traces.append(
             {
-                **_trace("resigned", [one.at_s for one in lost], [one.epoch for one in lost]),
+                **_trace(
+                    "resigned", [reign.at_s for reign in lost], [reign.epoch for reign in lost]
+                ),
                 "mode": "markers",
                 "marker": {"symbol": "x-thin-open", "size": 10, "color": colour(3)},
                 "text": [f"broker-{reign.node}" for reign in lost],
@@ -75,7 +77,9 @@ def controllers(run: RunSeries, marks: Marks) -> Figure | None:
     if late:
         traces.append(
             {
-                **_trace("learnt late", [one.at_s for one in late], [one.epoch for one in late]),
+                **_trace(
+                    "learnt late", [reign.at_s for reign in late], [reign.epoch for reign in late]
+                ),
                 "mode": "markers",
                 "marker": {"symbol": "circle-open", "size": 9, "color": colour(0)},
                 "text": [f"broker-{reign.node}" for reign in late],
@@ -99,18 +103,20 @@ def _split_late(won: Sequence[Reign]) -> tuple[list[Reign], list[Reign]]:
 
 def leader_epochs(run: RunSeries, marks: Marks) -> tuple[Figure | None, int]:
     """One step line per partition, and how many partitions were left out (those with the fewest elections)."""
-    with_elections = [one for one in run.partitions if len(one.leader_epochs)]
-    chosen = sorted(with_elections, key=lambda one: -len(one.leader_epochs))[:MAX_EPOCH_LINES]
-    chosen.sort(key=lambda one: one.name)
+    with_elections = [partition for partition in run.partitions if len(partition.leader_epochs)]
+    chosen = sorted(with_elections, key=lambda partition: -len(partition.leader_epochs))[
+        :MAX_EPOCH_LINES
+    ]
+    chosen.sort(key=lambda partition: partition.name)
     traces = []
-    for number, one in enumerate(chosen):
-        line = one.leader_epochs
-        leaders = [f"broker-{leader}" if leader >= 0 else "no leader" for leader in one.leaders]
+    for number, item in enumerate(chosen):
+        line = item.leader_epochs
+        leaders = [f"broker-{leader}" if leader >= 0 else "no leader" for leader in item.leaders]
         dash = ("solid", "dash", "dot", "dashdot")[number // len(PALETTE) % 4]
         traces.append(
             {
                 **_trace(
-                    html.escape(one.name),
+                    html.escape(item.name),
                     _packed([*line.x.tolist(), run.duration_s]),
                     [*line.y.tolist(), int(line.y[-1])],
                     line={"shape": "hv", "width": 1.6, "color": colour(number), "dash": dash},
@@ -123,7 +129,7 @@ def leader_epochs(run: RunSeries, marks: Marks) -> tuple[Figure | None, int]:
         )
     if not traces:
         return None, 0
-    highest = max(int(one.leader_epochs.y.max()) for one in chosen)
+    highest = max(int(partition.leader_epochs.y.max()) for partition in chosen)
     axis = {**_axis("leader epoch"), "range": [-0.2, highest + 0.4], "dtick": _whole(highest)}
     layout = {"yaxis": axis, "height": 300, "showlegend": True}
     return with_marks(traces, layout, marks), len(with_elections) - len(chosen)
@@ -143,52 +149,56 @@ def partition_layout(marks: Marks) -> dict[str, Any]:
     return layout_of
 
 
-def partition_traces(one: PartitionSeries, duration_s: float, most: int) -> list[dict[str, Any]]:
+def partition_traces(
+    partition: PartitionSeries, duration_s: float, most: int
+) -> list[dict[str, Any]]:
     """The traces of one partition; each line has at most about ``most`` points."""
-    traces = _membership(one, duration_s)
-    for node, line in sorted(one.log_ends.items()):
+    traces = _membership(partition, duration_s)
+    for node, line in sorted(partition.log_ends.items()):
         style = {"shape": "hv", "width": 1.5, "color": colour(node - 1)}
         traces.append(_offsets(f"LEO broker-{node}", line, duration_s, most, style))
-    if len(one.high_watermark):
+    if len(partition.high_watermark):
         style = {"shape": "hv", "width": 2.2, "color": "#d64545", "dash": "dot"}
-        traces.append(_offsets("HW (leader's)", one.high_watermark, duration_s, most, style))
+        traces.append(_offsets("HW (leader's)", partition.high_watermark, duration_s, most, style))
     return traces
 
 
 def points_per_line(run: RunSeries) -> int:
     """How many points each line may have if all partitions are to stay within the budget."""
-    lines = sum(1 + len(one.log_ends) for one in run.partitions)
+    lines = sum(1 + len(partition.log_ends) for partition in run.partitions)
     return max(40, min(2_000, POINT_BUDGET // max(1, lines)))
 
 
-def _membership(one: PartitionSeries, duration_s: float) -> list[dict[str, Any]]:
+def _membership(partition: PartitionSeries, duration_s: float) -> list[dict[str, Any]]:
     """Per broker when it was in the ISR (pale) and when it led (full), and the size of the ISR."""
-    if not one.isr:
+    if not partition.isr:
         return []
-    times = [at_s for at_s, _ in one.isr]
+    times = [at_s for at_s, _ in partition.isr]
     spans = list(zip(times, [*times[1:], duration_s], strict=True))
-    brokers = sorted({node for _, isr in one.isr for node in isr} | set(one.log_ends))
-    led = one.leader_epochs.x.tolist()
+    brokers = sorted({node for _, isr in partition.isr for node in isr} | set(partition.log_ends))
+    led = partition.leader_epochs.x.tolist()
     reigns = list(zip(led, [*led[1:], duration_s], strict=True))
     traces = []
     for node in reversed(brokers):
-        member = [span for span, (_, isr) in zip(spans, one.isr, strict=True) if node in isr]
-        leader = [span for span, holder in zip(reigns, one.leaders, strict=True) if holder == node]
-        for what, found, width, opacity in (
+        member = [span for span, (_, isr) in zip(spans, partition.isr, strict=True) if node in isr]
+        leader = [
+            span for span, holder in zip(reigns, partition.leaders, strict=True) if holder == node
+        ]
+        for label, intervals, width, opacity in (
             ("in the ISR", member, 12, 0.35),
             ("leader", leader, 12, 1.0),
         ):
             traces.append(
                 {
-                    **_trace(f"broker-{node} {what}", *_strokes(found, f"broker-{node}")),
+                    **_trace(f"broker-{node} {label}", *_strokes(intervals, f"broker-{node}")),
                     "line": {"width": width, "color": colour(node - 1)},
                     "opacity": opacity,
                     "showlegend": False,
-                    "hovertemplate": f"{what}: broker-{node}, %{{x:.3f}} s<extra></extra>",
+                    "hovertemplate": f"{label}: broker-{node}, %{{x:.3f}} s<extra></extra>",
                 }
             )
-    sizes = [len(isr) for _, isr in one.isr]
-    members = [", ".join(map(str, isr)) for _, isr in one.isr]
+    sizes = [len(isr) for _, isr in partition.isr]
+    members = [", ".join(map(str, isr)) for _, isr in partition.isr]
     size = _trace(
         "ISR size",
         _packed([*times, duration_s]),
@@ -228,12 +238,12 @@ def _offsets(
     }
 
 
-def operations(name: str, found: Operations, duration_s: float, marks: Marks) -> Figure | None:
+def operations(name: str, calls: Operations, duration_s: float, marks: Marks) -> Figure | None:
     """Above: operations per second by outcome. Below: latencies, of ok as quantiles, of others one by one."""
-    if not len(found):
+    if not len(calls):
         return None
     width_s = nice_width(duration_s, RATE_BINS)
-    middle, per_s = rates(found.invoked_s + found.latency_s, found.outcome, duration_s, width_s)
+    middle, per_s = rates(calls.invoked_s + calls.latency_s, calls.outcome, duration_s, width_s)
     traces: list[dict[str, Any]] = [
         {
             "type": "bar",
@@ -247,7 +257,7 @@ def operations(name: str, found: Operations, duration_s: float, marks: Marks) ->
         for kind in OUTCOMES
         if per_s[kind].any()
     ]
-    traces += _latencies(found, width_s)
+    traces += _latencies(calls, width_s)
     layout = {
         "height": 420,
         "barmode": "stack",
@@ -267,12 +277,12 @@ def operations(name: str, found: Operations, duration_s: float, marks: Marks) ->
     return with_marks(traces, layout, marks)
 
 
-def _latencies(found: Operations, width_s: float) -> list[dict[str, Any]]:
-    ok = found.outcome == OUTCOMES.index("ok")
+def _latencies(calls: Operations, width_s: float) -> list[dict[str, Any]]:
+    ok = calls.outcome == OUTCOMES.index("ok")
     traces = []
     if ok.any():
         middle, (half, most, worst) = quantiles(
-            found.invoked_s[ok], found.latency_s[ok], width_s, (0.5, 0.99, 1.0)
+            calls.invoked_s[ok], calls.latency_s[ok], width_s, (0.5, 0.99, 1.0)
         )
         for label, values, style in (
             ("ok, median", half, {"width": 2, "color": "#3b82c4"}),
@@ -281,11 +291,11 @@ def _latencies(found: Operations, width_s: float) -> list[dict[str, Any]]:
         ):
             traces.append(_latency(label, middle, values, mode="lines", line=style))
     for number, kind in enumerate(OUTCOMES[1:], start=1):
-        mine = np.flatnonzero(found.outcome == number)
-        if len(mine):
-            kept = mine[evenly(len(mine), MAX_CLIENT_MARKS)]
+        rows = np.flatnonzero(calls.outcome == number)
+        if len(rows):
+            kept = rows[evenly(len(rows), MAX_CLIENT_MARKS)]
             marker = {"size": 4, "color": OUTCOME_COLOURS[kind], "opacity": 0.7}
-            x, y = found.invoked_s[kept], found.latency_s[kept]
+            x, y = calls.invoked_s[kept], calls.latency_s[kept]
             traces.append(_latency(f"{kind}, each", x, y, mode="markers", marker=marker))
     return traces
 

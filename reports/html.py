@@ -51,9 +51,9 @@ def render(
     rows = series.read(history)
     run = series.extract(rows)
     operations = clients.operations(rows, run.origin_ns)
-    found = _numbered(outcome)
+    numbered = _numbered(outcome)
     if not info.foreign:
-        found = _with_diagrams(found, history, run.origin_ns)
+        numbered = _with_diagrams(numbered, history, run.origin_ns)
     marks = Marks.of(run, _moments(outcome, run.origin_ns))
     missing = liveness(outcome, run.origin_ns, marks)
     epochs, epochs_left_out = figures.leader_epochs(run, marks)
@@ -63,8 +63,8 @@ def render(
         "controllers": figures.controllers(run, marks),
         "leader-epochs": epochs,
         **{
-            f"operations-{number}": figures.operations(name, one, run.duration_s, marks)
-            for number, (name, one) in enumerate(operations.items())
+            f"operations-{number}": figures.operations(name, calls, run.duration_s, marks)
+            for number, (name, calls) in enumerate(operations.items())
         },
     }
     most = figures.points_per_line(run)
@@ -72,7 +72,8 @@ def render(
         "figures": {name: figure for name, figure in drawn.items() if figure is not None},
         "partition_layout": figures.partition_layout(marks),
         "partitions": [
-            figures.partition_traces(one, run.duration_s, most) for one in run.partitions
+            figures.partition_traces(partition, run.duration_s, most)
+            for partition in run.partitions
         ],
     }
     environment = _environment()
@@ -82,8 +83,8 @@ def render(
         outcome=outcome,
         results={result.property: result for result in outcome.results},
         headline=_headline(outcome),
-        found=found,
-        groups=_grouped(found),
+        found=numbered,
+        groups=_grouped(numbered),
         run=run,
         drawn=drawn,
         operations=operations,
@@ -91,7 +92,7 @@ def render(
         missing=missing,
         epochs_left_out=epochs_left_out,
         points_per_line=most,
-        first_partition=_first_partition(run, found),
+        first_partition=_first_partition(run, numbered),
         numbers=[
             (result.property, *wording.quantity(name, value))
             for result in outcome.results
@@ -108,7 +109,7 @@ def _headline(outcome: Outcome) -> str:
     """What was proved or refuted, in one sentence."""
     total, events = len(outcome.results), f"{outcome.events:,} events"
     named = {
-        verdict: [one.property for one in outcome.results if one.verdict is verdict]
+        verdict: [result.property for result in outcome.results if result.verdict is verdict]
         for verdict in Verdict
     }
     broken, undecided = named[Verdict.INVALID], named[Verdict.UNKNOWN]
@@ -124,40 +125,42 @@ def _headline(outcome: Outcome) -> str:
 
 def _numbered(outcome: Outcome) -> list[Numbered]:
     """All findings, what is broken first, then what is undecided, then what is allowed."""
-    order = (Verdict.INVALID, Verdict.UNKNOWN, Verdict.VALID)
+    verdicts = (Verdict.INVALID, Verdict.UNKNOWN, Verdict.VALID)
     findings = [finding for result in outcome.results for finding in result.findings]
-    findings.sort(key=lambda finding: order.index(finding.verdict))
+    findings.sort(key=lambda finding: verdicts.index(finding.verdict))
     return [Numbered(f"finding-{n}", finding) for n, finding in enumerate(findings, start=1)]
 
 
-def _with_diagrams(found: list[Numbered], history: History, origin_ns: int) -> list[Numbered]:
+def _with_diagrams(numbered: list[Numbered], history: History, origin_ns: int) -> list[Numbered]:
     """Give the first finding of each broken property its message diagram, up to ``MAX_DIAGRAMS``."""
     firsts: dict[str, Numbered] = {}
-    for one in found:
-        if one.finding.verdict is Verdict.INVALID:
-            firsts.setdefault(one.finding.property, one)
+    for entry in numbered:
+        if entry.finding.verdict is Verdict.INVALID:
+            firsts.setdefault(entry.finding.property, entry)
     chosen = list(firsts.values())[:MAX_DIAGRAMS]
-    drawn = message_diagrams(history, [one.finding for one in chosen], origin_ns=origin_ns)
+    drawn = message_diagrams(history, [entry.finding for entry in chosen], origin_ns=origin_ns)
     # The diagram escapes every text that it takes from the history.
     diagrams = {
-        one.anchor: Markup(svg)  # noqa: S704
-        for one, svg in zip(chosen, drawn, strict=True)
+        entry.anchor: Markup(svg)  # noqa: S704
+        for entry, svg in zip(chosen, drawn, strict=True)
         if svg is not None
     }
-    return [replace(one, diagram=diagrams.get(one.anchor)) for one in found]
+    return [replace(entry, diagram=diagrams.get(entry.anchor)) for entry in numbered]
 
 
-def _grouped(found: Iterable[Numbered]) -> list[list[Numbered]]:
+def _grouped(numbered: Iterable[Numbered]) -> list[list[Numbered]]:
     """The findings of one property and verdict together, in the order of ``found``."""
     return [
         list(group)
-        for _, group in groupby(found, lambda one: (one.finding.verdict, one.finding.property))
+        for _, group in groupby(
+            numbered, lambda entry: (entry.finding.verdict, entry.finding.property)
+        )
     ]
 
 
 def _moments(outcome: Outcome, origin_ns: int) -> list[float]:
     """When each broken property was first proved to be: the last timed event of its earliest finding, in seconds."""
-    moments = set()
+    times_s = set()
     for result in outcome.results:
         ends = [
             max(event.get("time", -1) for event in finding.events)
@@ -166,8 +169,8 @@ def _moments(outcome: Outcome, origin_ns: int) -> list[float]:
         ]
         timed = [end for end in ends if end >= origin_ns]
         if timed:
-            moments.add((min(timed) - origin_ns) / series.NS)
-    return sorted(moments)
+            times_s.add((min(timed) - origin_ns) / series.NS)
+    return sorted(times_s)
 
 
 def _when(event: Mapping[str, Any], origin_ns: int) -> str:
@@ -184,8 +187,11 @@ def _facts(run: series.RunSeries, rows: Segment) -> list[tuple[str, str]]:
     return [
         ("run time", f"{run.duration_s:,.1f} s"),
         ("faults applied", f"{applied:,}"),
-        ("controllers elected", f"{sum(not one.resigned for one in run.reigns):,}"),
-        ("leaders elected", f"{sum(len(one.leader_epochs) for one in run.partitions):,}"),
+        ("controllers elected", f"{sum(not reign.resigned for reign in run.reigns):,}"),
+        (
+            "leaders elected",
+            f"{sum(len(partition.leader_epochs) for partition in run.partitions):,}",
+        ),
         ("partitions", f"{len(run.partitions):,}"),
         ("truncations", f"{int(rows.is_kind(Kind.TRUNCATE).sum()):,}"),
         ("logs loaded", f"{int(rows.is_kind(Kind.LOG_LOADED).sum()):,}"),
@@ -196,23 +202,23 @@ def _client_facts(
     run: series.RunSeries, operations: Mapping[str, clients.Operations]
 ) -> list[tuple[str, str]]:
     """The counts of a history that tells of clients alone."""
-    counts = [one.counts() for one in operations.values()]
+    counts = [operation.counts() for operation in operations.values()]
     return [
         ("from first to last event", f"{run.duration_s:,.3f} s"),
         *(
-            (f"operations {ended}", f"{sum(one[ended] for one in counts):,}")
+            (f"operations {ended}", f"{sum(count[ended] for count in counts):,}")
             for ended in ("ok", "fail", "info", "open")
         ),
     ]
 
 
-def _first_partition(run: series.RunSeries, found: Sequence[Numbered]) -> str | None:
+def _first_partition(run: series.RunSeries, numbered: Sequence[Numbered]) -> str | None:
     """The partition to show first: that of the first broken finding that names one, else the busiest."""
-    names = {one.name for one in run.partitions}
-    for one in found:
-        if one.finding.verdict is Verdict.INVALID and one.finding.key in names:
-            return one.finding.key
-    busiest = max(run.partitions, key=lambda one: one.activity, default=None)
+    names = {partition.name for partition in run.partitions}
+    for entry in numbered:
+        if entry.finding.verdict is Verdict.INVALID and entry.finding.key in names:
+            return entry.finding.key
+    busiest = max(run.partitions, key=lambda partition: partition.activity, default=None)
     return None if busiest is None else busiest.name
 
 

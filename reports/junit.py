@@ -50,7 +50,7 @@ def render(info: RunInfo, outcome: Outcome) -> bytes:
 
 def _case(info: RunInfo, result: Result) -> ET.Element:
     case = ET.Element("testcase", classname=_class(info), name=_xml(result.property), time="0")
-    findings = [one for one in result.findings if one.verdict is result.verdict]
+    findings = [finding for finding in result.findings if finding.verdict is result.verdict]
     if result.verdict is not Verdict.VALID:
         message = findings[0].sentence if findings else "Nothing was observed."
         lines = [promise(result.property), ""]

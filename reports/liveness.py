@@ -60,13 +60,15 @@ class Liveness:
 
 def liveness(outcome: Outcome, origin_ns: int, marks: Marks) -> Liveness | None:
     """Return what the outcome says of it; None if nothing was measured."""
-    distributions = [one for result in outcome.results for one in result.distributions]
-    stretches = [one for result in outcome.results for one in result.stretches]
+    distributions = [
+        distribution for result in outcome.results for distribution in result.distributions
+    ]
+    stretches = [stretch for result in outcome.results for stretch in result.stretches]
     if not distributions:
         return None
     table = tuple(
-        Missing(SAID.get(what, what), tuple(rows))
-        for what, rows in groupby(distributions, lambda one: one.what)
+        Missing(SAID.get(state, state), tuple(rows))
+        for state, rows in groupby(distributions, lambda distribution: distribution.what)
     )
     count = sum(missing.rows[0].count for missing in table)
     return Liveness(table, _figure(stretches, origin_ns, marks), count - len(stretches))
@@ -75,17 +77,19 @@ def liveness(outcome: Outcome, origin_ns: int, marks: Marks) -> Liveness | None:
 def measured(result: Result) -> list[str]:
     """Return a line for each kind of stretch: ``no leader: 39 times, median 0.62 ms, longest 2.04 s``."""
     return [
-        f"{SAID.get(one.what, one.what)}: {_in_short(one)}"
-        for one in result.distributions
-        if one.fault == ALL
+        f"{SAID.get(distribution.what, distribution.what)}: {_in_short(distribution)}"
+        for distribution in result.distributions
+        if distribution.fault == ALL
     ]
 
 
-def _in_short(one: Distribution) -> str:
-    if not one.count:
+def _in_short(distribution: Distribution) -> str:
+    if not distribution.count:
         return "never"
-    times = f"{one.count:,} time{'' if one.count == 1 else 's'}"
-    return f"{times}, median {lasted(one.median_ms)}, longest {lasted(one.max_ms)}"
+    times = f"{distribution.count:,} time{'' if distribution.count == 1 else 's'}"
+    return (
+        f"{times}, median {lasted(distribution.median_ms)}, longest {lasted(distribution.max_ms)}"
+    )
 
 
 def lasted(milliseconds: float) -> str:
@@ -112,31 +116,33 @@ def _figure(stretches: Sequence[Stretch], origin_ns: int, marks: Marks) -> dict[
 
 def _traces(stretches: Sequence[Stretch], origin_ns: int) -> Iterator[dict[str, Any]]:
     """One trace for each kind, the least of them first: the others are drawn over it."""
-    for rank, what in enumerate(reversed(list(SAID))):
+    for rank, state in enumerate(reversed(list(SAID))):
         x: list[float | None] = []
         y: list[float | None] = []
         text: list[str] = []
-        for one in stretches:
-            if one.what != what:
+        for stretch in stretches:
+            if stretch.what != state:
                 continue
-            length_s = (one.stop_ns - one.start_ns) / NS
-            x += [(at - origin_ns) / NS for at in (one.start_ns, one.stop_ns)] + [None]
+            length_s = (stretch.stop_ns - stretch.start_ns) / NS
+            x += [(time_ns - origin_ns) / NS for time_ns in (stretch.start_ns, stretch.stop_ns)] + [
+                None
+            ]
             y += [max(length_s, _SHORTEST_S)] * 2 + [None]
-            end = "" if one.is_over else ", to the end"
-            fault = "" if one.fault == NO_FAULT else f"<br>during {html.escape(one.fault)}"
-            said = f"{html.escape(one.key)}: {lasted(length_s * 1_000)}{end}{fault}"
+            end = "" if stretch.is_over else ", to the end"
+            fault = "" if stretch.fault == NO_FAULT else f"<br>during {html.escape(stretch.fault)}"
+            said = f"{html.escape(stretch.key)}: {lasted(length_s * 1_000)}{end}{fault}"
             text += [said, said, ""]
         if x:
             yield {
                 "type": "scatter",
                 "mode": "lines+markers",
-                "name": SAID[what],
+                "name": SAID[state],
                 "legendrank": len(SAID) - rank,
                 "x": x,
                 "y": y,
                 "text": text,
-                "line": {"width": 3, "color": _COLOURS[what]},
-                "marker": {"size": 5, "symbol": "line-ns-open", "color": _COLOURS[what]},
+                "line": {"width": 3, "color": _COLOURS[state]},
+                "marker": {"size": 5, "symbol": "line-ns-open", "color": _COLOURS[state]},
                 "opacity": 0.8,
                 "hovertemplate": "%{text}<extra>%{fullData.name}</extra>",
             }

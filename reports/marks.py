@@ -63,7 +63,7 @@ class Marks:
 
     def colour(self, fault: Fault) -> str:
         """One colour per kind of fault."""
-        kinds = list(dict.fromkeys(one.name for one in self.faults))
+        kinds = list(dict.fromkeys(fault.name for fault in self.faults))
         return FAULT_COLOURS[kinds.index(fault.name) % len(FAULT_COLOURS)]
 
 
@@ -155,8 +155,8 @@ def _bar(
     scale = PLOT_WIDTH_PX / max(marks.duration_s, 1e-9)
     fits = [(stop - start) * scale > CHARACTER_PX * len(words) for _, start, stop, words in spans]
     words = [
-        html.escape(one) if fit or beside else ""
-        for (_, _, _, one), fit in zip(spans, fits, strict=True)
+        html.escape(label) if fit or beside else ""
+        for (_, _, _, label), fit in zip(spans, fits, strict=True)
     ]
     # A fault may be over in a millisecond: its outline keeps it visible.
     outlines = [
@@ -178,8 +178,8 @@ def _bar(
         "textfont": {"size": 10},
         "insidetextfont": {"size": 10, "color": "#ffffff"},
         "hovertext": [
-            f"{html.escape(what)}: {start:.3f}–{stop:.3f} s ({stop - start:.3f} s)"
-            for what, start, stop, _ in spans
+            f"{html.escape(label)}: {start:.3f}–{stop:.3f} s ({stop - start:.3f} s)"
+            for label, start, stop, _ in spans
         ],
         "hoverinfo": "text",
         "marker": {"color": shade, "line": {"width": 1.5, "color": outlines}},

@@ -148,8 +148,8 @@ def extract(rows: Segment) -> RunSeries:
 
 def _events(rows: Segment, *kinds: Kind) -> list[Event]:
     """The events of rare kinds, by time."""
-    found = [event for _, event in rows.only(kinds).events()]
-    return sorted(found, key=lambda event: (event.time, event.seq))
+    events = [event for _, event in rows.only(kinds).events()]
+    return sorted(events, key=lambda event: (event.time, event.seq))
 
 
 def _faults(rows: Segment, origin: int) -> tuple[Fault, ...]:
@@ -204,12 +204,12 @@ def _reigns(rows: Segment, origin: int) -> tuple[Reign, ...]:
 
 def _partitions(rows: Segment, origin: int) -> tuple[PartitionSeries, ...]:
     traced = rows.only(_PARTITION_KINDS)
-    found = [
+    partitions = [
         _partition(f"{topic}-{partition}", own, origin)
         for (topic, partition), own in traced.by("topic", "partition")
         if topic is not None and partition is not None
     ]
-    return tuple(found)
+    return tuple(partitions)
 
 
 def _partition(name: str, rows: Segment, origin: int) -> PartitionSeries:
@@ -243,8 +243,8 @@ def _partition(name: str, rows: Segment, origin: int) -> PartitionSeries:
 
 def _named(rows: Segment, kind: Kind) -> list[Event]:
     """Elections or ISR changes that carry a leader epoch, in the order of the rows (by time)."""
-    found = rows.where(rows.is_kind(kind)).events("leader", "leader_epoch", "isr", "node")
-    return [event for _, event in found if event.leader_epoch is not None]
+    events = rows.where(rows.is_kind(kind)).events("leader", "leader_epoch", "isr", "node")
+    return [event for _, event in events if event.leader_epoch is not None]
 
 
 def _leader(event: Event) -> int | None:

@@ -80,16 +80,18 @@ class Injector:
         self._rows = 0
         self._injected: list[Injected] = []
 
-    def spoil(self, table: pa.Table, place: Place, partition: Partition | None = None) -> pa.Table:
+    def spoil(
+        self, table: pa.Table, position: Place, partition: Partition | None = None
+    ) -> pa.Table:
         """Return the table, with each anomaly in it that finds its row there."""
         left = []
         for anomaly, spoiler in self._waiting:
             is_here = partition is None or partition.number == anomaly.partition
-            found = spoiler.find(table, anomaly) if is_here and spoiler.place is place else None
-            if found is None:
+            match = spoiler.find(table, anomaly) if is_here and spoiler.place is position else None
+            if match is None:
                 left.append((anomaly, spoiler))
                 continue
-            row, values = found
+            row, values = match
             table = replaced(table, row, **values)
             self._injected.append(Injected(anomaly, spoiler.property, self._rows + row))
         self._waiting = left
@@ -104,13 +106,13 @@ class Injector:
 
 
 def _first(mask: Array) -> int | None:
-    found = np.flatnonzero(mask)
-    return int(found[0]) if len(found) else None
+    rows = np.flatnonzero(mask)
+    return int(rows[0]) if len(rows) else None
 
 
 def _last(mask: Array) -> int | None:
-    found = np.flatnonzero(mask)
-    return int(found[-1]) if len(found) else None
+    rows = np.flatnonzero(mask)
+    return int(rows[-1]) if len(rows) else None
 
 
 def _is(table: pa.Table, **wanted: str) -> Array:

@@ -33,25 +33,25 @@ def rows(stretch: Stretch) -> pa.Table:
     sizes = _round_sizes(stretch)
     lengths = sizes * (count + 1) + 1
     in_round = np.repeat(np.arange(len(sizes)), lengths)
-    place = np.arange(len(in_round)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    position = np.arange(len(in_round)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     size = sizes[in_round]
     before = (np.cumsum(sizes) - sizes)[in_round]
     appended, end = size * count, stretch.first + before + size
-    kind = np.where(place < appended, _APPEND, np.where(place == appended, 1, _ACKNOWLEDGED))
+    kind = np.where(position < appended, _APPEND, np.where(position == appended, 1, _ACKNOWLEDGED))
     is_append, is_mark = kind == _APPEND, kind == _HIGH_WATERMARK
-    index = np.where(is_append, place % size, place - appended - 1)
+    index = np.where(is_append, position % size, position - appended - 1)
     offset = stretch.first + before + index
-    who = np.where(is_append, place // size, 0)
-    time = stretch.start_ns + before * SLOT_NS + place * (SLOT_NS // (count + 2))
-    total = len(place)
+    writer = np.where(is_append, position // size, 0)
+    time = stretch.start_ns + before * SLOT_NS + position * (SLOT_NS // (count + 2))
+    total = len(position)
     return columns.rows(
         {
             "time": columns.numbers(time),
-            "process": columns.words(who, [f"broker-{broker}" for broker in brokers]),
+            "process": columns.words(writer, [f"broker-{broker}" for broker in brokers]),
             "kind": columns.words(kind, _KINDS),
             "seq": columns.numbers(time // (SLOT_NS // (count + 2))),
             "incarnation": columns.number(INCARNATION, total),
-            "node": columns.numbers(brokers[who]),
+            "node": columns.numbers(brokers[writer]),
             "acks": columns.numbers(np.full(total, -1), kind == _ACKNOWLEDGED),
             "topic": columns.word(stretch.partition.topic, total),
             "topic_id": columns.word(stretch.partition.topic_id, total),
@@ -59,7 +59,7 @@ def rows(stretch: Stretch) -> pa.Table:
             "leader_epoch": columns.number(stretch.leader_epoch, total),
             "isr": columns.same_list(sorted(stretch.partition.replicas), ~is_append),
             "maximal_isr": columns.same_list(sorted(stretch.partition.replicas), is_mark),
-            "role": columns.words((who > 0), ("leader", "follower"), is_append),
+            "role": columns.words((writer > 0), ("leader", "follower"), is_append),
             "offset": columns.numbers(offset, ~is_mark),
             "last_offset": columns.numbers(offset, ~is_mark),
             "crc": columns.numbers(crc(stretch.partition.number, offset), is_append),

@@ -65,31 +65,31 @@ def _in_poll(
     """A spoiler that changes the records of a poll."""
 
     def find(table: pa.Table, anomaly: Anomaly) -> Found | None:
-        found = _poll_of(table, anomaly)
-        if found is None:
+        poll = _poll_of(table, anomaly)
+        if poll is None:
             return None
-        row, place, (offsets, values) = found
-        change(place, offsets, values)
+        row, index, (offsets, values) = poll
+        change(index, offsets, values)
         return row, {"offsets": offsets, "values": values}
 
     return find
 
 
-def _lose(place: int, _offsets: list[int], values: list[int]) -> None:
-    values[place] = FOREIGN
+def _lose(index: int, _offsets: list[int], values: list[int]) -> None:
+    values[index] = FOREIGN
 
 
-def _repeat_value(place: int, _offsets: list[int], values: list[int]) -> None:
-    values[place] = values[place - 1]
+def _repeat_value(index: int, _offsets: list[int], values: list[int]) -> None:
+    values[index] = values[index - 1]
 
 
-def _skip(place: int, offsets: list[int], values: list[int]) -> None:
-    del offsets[place - 1], values[place - 1]
+def _skip(index: int, offsets: list[int], values: list[int]) -> None:
+    del offsets[index - 1], values[index - 1]
 
 
-def _go_back(place: int, offsets: list[int], values: list[int]) -> None:
-    offsets.insert(place, offsets[place - 1])
-    values.insert(place, values[place - 1])
+def _go_back(index: int, offsets: list[int], values: list[int]) -> None:
+    offsets.insert(index, offsets[index - 1])
+    values.insert(index, values[index - 1])
 
 
 def _failed(table: pa.Table, anomaly: Anomaly) -> Found | None:
@@ -103,8 +103,8 @@ def _earlier_offset(table: pa.Table, anomaly: Anomaly) -> Found | None:
 
 
 def _above_its_mark(table: pa.Table, anomaly: Anomaly) -> Found | None:
-    found = _poll_of(table, anomaly)
-    return None if found is None else (found[0], {"high_watermark": anomaly.record})
+    poll = _poll_of(table, anomaly)
+    return None if poll is None else (poll[0], {"high_watermark": anomaly.record})
 
 
 CLIENT_ANOMALIES: Final[Mapping[str, Spoiler]] = MappingProxyType(

@@ -49,8 +49,8 @@ def final_reads(shape: Shape, partition: Partition) -> Iterator[pa.Table]:
     step = POLL_RECORDS[1]
     firsts = np.arange(0, partition.records, step)
     lasts = np.minimum(firsts + step, partition.records)
-    for at in range(0, len(firsts), FINAL_POLLS):
-        part = slice(at, at + FINAL_POLLS)
+    for first in range(0, len(firsts), FINAL_POLLS):
+        part = slice(first, first + FINAL_POLLS)
         times = start_ns + np.arange(len(firsts))[part] * 2
         yield _polls(partition, "final-0", firsts[part], lasts[part], times)
     end = columns.number(partition.records, 1)
@@ -74,17 +74,17 @@ def _sends(stretch: Stretch) -> pa.Table:
     sent = np.arange(count)
     answered = np.minimum(sent + ANSWER_SLOTS, count) * SLOT_NS - SLOT_NS // 2 + sent % PRODUCERS
     time = np.concatenate((sent * SLOT_NS, answered))
-    order = np.argsort(time, kind="stable")
-    record = np.concatenate((sent, sent))[order]
-    is_answer = (np.arange(2 * count) >= count)[order]
+    by_time = np.argsort(time, kind="stable")
+    record = np.concatenate((sent, sent))[by_time]
+    is_answer = (np.arange(2 * count) >= count)[by_time]
     offset = stretch.first + record
     is_lost = offset % UNANSWERED_EVERY == UNANSWERED_EVERY // 2
     is_ok, is_info = is_answer & ~is_lost, is_answer & is_lost
     kind = np.where(is_ok, 1, np.where(is_info, 2, 0))
-    total = len(order)
+    total = len(by_time)
     return columns.rows(
         {
-            "time": columns.numbers(stretch.start_ns + time[order]),
+            "time": columns.numbers(stretch.start_ns + time[by_time]),
             "process": columns.words(
                 offset % PRODUCERS, [f"producer-{number}" for number in range(PRODUCERS)]
             ),

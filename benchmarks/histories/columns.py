@@ -73,9 +73,9 @@ def by_time(tables: Sequence[pa.Table]) -> pa.Table:
     if len(filled) == 1:
         return filled[0]
     joined = pa.concat_tables(filled).unify_dictionaries().combine_chunks()
-    order = pa.array(np.argsort(joined.column("time").to_numpy(), kind="stable"))
+    permutation = pa.array(np.argsort(joined.column("time").to_numpy(), kind="stable"))
     columns = [
-        column if column.null_count == len(column) else column.take(order)
+        column if column.null_count == len(column) else column.take(permutation)
         for column in joined.columns
     ]
     return pa.Table.from_arrays(columns, schema=joined.schema)

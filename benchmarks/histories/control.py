@@ -66,8 +66,8 @@ def brokers(shape: Shape) -> range:
 def topic(shape: Shape, first: Partition) -> Event:
     """Return the creation of a topic, given its first partition."""
     assigned = {
-        str(one.index): list(one.replicas)
-        for one in shape.all_partitions()[first.number : first.number + shape.partitions]
+        str(partition.index): list(partition.replicas)
+        for partition in shape.all_partitions()[first.number : first.number + shape.partitions]
     }
     data = {"version": 3, "topic_id": first.topic_id, "partitions": assigned}
     zxid = shape.brokers + 1 + first.number // shape.partitions

@@ -84,8 +84,8 @@ def _tables(shape: Shape, parts: Sequence[Part], injector: Injector) -> Iterator
     for partition in shape.all_partitions():
         if partition.index == 0:
             yield injector.spoil(table([control.topic(shape, partition)]), Place.CLUSTER)
-        for place, rows in _partition(shape, parts, partition):
-            yield injector.spoil(rows, place, partition)
+        for position, rows in _partition(shape, parts, partition):
+            yield injector.spoil(rows, position, partition)
         yield None
 
 

@@ -52,7 +52,7 @@ class Registers:
         if self.operations < 4 * self.memory * count:
             raise ValueError(f"{self.operations} operations are too few for {count} stale reads")
         middles = [(2 * number + 1) * self.operations // (2 * count) for number in range(count)]
-        return tuple(one + max(0, self.memory - one % self.block) for one in middles)
+        return tuple(middle + max(0, self.memory - middle % self.block) for middle in middles)
 
     @property
     def block(self) -> int:
@@ -98,13 +98,13 @@ class Events:
 
     @classmethod
     def merged(cls, parts: list[Events]) -> Events:
-        names = [one.name for one in fields(cls)]
+        names = [field.name for field in fields(cls)]
         joined = cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
-        order = np.lexsort((joined.client, joined.time))
-        return cls(*(getattr(joined, name)[order] for name in names))
+        permutation = np.lexsort((joined.client, joined.time))
+        return cls(*(getattr(joined, name)[permutation] for name in names))
 
     def slice(self, start: int, stop: int) -> Events:
-        return Events(*(getattr(self, one.name)[start:stop] for one in fields(self)))
+        return Events(*(getattr(self, field.name)[start:stop] for field in fields(self)))
 
 
 def _reach(shape: Registers) -> int:
@@ -119,16 +119,26 @@ def _block(shape: Registers, start: int, stop: int, last: Array) -> tuple[Events
     f = (rng.random(len(operation)) < 0.5).astype(np.int64)
     chance = rng.random(len(operation))
     outcome = np.where(chance < 0.001, INFO, np.where(chance < 0.002, FAIL, OK))
-    stale = np.array([one for one in shape.stale if start <= one < stop], dtype=np.int64) - start
+    stale = (
+        np.array(
+            [
+                operation_number
+                for operation_number in shape.stale
+                if start <= operation_number < stop
+            ],
+            dtype=np.int64,
+        )
+        - start
+    )
     f[stale], outcome[stale] = READ, OK
     takes_effect = (f == WRITE) & (outcome != FAIL)
     current = _current(np.where(takes_effect, operation + 1, 0), last)
     value = np.where(f == WRITE, operation + 1, current)
     value[stale] = current[stale - shape.memory]
-    moment = BEGINNING_NS + operation * TICK_NS
+    instant = BEGINNING_NS + operation * TICK_NS
     reach = _reach(shape)
-    begun = moment - rng.integers(1, reach, len(operation))
-    ended = moment + rng.integers(1, reach, len(operation))
+    begun = instant - rng.integers(1, reach, len(operation))
+    ended = instant + rng.integers(1, reach, len(operation))
     is_silent = (f == READ) & (outcome != OK)
     events = Events(
         time=np.concatenate([begun, ended]),

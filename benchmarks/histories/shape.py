@@ -51,7 +51,7 @@ class Shape:
     def _partition(self, number: int, records: int) -> Partition:
         topic, index = divmod(number, self.partitions)
         replicas = tuple(
-            1 + (number + place) % self.brokers for place in range(self.replication_factor)
+            1 + (number + index) % self.brokers for index in range(self.replication_factor)
         )
         return Partition(
             number, f"topic-{topic:06d}", f"id-{topic:06d}", index, replicas, records, self.terms

@@ -114,7 +114,7 @@ def _chunk(
             "values": _lists(shape, micro, np.zeros(count, dtype=np.bool_)),
         }
     )
-    told = columns.rows(
+    completions = columns.rows(
         {
             **about,
             "time": columns.numbers(commit + late),
@@ -123,7 +123,7 @@ def _chunk(
             "values": _lists(shape, micro, outcome == 1),
         }
     )
-    return pa.concat_tables([asked, told])
+    return pa.concat_tables([asked, completions])
 
 
 def _micro_operations(
@@ -144,21 +144,21 @@ def _micro_operations(
     counts = is_write & ~is_failed & ~is_skewed
     before = np.empty(total, dtype=np.int64)
     for n in range(SLOTS):
-        here = slot == n
-        done = np.cumsum(counts[here])
-        before[here] = written[n] + done - counts[here]
-        written[n] += int(counts[here].sum())
+        in_slot = slot == n
+        done = np.cumsum(counts[in_slot])
+        before[in_slot] = written[n] + done - counts[in_slot]
+        written[n] += int(counts[in_slot].sum())
     key = slot + SLOTS * (before // WRITES_PER_KEY)
     value = before % WRITES_PER_KEY + is_write
     lost = is_write & is_failed
     value[lost] = FAILED_VALUES + np.arange(int(lost.sum()))
-    at = np.flatnonzero(is_skewed)
-    is_second = np.arange(len(at)) % 2 == 1
-    which = np.repeat(number, sizes)[at]
-    is_write[at] = is_second
-    value[at] = is_second
+    rows = np.flatnonzero(is_skewed)
+    is_second = np.arange(len(rows)) % 2 == 1
+    which = np.repeat(number, sizes)[rows]
+    is_write[rows] = is_second
+    value[rows] = is_second
     turned = np.isin(which - 1, shape.skews)
-    key[at] = OWN_KEYS + 2 * (which - turned) + (is_second ^ turned)
+    key[rows] = OWN_KEYS + 2 * (which - turned) + (is_second ^ turned)
     return _MicroOperations(sizes, is_write, key, value)
 
 

@@ -28,7 +28,7 @@ def _unchecked(_correct: Any) -> Callable[[Any, Any, ReplicaState], bool]:
 def _straight_to_ineligible(correct: Change) -> Change:
     async def handle_state_changes(self: Any, replicas: Any, target: ReplicaState) -> None:
         listed = list(replicas)
-        is_dead = all(one.replica not in self._context.live_brokers for one in listed)
+        is_dead = all(replica.replica not in self._context.live_brokers for replica in listed)
         if target is ReplicaState.OFFLINE and is_dead:
             target = ReplicaState.DELETION_INELIGIBLE
         await correct(self, listed, target)

@@ -257,9 +257,9 @@ class SimulatedDisk:
         """Return every file by its path, for comparisons."""
         return {path: bytes(file.data) for path, file in self._files()}
 
-    def fenced(self, life: Mortal) -> FencedDisk:
+    def fenced(self, incarnation: Mortal) -> FencedDisk:
         """Return this disk as one life sees it."""
-        return FencedDisk(self, life)
+        return FencedDisk(self, incarnation)
 
     def _write(self, file: File, data: bytes, path: str) -> None:
         fits = len(data)

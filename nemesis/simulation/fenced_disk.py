@@ -27,11 +27,11 @@ class FencedDisk:
     The view is itself the three parts of the port.
     """
 
-    def __init__(self, disk: Disk, life: Mortal) -> None:
+    def __init__(self, disk: Disk, incarnation: Mortal) -> None:
         self._files = disk.files
         self._directories = disk.directories
         self._atomic = disk.atomic
-        self._life = life
+        self._life = incarnation
 
     @property
     def files(self) -> Files:

@@ -101,11 +101,11 @@ def _refuse(call: str, node: str) -> NoReturn:
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     if event == HARMLESS_EVENT or not _Guard.depth or not event.startswith(FORBIDDEN_EVENTS):
         return
-    life = LIFE.get()
-    if life is None or _is_allowed(sys._getframe(1)):  # noqa: SLF001
+    incarnation = LIFE.get()
+    if incarnation is None or _is_allowed(sys._getframe(1)):  # noqa: SLF001
         return
     shown = ", ".join(repr(argument) for argument in arguments[:1])
-    _refuse(f"{event}({shown})", life.node)
+    _refuse(f"{event}({shown})", incarnation.node)
 
 
 def _is_allowed(frame: FrameType | None) -> bool:
@@ -122,9 +122,9 @@ def _forbid(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     @wraps(function)
     def guarded(*args: Any, **options: Any) -> Any:
-        life = LIFE.get()
-        if life is not None:
-            _refuse(f"{name}()", life.node)
+        incarnation = LIFE.get()
+        if incarnation is not None:
+            _refuse(f"{name}()", incarnation.node)
         return function(*args, **options)
 
     return guarded
@@ -135,9 +135,9 @@ def _forbid_unseeded(seed: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(seed)
     def guarded(self: random.Random, a: Any = None, version: int = 2) -> None:
-        life = LIFE.get()
-        if a is None and life is not None and type(self) is not random.SystemRandom:
-            _refuse("random.Random() without a seed", life.node)
+        incarnation = LIFE.get()
+        if a is None and incarnation is not None and type(self) is not random.SystemRandom:
+            _refuse("random.Random() without a seed", incarnation.node)
         seed(self, a, version)
 
     return guarded

@@ -168,9 +168,9 @@ class Pipe:
         self._in_flight: deque[float] = deque()
         self._last_arrival = 0.0
 
-    def starts_after(self, moment: float) -> None:
+    def starts_after(self, time_s: float) -> None:
         """Nothing arrives before this moment (virtual seconds)."""
-        self._last_arrival = moment
+        self._last_arrival = time_s
 
     def send(self, item: Item) -> None:
         """Put it on its way, or keep it."""

@@ -134,12 +134,12 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """Queue the call (a callback and its arguments) with the life of its context."""
         if context is None:
             context = copy_context()
-        life = context.get(LIFE) or self.harness
-        handle = SimulationHandle(call, context, life)
-        life.ready.append(handle)
-        if not life.is_queued and not life.is_stopped:
-            life.is_queued = True
-            self._runnable.append(life)
+        incarnation = context.get(LIFE) or self.harness
+        handle = SimulationHandle(call, context, incarnation)
+        incarnation.ready.append(handle)
+        if not incarnation.is_queued and not incarnation.is_stopped:
+            incarnation.is_queued = True
+            self._runnable.append(incarnation)
         return handle
 
     call_soon_threadsafe = call_soon  # type: ignore[assignment]
@@ -150,8 +150,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """Queue the call when the virtual time has come."""
         if context is None:
             context = copy_context()
-        life = context.get(LIFE) or self.harness
-        handle = SimulationHandle(call, context, life, when)
+        incarnation = context.get(LIFE) or self.harness
+        handle = SimulationHandle(call, context, incarnation, when)
         heap = self._heap
         if len(heap) >= self._compact_at:
             self._compact()
@@ -193,23 +193,23 @@ class SimulationLoop(asyncio.BaseEventLoop):
         task.number = self.next_number()
         task.__init__(coro, loop=self, name=str(name), context=context, **options)  # type: ignore[misc]
         task.home = context
-        life = context.get(LIFE) or self.harness
-        task.life = life
-        if life.is_dead:
+        incarnation = context.get(LIFE) or self.harness
+        task.life = incarnation
+        if incarnation.is_dead:
             self._graves.append(task)
         return task
 
     # Lives
 
-    def wake(self, life: Life) -> None:
+    def wake(self, incarnation: Life) -> None:
         """Let a life run if it has something to run and may."""
-        if life.ready and not life.is_queued and not life.is_stopped:
-            life.is_queued = True
-            self._runnable.append(life)
+        if incarnation.ready and not incarnation.is_queued and not incarnation.is_stopped:
+            incarnation.is_queued = True
+            self._runnable.append(incarnation)
 
-    def bury(self, life: Life) -> None:
+    def bury(self, incarnation: Life) -> None:
         """Keep a dead life's tasks to the end, so that nothing of them runs."""
-        self._graves.extend(task for task in self._pending_tasks() if task.life is life)
+        self._graves.extend(task for task in self._pending_tasks() if task.life is incarnation)
 
     def fail(self, error: BaseException) -> None:
         """End the run with this error when the present callback returns, even if somebody swallows it there."""
@@ -260,21 +260,21 @@ class SimulationLoop(asyncio.BaseEventLoop):
                 self._jump()
                 quiet_at = self.callbacks
                 continue
-            life = runnable[0]  # it stays in front until it waits, is killed or paused
-            if not life.is_stopped:  # by somebody else, while it was in line
-                self._run_batch(life)
-            if not life.ready or life.is_stopped:
+            incarnation = runnable[0]  # it stays in front until it waits, is killed or paused
+            if not incarnation.is_stopped:  # by somebody else, while it was in line
+                self._run_batch(incarnation)
+            if not incarnation.ready or incarnation.is_stopped:
                 runnable.popleft()
-                life.is_queued = False
+                incarnation.is_queued = False
             if self.callbacks - quiet_at > LIVELOCK_CALLBACKS:
-                self._raise_livelock(life)
+                self._raise_livelock(incarnation)
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
 
-    def _run_batch(self, life: Life) -> None:
+    def _run_batch(self, incarnation: Life) -> None:
         """Run what the life's queue holds now, as one iteration of a real loop does."""
-        ready = life.ready
+        ready = incarnation.ready
         for _ in range(len(ready)):
             handle = ready.popleft()
             self.callbacks += 1
@@ -283,28 +283,28 @@ class SimulationLoop(asyncio.BaseEventLoop):
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
-                if life is self.harness:
+                if incarnation is self.harness:
                     raise
-                self._report(life, handle, error)
-            if life.is_stopped:
+                self._report(incarnation, handle, error)
+            if incarnation.is_stopped:
                 break
 
-    def _report(self, life: Life, handle: SimulationHandle, error: BaseException) -> None:
+    def _report(self, incarnation: Life, handle: SimulationHandle, error: BaseException) -> None:
         if isinstance(error, SystemExit):
-            life.leave(error)
+            incarnation.leave(error)
             return
         message = {"message": f"Exception in callback {handle.call[0]!r}", "exception": error}
         handle.home.run(self.call_exception_handler, message)
 
-    def _stall(self, life: Life, share: float) -> None:
+    def _stall(self, incarnation: Life, share: float) -> None:
         """Keep a life from running for a time between the shortest and the longest, drawn evenly by magnitude."""
         self.deviations += 1
         stall_s = SHORTEST_STALL_S * (LONGEST_STALL_S / SHORTEST_STALL_S) ** share
-        self.call_later(stall_s, self._end_stall, life, context=Context())
+        self.call_later(stall_s, self._end_stall, incarnation, context=Context())
 
-    def _end_stall(self, life: Life) -> None:
-        life.is_queued = False
-        self.wake(life)
+    def _end_stall(self, incarnation: Life) -> None:
+        incarnation.is_queued = False
+        self.wake(incarnation)
 
     def _fire(self) -> None:
         """Give every timer that is due to its life, and draw whether a life that this wakes is to stall."""
@@ -313,17 +313,17 @@ class SimulationLoop(asyncio.BaseEventLoop):
             timer = heappop(heap)[2]
             if timer.call is CANCELLED:
                 continue
-            life = timer.life
-            life.ready.append(timer)
-            if life.is_queued or life.is_stopped:
+            incarnation = timer.life
+            incarnation.ready.append(timer)
+            if incarnation.is_queued or incarnation.is_stopped:
                 continue
-            life.is_queued = True
-            if life is not self.harness:
+            incarnation.is_queued = True
+            if incarnation is not self.harness:
                 drawn, schedule = self._draw(), self._schedule
                 if drawn < schedule.deviation_rate and now < schedule.deviate_until_s:
-                    self._stall(life, drawn / schedule.deviation_rate)
+                    self._stall(incarnation, drawn / schedule.deviation_rate)
                     continue
-            self._runnable.append(life)
+            self._runnable.append(incarnation)
 
     def _jump(self) -> None:
         """Go to the next deadline of anybody who lives."""
@@ -343,10 +343,10 @@ class SimulationLoop(asyncio.BaseEventLoop):
         listed = "; ".join(waiting) or "no task at all"
         raise DeadlockError(f"nothing can run at {self.now:.6f} s; waiting: {listed}")
 
-    def _raise_livelock(self, life: Life) -> NoReturn:
-        next_up = [repr(handle) for handle in list(life.ready)[:3]]
+    def _raise_livelock(self, incarnation: Life) -> NoReturn:
+        next_up = [repr(handle) for handle in list(incarnation.ready)[:3]]
         raise LivelockError(
-            f"{LIVELOCK_CALLBACKS} callbacks at {self.now:.6f} s; {life.node} runs {next_up}"
+            f"{LIVELOCK_CALLBACKS} callbacks at {self.now:.6f} s; {incarnation.node} runs {next_up}"
         )
 
     def _close_generator(self, generator: AsyncGenerator[Any, Any]) -> None:

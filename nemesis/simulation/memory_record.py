@@ -29,10 +29,10 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 class MemoryRecord:
     """Implements ``nemesis.running.record.Record``, and makes the tracers of the brokers."""
 
-    def __init__(self, clock: Clock, onlooker: Callable[[Event], None] | None = None) -> None:
+    def __init__(self, clock: Clock, observer: Callable[[Event], None] | None = None) -> None:
         """``onlooker`` is shown every event, and must not touch the simulation."""
         self._clock = clock
-        self._onlooker = onlooker
+        self._onlooker = observer
         self._is_sealed = self._has_transactions = False
         self.entries: list[Entry] = []
         self.phases: list[str] = []
@@ -40,7 +40,7 @@ class MemoryRecord:
     def recorder(self, process: str, file: str) -> Recorder:
         return _MemoryRecorder(self, file, process=process, clock=self._clock)
 
-    def tracer(self, process: str, node: int, life: Life) -> LifeTracer:
+    def tracer(self, process: str, node: int, incarnation: Life) -> LifeTracer:
         """Return the tracer of one life of a broker; its events carry the present time as incarnation."""
         recorder = _MemoryRecorder(
             self,
@@ -50,7 +50,7 @@ class MemoryRecord:
             node=node,
             incarnation=self._clock(),
         )
-        return LifeTracer(recorder, life)
+        return LifeTracer(recorder, incarnation)
 
     def set_transactions(self, transactions: Sequence[Transaction]) -> None:
         """Add what ZooKeeper has committed, as ``nemesis.history.ingest`` reads it from the log of a real one; once."""
@@ -81,15 +81,15 @@ class MemoryRecord:
 class LifeTracer:
     """Implements ``nemesis.reference.trace.Tracer`` for one life: the dead tell nothing."""
 
-    def __init__(self, recorder: Recorder, life: Life) -> None:
+    def __init__(self, recorder: Recorder, incarnation: Life) -> None:
         self._write = recorder.write
-        self._life = life
+        self._life = incarnation
 
     def event(self, kind: Kind, /, **columns: Any) -> None:
-        life = self._life
-        if life.actions_left is not None:
-            life.act()
-        if not life.is_dead:
+        incarnation = self._life
+        if incarnation.actions_left is not None:
+            incarnation.act()
+        if not incarnation.is_dead:
             self._write(kind, columns)
 
 

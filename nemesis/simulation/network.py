@@ -166,9 +166,9 @@ class Network:
             self._loop, protocol_factory, address, self._listeners.pop, copy_context()
         )
         self._listeners[address] = server
-        life = LIFE.get()
-        if life is not None:
-            life.on_death(server.close_socket)
+        incarnation = LIFE.get()
+        if incarnation is not None:
+            incarnation.on_death(server.close_socket)
         return server
 
     # For attempts
@@ -224,22 +224,22 @@ class Network:
             on_closed=self._forget,
         )
         self._transports[transport] = None
-        life = context.get(LIFE)
-        if life is not None:
-            self._sockets_of(life)[transport] = None
+        incarnation = context.get(LIFE)
+        if incarnation is not None:
+            self._sockets_of(incarnation)[transport] = None
         return transport
 
     def _forget(self, transport: SimulatedTransport) -> None:
         self._transports.pop(transport, None)
-        life = transport.context.get(LIFE)
-        if life is not None:
-            self._sockets_of(life).pop(transport, None)
+        incarnation = transport.context.get(LIFE)
+        if incarnation is not None:
+            self._sockets_of(incarnation).pop(transport, None)
 
-    def _sockets_of(self, life: Life) -> dict[SimulatedTransport, None]:
-        sockets = self._sockets.get((life.node, life.number))
+    def _sockets_of(self, incarnation: Life) -> dict[SimulatedTransport, None]:
+        sockets = self._sockets.get((incarnation.node, incarnation.number))
         if sockets is None:
-            sockets = self._sockets[life.node, life.number] = {}
-            life.on_death(lambda: _end_all(sockets))
+            sockets = self._sockets[incarnation.node, incarnation.number] = {}
+            incarnation.on_death(lambda: _end_all(sockets))
         return sockets
 
     def _node_of(self, host: str) -> str:
@@ -351,5 +351,5 @@ def _plain(host: str | None) -> str | None:
 
 
 def _own_host() -> str:
-    life = LIFE.get()
-    return HARNESS_HOST if life is None else life.host
+    incarnation = LIFE.get()
+    return HARNESS_HOST if incarnation is None else incarnation.host

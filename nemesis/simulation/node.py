@@ -49,15 +49,17 @@ class Node:
         if self.is_alive:
             raise RuntimeError(f"{self.name} runs already")
         self._lives += 1
-        life = Life(self.name, self.host, self._lives)
-        self.life, self.exit = life, None
-        life.leave = lambda error: self._leave(life, error)
+        incarnation = Life(self.name, self.host, self._lives)
+        self.life, self.exit = incarnation, None
+        incarnation.leave = lambda error: self._leave(incarnation, error)
         context = copy_context()
-        context.run(LIFE.set, life)
-        name = f"{self.name}#{life.number}"
+        context.run(LIFE.set, incarnation)
+        name = f"{self.name}#{incarnation.number}"
         task = self._main = self._loop.create_task(context.run(main), name=name, context=context)
-        task.add_done_callback(lambda ended: self._leave(life, _error_of(ended)), context=Context())
-        return life
+        task.add_done_callback(
+            lambda ended: self._leave(incarnation, _error_of(ended)), context=Context()
+        )
+        return incarnation
 
     def kill(self) -> None:
         """SIGKILL. Killing a dead node changes nothing."""
@@ -71,25 +73,25 @@ class Node:
 
     def pause(self) -> None:
         """SIGSTOP. Raises RuntimeError when there is no process."""
-        life = self._living()
-        life.is_paused = life.is_stopped = True
+        incarnation = self._living()
+        incarnation.is_paused = incarnation.is_stopped = True
 
     def resume(self) -> None:
         """SIGCONT: what was deferred runs, in order. Raises RuntimeError when there is no process."""
-        life = self._living()
-        if life.is_paused:
-            life.is_paused = life.is_stopped = False
-            self._loop.wake(life)
+        incarnation = self._living()
+        if incarnation.is_paused:
+            incarnation.is_paused = incarnation.is_stopped = False
+            self._loop.wake(incarnation)
 
     def _living(self) -> Life:
         if self.life is None or self.life.is_dead:
             raise RuntimeError(f"{self.name} does not run")
         return self.life
 
-    def _leave(self, life: Life, error: BaseException | None) -> None:
-        if not life.is_dead:
+    def _leave(self, incarnation: Life, error: BaseException | None) -> None:
+        if not incarnation.is_dead:
             self.exit = Exit(error, self._loop.time())
-            life.die(self._loop.bury)
+            incarnation.die(self._loop.bury)
 
 
 def _error_of(task: SimulationTask | Any) -> BaseException | None:

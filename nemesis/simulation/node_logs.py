@@ -30,17 +30,19 @@ class NodeLogs(logging.Handler):
         """Unexpected exceptions in nodes, a sentence each."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        life = LIFE.get()
-        if life is None or life.is_dead:  # the dead are only taken down
+        incarnation = LIFE.get()
+        if incarnation is None or incarnation.is_dead:  # the dead are only taken down
             return
         if record.levelno >= logging.ERROR and record.exc_info:
             error = record.exc_info[1]
-            self.errors.append(f"{life.node} at {record.created:.3f} s: {error!r} in {record.name}")
+            self.errors.append(
+                f"{incarnation.node} at {record.created:.3f} s: {error!r} in {record.name}"
+            )
         seconds = f"{record.created:.6f}"
-        about = f"{seconds} #{life.number} {record.levelname} {record.name}: {record.getMessage()}"
+        about = f"{seconds} #{incarnation.number} {record.levelname} {record.name}: {record.getMessage()}"
         if record.exc_info:
             about += "\n" + logging.Formatter().formatException(record.exc_info)
-        self.lines[life.node].append(about)
+        self.lines[incarnation.node].append(about)
 
 
 @contextmanager

@@ -82,9 +82,9 @@ class Difference:
 
 def first_difference(first: Sequence[Event], second: Sequence[Event]) -> Difference | None:
     """Return where two traces part, ``None`` if they are the same; a trace that ends early parts there."""
-    for index, (one, other) in enumerate(zip_longest(first, second)):
-        if one != other:
-            return Difference(index, one, other)
+    for index, (event, other) in enumerate(zip_longest(first, second)):
+        if event != other:
+            return Difference(index, event, other)
     return None
 
 

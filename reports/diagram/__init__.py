@@ -35,11 +35,13 @@ def message_diagrams(
     if not findings:
         return []
     clock, owners = ZxidClock.of(history), session_owners(history)
-    return [_diagram(history, Moments.of(one, clock, owners), origin_ns) for one in findings]
+    return [
+        _diagram(history, Moments.of(finding, clock, owners), origin_ns) for finding in findings
+    ]
 
 
-def _diagram(history: History, moments: Moments, origin_ns: int) -> str | None:
-    if not moments.proof_times:
+def _diagram(history: History, instants: Moments, origin_ns: int) -> str | None:
+    if not instants.proof_times:
         return None
-    scene = select(compose(gather(history, moments), moments), moments)
-    return draw(scene, moments, origin_ns)
+    scene = select(compose(gather(history, instants), instants), instants)
+    return draw(scene, instants, origin_ns)

@@ -57,14 +57,14 @@ _NOTES: Final = frozenset(
 )
 
 
-def compose(events: Sequence[Timed], moments: Moments) -> tuple[list[Item], list[Bar]]:
+def compose(events: Sequence[Timed], instants: Moments) -> tuple[list[Item], list[Bar]]:
     """Return the items in order of their starts, and the faults as bars."""
-    proof = moments.identities
+    proof = instants.identities
     items = [
-        *_control_requests(events, moments),
-        *_znode_writes(events, moments),
+        *_control_requests(events, instants),
+        *_znode_writes(events, instants),
         *_records(events),
-        *_notes(events, moments),
+        *_notes(events, instants),
     ]
     drawn = {stop.event for item in items for stop in item.stops if stop.event is not None}
     alone = _alone(events, proof - drawn)
@@ -93,7 +93,7 @@ def _stop(time: int, event: Event, text: str = "", tone: Tone = Tone.PLAIN) -> S
     return Stop(time, column_of(event), text, tone, identity(event))
 
 
-def _control_requests(events: Sequence[Timed], moments: Moments) -> Iterator[Item]:
+def _control_requests(events: Sequence[Timed], instants: Moments) -> Iterator[Item]:
     waiting: dict[tuple[object, ...], deque[Timed]] = defaultdict(deque)
     for time, event in events:
         if event.kind == Kind.CONTROL_REQUEST_SENT:
@@ -102,13 +102,13 @@ def _control_requests(events: Sequence[Timed], moments: Moments) -> Iterator[Ite
             arrival = _stop(time, event, say(event), _tone(event.error))
             if sent := waiting[_request(event, event.peer, event.node)]:
                 begin = sent.popleft()
-                yield _request_item(begin[1], [_departure(begin), arrival], moments)
+                yield _request_item(begin[1], [_departure(begin), arrival], instants)
             else:
                 origin = Stop(time, f"broker-{event.peer}", shares_row=True)
-                yield _request_item(event, [origin, arrival], moments)
-    for begin in (one for left in waiting.values() for one in left):
-        if begin[0] < moments.end - UNDERWAY_NS:
-            lost = _request_item(begin[1], [_departure(begin)], moments)
+                yield _request_item(event, [origin, arrival], instants)
+    for begin in (departure for left in waiting.values() for departure in left):
+        if begin[0] < instants.end - UNDERWAY_NS:
+            lost = _request_item(begin[1], [_departure(begin)], instants)
             yield replace(lost, lost_to=f"broker-{begin[1].peer}")
 
 
@@ -120,27 +120,27 @@ def _departure(sent: Timed) -> Stop:
     return _stop(*sent, say(sent[1]))
 
 
-def _request_item(event: Event, stops: Sequence[Stop], moments: Moments) -> Item:
+def _request_item(event: Event, stops: Sequence[Stop], instants: Moments) -> Item:
     ends = (event.node, event.peer)
-    told = ("request", event.kind, event.api, event.controller_epoch, len(stops))
+    burst = ("request", event.kind, event.api, event.controller_epoch, len(stops))
     if event.api == UPDATE_METADATA and len(stops) > 1:
         # Every broker gets one whenever anything changes, and none changes a log: a burst of them is one.
-        return Item(tuple(stops), Rank.DATA, event.controller_epoch, burst=told)
+        return Item(tuple(stops), Rank.DATA, event.controller_epoch, burst=burst)
     return Item(
         stops=tuple(stops),
-        rank=Rank.SUBJECT if moments.brokers.intersection(ends) else Rank.CONTROL,
+        rank=Rank.SUBJECT if instants.brokers.intersection(ends) else Rank.CONTROL,
         epoch=event.controller_epoch,
-        burst=(*told, *ends),
+        burst=(*burst, *ends),
     )
 
 
-def _znode_writes(events: Sequence[Timed], moments: Moments) -> Iterator[Item]:
+def _znode_writes(events: Sequence[Timed], instants: Moments) -> Iterator[Item]:
     attempted: dict[tuple[object, ...], Timed] = {}
     logged = {e.zxid: identity(e) for _, e in events if e.kind == Kind.ZNODE and e.path}
     for time, event in events:
         if event.kind not in (Kind.ZNODE_ATTEMPT, Kind.ZNODE_OUTCOME):
             continue
-        if moments.subject is not None and not _is_about(event.path, moments.subject):
+        if instants.subject is not None and not _is_about(event.path, instants.subject):
             continue
         key = (event.process, event.incarnation, event.path, event.controller_epoch)
         if event.kind == Kind.ZNODE_ATTEMPT:
@@ -148,7 +148,7 @@ def _znode_writes(events: Sequence[Timed], moments: Moments) -> Iterator[Item]:
         elif key in attempted:
             yield _write_item(attempted.pop(key), (time, event), logged.get(event.zxid))
     for left in attempted.values():
-        if left[0] < moments.end - UNDERWAY_NS:
+        if left[0] < instants.end - UNDERWAY_NS:
             yield _write_item(left, None, None)
 
 
@@ -214,9 +214,11 @@ def _operation(
     stops = [_stop(*first, text=say(begin))]
     if begin.f == "send" and end.kind == Kind.OK:
         for step in (leaders, acknowledged):
-            found = [one for one in step if first[0] <= one[0] <= last[0] and _holds(one[1], end)]
-            if found:
-                stops.append(_stop(*found[0], text=say(found[0][1])))
+            timeds = [
+                timed for timed in step if first[0] <= timed[0] <= last[0] and _holds(timed[1], end)
+            ]
+            if timeds:
+                stops.append(_stop(*timeds[0], text=say(timeds[0][1])))
     elif end.node is not None:
         stops.append(Stop(last[0], f"broker-{end.node}", shares_row=True))
     stops.append(_stop(*last, text=say(end), tone=_ENDS[Kind(end.kind)]))
@@ -243,21 +245,21 @@ def _source(copy: Event, leaders: Sequence[Timed]) -> Event | None:
     return same[0] if same else None
 
 
-def _notes(events: Sequence[Timed], moments: Moments) -> Iterator[Item]:
+def _notes(events: Sequence[Timed], instants: Moments) -> Iterator[Item]:
     written = {e.zxid for _, e in events if e.kind == Kind.ZNODE_OUTCOME and e.error == "NONE"}
     for time, event in events:
         if event.kind not in _NOTES or (event.kind == Kind.ZNODE and event.zxid in written):
             continue
         rank = Rank.TURN if event.kind in _TURNS else Rank.DATA
         if event.kind in _SUBJECTS:
-            rank = Rank.CONTROL if moments.subject is None else Rank.SUBJECT
+            rank = Rank.CONTROL if instants.subject is None else Rank.SUBJECT
         tone = Tone.FAULT if event.fault else Tone.PLAIN
         epochs = (event.controller_epoch, event.leader_epoch)
         subject = (event.fault_id, event.path, event.session)
         burst = (event.kind, event.process, *epochs, *subject, event.detail)
         text = say(event)
         if event.kind == Kind.SESSION_CLOSED:
-            if (owner := moments.owners.get(event.session or 0)) is None:
+            if (owner := instants.owners.get(event.session or 0)) is None:
                 continue  # a client's, or the harness's own
             text = f"session of {owner} {event.detail}"
         yield Item(

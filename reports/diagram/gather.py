@@ -110,7 +110,7 @@ class Moments:
 
     def distance(self, time: int) -> int:
         """Nanoseconds to the nearest event of the proof."""
-        return min(abs(time - moment) for moment in self.proof_times)
+        return min(abs(time - proof_time) for proof_time in self.proof_times)
 
 
 class ZxidClock:
@@ -154,50 +154,50 @@ def session_owners(history: History) -> dict[int, str]:
     return owners
 
 
-def gather(history: History, moments: Moments) -> list[tuple[int, Event]]:
+def gather(history: History, instants: Moments) -> list[tuple[int, Event]]:
     """Return (time, event) of what lies near the proof, and of all faults, by time."""
-    found: dict[Identity, tuple[int, Event]] = {}
-    events = [*moments.events, *_near(history, moments)]
+    by_identity: dict[Identity, tuple[int, Event]] = {}
+    events = [*instants.events, *_near(history, instants)]
     for event in events:
-        time = moments.zxids.time(event)
+        time = instants.zxids.time(event)
         if time is not None:
-            found.setdefault(identity(event), (time, event))
-    return sorted(found.values(), key=lambda item: (item[0], item[1].process, item[1].seq))
+            by_identity.setdefault(identity(event), (time, event))
+    return sorted(by_identity.values(), key=lambda item: (item[0], item[1].process, item[1].seq))
 
 
-def _near(history: History, moments: Moments) -> list[Event]:
+def _near(history: History, instants: Moments) -> list[Event]:
     events: list[Event] = []
     for group in history.row_groups:
         rows = Segment.starting_at(group.read(COLUMNS), group.first_row)
-        near = _is_near(rows.numbers("time"), moments.proof_times)
+        near = _is_near(rows.numbers("time"), instants.proof_times)
         own = rows.is_kind(*FAULTS) | (near & rows.is_kind(*_CLUSTER))
-        if moments.subject is None:
+        if instants.subject is None:
             own |= near & rows.is_kind(*_LEADERSHIP)
         else:
-            topic, partition = moments.subject
+            topic, partition = instants.subject
             subject = rows.is_word("topic", [topic]) & (rows.numbers("partition") == partition)
             own |= near & subject & rows.is_kind(*_LEADERSHIP, *_PARTITION)
         events += _plain(rows.where(own))
         zookeeper = rows.where(rows.is_kind(*_ZOOKEEPER))
-        events += [event for event in _plain(zookeeper) if _matters(event, moments)]
+        events += [event for event in _plain(zookeeper) if _matters(event, instants)]
     return events
 
 
-def _is_near(time: np.ndarray[Any, np.dtype[np.int64]], moments: Sequence[int]) -> Mask:
+def _is_near(time: np.ndarray[Any, np.dtype[np.int64]], proof_times: Sequence[int]) -> Mask:
     near = np.zeros(len(time), dtype=np.bool_)
-    for moment in moments:
-        near |= (time >= moment - BEFORE_NS) & (time <= moment + AFTER_NS)
+    for proof_time in proof_times:
+        near |= (time >= proof_time - BEFORE_NS) & (time <= proof_time + AFTER_NS)
     return near
 
 
-def _matters(event: Event, moments: Moments) -> bool:
+def _matters(event: Event, instants: Moments) -> bool:
     """Whether one of ZooKeeper's own events is near, and about the subject or about who is there."""
-    time = moments.zxids.time(event)
-    if time is None or not _is_near(np.array([time]), moments.proof_times)[0]:
+    time = instants.zxids.time(event)
+    if time is None or not _is_near(np.array([time]), instants.proof_times)[0]:
         return False
     if event.kind == Kind.SESSION_CLOSED:
         return True
-    if moments.subject is not None and (event.topic, event.partition) == moments.subject:
+    if instants.subject is not None and (event.topic, event.partition) == instants.subject:
         return True
     return event.zk_op == "delete" and bool(event.ephemeral)
 

@@ -55,8 +55,8 @@ def _handled(event: Event) -> str:
 
 def _attempt(event: Event) -> str:
     parts = (event.path or "").split("/")
-    what = f"{parts[3]}-{parts[5]}" if len(parts) == 7 and parts[-1] == "state" else event.path
-    return f"write {what}"
+    znode = f"{parts[3]}-{parts[5]}" if len(parts) == 7 and parts[-1] == "state" else event.path
+    return f"write {znode}"
 
 
 def _outcome(event: Event) -> str:

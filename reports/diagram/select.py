@@ -17,11 +17,11 @@ BURST_NS: Final = 60_000_000
 """Equal items that begin within this time of each other are one burst."""
 
 
-def select(composed: tuple[Sequence[Item], Sequence[Bar]], moments: Moments) -> Scene:
+def select(composed: tuple[Sequence[Item], Sequence[Bar]], instants: Moments) -> Scene:
     """Return the scene to draw. What proves the finding is always in it."""
     items, bars = composed
     merged = _merge_bursts(items)
-    chosen = _most_relevant(_relevant_faults(merged, bars, moments), moments)
+    chosen = _most_relevant(_relevant_faults(merged, bars, instants), instants)
     begin, end = chosen[0].start, max(stop.time for item in chosen for stop in item.stops)
     inside = [bar for bar in bars if bar.start <= end and (bar.stop is None or bar.stop >= begin)]
     return Scene(
@@ -52,10 +52,10 @@ def _merge_bursts(items: Sequence[Item]) -> list[Item]:
     return merged
 
 
-def _relevant_faults(items: Sequence[Item], bars: Sequence[Bar], moments: Moments) -> list[Item]:
+def _relevant_faults(items: Sequence[Item], bars: Sequence[Bar], instants: Moments) -> list[Item]:
     """Leave out faults that were over before the causes are looked for, and those that came after the proof."""
-    last = moments.proof_times[-1]
-    times = {bar.start for bar in bars if bar.start <= last and not _is_long_over(bar, moments)}
+    last = instants.proof_times[-1]
+    times = {bar.start for bar in bars if bar.start <= last and not _is_long_over(bar, instants)}
     ends = {bar.stop for bar in bars if bar.start in times}
     return [
         item
@@ -67,16 +67,16 @@ def _relevant_faults(items: Sequence[Item], bars: Sequence[Bar], moments: Moment
     ]
 
 
-def _is_long_over(bar: Bar, moments: Moments) -> bool:
-    return bar.stop is not None and bar.stop < moments.proof_times[0] - 5_000_000_000
+def _is_long_over(bar: Bar, instants: Moments) -> bool:
+    return bar.stop is not None and bar.stop < instants.proof_times[0] - 5_000_000_000
 
 
-def _most_relevant(items: Sequence[Item], moments: Moments) -> list[Item]:
+def _most_relevant(items: Sequence[Item], instants: Moments) -> list[Item]:
     def worth(item: Item) -> float:
         """The less, the better."""
         if item.rank is Rank.PROOF or item.stops[0].tone is Tone.FAULT:
             return float(item.rank)
-        distance = min(moments.distance(stop.time) for stop in item.stops)
+        distance = min(instants.distance(stop.time) for stop in item.stops)
         return item.rank + distance / 1e9 / RANK_S
 
     chosen: list[Item] = []
@@ -91,10 +91,10 @@ def _most_relevant(items: Sequence[Item], moments: Moments) -> list[Item]:
 
 def _columns(items: Sequence[Item], bars: Sequence[Bar]) -> list[str]:
     """Clients left, brokers by number, ZooKeeper right; only those that are in it."""
-    seen = {stop.column for item in items for stop in item.stops} | {bar.column for bar in bars}
-    brokers = sorted(seen - {CLIENTS, ZOOKEEPER}, key=lambda name: (len(name), name))
+    columns = {stop.column for item in items for stop in item.stops} | {bar.column for bar in bars}
+    brokers = sorted(columns - {CLIENTS, ZOOKEEPER}, key=lambda name: (len(name), name))
     return [
-        *([CLIENTS] if CLIENTS in seen else []),
+        *([CLIENTS] if CLIENTS in columns else []),
         *brokers,
-        *([ZOOKEEPER] if ZOOKEEPER in seen else []),
+        *([ZOOKEEPER] if ZOOKEEPER in columns else []),
     ]

@@ -213,9 +213,9 @@ def _label(item: Item, stop: int) -> str:
     return item.stops[stop].text + (f" ×{item.count}" if item.count > 1 and is_last else "")
 
 
-def draw(scene: Scene, moments: Moments, origin_ns: int) -> str:
+def draw(scene: Scene, instants: Moments, origin_ns: int) -> str:
     """Return the scene as an ``<svg>`` element whose seconds count from ``origin_ns``."""
-    return Drawing(scene, moments.identities, origin_ns).markup()
+    return Drawing(scene, instants.identities, origin_ns).markup()
 
 
 def _arrow(begin: tuple[float, float], end: tuple[float, float], shade: str) -> str:

@@ -43,8 +43,8 @@ def judged(history: History, check_: ClientLog, rows: int) -> list[Result]:
 @pytest.mark.parametrize("parts", [[CLIENTS], [BROKERS, CLIENTS]], ids=["clients", "traced"])
 def test_nothing_is_found_in_a_history_that_is_right(parts: list[Part]) -> None:
     history, _ = in_memory(SMALL, parts=parts)
-    for one in Divided(), Walked():
-        results = {result.property: result for result in check(history, [one]).results}
+    for client_check in Divided(), Walked():
+        results = {result.property: result for result in check(history, [client_check]).results}
         assert {result.verdict for result in results.values()} == {Verdict.VALID}
         assert results["lost-write"].checked == RECORDS
     assert judged(history, Divided(), 700) == judged(history, Walked(), 700)
@@ -55,8 +55,8 @@ def test_each_anomaly_is_named(name: str) -> None:
     history, [injected] = in_memory(SMALL, [Anomaly(name, 0, 1_234)], [CLIENTS])
     divided = judged(history, Divided(), 700)
     assert divided == judged(history, Walked(), 700)
-    (result,) = [one for one in divided if one.property == injected.property]
-    assert injected.row in {event["row"] for one in result.findings for event in one.events}
+    (result,) = [result_ for result_ in divided if result_.property == injected.property]
+    assert injected.row in {event["row"] for finding in result.findings for event in finding.events}
 
 
 def test_a_consumer_polls_in_the_order_of_its_log_however_little_its_last_poll_returns() -> None:

@@ -137,6 +137,6 @@ def test_a_benchmark_of_a_tiny_history(
     for warm_up in {"WARM_UP_EVENTS", "WARM_UP_RECORDS"} & vars(module).keys():
         monkeypatch.setattr(module, warm_up, size)
     figures = module.main(size)
-    assert len({one.what for one in figures}) == len(figures) == lines
-    assert {(one.benchmark, one.size) for one in figures} == {(module.NAME, size)}
-    assert all(one.seconds > 0 and one.ratio for one in figures)
+    assert len({figure.what for figure in figures}) == len(figures) == lines
+    assert {(figure.benchmark, figure.size) for figure in figures} == {(module.NAME, size)}
+    assert all(figure.seconds > 0 and figure.ratio for figure in figures)

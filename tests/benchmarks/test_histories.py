@@ -68,7 +68,7 @@ def test_the_rows_are_in_the_order_of_a_history_and_every_check_is_content(shape
     rows = history.table()
     assert rows.equals(ordered(rows))
     outcome = check(history, select(CORE))
-    assert [(one.property, one.verdict) for one in outcome.results] == [
+    assert [(result.property, result.verdict) for result in outcome.results] == [
         (name, Verdict.VALID) for name in CORE
     ]
     assert broken(check(history, select())) == {}
@@ -80,7 +80,7 @@ def test_the_rows_are_in_the_order_of_a_history_and_every_check_is_content(shape
 def test_each_anomaly_is_named_by_its_property_and_by_no_other(
     name: str, shape: Shape, share: float
 ) -> None:
-    largest = max(shape.all_partitions(), key=lambda one: one.records)
+    largest = max(shape.all_partitions(), key=lambda partition: partition.records)
     first, last = largest.first_record(1) + 4, largest.first_record(2) - 1
     anomaly = Anomaly(name, largest.number, first + int(share * (last - first)))
     history, [injected] = in_memory(shape, [anomaly])
@@ -122,9 +122,14 @@ def kinds_of(group: RowGroup) -> list[str]:
 
 
 def test_the_hot_partition_has_its_share() -> None:
-    sizes = [one.records for one in Shape(1_000, partitions=11, hot_share=0.8).all_partitions()]
+    sizes = [
+        partition.records
+        for partition in Shape(1_000, partitions=11, hot_share=0.8).all_partitions()
+    ]
     assert (sizes[0], sum(sizes), set(sizes[1:])) == (800, 1_000, {20})
-    assert sum(one.records for one in Shape(1_000, partitions=7).all_partitions()) == 1_000
+    assert (
+        sum(partition.records for partition in Shape(1_000, partitions=7).all_partitions()) == 1_000
+    )
 
 
 def test_an_anomaly_that_finds_no_place_is_refused() -> None:

@@ -21,15 +21,15 @@ change = msgspec.structs.replace
 
 def _places(events: list[Event], kind: str, **columns: object) -> list[int]:
     return [
-        at
-        for at, event in enumerate(events)
+        index
+        for index, event in enumerate(events)
         if event.kind == kind
         and all(getattr(event, name) == value for name, value in columns.items())
     ]
 
 
-def _with(events: list[Event], at: int, event: Event) -> list[Event]:
-    return [*events[:at], event, *events[at + 1 :]]
+def _with(events: list[Event], index: int, event: Event) -> list[Event]:
+    return [*events[:index], event, *events[index + 1 :]]
 
 
 def _end(events: list[Event]) -> int:
@@ -41,33 +41,35 @@ def _other(node: int | None) -> int:
 
 
 def epoch_leaps(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = _places(events, "znode", path="/controller_epoch", zk_op="setData")[-1]
-    return _with(events, at, change(events[at], controller_epoch=50))
+    index = _places(events, "znode", path="/controller_epoch", zk_op="setData")[-1]
+    return _with(events, index, change(events[index], controller_epoch=50))
 
 
 def acts_in_anothers_epoch(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_places(events, "control-request-sent"))
-    node = _other(events[at].node)
-    return _with(events, at, change(events[at], node=node, process=f"broker-{node}"))
+    index = choose(_places(events, "control-request-sent"))
+    node = _other(events[index].node)
+    return _with(events, index, change(events[index], node=node, process=f"broker-{node}"))
 
 
 def heeds_a_stale_controller(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_places(events, "control-request-handled", error="NONE"))
+    index = choose(_places(events, "control-request-handled", error="NONE"))
     return [
         *events,
-        change(events[at], time=events[at].time, seq=events[at].seq + 1, controller_epoch=0),
+        change(
+            events[index], time=events[index].time, seq=events[index].seq + 1, controller_epoch=0
+        ),
     ]
 
 
 def writes_unfenced(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_places(events, "leader-elected"))
-    write = next(i for i in _places(events, "znode", zxid=events[at].zxid, seq=1))
+    index = choose(_places(events, "leader-elected"))
+    write = next(i for i in _places(events, "znode", zxid=events[index].zxid, seq=1))
     return _with(events, write, change(events[write], session=777))
 
 
 def heeds_what_was_said_to_another_life(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_places(events, "control-request-handled", error="NONE"))
-    return _with(events, at, change(events[at], broker_epoch=0))
+    index = choose(_places(events, "control-request-handled", error="NONE"))
+    return _with(events, index, change(events[index], broker_epoch=0))
 
 
 def takes_in_a_member_of_an_earlier_life(events: list[Event], choose: Choose) -> list[Event] | None:
@@ -77,39 +79,42 @@ def takes_in_a_member_of_an_earlier_life(events: list[Event], choose: Choose) ->
     assert sent.peer is not None
     stale = {"isr": [sent.peer], "isr_epochs": [0], "peer": sent.node, "broker_epoch": 10_000}
     now = _end(events)
-    life = sent.incarnation or 1
+    incarnation = sent.incarnation or 1
     kind = "alter-partition-handled"
-    return [*events, broker(now, sent.node, kind, incarnation=life, zxid=1, **stale, **about)]
+    return [
+        *events,
+        broker(now, sent.node, kind, incarnation=incarnation, zxid=1, **stale, **about),
+    ]
 
 
 def makes_an_online_partition_new(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_places(events, "transition", peer=None))
-    return _with(events, at, change(events[at], detail="partition Online->New"))
+    index = choose(_places(events, "transition", peer=None))
+    return _with(events, index, change(events[index], detail="partition Online->New"))
 
 
 def loses_a_transition(events: list[Event], choose: Choose) -> list[Event] | None:
     """The state changes, and nobody is told."""
-    at = choose(_places(events, "transition", detail="replica NonExistent->New"))
-    return [*events[:at], *events[at + 1 :]]
+    index = choose(_places(events, "transition", detail="replica NonExistent->New"))
+    return [*events[:index], *events[index + 1 :]]
 
 
 def keeps_the_leader_epoch(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = _places(events, "znode", seq=1, topic="t")[-1]
-    last = events[at]
+    index = _places(events, "znode", seq=1, topic="t")[-1]
+    last = events[index]
     assert last.zxid is not None
     again = change(last, zxid=last.zxid + 1, leader=9, isr=[9])
     return [*events, again]
 
 
 def two_leaders(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_places(events, "become-leader"))
-    node = _other(events[at].node)
-    return [*events, change(events[at], node=node, process=f"broker-{node}")]
+    index = choose(_places(events, "become-leader"))
+    node = _other(events[index].node)
+    return [*events, change(events[index], node=node, process=f"broker-{node}")]
 
 
 def elects_an_outsider(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = _places(events, "znode", seq=1, topic="t")[-1]
-    last = events[at]
+    index = _places(events, "znode", seq=1, topic="t")[-1]
+    last = events[index]
     assert last.zxid is not None
     assert last.leader_epoch is not None
     outsider = change(
@@ -119,49 +124,51 @@ def elects_an_outsider(events: list[Event], choose: Choose) -> list[Event] | Non
 
 
 def overstates_the_high_watermark(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_places(events, "high-watermark"))
-    mark = events[at]
-    return _with(events, at, change(mark, high_watermark=(mark.high_watermark or 0) + 1000))
+    index = choose(_places(events, "high-watermark"))
+    mark = events[index]
+    return _with(events, index, change(mark, high_watermark=(mark.high_watermark or 0) + 1000))
 
 
 def lowers_the_high_watermark(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_places(events, "high-watermark"))
-    mark = events[at]
+    index = choose(_places(events, "high-watermark"))
+    mark = events[index]
     return [*events, change(mark, seq=mark.seq + 1, high_watermark=0)]
 
 
 def starts_above_the_high_watermark(events: list[Event], choose: Choose) -> list[Event] | None:
     """A log loses records at its start that are not committed (KAFKA-5634)."""
-    places = [
-        at for at in _places(events, "become-leader") if events[at].high_watermark is not None
+    positions = [
+        index
+        for index in _places(events, "become-leader")
+        if events[index].high_watermark is not None
     ]
-    if not places:
+    if not positions:
         return None
-    at = choose(places)
-    start = (events[at].high_watermark or 0) + 1
-    return _with(events, at, change(events[at], log_start_offset=start))
+    position = choose(positions)
+    start = (events[position].high_watermark or 0) + 1
+    return _with(events, position, change(events[position], log_start_offset=start))
 
 
 def cuts_committed_records(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_places(events, "high-watermark"))
-    isr = events[at].maximal_isr or []
+    index = choose(_places(events, "high-watermark"))
+    isr = events[index].maximal_isr or []
     node = isr[choose(range(len(isr)))]
     return [*events, truncate(_end(events), node, 0)]
 
 
 def acknowledges_early(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_places(events, "produce-acknowledged"))
-    return _with(events, at, change(events[at], last_offset=10_000))
+    index = choose(_places(events, "produce-acknowledged"))
+    return _with(events, index, change(events[index], last_offset=10_000))
 
 
 def tears_a_batch(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_places(events, "append", role="follower"))
-    told = any(
+    index = choose(_places(events, "append", role="follower"))
+    reported = any(
         event.kind == "append"
-        and (event.offset, event.leader_epoch) == (events[at].offset, events[at].leader_epoch)
-        for event in [*events[:at], *events[at + 1 :]]
+        and (event.offset, event.leader_epoch) == (events[index].offset, events[index].leader_epoch)
+        for event in [*events[:index], *events[index + 1 :]]
     )
-    return _with(events, at, change(events[at], crc=1)) if told else None
+    return _with(events, index, change(events[index], crc=1)) if reported else None
 
 
 def elects_a_leader_without_records(events: list[Event], choose: Choose) -> list[Event] | None:
@@ -181,24 +188,26 @@ def elects_a_leader_with_other_records(events: list[Event], choose: Choose) -> l
 
 
 def _final_poll(events: list[Event]) -> int:
-    return next(at for at in _places(events, "ok", f="poll") if events[at].process == "final-0")
+    return next(
+        index for index in _places(events, "ok", f="poll") if events[index].process == "final-0"
+    )
 
 
 def loses_a_record(events: list[Event], choose: Choose) -> list[Event] | None:
     """The last reads find another value in its place."""
-    at = _final_poll(events)
-    values = list(events[at].values or ())
+    index = _final_poll(events)
+    values = list(events[index].values or ())
     acknowledged = {event.value for event in events if event.kind == "ok" and event.f == "send"}
-    places = [i for i, value in enumerate(values) if value in acknowledged]
-    if not places:
+    positions = [i for i, value in enumerate(values) if value in acknowledged]
+    if not positions:
         return None
-    values[choose(places)] = 99_999
-    return _with(events, at, change(events[at], values=values))
+    values[choose(positions)] = 99_999
+    return _with(events, index, change(events[index], values=values))
 
 
 def loses_the_tail(events: list[Event], choose: Choose) -> list[Event] | None:
     """The final reads end before records that were acknowledged."""
-    at = _final_poll(events)
+    index = _final_poll(events)
     acknowledged = [
         event.offset
         for event in events
@@ -207,49 +216,51 @@ def loses_the_tail(events: list[Event], choose: Choose) -> list[Event] | None:
     if not acknowledged:
         return None
     length = max(acknowledged)
-    offsets, values = list(events[at].offsets or ()), list(events[at].values or ())
-    shorter = change(events[at], offsets=offsets[:length], values=values[:length])
+    offsets, values = list(events[index].offsets or ()), list(events[index].values or ())
+    shorter = change(events[index], offsets=offsets[:length], values=values[:length])
     return [
         change(event, offset=length, high_watermark=length) if event.kind == "final-read" else event
-        for event in _with(events, at, shorter)
+        for event in _with(events, index, shorter)
         if event.kind != "become-leader"
     ]
 
 
 def reads_a_failed_send(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_places(events, "ok", f="send"))
-    return _with(events, at, change(events[at], kind="fail", offset=None))
+    index = choose(_places(events, "ok", f="send"))
+    return _with(events, index, change(events[index], kind="fail", offset=None))
 
 
 def skips_a_record(events: list[Event], choose: Choose) -> list[Event] | None:
-    places = [at for at in _places(events, "ok", f="poll") if len(events[at].offsets or ()) > 1]
-    if not places:
+    positions = [
+        index for index in _places(events, "ok", f="poll") if len(events[index].offsets or ()) > 1
+    ]
+    if not positions:
         return None
-    at = choose(places)
-    offsets, values = list(events[at].offsets or ()), list(events[at].values or ())
+    position = choose(positions)
+    offsets, values = list(events[position].offsets or ()), list(events[position].values or ())
     gone = choose(range(len(offsets) - 1))
     del offsets[gone], values[gone]
-    return _with(events, at, change(events[at], offsets=offsets, values=values))
+    return _with(events, position, change(events[position], offsets=offsets, values=values))
 
 
 def repeats_a_record(events: list[Event], choose: Choose) -> list[Event] | None:
-    places = [at for at in _places(events, "ok", f="poll") if events[at].offsets]
-    if not places:
+    positions = [index for index in _places(events, "ok", f="poll") if events[index].offsets]
+    if not positions:
         return None
-    at = choose(places)
-    offsets, values = list(events[at].offsets or ()), list(events[at].values or ())
+    position = choose(positions)
+    offsets, values = list(events[position].offsets or ()), list(events[position].values or ())
     return _with(
         events,
-        at,
-        change(events[at], offsets=[*offsets, offsets[-1]], values=[*values, values[-1]]),
+        position,
+        change(events[position], offsets=[*offsets, offsets[-1]], values=[*values, values[-1]]),
     )
 
 
 def sends_backwards(events: list[Event], choose: Choose) -> list[Event] | None:
-    places = _places(events, "ok", f="send")
-    if not places:
+    positions = _places(events, "ok", f="send")
+    if not positions:
         return None
-    early = events[places[0]]
+    early = events[positions[0]]
     now = _end(events)
     about = {"op": 9_999, "value": 9_999, "f": "send", "acks": -1, "process": early.process}
     return [
@@ -260,62 +271,68 @@ def sends_backwards(events: list[Event], choose: Choose) -> list[Event] | None:
 
 
 def writes_a_value_twice(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = _final_poll(events)
-    offsets, values = list(events[at].offsets or ()), list(events[at].values or ())
+    index = _final_poll(events)
+    offsets, values = list(events[index].offsets or ()), list(events[index].values or ())
     if len(values) < 2:
         return None
-    return _with(events, at, change(events[at], offsets=offsets, values=[values[1], *values[1:]]))
+    return _with(
+        events, index, change(events[index], offsets=offsets, values=[values[1], *values[1:]])
+    )
 
 
 def reads_of_another_life(events: list[Event], choose: Choose) -> list[Event] | None:
-    places = [at for at in _places(events, "ok", f="poll") if events[at].values]
-    if not places:
+    positions = [index for index in _places(events, "ok", f="poll") if events[index].values]
+    if not positions:
         return None
-    again = change(events[choose(places)], time=_end(events), process="consumer-9", topic_id="x")
+    again = change(events[choose(positions)], time=_end(events), process="consumer-9", topic_id="x")
     return [*events, again]
 
 
 def forgets_a_topic(events: list[Event], choose: Choose) -> list[Event] | None:
-    (at,) = _places(events, "end-state", detail="zookeeper", topic="t")
-    return events[:at] + events[at + 1 :]
+    (index,) = _places(events, "end-state", detail="zookeeper", topic="t")
+    return events[:index] + events[index + 1 :]
 
 
 def keeps_a_log_of_nothing(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_places(events, "end-state", detail="logs", topic="t"))
-    return [*events, change(events[at], partition=1)]
+    index = choose(_places(events, "end-state", detail="logs", topic="t"))
+    return [*events, change(events[index], partition=1)]
 
 
 def moves_by_itself(events: list[Event], choose: Choose) -> list[Event] | None:
-    places = _places(events, "end-state", detail="zookeeper", topic="t")
-    if not places:
+    positions = _places(events, "end-state", detail="zookeeper", topic="t")
+    if not positions:
         return None
-    return _with(events, places[0], change(events[places[0]], replicas=[3, 2, 1]))
+    return _with(events, positions[0], change(events[positions[0]], replicas=[3, 2, 1]))
 
 
 def loses_a_log(events: list[Event], choose: Choose) -> list[Event] | None:
-    at = choose(_places(events, "end-state", detail="logs", topic="t"))
-    return events[:at] + events[at + 1 :]
+    index = choose(_places(events, "end-state", detail="logs", topic="t"))
+    return events[:index] + events[index + 1 :]
 
 
 def reads_above_the_high_watermark(events: list[Event], choose: Choose) -> list[Event] | None:
-    places = [at for at in _places(events, "ok", f="poll") if events[at].offsets]
-    if not places:
+    positions = [index for index in _places(events, "ok", f="poll") if events[index].offsets]
+    if not positions:
         return None
-    at = choose(places)
-    return _with(events, at, change(events[at], high_watermark=max(events[at].offsets or ())))
+    position = choose(positions)
+    return _with(
+        events,
+        position,
+        change(events[position], high_watermark=max(events[position].offsets or ())),
+    )
 
 
 def reads_before_the_commit(events: list[Event], choose: Choose) -> list[Event] | None:
-    places = [at for at in _places(events, "ok", f="poll") if events[at].offsets]
-    if not places:
+    positions = [index for index in _places(events, "ok", f="poll") if events[index].offsets]
+    if not positions:
         return None
-    at = choose(places)
-    read = max(events[at].offsets or ())
+    position = choose(positions)
+    read = max(events[position].offsets or ())
 
     def lowered(event: Event) -> Event:
         """What every leader says before that poll."""
         mark = event.high_watermark
-        is_before = event.kind not in ("invoke", "ok") and event.time <= events[at].time
+        is_before = event.kind not in ("invoke", "ok") and event.time <= events[position].time
         return (
             event
             if mark is None or not is_before
@@ -326,19 +343,23 @@ def reads_before_the_commit(events: list[Event], choose: Choose) -> list[Event] 
 
 
 def stores_other_bytes(events: list[Event], choose: Choose) -> list[Event] | None:
-    places = list(_committed_batches(events))
-    if not places:
+    positions = list(_committed_batches(events))
+    if not positions:
         return None
-    at = choose(places)
-    return _with(events, at, change(events[at], crc=1))
+    index = choose(positions)
+    return _with(events, index, change(events[index], crc=1))
 
 
 def stores_a_hole(events: list[Event], choose: Choose) -> list[Event] | None:
-    places = [at for at in _committed_batches(events) if events[at].offset]
-    if not places:
+    positions = [
+        committed_batch
+        for committed_batch in _committed_batches(events)
+        if events[committed_batch].offset
+    ]
+    if not positions:
         return None
-    at = choose(places)
-    return [*events[:at], *events[at + 1 :]]
+    index = choose(positions)
+    return [*events[:index], *events[index + 1 :]]
 
 
 def stores_less_than_it_said(events: list[Event], choose: Choose) -> list[Event] | None:
@@ -365,7 +386,11 @@ def _committed_batches(events: list[Event]) -> list[int]:
         for event in events
         if event.kind == "stored-log" and event.topic is not None
     )
-    return [at for at in _places(events, "stored-batch") if (events[at].last_offset or 0) < lowest]
+    return [
+        index
+        for index in _places(events, "stored-batch")
+        if (events[index].last_offset or 0) < lowest
+    ]
 
 
 ANOMALIES: dict[str, list[Spoil]] = {

@@ -86,33 +86,33 @@ def _queue(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
 
 
 def _kafka(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
-    here = {**TP, "partition": 0, "topic": f"topic-{key}", "topic_id": None}
+    columns = {**TP, "partition": 0, "topic": f"topic-{key}", "topic_id": None}
     if rng.random() < 0.6:
         value = objects.fresh(key)
         offset = len(objects.written[key]) - 1 - (rng.random() < 0.05)
-        return {"f": "send", "value": value, "acks": -1, **here}, {"offset": offset}
+        return {"f": "send", "value": value, "acks": -1, **columns}, {"offset": offset}
     read = objects.first(rng, key)
     start = rng.randrange(len(read) + 1)
     offsets = [offset for offset in range(start, len(read)) if rng.random() < 0.95]
     said = {"offsets": offsets, "values": [read[offset] for offset in offsets]}
-    return {"f": "poll", "offset": start, **here}, said
+    return {"f": "poll", "offset": start, **columns}, said
 
 
 def _transaction(objects: Objects, rng: Random, *, is_list: bool) -> tuple[Columns, Columns]:
     asked: list[int] = []
-    told: list[int] = []
+    reported: list[int] = []
     for _ in range(rng.randint(1, 3)):
         key = rng.randrange(KEYS)
         if rng.random() < 0.5:
             write = [WRITE, key, 1, objects.fresh(key)]
             asked += write
-            told += write
+            reported += write
             continue
-        one = objects.some(rng, key)
-        read = objects.first(rng, key) if is_list else [0 if one is None else one]
+        item = objects.some(rng, key)
+        read = objects.first(rng, key) if is_list else [0 if item is None else item]
         asked += [READ, key, UNKNOWN]
-        told += [READ, key, len(read), *read]
-    return {"f": "txn", "values": asked}, {"values": told}
+        reported += [READ, key, len(read), *read]
+    return {"f": "txn", "values": asked}, {"values": reported}
 
 
 def _list_append(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:
@@ -149,13 +149,13 @@ def foreign_events(workload: str, seed: int, operations: int = OPERATIONS) -> It
         process = rng.randrange(PROCESSES)
         about: Columns = {"process": f"client-{process}", "seq": op, "time": now}
         if process in pending:
-            asked, told = pending.pop(process)
+            asked, reported = pending.pop(process)
             kind = rng.choices(["ok", "fail", "info"], [18, 1, 1])[0]
-            answer = told if kind == "ok" else {}
+            answer = reported if kind == "ok" else {}
             yield Event(kind=kind, **{**about, **asked, **answer})
             continue
         key = rng.randrange(KEYS)
-        asked, told = STEPS[workload](objects, rng, key)
+        asked, reported = STEPS[workload](objects, rng, key)
         asked = {"op": op, **({"key": key} if has_key else {}), **asked}
-        pending[process] = asked, told
+        pending[process] = asked, reported
         yield Event(kind="invoke", **about, **asked)

@@ -38,10 +38,10 @@ def spoiled_history(number: int) -> tuple[str, Spoil, list[Event]]:
     """The history with one anomaly: whose turn it is, or the next that has a place in it."""
     rng = Random(f"anomaly {number}")
 
-    def choose(places: Sequence[int]) -> int:
-        if not places:
+    def choose(positions: Sequence[int]) -> int:
+        if not positions:
             raise NowhereError
-        return rng.choice(places)
+        return rng.choice(positions)
 
     events = correct_history(number)
     for further in range(len(INJECTIONS)):

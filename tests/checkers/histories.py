@@ -44,11 +44,16 @@ def judge_rows(
 
     proving = _rows(
         whole,
-        {one[PROOF_ROW] for each in results for finding in each.findings for one in finding.events},
+        {
+            event[PROOF_ROW]
+            for each in results
+            for finding in each.findings
+            for event in finding.events
+        },
     )
 
     def explained(finding: Finding) -> Finding:
-        proof = tuple(proving[one[PROOF_ROW]] for one in finding.events)
+        proof = tuple(proving[event[PROOF_ROW]] for event in finding.events)
         return msgspec.structs.replace(finding, events=proof)
 
     return {

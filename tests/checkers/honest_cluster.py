@@ -131,14 +131,14 @@ class HonestCluster:
             Event(time=self._tick(), process=process, seq=self.now, kind=kind, **{**TP, **columns})
         )
 
-    def _administer(self, f: str, asked: dict[str, Any], told: dict[str, Any]) -> None:
+    def _administer(self, f: str, asked: dict[str, Any], reported: dict[str, Any]) -> None:
         self.ops += 1
-        for kind, columns in ("invoke", asked), ("ok", asked | told):
+        for kind, columns in ("invoke", asked), ("ok", asked | reported):
             self._client("admin-0", kind, op=self.ops, f=f, **columns)
 
-    def _look(self, what: str, node: int | None, **columns: Any) -> None:
+    def _look(self, label: str, node: int | None, **columns: Any) -> None:
         """What the harness sees at the end: the partition, and that there is nothing else."""
-        about = {"detail": what, "node": node, "error": "NONE"}
+        about = {"detail": label, "node": node, "error": "NONE"}
         nothing = {"topic": None, "partition": None, "topic_id": None}
         self._client("harness", "end-state", **about, **columns)
         self._client("harness", "end-state", **about, **nothing, offset=1)
@@ -162,7 +162,7 @@ class HonestCluster:
         self._start_state_machines()
 
     def _see_who_is_alive(self) -> None:
-        self.live = {one.node: one.epoch for one in self.brokers.values() if one.alive}
+        self.live = {broker.node: broker.epoch for broker in self.brokers.values() if broker.alive}
 
     def _start_state_machines(self) -> None:
         """The states that a failover finds are not traced; what it does about them is."""
@@ -196,8 +196,8 @@ class HonestCluster:
         members = tuple(isr)
         epoch = 0 if before is None else before.partition_epoch + 1
         boss = self.brokers[self.controller]
-        order = Order(self.epoch, boss.node, leader, leader_epoch, members, epoch)
-        self.committed = order
+        sequence = Order(self.epoch, boss.node, leader, leader_epoch, members, epoch)
+        self.committed = sequence
         state: dict[str, Any] = {
             "leader": leader,
             "leader_epoch": leader_epoch,
@@ -215,20 +215,20 @@ class HonestCluster:
             }
             about |= {"zxid": self.zxid, "controller_epoch": self.epoch}
             self._trace(boss, "leader-elected", **state, **about)
-        self._send(order)
+        self._send(sequence)
 
     def _send(self, state: Order) -> None:
-        told = replace(state, controller_epoch=self.epoch, controller=self.controller)
+        reported = replace(state, controller_epoch=self.epoch, controller=self.controller)
         for node in sorted(self.live):
-            order = replace(told, broker_epoch=self.live[node])
+            sequence = replace(reported, broker_epoch=self.live[node])
             self._trace(
                 self.brokers[self.controller],
                 "control-request-sent",
                 peer=node,
-                controller_epoch=order.controller_epoch,
-                broker_epoch=order.broker_epoch,
+                controller_epoch=sequence.controller_epoch,
+                broker_epoch=sequence.broker_epoch,
             )
-            self.brokers[node].inbox.append(order)
+            self.brokers[node].inbox.append(sequence)
 
     def _notice(self) -> None:
         """The controller's sight of who is alive, and what follows from it."""
@@ -265,38 +265,42 @@ class HonestCluster:
     def _deliver(self, broker: Broker) -> None:
         if not broker.alive or not broker.inbox:
             return
-        order = broker.inbox.pop(0)
+        sequence = broker.inbox.pop(0)
         error = "NONE"
-        if order.broker_epoch < broker.epoch:
+        if sequence.broker_epoch < broker.epoch:
             error = "STALE_BROKER_EPOCH"
-        elif self.is_stale(broker, order):
+        elif self.is_stale(broker, sequence):
             error = "STALE_CONTROLLER_EPOCH"
         self._trace(
             broker,
             "control-request-handled",
             api="LeaderAndIsr",
-            peer=order.controller,
-            controller_epoch=order.controller_epoch,
-            broker_epoch=order.broker_epoch,
+            peer=sequence.controller,
+            controller_epoch=sequence.controller_epoch,
+            broker_epoch=sequence.broker_epoch,
             error=error,
         )
         if error != "NONE":
             return
-        broker.controller_epoch = order.controller_epoch
-        if (order.leader_epoch, order.partition_epoch) <= (
+        broker.controller_epoch = sequence.controller_epoch
+        if (sequence.leader_epoch, sequence.partition_epoch) <= (
             broker.leader_epoch,
             broker.partition_epoch,
         ):
             return
-        self._follow_order(broker, order)
+        self._follow_order(broker, sequence)
 
-    def _follow_order(self, broker: Broker, order: Order) -> None:
-        newer = order.leader_epoch > broker.leader_epoch
-        broker.leader, broker.leader_epoch = order.leader, order.leader_epoch
-        broker.partition_epoch, broker.isr, broker.proposed = order.partition_epoch, order.isr, None
+    def _follow_order(self, broker: Broker, sequence: Order) -> None:
+        newer = sequence.leader_epoch > broker.leader_epoch
+        broker.leader, broker.leader_epoch = sequence.leader, sequence.leader_epoch
+        broker.partition_epoch, broker.isr, broker.proposed = (
+            sequence.partition_epoch,
+            sequence.isr,
+            None,
+        )
         about = {
-            "leader_epoch": order.leader_epoch,
-            "controller_epoch": order.controller_epoch,
+            "leader_epoch": sequence.leader_epoch,
+            "controller_epoch": sequence.controller_epoch,
             "log_end_offset": len(broker.log),
             "high_watermark": broker.high_watermark,
         }
@@ -304,18 +308,18 @@ class HonestCluster:
             for _, operation in broker.waiting:
                 self._client("producer-0", "info", **operation, error="NOT_LEADER_OR_FOLLOWER")
             broker.waiting.clear()
-            self._trace(broker, "become-follower", leader=order.leader, **about)
+            self._trace(broker, "become-follower", leader=sequence.leader, **about)
             return
         if newer:
             broker.remote = dict.fromkeys(set(NODES) - {broker.node}, UNHEARD)
             broker.epoch_start = len(broker.log)
-        self._trace(broker, "become-leader", isr=list(order.isr), log_start_offset=0, **about)
+        self._trace(broker, "become-leader", isr=list(sequence.isr), log_start_offset=0, **about)
         self._raise_high_watermark(broker)
 
     def _append(self, broker: Broker, record: Record, role: str) -> None:
         broker.log.append(record)
-        at = len(broker.log) - 1
-        about = {"offset": at, "last_offset": at, "log_end_offset": at + 1}
+        index = len(broker.log) - 1
+        about = {"offset": index, "last_offset": index, "log_end_offset": index + 1}
         crc = 1000 + record[1]
         self._trace(broker, "append", role=role, leader_epoch=record[0], crc=crc, **about)
 
@@ -345,8 +349,8 @@ class HonestCluster:
 
     # The rules that planted bugs break, each in a method of its own.
 
-    def is_stale(self, broker: Broker, order: Order) -> bool:
-        return order.controller_epoch < broker.controller_epoch
+    def is_stale(self, broker: Broker, sequence: Order) -> bool:
+        return sequence.controller_epoch < broker.controller_epoch
 
     def high_watermark_candidate(self, broker: Broker) -> int:
         ends = [
@@ -365,8 +369,8 @@ class HonestCluster:
         if leader.leader_epoch != broker.leader_epoch:
             return
         agreed = 0
-        for mine, theirs in zip(broker.log, leader.log, strict=False):
-            if mine[0] != theirs[0]:
+        for own, other in zip(broker.log, leader.log, strict=False):
+            if own[0] != other[0]:
                 break
             agreed += 1
         if agreed < len(broker.log):
@@ -528,7 +532,7 @@ class HonestCluster:
         """What one controller sent is held back behind what the others sent."""
         if broker.inbox:
             held = broker.inbox[0].controller_epoch
-            broker.inbox.sort(key=lambda order: order.controller_epoch == held)
+            broker.inbox.sort(key=lambda sequence: sequence.controller_epoch == held)
 
     def finish(self) -> list[Event]:
         """Heal everything, let it settle, read to the end."""
@@ -576,14 +580,14 @@ class HonestCluster:
                 **TP,
             )
         )
-        for at, (epoch, value) in enumerate(broker.log):
+        for index, (epoch, value) in enumerate(broker.log):
             self.events.append(
                 Event(
                     time=self._tick(),
                     seq=self.now,
                     kind="stored-batch",
-                    offset=at,
-                    last_offset=at,
+                    offset=index,
+                    last_offset=index,
                     leader_epoch=epoch,
                     crc=1000 + value,
                     **about,

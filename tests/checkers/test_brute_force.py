@@ -49,20 +49,20 @@ def _replica_events(rng: Random) -> Iterator[Event]:
 
 
 def hw_bounded(events: list[Event]) -> Verdicts:
-    found = []
+    collected = []
     spoke = {event.node for event in events}
-    for at, mark in enumerate(events):
+    for index, mark in enumerate(events):
         if mark.kind != "high-watermark":
             continue
         for member in mark.maximal_isr or ():
-            before = [e for e in events[:at] if e.node == member and e.kind != "high-watermark"]
-            told = mark.log_end_offset if member == mark.node else None
-            if told is None and before:
-                told = before[-1].log_end_offset
-            if (mark.high_watermark or 0) > (told or 0):
-                found.append(INVALID if told is not None or member in spoke else UNKNOWN)
+            before = [e for e in events[:index] if e.node == member and e.kind != "high-watermark"]
+            reported = mark.log_end_offset if member == mark.node else None
+            if reported is None and before:
+                reported = before[-1].log_end_offset
+            if (mark.high_watermark or 0) > (reported or 0):
+                collected.append(INVALID if reported is not None or member in spoke else UNKNOWN)
     marks = any(event.kind == "high-watermark" for event in events)
-    return {"hw-bounded": _worst(found, is_checked=marks)}
+    return {"hw-bounded": _worst(collected, is_checked=marks)}
 
 
 def _batches(rng: Random) -> Iterator[Event]:
@@ -75,14 +75,14 @@ def _batches(rng: Random) -> Iterator[Event]:
 
 def log_matching(events: list[Event]) -> Verdicts:
     """Of replicas that nobody leads: batches of one leader epoch are the same, or apart."""
-    found = []
-    for one, other in combinations(events, 2):
-        places = [(e.offset or 0, e.last_offset or 0) for e in (one, other)]
-        meets = places[0][0] <= places[1][1] and places[1][0] <= places[0][1]
-        is_same = places[0] == places[1] and one.crc == other.crc
-        if one.leader_epoch == other.leader_epoch and meets and not is_same:
-            found.append(INVALID)
-    return {"log-matching": _worst(found, is_checked=bool(events))}
+    collected = []
+    for first, other in combinations(events, 2):
+        positions = [(e.offset or 0, e.last_offset or 0) for e in (first, other)]
+        meets = positions[0][0] <= positions[1][1] and positions[1][0] <= positions[0][1]
+        is_same = positions[0] == positions[1] and first.crc == other.crc
+        if first.leader_epoch == other.leader_epoch and meets and not is_same:
+            collected.append(INVALID)
+    return {"log-matching": _worst(collected, is_checked=bool(events))}
 
 
 def _client_events(rng: Random) -> Iterator[Event]:
@@ -107,7 +107,9 @@ def _client_events(rng: Random) -> Iterator[Event]:
             continue
         process = rng.choice(sorted(positions))
         start = positions[process] if rng.random() < 0.8 else rng.randrange(end + 1)
-        read = {at: log[at] for at in range(start, end) if at in log and rng.random() < 0.9}
+        read = {
+            index: log[index] for index in range(start, end) if index in log and rng.random() < 0.9
+        }
         yield from making.poll(time, start, read, process=process)
         positions[process] = max([start - 1, *read]) + 1
 
@@ -123,14 +125,16 @@ def client_log(events: list[Event]) -> Verdicts:
     failed = {e.value for e in sends if e.kind == "fail"}
     spans = [(p.offset or 0, max(p.offsets or [-1])) for p in polls]
 
-    lost = [INVALID for at, value in pairs if value not in values and _covered(at or 0, spans)]
+    lost = [
+        INVALID for index, value in pairs if value not in values and _covered(index or 0, spans)
+    ]
     torn = [INVALID for (a, x), (b, y) in combinations(pairs, 2) if a == b and x != y]
     twice = [VALID for (a, x), (b, y) in combinations(pairs, 2) if a != b and x == y]
     dirty = [INVALID for value in values if value in failed]
     not_rising = [
         INVALID
-        for one, other in combinations(acknowledged, 2)
-        if one.process == other.process and (other.offset or 0) <= (one.offset or 0)
+        for first, other in combinations(acknowledged, 2)
+        if first.process == other.process and (other.offset or 0) <= (first.offset or 0)
     ]
     skipped, repeated = [], []
     for process in {poll.process for poll in polls}:
@@ -138,8 +142,10 @@ def client_log(events: list[Event]) -> Verdicts:
         for poll in (poll for poll in polls if poll.process == process):
             position = poll.offset or 0
             steps = [position, *(poll.offsets or ())]
-            for place, step in enumerate(steps):
-                due = expected if place == 0 else max(steps[0], *(s + 1 for s in steps[1:place]), 0)
+            for number, step in enumerate(steps):
+                due = (
+                    expected if number == 0 else max(steps[0], *(s + 1 for s in steps[1:number]), 0)
+                )
                 if due is not None and step > due:
                     skipped.append(INVALID)
                 if due is not None and step < due:
@@ -160,11 +166,11 @@ def _covered(offset: int, spans: list[tuple[int, int]]) -> bool:
     return any(start <= offset <= last for start, last in spans)
 
 
-def _worst(found: list[Verdict], *, is_checked: bool) -> Verdict:
+def _worst(verdicts: list[Verdict], *, is_checked: bool) -> Verdict:
     for verdict in (INVALID, UNKNOWN):
-        if verdict in found:
+        if verdict in verdicts:
             return verdict
-    return VALID if found or is_checked else UNKNOWN
+    return VALID if verdicts or is_checked else UNKNOWN
 
 
 SUBJECTS = {
@@ -175,19 +181,19 @@ SUBJECTS = {
 
 
 def disagreements(name: str, numbers: range) -> list[str]:
-    subject, found = SUBJECTS[name], []
+    subject, result = SUBJECTS[name], []
     for number in numbers:
         rng = Random(f"{name} {number}")
         events = subject.make(rng)
         expected = subject.decide(events)
         check = CHECKERS[next(iter(expected))].check()
         results = judge(check, events, [rng.randrange(100) for _ in range(rng.randrange(3))])
-        found += [
-            f"{number}: {one} is {results[one].verdict}, by the definition {verdict}"
-            for one, verdict in expected.items()
-            if results[one].verdict != verdict
+        result += [
+            f"{number}: {item} is {results[item].verdict}, by the definition {verdict}"
+            for item, verdict in expected.items()
+            if results[item].verdict != verdict
         ]
-    return found
+    return result
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
@@ -208,7 +214,7 @@ def test_the_histories_are_right_and_wrong_in_turn(name: str) -> None:
     subject = SUBJECTS[name]
     said: dict[str, set[Verdict]] = {}
     for number in range(FEW):
-        for one, verdict in subject.decide(subject.make(Random(f"{name} {number}"))).items():
-            said.setdefault(one, set()).add(verdict)
-    for one, verdicts in said.items():
-        assert verdicts >= ({VALID} if one == "duplicate" else {VALID, INVALID}), one
+        for item, verdict in subject.decide(subject.make(Random(f"{name} {number}"))).items():
+            said.setdefault(item, set()).add(verdict)
+    for item, verdicts in said.items():
+        assert verdicts >= ({VALID} if item == "duplicate" else {VALID, INVALID}), item

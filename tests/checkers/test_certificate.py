@@ -96,9 +96,9 @@ def one_at_a_time(events: Iterable[Event]) -> bool:
 def test_of_one_anomaly(
     spoil: Spoil, taken: list[tuple[int, int]], cut: list[int], bits: int, data: st.DataObject
 ) -> None:
-    def choose(places: Sequence[int]) -> int:
-        assume(len(places) > 0)
-        return data.draw(st.sampled_from(places))
+    def choose(positions: Sequence[int]) -> int:
+        assume(len(positions) > 0)
+        return data.draw(st.sampled_from(positions))
 
     spoiled = spoil(honest_history(taken), choose)
     assume(spoiled is not None)
@@ -113,12 +113,14 @@ def test_of_a_history_in_files(
     taken: list[tuple[int, int]], cut: list[int], bits: int, data: st.DataObject
 ) -> None:
     events = honest_history(taken)
-    places = [at for at, one in enumerate(events) if one.f in ("send", "poll")]
-    for at in data.draw(st.lists(st.sampled_from(places), max_size=2)) if places else ():
-        events[at] = data.draw(spoiled(events[at]))
+    positions = [index for index, event in enumerate(events) if event.f in ("send", "poll")]
+    for position in (
+        data.draw(st.lists(st.sampled_from(positions), max_size=2)) if positions else ()
+    ):
+        events[position] = data.draw(spoiled(events[position]))
     check = ClientLog()
     whole = ordered(table(events))
-    edges = sorted({0, whole.num_rows, *(one % (whole.num_rows + 1) for one in cut)})
+    edges = sorted({0, whole.num_rows, *(item % (whole.num_rows + 1) for item in cut)})
     with tempfile.TemporaryDirectory() as directory, small_cells(bits):
         path = Path(directory) / "events.parquet"
         with EventsFile(path) as file:
@@ -144,11 +146,11 @@ def test_of_a_history_that_is_spoiled_at_random(
     taken: list[tuple[int, int]], cut: list[int], bits: int, data: st.DataObject
 ) -> None:
     events = honest_history(taken)
-    places = [at for at, one in enumerate(events) if one.f in ("send", "poll")]
-    assume(places)
+    positions = [index for index, event in enumerate(events) if event.f in ("send", "poll")]
+    assume(positions)
     for _ in range(data.draw(st.integers(1, 4))):
-        at = data.draw(st.sampled_from(places))
-        events[at] = data.draw(spoiled(events[at]))
+        position = data.draw(st.sampled_from(positions))
+        events[position] = data.draw(spoiled(events[position]))
     with small_cells(bits):
         agree(events, cut)
 
@@ -182,13 +184,13 @@ def spoiled(draw: st.DrawFn, event: Event) -> Event:
 @st.composite
 def of_records(draw: st.DrawFn, offsets: list[int], values: list[int]) -> dict[str, Any]:
     """Another record in the place of one, before it, or none."""
-    at = draw(st.integers(0, len(offsets) - 1))
+    index = draw(st.integers(0, len(offsets) - 1))
     instead = draw(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=2))
     kept = draw(st.booleans())
-    after = at if kept else at + 1
+    after = index if kept else index + 1
     return {
-        "offsets": [*offsets[:at], *(offset for offset, _ in instead), *offsets[after:]],
-        "values": [*values[:at], *(value for _, value in instead), *values[after:]],
+        "offsets": [*offsets[:index], *(offset for offset, _ in instead), *offsets[after:]],
+        "values": [*values[:index], *(value for _, value in instead), *values[after:]],
     }
 
 

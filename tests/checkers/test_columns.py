@@ -82,9 +82,9 @@ def it_says_what_its_events_say(
             stop = data.draw(st.integers(start, len(expected)))
             segment, expected = segment.slice(start, stop), expected[start:stop]
         else:
-            kept = [at for at in range(len(expected)) if data.draw(st.booleans())]
+            kept = [index for index in range(len(expected)) if data.draw(st.booleans())]
             segment = segment.take(np.array(kept, dtype=np.int64))
-            expected = [expected[at] for at in kept]
+            expected = [expected[index] for index in kept]
     if data.draw(st.booleans()):
         segment = segment.only({"append", "fail"})
         expected = [event for event in expected if event.kind == "append"]
@@ -138,7 +138,7 @@ def test_words_that_follow_from_kind_and_node_are_what_the_rows_say(
     places: list[tuple[str, int | None]],
     data: st.DataObject,
 ) -> None:
-    role_of = {place: data.draw(words) for place in dict.fromkeys(places)}
+    role_of = {fromkey: data.draw(words) for fromkey in dict.fromkeys(places)}
     rows = [
         Event(time=1, process="p", kind=kind, node=node, role=role_of[kind, node])
         for kind, node in places
@@ -156,7 +156,7 @@ LEADER_AND_FOLLOWER = [Says("append", 1, "leader"), Says("append", 2, "follower"
 
 
 @pytest.mark.parametrize(
-    ("kinds", "nodes", "found"),
+    ("kinds", "nodes", "result"),
     [
         (["append", "append", "append"], [1, 2, 1], ["leader", "follower", "leader"]),
         (["append", "append"], [1, 3], None),
@@ -166,7 +166,7 @@ LEADER_AND_FOLLOWER = [Says("append", 1, "leader"), Says("append", 2, "follower"
     ],
 )
 def test_words_are_looked_up_only_where_all_of_them_are_told(
-    kinds: list[str], nodes: list[int | None], found: list[str] | None
+    kinds: list[str], nodes: list[int | None], result: list[str] | None
 ) -> None:
     columns = Segment.starting_at(
         table(
@@ -178,12 +178,12 @@ def test_words_are_looked_up_only_where_all_of_them_are_told(
         0,
     ).columns
     looked = looked_up(LEADER_AND_FOLLOWER, columns.words("kind"), columns.stored("node"))
-    if found is None:
+    if result is None:
         assert looked is None
     else:
         assert looked is not None
         codes, said = looked
-        assert [said[code] for code in codes] == found
+        assert [said[code] for code in codes] == result
 
 
 def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path) -> None:

@@ -58,9 +58,13 @@ class TestNoTruncationBelowHw:
         moved = broker(3, 2, "log-dir-changed", path="/two", log_end_offset=4, **TP)
         events = [high_watermark(1, 1, 0, 5, [1, 2]), moved]
         result = only(NoTruncationBelowHw(), events)
-        (found,) = result.findings
-        assert found.sentence.startswith("Broker 2 went on in another log directory at 4 in t-0, ")
-        assert found.sentence.endswith("below the high watermark 5 that counted it as in sync.")
+        (only_finding,) = result.findings
+        assert only_finding.sentence.startswith(
+            "Broker 2 went on in another log directory at 4 in t-0, "
+        )
+        assert only_finding.sentence.endswith(
+            "below the high watermark 5 that counted it as in sync."
+        )
 
     def test_an_unclean_election_allows_it(self) -> None:
         unclean = broker(2, 9, "leader-elected", leader=3, leader_epoch=1, detail="unclean", **TP)

@@ -36,8 +36,8 @@ def cleaned(time: int, node: int, last: int, *, mark: int = 100) -> Event:
 
 
 def batch_cleaned(time: int, node: int, epoch: int, offset: int, crc: int) -> Event:
-    place = {"offset": offset, "last_offset": offset, "crc": crc}
-    return broker(time, node, "batch-cleaned", leader_epoch=epoch, **place, **TP)
+    columns = {"offset": offset, "last_offset": offset, "crc": crc}
+    return broker(time, node, "batch-cleaned", leader_epoch=epoch, **columns, **TP)
 
 
 def keyed(time: int, value: int, key: int, outcome: str = "ok", **columns: Any) -> list[Event]:
@@ -65,8 +65,8 @@ class TestWhatClientsSee:
 
     def test_the_last_record_of_a_key_may_not(self) -> None:
         lost, reads = SUPERSEDED[1], final(20, {0: 7, 2: 9})
-        one = result("lost-write", LEADS, MARK, *SUPERSEDED, cleaned(8, 1, 1), reads)
-        assert one.findings == (
+        judged = result("lost-write", LEADS, MARK, *SUPERSEDED, cleaned(8, 1, 1), reads)
+        assert judged.findings == (
             finding(
                 "lost-write",
                 "t-0",
@@ -102,7 +102,7 @@ class TestWhatClientsSee:
         skips, ends = poll(5, 0, {2: 9}), final(20, {2: 9, 3: 8})
         said: list[Said] = [LEADS, MARK, first, perhaps, *rest, skips]
         assert result("poll-skip", *said, ends).verdict == Verdict.VALID
-        without_the_last: list[Said] = [one for one in said if one is not rest[2]]
+        without_the_last: list[Said] = [item for item in said if item is not rest[2]]
         assert result("lost-write", *without_the_last, final(20, {2: 9})).verdict == Verdict.INVALID
 
     def test_nor_of_one_that_may_lie_where_nobody_has_read(self) -> None:
@@ -111,15 +111,15 @@ class TestWhatClientsSee:
         said: list[Said] = [LEADS, MARK, first, perhaps, *rest, poll(5, 0, {1: 9})]
         for mark, expected in ((2, Verdict.INVALID), (9, Verdict.VALID)):
             for name in ("lost-write", "poll-skip"):
-                one = result(name, *said, final(20, {1: 9}, mark=mark))
-                assert one.verdict == expected, (name, mark)
+                judged = result(name, *said, final(20, {1: 9}, mark=mark))
+                assert judged.verdict == expected, (name, mark)
 
     def test_a_reader_goes_on_behind_what_is_gone_at_the_end_of_a_batch(self) -> None:
         events: list[Said] = [LEADS, MARK, *SUPERSEDED, keyed(8, 5, 2, offset=3), cleaned(10, 1, 2)]
-        one, two = poll(12, 0, {1: 8}), poll(14, 3, {3: 5})
-        assert result("poll-skip", *events, one, two).verdict == Verdict.VALID
+        first, two = poll(12, 0, {1: 8}), poll(14, 3, {3: 5})
+        assert result("poll-skip", *events, first, two).verdict == Verdict.VALID
         too_far = poll(14, 4, {})
-        assert result("poll-skip", *events, one, too_far).verdict == Verdict.INVALID
+        assert result("poll-skip", *events, first, too_far).verdict == Verdict.INVALID
 
     def test_without_keys_nothing_may_be_gone(self) -> None:
         events: list[Said] = [send(2, 7, offset=0), send(4, 8, offset=1), cleaned(5, 1, 1)]
@@ -131,8 +131,8 @@ class TestWhatClientsSee:
         skips[0].key = 0
         events: list[Said] = [send(2, 7, offset=0), send(4, 8, offset=1), skips]
         for cleanings in ([], [cleaned(5, 1, 1)]):
-            one = result("poll-skip", LEADS, MARK, *events, *cleanings, final(20, {0: 7, 1: 8}))
-            assert one.verdict == Verdict.INVALID
+            judged = result("poll-skip", LEADS, MARK, *events, *cleanings, final(20, {0: 7, 1: 8}))
+            assert judged.verdict == Verdict.INVALID
 
 
 sends = st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 12), st.integers(0, 9)), max_size=8)
@@ -144,15 +144,15 @@ def test_it_agrees_with_its_definition(
 ) -> None:
     """By brute force, for every value."""
     said = [
-        one
-        for at, one in enumerate(said)
-        if one[1] == UNKNOWN or one[1] not in [other[1] for other in said[:at]]
+        item
+        for index, item in enumerate(said)
+        if item[1] == UNKNOWN or item[1] not in [other[1] for other in said[:index]]
     ]
     keys = {value: key for value, (key, _, _) in enumerate(said)}
     offsets = {value: where for value, (_, where, _) in enumerate(said) if where != UNKNOWN}
     compaction = Compaction(
         keys,
-        [Sent(value, at) for value, (_, _, at) in enumerate(said)],
+        [Sent(value, index) for value, (_, _, index) in enumerate(said)],
         [(where, value, 0) for value, where in offsets.items()],
         Reach([0], [reach]),
         is_read_to_end=is_read_to_end,
@@ -203,11 +203,11 @@ class TestReplicas:
 
     def test_nothing_is_compacted_above_the_high_watermark(self) -> None:
         bad = cleaned(4, 1, 5, mark=5)
-        one = only(LogStartBounded(), [cleaned(2, 1, 4, mark=5), bad])
+        judged = only(LogStartBounded(), [cleaned(2, 1, 4, mark=5), bad])
         sentence = (
             "Broker 1 compacted its log of t-0 up to offset 5, though its high watermark was 5."
         )
-        assert one.findings == (finding("log-start-bounded", "t-0", sentence, bad),)
+        assert judged.findings == (finding("log-start-bounded", "t-0", sentence, bad),)
 
     def test_a_cut_below_a_mark_counts_where_compaction_has_not_been(self) -> None:
         marked = high_watermark(1, 1, 0, 5, [1, 2])

@@ -13,7 +13,9 @@ def kernels(module: ast.Module) -> list[ast.FunctionDef]:
         node
         for node in module.body
         if isinstance(node, ast.FunctionDef)
-        and any(isinstance(one, ast.Name) and one.id == "compiled" for one in node.decorator_list)
+        and any(
+            isinstance(item, ast.Name) and item.id == "compiled" for item in node.decorator_list
+        )
     ]
 
 

@@ -66,8 +66,8 @@ class TestSingleController:
         )
 
     def test_two_brokers_in_one_epoch_without_any_word_from_zookeeper(self) -> None:
-        one, other = sent(6, 1, 4), sent(7, 2, 4)
-        result = only(SingleController(), [one, other])
+        first, other = sent(6, 1, 4), sent(7, 2, 4)
+        result = only(SingleController(), [first, other])
         assert [item.sentence for item in result.findings] == [
             "Brokers 1 and 2 both acted as controller in epoch 4."
         ]
@@ -110,13 +110,13 @@ class TestControllerEpochGrows:
         assert (result.verdict, result.checked) == (Verdict.VALID, 2)
 
     def test_a_leap(self) -> None:
-        one, three = grant(2, 10, 1, 1), grant(9, 20, 2, 3)
-        assert only(ControllerEpochGrows(), [CREATED, *one, *three]).findings == (
+        item, three = grant(2, 10, 1, 1), grant(9, 20, 2, 3)
+        assert only(ControllerEpochGrows(), [CREATED, *item, *three]).findings == (
             finding(
                 "controller-epoch-grows",
                 "/controller_epoch",
                 "The controller epoch went from 1 to 3 instead of 2.",
-                one[1],
+                item[1],
                 three[1],
             ),
         )

@@ -111,7 +111,7 @@ class TestFaultEffect:
         )
 
     @pytest.mark.parametrize(
-        ("events", "what"),
+        ("events", "label"),
         [
             ([*STRUCK[:2], STRUCK[3]], "was never healed though the run went on"),
             (
@@ -128,10 +128,10 @@ class TestFaultEffect:
             (STRUCK[:1], "was begun, but whether it struck is not recorded"),
         ],
     )
-    def test_faults_that_prove_nothing(self, events: list[Event], what: str) -> None:
+    def test_faults_that_prove_nothing(self, events: list[Event], label: str) -> None:
         result = only(FaultEffect(), events)
         assert result.verdict == Verdict.UNKNOWN
-        assert [item.sentence for item in result.findings] == [f"pause on broker-2 {what}."]
+        assert [item.sentence for item in result.findings] == [f"pause on broker-2 {label}."]
 
     def test_an_interrupted_run_owes_no_heal(self) -> None:
         assert only(FaultEffect(), STRUCK[:2]).verdict == Verdict.VALID
@@ -145,15 +145,15 @@ class TestFaultEffect:
                 nemesis(10 * number + 1, "fault-healed", number, effect="verified"),
             )
         ]
-        one = nemesis(90, "fault-skipped", 7, error="no controller", targets=None)
-        assert only(FaultEffect(), [*applied, one]).verdict == Verdict.VALID
+        item = nemesis(90, "fault-skipped", 7, error="no controller", targets=None)
+        assert only(FaultEffect(), [*applied, item]).verdict == Verdict.VALID
         two = nemesis(91, "fault-skipped", 8, error="no controller", targets=None)
-        assert only(FaultEffect(), [*applied, one, two]).findings == (
+        assert only(FaultEffect(), [*applied, item, two]).findings == (
             finding(
                 "fault-effect",
                 "pause",
                 "2 of 6 faults of kind pause were skipped: no target could be found.",
-                one,
+                item,
                 two,
                 verdict=Verdict.UNKNOWN,
             ),

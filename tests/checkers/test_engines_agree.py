@@ -75,8 +75,8 @@ def test_every_foreign_workload_has_histories_in_which_something_is_found() -> N
     for workload in FOREIGN:
         checks = select_foreign(workload)
         results = [judge(checks, foreign_events(workload, seed)) for seed in range(5)]
-        found = {name for one in results for name, result in one.items() if result.findings}
-        assert found or not checks, f"nothing is ever found in {workload}"
+        names = {name for item in results for name, result in item.items() if result.findings}
+        assert names or not checks, f"nothing is ever found in {workload}"
 
 
 @pytest.fixture(scope="module")

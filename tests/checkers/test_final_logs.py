@@ -28,7 +28,7 @@ def files(
 ) -> list[Event]:
     """A log whose batches have one record each, of leader epoch 0."""
     about: dict[str, Any] = {"process": "harness", "node": node, **TP}
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "log_start_offset": 0,
         "log_end_offset": len(crcs),
         "high_watermark": len(crcs) if mark is None else mark,
@@ -37,19 +37,19 @@ def files(
         "error": "NONE",
         **columns,
     }
-    log = Event(time=time, seq=time, kind="stored-log", **about, **told)
+    log = Event(time=time, seq=time, kind="stored-log", **about, **fields)
     batches = [
         Event(
-            time=time + 1 + at,
-            seq=time + 1 + at,
+            time=time + 1 + index,
+            seq=time + 1 + index,
             kind="stored-batch",
-            offset=at,
-            last_offset=at,
+            offset=index,
+            last_offset=index,
             leader_epoch=0,
             crc=crc,
             **about,
         )
-        for at, crc in enumerate(crcs)
+        for index, crc in enumerate(crcs)
     ]
     return [log, *batches]
 
@@ -64,25 +64,27 @@ def test_the_same_batches() -> None:
 
 
 def test_other_bytes_at_one_offset() -> None:
-    one, other = files(10, 1, [7]), files(20, 2, [8])
+    first, other = files(10, 1, [7]), files(20, 2, [8])
     assert (
         finding(
             NAME,
             "t-0",
             "Below high watermark 1 the files of broker 2 have another batch at offset 0 of t-0, or none, than those "
             "of broker 1.",
-            one[1],
+            first[1],
             other[1],
         )
-        in only(FinalLogs(), one + other, NAME).findings
+        in only(FinalLogs(), first + other, NAME).findings
     )
 
 
 def test_what_lies_above_a_high_watermark_may_differ_if_another_epoch_wrote_it() -> None:
-    one, other = files(10, 1, [7, 8], mark=1), files(20, 2, [7, 9], mark=1)
+    first, other = files(10, 1, [7, 8], mark=1), files(20, 2, [7, 9], mark=1)
     other[2] = msgspec.structs.replace(other[2], leader_epoch=1)
-    assert verdict(*one, *other) is Verdict.VALID
-    assert verdict(*one, *files(20, 2, [7, 9], mark=1)) is Verdict.INVALID, "one epoch, two records"
+    assert verdict(*first, *other) is Verdict.VALID
+    assert verdict(*first, *files(20, 2, [7, 9], mark=1)) is Verdict.INVALID, (
+        "one epoch, two records"
+    )
 
 
 def test_a_file_that_contradicts_a_trace() -> None:
@@ -112,15 +114,15 @@ def test_a_log_that_begins_later_is_compared_from_there() -> None:
 
 def test_what_lies_below_the_start_of_a_log_may_be_anything() -> None:
     """In the same file as what follows; the leader could not tell its follower any more to cut that."""
-    one, other = files(10, 1, [7, 8]), files(20, 2, [9, 8])
+    first, other = files(10, 1, [7, 8]), files(20, 2, [9, 8])
     other[1] = msgspec.structs.replace(other[1], leader_epoch=1)
-    assert verdict(*one, *other) is Verdict.INVALID
+    assert verdict(*first, *other) is Verdict.INVALID
     begun = msgspec.structs.replace(other[0], log_start_offset=1)
-    assert verdict(*one, begun, *other[1:]) is Verdict.VALID
+    assert verdict(*first, begun, *other[1:]) is Verdict.VALID
     started_there, crashed = log_start(5, 2, 1, 2), loaded(6, 2, 2, log_start_offset=0)
-    assert verdict(started_there, crashed, *one, *other) is Verdict.VALID
+    assert verdict(started_there, crashed, *first, *other) is Verdict.VALID
     emptied = loaded(6, 2, 0, log_start_offset=0)
-    assert verdict(started_there, emptied, *one, *other) is Verdict.INVALID
+    assert verdict(started_there, emptied, *first, *other) is Verdict.INVALID
 
 
 def test_less_than_a_leader_counted_on() -> None:

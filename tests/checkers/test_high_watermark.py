@@ -137,11 +137,11 @@ def test_hw_bounded_agrees_with_a_plain_walk(steps: list[tuple[Any, ...]], cuts:
     events = [broker(0, node, "broker-started") for node in (1, 2, 3)]
     ends = {1: 0, 2: 0, 3: 0}
     overruns = []
-    for time, (what, node, offset, *isr) in enumerate(steps, start=1):
-        if what == "append":
+    for time, (label, node, offset, *isr) in enumerate(steps, start=1):
+        if label == "append":
             events.append(append(time, node, 0, offset))
             ends[node] = offset + 1
-        elif what == "truncate":
+        elif label == "truncate":
             events.append(truncate(time, node, offset))
             ends[node] = offset
         else:
@@ -184,8 +184,10 @@ class TestHwGrows:
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.lists(st.integers(0, 20)))
 def test_hw_grows_finds_the_first_fall_however_it_is_cut(marks: list[int], cuts: list[int]) -> None:
-    events: list[Event] = [high_watermark(at, 1, 0, mark, [1]) for at, mark in enumerate(marks)]
-    falls = [at for at in range(len(marks)) if marks[at] < max(marks[: at + 1])]
+    events: list[Event] = [
+        high_watermark(index, 1, 0, mark, [1]) for index, mark in enumerate(marks)
+    ]
+    falls = [index for index in range(len(marks)) if marks[index] < max(marks[: index + 1])]
     result = judge(HwGrows(), events, cuts)["hw-grows"]
     assert [item.events[-1]["time"] for item in result.findings] == falls[:1]
     assert all(item.events[0]["kind"] == Kind.HIGH_WATERMARK for item in result.findings)
@@ -275,13 +277,13 @@ class TestTheProof:
 def stored(directory: Path, events: list[Event], cuts: list[int]) -> list[StoredRowGroup]:
     """A file with row groups that are cut at these places."""
     rows, path = ordered(table(events)), directory / "events.parquet"
-    places = sorted({0, len(events), *(cut for cut in cuts if cut < len(events))})
+    positions = sorted({0, len(events), *(cut for cut in cuts if cut < len(events))})
     with EventsFile(path) as file:
-        for start, stop in pairwise(places):
+        for start, stop in pairwise(positions):
             file.write(rows.slice(start, stop - start))
     return [
         StoredRowGroup(path, index, start, stop - start)
-        for index, (start, stop) in enumerate(pairwise(places))
+        for index, (start, stop) in enumerate(pairwise(positions))
     ]
 
 

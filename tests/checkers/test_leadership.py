@@ -252,8 +252,8 @@ class TestLeaderFromIsr:
     def test_where_nobody_is_elected_nobody_else_leads(self, detail: str) -> None:
         events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 2, 1, [1, 2])]
         events += [elected(5, 2, 2, replicas=[1, 2], live=[1, 2], detail=detail)]
-        (found,) = only(LeaderFromIsr(), events).findings
-        assert found.sentence == (
+        (only_finding,) = only(LeaderFromIsr(), events).findings
+        assert only_finding.sentence == (
             f"t-0: nobody was elected ({detail}), but the leader changed from 1 to 2."
         )
 

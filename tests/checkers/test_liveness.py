@@ -75,13 +75,19 @@ def topic(zxid: int, replicas: list[int], **more: Any) -> Event:
     return znode(zxid, 1, "/brokers/topics/t", topic="t", data=data)
 
 
-def gaps(result: Result, what: str) -> list[tuple[int, int]]:
-    return [(one.start_ns, one.stop_ns) for one in result.stretches if one.what == what]
+def gaps(result: Result, label: str) -> list[tuple[int, int]]:
+    return [
+        (stretch.start_ns, stretch.stop_ns) for stretch in result.stretches if stretch.what == label
+    ]
 
 
-def total(result: Result, what: str, fault: str = "all") -> Distribution:
-    (found,) = [one for one in result.distributions if (one.what, one.fault) == (what, fault)]
-    return found
+def total(result: Result, label: str, fault: str = "all") -> Distribution:
+    (collected,) = [
+        distribution
+        for distribution in result.distributions
+        if (distribution.what, distribution.fault) == (label, fault)
+    ]
+    return collected
 
 
 def measure(*parts: Event | Sequence[Event]) -> Result:
@@ -339,7 +345,7 @@ def test_a_partition_is_unwritable_from_the_first_attempt_to_the_next_acknowledg
     assert result.verdict is Verdict.VALID
     assert gaps(result, "unwritable") == [(1000 * MS, 2000 * MS)]
     # There are no traces: nothing is said of what only they could show.
-    assert {one.what for one in result.distributions} == {"unwritable"}
+    assert {distribution.what for distribution in result.distributions} == {"unwritable"}
 
 
 def test_one_long_attempt_is_an_unwritable_stretch_from_the_last_acknowledgement_on() -> None:
@@ -417,7 +423,7 @@ def test_it_agrees_with_looking_at_every_moment_wherever_the_history_is_cut(
 def _by_hand(acknowledged: set[int], tried: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """In ticks, two of which are the shortest stretch: between acknowledgements, from first to last attempt."""
     edges = [-1_000, *sorted(acknowledged), 1_000]
-    found = []
+    collected = []
     for before, after in pairwise(edges):
         inside = [
             (max(start, before), min(stop, after))
@@ -428,8 +434,8 @@ def _by_hand(acknowledged: set[int], tried: list[tuple[int, int]]) -> list[tuple
         if inside:
             start, stop = min(inside)[0], max(stop for _, stop in inside)
             if stop - start >= 2:
-                found.append((start, stop))
-    return found
+                collected.append((start, stop))
+    return collected
 
 
 # -- faults
@@ -450,7 +456,7 @@ def test_a_stretch_is_put_down_to_the_last_fault_in_force_when_it_began() -> Non
         elected(300, 2, 2, 20),
         end(1000),
     )
-    assert [one.fault for one in result.stretches] == ["pause"]
+    assert [stretch.fault for stretch in result.stretches] == ["pause"]
 
 
 def test_a_stretch_that_began_before_any_is_put_down_to_the_first_that_struck_while_it_lasted() -> (
@@ -466,7 +472,7 @@ def test_a_stretch_that_began_before_any_is_put_down_to_the_first_that_struck_wh
         elected(300, 2, 2, 20),
         end(1000),
     )
-    assert [one.fault for one in result.stretches] == ["kill"]
+    assert [stretch.fault for stretch in result.stretches] == ["kill"]
 
 
 def test_a_fault_that_was_skipped_or_is_over_makes_nothing() -> None:
@@ -480,7 +486,7 @@ def test_a_fault_that_was_skipped_or_is_over_makes_nothing() -> None:
         broker(200, 1, "controller-resigned", controller_epoch=1),
         end(1000),
     )
-    assert [one.fault for one in result.stretches] == ["none"]
+    assert [stretch.fault for stretch in result.stretches] == ["none"]
 
 
 times = st.lists(st.integers(1, 100), min_size=1, max_size=8, unique=True)
@@ -491,25 +497,25 @@ def test_the_stretches_of_all_faults_together_are_all_stretches(
     lasting: list[int], struck: list[tuple[int, int]]
 ) -> None:
     events: list[Event] = []
-    at = 0
+    index = 0
     for epoch, lasts in enumerate(lasting, start=1):
         node = 1 + epoch % 3
         events += grant(10 * epoch, SESSION[node], node, epoch)
-        events += elected(at, node, epoch, 10 * epoch)
-        events.append(broker(at + 200, node, "controller-resigned", controller_epoch=epoch))
-        at += 200 + lasts
+        events += elected(index, node, epoch, 10 * epoch)
+        events.append(broker(index + 200, node, "controller-resigned", controller_epoch=epoch))
+        index += 200 + lasts
     for number, (start, held) in enumerate(struck):
         events += fault(number, f"fault-{number % 2}", start, start + held + 2, "broker-9")
-    result = judge(Liveness(), [*events, end(at)])["liveness"]
+    result = judge(Liveness(), [*events, end(index)])["liveness"]
     whole = total(result, "without-controller")
     parts = [
-        one
-        for one in result.distributions
-        if one.what == "without-controller" and one.fault != "all"
+        distribution
+        for distribution in result.distributions
+        if distribution.what == "without-controller" and distribution.fault != "all"
     ]
-    assert sum(one.count for one in parts) == whole.count == len(lasting)
-    assert sum(one.total_ms for one in parts) == pytest.approx(whole.total_ms)
-    assert max(one.max_ms for one in parts) == whole.max_ms
+    assert sum(part.count for part in parts) == whole.count == len(lasting)
+    assert sum(part.total_ms for part in parts) == pytest.approx(whole.total_ms)
+    assert max(part.max_ms for part in parts) == whole.max_ms
     assert whole.median_ms <= whole.p90_ms <= whole.max_ms <= whole.total_ms
 
 
@@ -549,6 +555,6 @@ def test_the_union_is_the_same_however_it_is_put_together(
 def test_complement_and_intersection_cover_what_they_should(
     a: list[tuple[int, int]], b: list[tuple[int, int]]
 ) -> None:
-    one, other = table_of(a), table_of(b)
-    assert moments(complement(one, 5, 25)) == set(range(5, 25)) - moments(one)
-    assert moments(intersection(one, other)) == moments(one) & moments(other)
+    first, other = table_of(a), table_of(b)
+    assert moments(complement(first, 5, 25)) == set(range(5, 25)) - moments(first)
+    assert moments(intersection(first, other)) == moments(first) & moments(other)

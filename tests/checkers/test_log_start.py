@@ -25,12 +25,12 @@ class TestLogStartBounded:
 
     def test_a_start_above_the_high_watermark(self) -> None:
         """KAFKA-5634."""
-        (one,) = only(LogStartBounded(), [raised(1, 1, 6, 5)]).findings
-        assert one.sentence == "Broker 1's log of t-0 starts at 6, above its high watermark 5."
+        (finding,) = only(LogStartBounded(), [raised(1, 1, 6, 5)]).findings
+        assert finding.sentence == "Broker 1's log of t-0 starts at 6, above its high watermark 5."
 
     def test_a_start_that_falls_in_one_life(self) -> None:
-        (one,) = only(LogStartBounded(), [raised(1, 1, 4, 5), raised(2, 1, 3, 5)]).findings
-        assert one.sentence.endswith("starts at 3 again, after it had started at 4.")
+        (finding,) = only(LogStartBounded(), [raised(1, 1, 4, 5), raised(2, 1, 3, 5)]).findings
+        assert finding.sentence.endswith("starts at 3 again, after it had started at 4.")
 
     def test_a_start_that_falls_in_a_crash_or_when_the_log_is_emptied(self) -> None:
         cut = broker(2, 1, "truncate", **TP, log_start_offset=2, log_end_offset=2)
@@ -41,8 +41,8 @@ class TestLogStartBounded:
         asked = client(1, "admin-1", "invoke", f="delete-records", op=1, offset=3, **TP)
         by_client = {"detail": "client-record-deletion"}
         events = [asked, raised(2, 1, 3, 5, **by_client), raised(3, 1, 4, 5, **by_client)]
-        (one,) = only(LogStartBounded(), events).findings
-        assert "below 4, which no client had asked" in one.sentence
+        (finding,) = only(LogStartBounded(), events).findings
+        assert "below 4, which no client had asked" in finding.sentence
 
 
 def told(time: int, process: str, offset: int) -> list[Event]:

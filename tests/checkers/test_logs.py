@@ -38,14 +38,14 @@ class TestLogMatching:
         assert (result.verdict, result.checked) == (Verdict.VALID, 4)
 
     def test_two_contents_of_one_batch(self) -> None:
-        one, other = append(1, 1, 2, 3, crc=7, role="leader"), append(2, 2, 2, 3, crc=8)
-        assert only(ReplicaLogs(), [one, other], MATCHING).findings == (
+        first, other = append(1, 1, 2, 3, crc=7, role="leader"), append(2, 2, 2, 3, crc=8)
+        assert only(ReplicaLogs(), [first, other], MATCHING).findings == (
             finding(
                 MATCHING,
                 "t-0",
                 "Two different batches of leader epoch 2 cover offset 3 of t-0: 3 to 3 with CRC 7, and 3 to "
                 "3 with CRC 8.",
-                one,
+                first,
                 other,
             ),
         )
@@ -89,8 +89,8 @@ class TestLogMatching:
         after_a_crash = [*events, log_start(10, 2, 2, 3), mark, crashed]
         assert only(ReplicaLogs(), after_a_crash, MATCHING).verdict == Verdict.VALID
         for kept in ([], [log_start(10, 2, 1, 3)], [log_start(10, 3, 2, 3)]):
-            (found,) = only(ReplicaLogs(), [*events, *kept, mark], MATCHING).findings
-            assert "Broker 2 holds a record of leader epoch 0 at offset 1" in found.sentence
+            (only_finding,) = only(ReplicaLogs(), [*events, *kept, mark], MATCHING).findings
+            assert "Broker 2 holds a record of leader epoch 0 at offset 1" in only_finding.sentence
 
     def test_a_log_that_begins_anew_is_looked_at_from_its_new_start(self) -> None:
         events = [append(1, 1, 0, 0), log_start(2, 2, 9, 9), loaded(3, 2, 0, log_start_offset=0)]
@@ -196,17 +196,17 @@ _operations = st.lists(
 def _plain(operations: list[tuple[str, int, int, int]]) -> list[int]:
     """The same log as a list with one leader epoch per offset."""
     log: list[int] = []
-    for what, start, length, epoch in operations:
+    for action, start, length, epoch in operations:
         log = (log + [UNKNOWN] * start)[:start]
-        if what == "append":
+        if action == "append":
             log += [epoch] * length
     return log
 
 
 def _modelled(operations: list[tuple[str, int, int, int]]) -> ReplicaLog:
     log = ReplicaLog()
-    for what, start, length, epoch in operations:
-        if what == "append":
+    for action, start, length, epoch in operations:
+        if action == "append":
             log.append(start, start + length, epoch)
         else:
             log.resize(start)
@@ -248,10 +248,10 @@ def test_log_matching_agrees_with_comparing_all_pairs(
         for time, (node, epoch, offset, crc) in enumerate(appends)
     ]
     clash = any(
-        one[1] == other[1]
-        and one[2:] != other[2:]
-        and max(one[2], other[2]) <= min(one[2] + one[3], other[2] + other[3])
-        for one in appends
+        append[1] == other[1]
+        and append[2:] != other[2:]
+        and max(append[2], other[2]) <= min(append[2] + append[3], other[2] + other[3])
+        for append in appends
         for other in appends
     )
     result = judge(ReplicaLogs(), events, cuts)[MATCHING]

@@ -17,7 +17,7 @@ from tests.checkers.honest_histories import WEIGHTED
 class AcceptsStaleControllers(HonestCluster):
     """Brokers do not compare controller epochs."""
 
-    def is_stale(self, broker: Broker, order: Order) -> bool:
+    def is_stale(self, broker: Broker, sequence: Order) -> bool:
         return False
 
 
@@ -64,9 +64,9 @@ class AcknowledgesBeforeReplication(HonestCluster):
 class TruncatesToHighWatermark(HonestCluster):
     """A new follower cuts its log to its own high watermark, as before KIP-101."""
 
-    def _follow_order(self, broker: Broker, order: Order) -> None:
-        newer = order.leader_epoch > broker.leader_epoch
-        super()._follow_order(broker, order)
+    def _follow_order(self, broker: Broker, sequence: Order) -> None:
+        newer = sequence.leader_epoch > broker.leader_epoch
+        super()._follow_order(broker, sequence)
         end = min(broker.high_watermark, len(broker.log))
         if newer and not broker.leads and end < len(broker.log):
             del broker.log[end:]

@@ -22,12 +22,12 @@ def after(state: int, effect: int) -> frozenset[int]:
 
 def told(events: list[Happened], *initial: int) -> Possible[int, int]:
     possible = Possible(initial or (0,), after)
-    for what, operation, effect in events:
-        if what == "invoke":
+    for label, operation, effect in events:
+        if label == "invoke":
             possible.invoked(operation, effect)
-        elif what == "ok":
+        elif label == "ok":
             possible.succeeded(operation)
-        elif what == "fail":
+        elif label == "fail":
             possible.failed(operation)
         else:
             possible.in_doubt(operation)
@@ -80,15 +80,15 @@ def histories(draw: st.DrawFn) -> tuple[list[Happened], int]:
         under_way.append((operation, effect, False))
         events.append(("invoke", operation, effect))
         while draw(st.booleans()) and under_way:
-            one, what, _ = under_way.pop(draw(st.integers(0, len(under_way) - 1)))
-            can = after(state, what)
+            item, label, _ = under_way.pop(draw(st.integers(0, len(under_way) - 1)))
+            can = after(state, label)
             outcome = draw(st.sampled_from(["ok", "info", "never", "late"] if can else ["fail"]))
             if outcome in ("ok", "info"):
                 (state,) = can
             if outcome == "late":
-                late.append(what)
+                late.append(label)
             name = outcome if outcome in ("ok", "fail") else "info"
-            events.append((name, one, what))
+            events.append((name, item, label))
         if draw(st.booleans()) and late:
             for result in after(state, late.pop()):
                 state = result
@@ -107,19 +107,23 @@ def test_without_doubt_it_is_what_some_order_leads_to(
 ) -> None:
     """Brute force: of all orders that agree with who was over before whom, those in which every effect can happen."""
     events = [event for event in history[0] if ("info", *event[1:]) not in history[0]]
-    ended = {operation for what, operation, _ in events if what in ("ok", "fail")}
+    ended = {operation for label, operation, _ in events if label in ("ok", "fail")}
     events = [event for event in events if event[1] in ended]
-    done = {operation: effect for what, operation, effect in events if what == "ok"}
-    first = {operation: at for at, (what, operation, _) in enumerate(events) if what == "invoke"}
-    last = {operation: at for at, (what, operation, _) in enumerate(events) if what != "invoke"}
+    done = {operation: effect for label, operation, effect in events if label == "ok"}
+    first = {
+        operation: index for index, (label, operation, _) in enumerate(events) if label == "invoke"
+    }
+    last = {
+        operation: index for index, (label, operation, _) in enumerate(events) if label != "invoke"
+    }
     ends = set()
-    for order in permutations(done):
-        pairs = [(a, b) for at, a in enumerate(order) for b in order[at + 1 :]]
+    for permutation in permutations(done):
+        pairs = [(a, b) for index, a in enumerate(permutation) for b in permutation[index + 1 :]]
         if any(last[b] < first[a] for a, b in pairs):
             continue
         states = {0}
-        for operation in order:
-            states = {found for state in states for found in after(state, done[operation])}
+        for operation in permutation:
+            states = {result for state in states for result in after(state, done[operation])}
         ends |= states
     if ends:
         assert told(events).states() == ends

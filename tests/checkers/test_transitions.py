@@ -75,7 +75,7 @@ def test_a_term_finds_no_replica_in_the_middle_of_its_deletion() -> None:
     result = only(
         LegalTransition(), [moved(1, "replica DeletionStarted->DeletionSuccessful", peer=3)]
     )
-    assert [one.sentence.rpartition(", ")[2] for one in result.findings] == [
+    assert [finding.sentence.rpartition(", ")[2] for finding in result.findings] == [
         "a state in which no term finds anything."
     ]
 

@@ -126,12 +126,13 @@ class TestWhatTheControllerHadSeen:
 
 class TestBrokers:
     def test_what_one_is_given_while_it_runs_counts_from_then_on(self) -> None:
-        told = started(40, 2, unclean=True).detail
+        reported = started(40, 2, unclean=True).detail
         assert (
-            verdict(elected(50), broker(40, 2, "broker-reconfigured", detail=told)) == Verdict.VALID
+            verdict(elected(50), broker(40, 2, "broker-reconfigured", detail=reported))
+            == Verdict.VALID
         )
         assert (
-            verdict(elected(50), broker(60, 2, "broker-reconfigured", detail=told))
+            verdict(elected(50), broker(60, 2, "broker-reconfigured", detail=reported))
             == Verdict.INVALID
         )
 

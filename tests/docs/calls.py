@@ -51,5 +51,5 @@ def _of_the_reference(codes: set[CodeType]) -> Iterator[tuple[str, str]]:
 
 def pytest_sessionfinish() -> None:
     """Write what was recorded."""
-    found = {node: sorted(calls) for node, calls in _calls.items()}
-    Path(os.environ["CALLS_FILE"]).write_text(json.dumps(found), "utf-8")
+    collected = {node: sorted(calls) for node, calls in _calls.items()}
+    Path(os.environ["CALLS_FILE"]).write_text(json.dumps(collected), "utf-8")

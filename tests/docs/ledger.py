@@ -175,12 +175,12 @@ def _problems_of_place(ledger: Ledger, entry: Entry) -> Iterator[str]:
         yield f"{entry.name}: there is no property {entry.property!r}"
 
 
-def _is_test(place: str) -> bool:
-    return place.rpartition("::")[2].startswith("test_")
+def _is_test(location: str) -> bool:
+    return location.rpartition("::")[2].startswith("test_")
 
 
-def _exists(place: str) -> bool:
-    path, separator, symbol = place.partition("::")
+def _exists(location: str) -> bool:
+    path, separator, symbol = location.partition("::")
     file = ROOT / path
     return bool(separator) and file.is_file() and symbol in _symbols(file)
 
@@ -242,8 +242,8 @@ def _row(entry: Entry) -> list[str]:
     return [name, entry.status, _link(entry.where), _link(entry.test), judge]
 
 
-def _link(place: str) -> str:
-    path, _, symbol = place.partition("::")
+def _link(location: str) -> str:
+    path, _, symbol = location.partition("::")
     return f"[`{symbol.replace('::', '.')}`](../{path})"
 
 

@@ -161,9 +161,9 @@ def test_an_unknown_field_is_refused() -> None:
 
 def test_the_table_shows_the_components_of_the_controllers_documents() -> None:
     shown = ledger.render(ledger_of(built(documents=(3,), property="convergence")))
-    place = "[`ControllerContext`](../reference/controller/controller_context.py)"
+    position = "[`ControllerContext`](../reference/controller/controller_context.py)"
     test = "[`test_nobody_alive_nobody_elected`](../tests/reference/controller/test_election.py)"
-    assert shown.splitlines()[2:] == [f"| `X` | built | {place} | {test} | `convergence` |"]
+    assert shown.splitlines()[2:] == [f"| `X` | built | {position} | {test} | `convergence` |"]
     assert ledger.render(ledger_of(planned(documents=(1, 2, 4)))).count("\n") == 2
     missing = ledger.render(ledger_of(planned(kafka="Z")))
     assert missing.splitlines()[2:] == ["| `X`, now `Z` | not built: later | – | – | – |"]

@@ -52,11 +52,11 @@ def start_nemesis(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def wait_until(condition: Callable[[], bool], what: str, *, within_s: float = 60.0) -> None:
+def wait_until(condition: Callable[[], bool], event: str, *, within_s: float = 60.0) -> None:
     """Poll with a deadline; fails the test naming what did not happen."""
     deadline = time.monotonic() + within_s
     while not condition():
-        assert time.monotonic() < deadline, f"{what} did not happen in {within_s:g} s"
+        assert time.monotonic() < deadline, f"{event} did not happen in {within_s:g} s"
         time.sleep(0.05)
 
 
@@ -78,11 +78,11 @@ def journal_names(tmp_path: Path) -> set[str]:
 
 def processes_of(names: set[str]) -> list[psutil.Process]:
     """Every process that carries one of these journals' names."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         try:
             if process.environ().get(MARKER) in names:
-                found.append(process)
+                processes.append(process)
         except (psutil.Error, OSError):
             continue
-    return found
+    return processes

@@ -110,12 +110,12 @@ async def symbols_resolve(context: FaultContext) -> None:
     """Every symbol names the nodes that it names on every runtime; the controller is who ZooKeeper says."""
     runtime = context.runtime
     still = FaultContext.of(runtime, _StillView())
-    found = {symbol: await selectors.resolve(symbol, still, Random(SEED)) for symbol in RESOLVED}
-    _require(found == RESOLVED, f"the symbols are {found}")
-    seen = await context.view.snapshot()
+    resolved = {symbol: await selectors.resolve(symbol, still, Random(SEED)) for symbol in RESOLVED}
+    _require(resolved == RESOLVED, f"the symbols are {resolved}")
+    snapshot = await context.view.snapshot()
     [controller] = await selectors.resolve("controller", context, Random(SEED))
-    if seen == await context.view.snapshot() and seen.controller is not None:
-        wanted = selectors.node_of(seen.controller.broker_id)
+    if snapshot == await context.view.snapshot() and snapshot.controller is not None:
+        wanted = selectors.node_of(snapshot.controller.broker_id)
         _require(controller == wanted, f"the controller is {controller}, ZooKeeper says {wanted}")
 
 
@@ -138,25 +138,25 @@ def some_partitions() -> Iterator[Partition]:
 
 async def strike(fault: Fault, context: FaultContext) -> None:
     """Aim and apply, see the effect, undo, and see that nothing is left of it."""
-    found = await _aim(fault, context)
-    effect = effect_of(fault, found, context)
-    context.touched.update(found.victims)
+    aimed = await _aim(fault, context)
+    effect = effect_of(fault, aimed, context)
+    context.touched.update(aimed.victims)
     before = await count(context.runtime)
-    applied = await found.apply()
-    _require(applied.is_effective, f"{fault} on {found.victims} had no effect: {applied.detail}")
+    applied = await aimed.apply()
+    _require(applied.is_effective, f"{fault} on {aimed.victims} had no effect: {applied.detail}")
     try:
         await _must_look(context, effect, before)
     except Deviation as deviation:
-        raise Deviation(f"during {fault} on {found.victims}: {deviation}") from None
-    await found.undo()
-    context.touched.subtract(found.victims)
+        raise Deviation(f"during {fault} on {aimed.victims}: {deviation}") from None
+    await aimed.undo()
+    context.touched.subtract(aimed.victims)
     healed = await count(context.runtime)
-    await _until(found.verify, f"{fault} on {found.victims} is not seen to be healed")
+    await _until(aimed.verify, f"{fault} on {aimed.victims} is not seen to be healed")
     await _settle(context)
     try:
         await _must_look(context, NOTHING, healed)
     except Deviation as deviation:
-        raise Deviation(f"after {fault} on {found.victims}: {deviation}") from None
+        raise Deviation(f"after {fault} on {aimed.victims}: {deviation}") from None
 
 
 async def _is_refused(fault: Fault, context: FaultContext) -> None:
@@ -217,13 +217,17 @@ async def _settle(context: FaultContext) -> None:
     """Wait until every broker is registered, somebody controls, and each partition is whole and led as preferred."""
     deadline = asyncio.get_running_loop().time() + PATIENCE_S
     while True:
-        seen = await context.view.snapshot()
-        is_whole = seen.controller is not None and len(seen.brokers) == len(context.runtime.brokers)
-        states = seen.partitions.values()
+        snapshot = await context.view.snapshot()
+        is_whole = snapshot.controller is not None and len(snapshot.brokers) == len(
+            context.runtime.brokers
+        )
+        states = snapshot.partitions.values()
         is_led = all(s.leader == s.replicas[0] for s in states)
         if is_whole and states and is_led and all(set(s.isr) == set(s.replicas) for s in states):
             return
-        _require(asyncio.get_running_loop().time() < deadline, f"the cluster is not whole: {seen}")
+        _require(
+            asyncio.get_running_loop().time() < deadline, f"the cluster is not whole: {snapshot}"
+        )
         await asyncio.sleep(POLL_INTERVAL_S)
 
 

@@ -31,8 +31,8 @@ def runtimes() -> Mapping[str, Lacks]:
 
 def kinds(runtime: str) -> list[str]:
     """Return the faults that a runtime can do."""
-    lacks = runtimes()[runtime]
-    return [name for name, kind in FAULTS.items() if kind.capability not in lacks]
+    unsupported = runtimes()[runtime]
+    return [name for name, kind in FAULTS.items() if kind.capability not in unsupported]
 
 
 def render() -> str:
@@ -40,7 +40,7 @@ def render() -> str:
     rows = [["fault", *(f"`{runtime}`" for runtime in runtimes())]]
     rows += [["---"] * len(rows[0])]
     rows += [
-        [f"`{name}`", *(_cell(lacks.get(kind.capability)) for lacks in runtimes().values())]
+        [f"`{name}`", *(_cell(runtime.get(kind.capability)) for runtime in runtimes().values())]
         for name, kind in FAULTS.items()
     ]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)

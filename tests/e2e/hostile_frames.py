@@ -60,7 +60,8 @@ def _with_records(message: Any, records: bytes) -> Any:
         dataclasses.replace(
             topic,
             partition_data=tuple(
-                dataclasses.replace(one, records=records) for one in topic.partition_data
+                dataclasses.replace(partition, records=records)
+                for partition in topic.partition_data
             ),
         )
         for topic in message.topic_data
@@ -100,18 +101,18 @@ def _overwrite(rng: Random, frame: bytearray, begin: int) -> None:
     """An extreme number, as wide as lengths are."""
     value = rng.choice(EXTREMES)
     if begin + 4 <= len(frame):
-        at = rng.randint(begin, len(frame) - 4)
+        position = rng.randint(begin, len(frame) - 4)
         if rng.random() < 0.5:
-            frame[at : at + 4] = struct.pack(">i", value)
+            frame[position : position + 4] = struct.pack(">i", value)
         else:
-            frame[at : at + 2] = struct.pack(">h", max(-(2**15), min(value, 2**15 - 1)))
+            frame[position : position + 2] = struct.pack(">h", max(-(2**15), min(value, 2**15 - 1)))
 
 
 def _varint(rng: Random, frame: bytearray, begin: int) -> None:
     """A length of the newer encoding that is far too large, or too long."""
     if begin < len(frame):
-        at = rng.randrange(begin, len(frame))
-        frame[at : at + 1] = b"\xff" * rng.randint(1, 9) + b"\x7f"
+        position = rng.randrange(begin, len(frame))
+        frame[position : position + 1] = b"\xff" * rng.randint(1, 9) + b"\x7f"
 
 
 def _cut(rng: Random, frame: bytearray, begin: int) -> None:
@@ -124,8 +125,8 @@ def _extend(rng: Random, frame: bytearray, _begin: int) -> None:
 
 
 def _insert(rng: Random, frame: bytearray, begin: int) -> None:
-    at = rng.randint(min(begin, len(frame)), len(frame))
-    frame[at:at] = rng.randbytes(rng.randint(1, 8))
+    position = rng.randint(min(begin, len(frame)), len(frame))
+    frame[position:position] = rng.randbytes(rng.randint(1, 8))
 
 
 def _garbage_behind_the_header(rng: Random, frame: bytearray, begin: int) -> None:

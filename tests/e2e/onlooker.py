@@ -82,10 +82,10 @@ class Watcher:
 def brokers_known(address: str) -> dict[int, str]:
     """Return the hosts of the brokers that one of them tells of."""
     try:
-        found = AdminClient({"bootstrap.servers": address}).list_topics(timeout=ASK_S).brokers
+        brokers = AdminClient({"bootstrap.servers": address}).list_topics(timeout=ASK_S).brokers
     except KafkaException:
         return {}  # an answer without brokers: librdkafka takes it for an error
-    return {number: broker.host for number, broker in found.items()}
+    return {number: broker.host for number, broker in brokers.items()}
 
 
 def until_complete(bootstrap: str) -> None:

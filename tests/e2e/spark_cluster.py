@@ -79,9 +79,9 @@ def spark_cluster(directory: Path, *workers: str) -> Iterator[SparkCluster]:
     try:
         where = ("--host", MASTER_ADDRESS, "--port", "0")
         said = cluster.start("master", "master.Master", *where, says="elected leader")
-        found = _MASTER_IS_AT.search(said)
-        assert found is not None, said
-        cluster.master = found[1]
+        match = _MASTER_IS_AT.search(said)
+        assert match is not None, said
+        cluster.master = match[1]
         for name in workers:
             cluster.start_worker(name)
         yield cluster

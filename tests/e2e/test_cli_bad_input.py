@@ -19,9 +19,9 @@ SCENARIO = "partition-controller"
 
 @pytest.fixture(autouse=True)
 def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = tmp_path / "work"
-    place.mkdir()
-    monkeypatch.chdir(place)
+    directory = tmp_path / "work"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
     monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path / "runtime"))
 
 

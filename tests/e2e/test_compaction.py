@@ -55,16 +55,18 @@ class Cluster(LocalCluster):
         try:
             _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), DEADLINE_S)
             consumer.assign([TopicPartition(topic, 0, 0)])
-            found: list[tuple[int, str, str | None]] = []
+            records: list[tuple[int, str, str | None]] = []
             deadline = time.monotonic() + DEADLINE_S
-            while not found or found[-1][0] < end - 1:
-                assert time.monotonic() < deadline, f"{topic} is read up to {found[-1:]}, not {end}"
+            while not records or records[-1][0] < end - 1:
+                assert time.monotonic() < deadline, (
+                    f"{topic} is read up to {records[-1:]}, not {end}"
+                )
                 for message in consumer.consume(1000, timeout=0.2):
                     assert message.error() is None
                     value = message.value()
                     text = None if value is None else value.decode()
-                    found.append((message.offset(), message.key().decode(), text))
-            return found
+                    records.append((message.offset(), message.key().decode(), text))
+            return records
         finally:
             consumer.close()
 
@@ -72,10 +74,10 @@ class Cluster(LocalCluster):
         """Read again and again until it is as wanted."""
         assert callable(is_it)
         deadline = time.monotonic() + DEADLINE_S
-        while not is_it(found := self.read(topic)):
-            assert time.monotonic() < deadline, f"{topic} still has {found}"
+        while not is_it(records := self.read(topic)):
+            assert time.monotonic() < deadline, f"{topic} still has {records}"
             time.sleep(0.2)
-        return found
+        return records
 
     def stored(self, topic: str) -> list[set[tuple[int, bool]]]:
         """Of each replica, the codecs of its batches and whether records were taken from them."""
@@ -112,11 +114,11 @@ def test_the_last_value_of_each_key_is_left(cluster: Cluster, codec: str) -> Non
         for n in range(COUNT)
     ]
     cluster.write(topic, records, codec)
-    found = cluster.until_read(topic, lambda read: len(read) < COUNT / 2)
+    left = cluster.until_read(topic, lambda read: len(read) < COUNT / 2)
     last = {key: (offset, value) for offset, (key, value) in enumerate(records)}
-    assert {key: (offset, value) for offset, key, value in found} == last
-    assert [offset for offset, _, _ in found] == sorted({offset for offset, _, _ in found})
-    assert all(records[offset] == (key, value) for offset, key, value in found)
+    assert {key: (offset, value) for offset, key, value in left} == last
+    assert [offset for offset, _, _ in left] == sorted({offset for offset, _, _ in left})
+    assert all(records[offset] == (key, value) for offset, key, value in left)
     deadline = time.monotonic() + DEADLINE_S
     while not all((CODECS[codec], True) in kinds for kinds in cluster.stored(topic)):
         assert time.monotonic() < deadline, cluster.stored(topic)

@@ -63,8 +63,8 @@ class Cluster(LocalCluster):
 
     def describe(self, kind: ResourceType, name: str) -> dict[str, ConfigEntry]:
         (answer,) = self.admin.describe_configs([ConfigResource(kind, name)]).values()
-        found: dict[str, ConfigEntry] = answer.result(DEADLINE_S)
-        return found
+        entries: dict[str, ConfigEntry] = answer.result(DEADLINE_S)
+        return entries
 
     def error(self, topic: str, value: bytes = b"v") -> str | None:
         """What becomes of a produce under acks=all."""
@@ -77,8 +77,8 @@ class Cluster(LocalCluster):
 
     def until(self, topic: str, error: str | None, value: bytes = b"v") -> None:
         deadline = time.monotonic() + DEADLINE_S
-        while (found := self.error(topic, value)) != error:
-            assert time.monotonic() < deadline, f"{topic}: {found}, not {error}"
+        while (latest_error := self.error(topic, value)) != error:
+            assert time.monotonic() < deadline, f"{topic}: {latest_error}, not {error}"
 
 
 def entries(configs: dict[str, str | None]) -> list[ConfigEntry]:
@@ -104,10 +104,10 @@ def test_a_topic_is_created_with_settings_that_count_from_the_first_record(
     cluster: Cluster,
 ) -> None:
     cluster.create("small", **{"max.message.bytes": "100"})
-    told = cluster.describe(TOPIC, "small")
-    assert told["max.message.bytes"].value == "100"
-    assert told["max.message.bytes"].source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
-    assert told["segment.bytes"].source == ConfigSource.DEFAULT_CONFIG.value
+    settings = cluster.describe(TOPIC, "small")
+    assert settings["max.message.bytes"].value == "100"
+    assert settings["max.message.bytes"].source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+    assert settings["segment.bytes"].source == ConfigSource.DEFAULT_CONFIG.value
     cluster.until("small", None)
     assert cluster.error("small", b"v" * 200) == "MSG_SIZE_TOO_LARGE"
 
@@ -121,8 +121,8 @@ def test_settings_of_a_topic_change_while_it_is_used(cluster: Cluster) -> None:
     cluster.until("changing", None, b"v" * 200)
     assert cluster.describe(TOPIC, "changing")["flush.messages"].value == "9"
     cluster.replace(TOPIC, "changing", {MIN_ISR: "2"})
-    told = cluster.describe(TOPIC, "changing")
-    assert (told[MIN_ISR].value, told["flush.messages"].is_default) == ("2", True)
+    settings = cluster.describe(TOPIC, "changing")
+    assert (settings[MIN_ISR].value, settings["flush.messages"].is_default) == ("2", True)
 
 
 def test_settings_of_all_brokers_count_where_topics_have_none(cluster: Cluster) -> None:
@@ -142,9 +142,9 @@ def test_settings_of_all_brokers_count_where_topics_have_none(cluster: Cluster) 
 
 
 def test_a_broker_tells_of_itself_and_is_changed(cluster: Cluster) -> None:
-    told = cluster.describe(BROKER, "2")
-    assert told["broker.id"].value == "2"
-    assert (told["broker.id"].is_read_only, told[MIN_ISR].is_read_only) == (True, False)
+    settings = cluster.describe(BROKER, "2")
+    assert settings["broker.id"].value == "2"
+    assert (settings["broker.id"].is_read_only, settings[MIN_ISR].is_read_only) == (True, False)
     cluster.set(BROKER, "2", configs={MIN_ISR: "3"})
     deadline = time.monotonic() + DEADLINE_S
     while (entry := cluster.describe(BROKER, "2")[MIN_ISR]).value != "3":

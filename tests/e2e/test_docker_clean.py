@@ -146,11 +146,13 @@ class InTheKernel:
             attributes = [
                 c.attrs for c in client.containers.list(all=True, ignore_removed=True, filters=only)
             ]
-        layers = [one["GraphDriver"]["Data"]["MergedDir"] for one in attributes]
-        namespaces = [Path(one["NetworkSettings"]["SandboxKey"]).name for one in attributes]
+        layers = [attribute["GraphDriver"]["Data"]["MergedDir"] for attribute in attributes]
+        namespaces = [
+            Path(attribute["NetworkSettings"]["SandboxKey"]).name for attribute in attributes
+        ]
         return cls(
             bridge=device(bridge),
-            pids=[int(one["State"]["Pid"]) for one in attributes],
+            pids=[int(attribute["State"]["Pid"]) for attribute in attributes],
             words=[*layers, *namespaces, run_id, f"{run}/"],
             journals={path.stem for path, _ in read_journals()},
         )
@@ -180,9 +182,9 @@ def test_clean_removes_everything_of_a_dead_harness_and_nothing_else(
     run = tmp_path / "run"
     run_id = killed_harness(run)
     kernel = InTheKernel.of(run_id, run)
-    found = kernel.found()
-    assert all(found[kind] for kind in ALWAYS_THERE), found
-    assert len(found["processes"]) == NODES
+    objects = kernel.found()
+    assert all(objects[kind] for kind in ALWAYS_THERE), objects
+    assert len(objects["processes"]) == NODES
     expected = things(run_id)
 
     report = clean()

@@ -175,6 +175,6 @@ def test_a_run_with_them_is_valid(tmp_path: Path) -> None:
     ran = nemesis(tmp_path, "run", SCENARIO, *options, "--plan", str(plan))
     assert ran.returncode == 0, ran.stdout + ran.stderr
     kinds = {"fault-applied": "measured", "fault-healed": "verified"}
-    seen = [e for e in events(latest(tmp_path).resolve(), "nemesis") if e["kind"] in kinds]
-    assert len(seen) == 2 * PLAN.count("fault:")
-    assert all(event["effect"] == kinds[event["kind"]] for event in seen)
+    fault_events = [e for e in events(latest(tmp_path).resolve(), "nemesis") if e["kind"] in kinds]
+    assert len(fault_events) == 2 * PLAN.count("fault:")
+    assert all(event["effect"] == kinds[event["kind"]] for event in fault_events)

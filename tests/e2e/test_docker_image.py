@@ -146,7 +146,9 @@ def test_clean_removes_what_a_killed_build_has_left_and_no_finished_ones_contain
     persons = client.containers.create(tag)
 
     def is_at_its_long_step() -> bool:
-        return any("sleep 600" in str(one.attrs["Config"]["Cmd"]) for one in unfinished(client))
+        return any(
+            "sleep 600" in str(container.attrs["Config"]["Cmd"]) for container in unfinished(client)
+        )
 
     builder = subprocess.Popen([sys.executable, "-c", BUILDER, dockerfile])
     try:

@@ -61,9 +61,9 @@ def test_members_of_the_ensemble_are_struck_too(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
     run = latest(tmp_path).resolve()
     kinds = {"fault-applied": "measured", "fault-healed": "verified"}
-    seen = [e for e in events(run, "nemesis") if e["kind"] in kinds]
-    assert len(seen) == 2 * MEMBERS_PLAN.count("fault:")
-    assert all(event["effect"] == kinds[event["kind"]] for event in seen)
+    fault_events = [e for e in events(run, "nemesis") if e["kind"] in kinds]
+    assert len(fault_events) == 2 * MEMBERS_PLAN.count("fault:")
+    assert all(event["effect"] == kinds[event["kind"]] for event in fault_events)
 
 
 def test_what_containers_cannot_do_here_is_refused_before_the_start(

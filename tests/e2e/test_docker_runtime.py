@@ -169,11 +169,11 @@ async def pause_and_resume(runtime: DockerRuntime, watcher: Watcher) -> None:
 
 async def end_a_session(runtime: DockerRuntime, watcher: Watcher) -> None:
     async with runtime.zookeeper_admin() as zookeeper:
-        found = await zookeeper.exists("/brokers/ids/3")
-        assert found is not None
-        assert await zookeeper.end_session(found.ephemeral_owner)
+        stat = await zookeeper.exists("/brokers/ids/3")
+        assert stat is not None
+        assert await zookeeper.end_session(stat.ephemeral_owner)
         again = await zookeeper.exists("/brokers/ids/3")
-        assert again is None or again.ephemeral_owner != found.ephemeral_owner
+        assert again is None or again.ephemeral_owner != stat.ephemeral_owner
     await watcher.until(lambda: watcher.registered() == {1, 2, 3})
 
 
@@ -186,9 +186,9 @@ def test_members_of_the_ensemble_one_by_one(tmp_path: Path) -> None:
             (epoch,) = {member.epoch for member in members.values()}
             async with runtime.zookeeper_admin() as zookeeper:
                 owners = {
-                    found.ephemeral_owner
+                    stat.ephemeral_owner
                     for broker in (1, 2, 3)
-                    if (found := await zookeeper.exists(f"/brokers/ids/{broker}")) is not None
+                    if (stat := await zookeeper.exists(f"/brokers/ids/{broker}")) is not None
                 }
                 assert len(owners) == 3
                 served = {
@@ -233,8 +233,8 @@ def test_two_clusters_do_not_meet_and_leave_nothing(tmp_path: Path) -> None:
         first, second = (runtime_in(tmp_path / name, brokers=1) for name in ("one", "two"))
         await asyncio.gather(first.start(), second.start())
         try:
-            one, two = (run_id_of(tmp_path / name) for name in ("one", "two"))
-            assert things(one) == all_of(first, one)
+            first_id, two = (run_id_of(tmp_path / name) for name in ("one", "two"))
+            assert things(first_id) == all_of(first, first_id)
             assert things(two) == all_of(second, two)
             assert first.address("broker-1") != second.address("broker-1")
             everything = frozenset({Link("client-1", "broker-1"), Link("broker-1", "client-1")})
@@ -243,7 +243,7 @@ def test_two_clusters_do_not_meet_and_leave_nothing(tmp_path: Path) -> None:
             assert await second.probe("client-1", "broker-1", timeout_s=PROBE_TIMEOUT_S)
             await first.pause("broker-1")
             await first.stop()
-            assert things(one) == []
+            assert things(first_id) == []
             await first.stop()
             assert things(two) == all_of(second, two)
             assert second.is_alive("broker-1")

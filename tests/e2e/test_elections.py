@@ -37,8 +37,12 @@ class Cluster(LocalCluster):
     def until_led(self, name: str, leader: int, *isr: int) -> None:
         def is_led() -> bool:
             partitions = self.admin.list_topics(name, timeout=DEADLINE_S).topics[name].partitions
-            found = partitions.get(0)
-            return found is not None and found.leader == leader and set(found.isrs) == set(isr)
+            partition_ = partitions.get(0)
+            return (
+                partition_ is not None
+                and partition_.leader == leader
+                and set(partition_.isrs) == set(isr)
+            )
 
         until(is_led)
 
@@ -55,12 +59,12 @@ class Cluster(LocalCluster):
             for trace in (self.directory / "raw").glob("broker-*.jsonl")
             for line in trace.read_text().splitlines()
         )
-        found = [
+        elections = [
             (event["leader_epoch"], event["detail"])
             for event in lines
             if event["kind"] == "leader-elected" and event["topic"] == topic
         ]
-        return [str(detail) for _, detail in sorted(found)]
+        return [str(detail) for _, detail in sorted(elections)]
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +102,7 @@ def test_what_cannot_be_elected_is_told_for_each_partition(cluster: Cluster) -> 
     cluster.create_topic("u", 1, 2)
     asked = [TopicPartition("u", 0), TopicPartition("absent", 0)]
     results = cluster.admin.elect_leaders(ElectionType.UNCLEAN, asked).result(DEADLINE_S)
-    names = {found.topic: error.name() for found, error in results.items()}
+    names = {topic_partition.topic: error.name() for topic_partition, error in results.items()}
     assert names == {"u": "ELECTION_NOT_NEEDED", "absent": "UNKNOWN_TOPIC_OR_PART"}
 
 

@@ -22,26 +22,26 @@ TIMEOUT_S = 600.0
 
 
 def workers_of(pid: int) -> list[psutil.Process]:
-    found = []
+    workers = []
     for child in psutil.Process(pid).children():
         with suppress(psutil.Error):  # it may end while it is looked at
             if any("spawn_main" in argument for argument in child.cmdline()):
-                found.append(child)
-    return found
+                workers.append(child)
+    return workers
 
 
 @pytest.fixture(scope="module")
 def explored(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    place = tmp_path_factory.mktemp("explored")
+    directory = tmp_path_factory.mktemp("explored")
     options = ["--mutant", "hw-follows-leader-leo", "--seeds", "2", "--jobs", "2", *SHORT]
     ran = nemesis(
-        place,
+        directory,
         *("explore", SCENARIO, *options, "--real-codec-every", "2", "--json"),
         timeout_s=TIMEOUT_S,
     )
-    return place, ran
+    return directory, ran
 
 
 def kept_run(explored: tuple[Path, subprocess.CompletedProcess[str]]) -> Path:
@@ -50,11 +50,11 @@ def kept_run(explored: tuple[Path, subprocess.CompletedProcess[str]]) -> Path:
     return Path(min(findings["hw-bounded"]["runs"].values()))
 
 
-def replay(place: Path, run: Path, hash_seed: str) -> subprocess.CompletedProcess[str]:
+def replay(directory: Path, run: Path, hash_seed: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "nemesis", "replay", str(run), "--json"],
-        cwd=place,
-        env={**environment(place), "PYTHONHASHSEED": hash_seed},
+        cwd=directory,
+        env={**environment(directory), "PYTHONHASHSEED": hash_seed},
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,
@@ -67,31 +67,31 @@ def test_a_planted_bug_is_found_and_the_codecs_agree(
 ) -> None:
     _, ran = explored
     assert ran.returncode == 1, ran.stdout + ran.stderr
-    told = json.loads(ran.stdout)
-    assert told["verdict"] == "invalid"
-    assert told["seeds"] == {"asked": 2, "done": 2, "crashed": 0}
-    assert told["codec"] == {"compared": 1, "mismatches": []}
-    assert told["coverage"]["runs"] == 2
-    assert "hw-bounded" in {finding["property"] for finding in told["findings"]}
+    report = json.loads(ran.stdout)
+    assert report["verdict"] == "invalid"
+    assert report["seeds"] == {"asked": 2, "done": 2, "crashed": 0}
+    assert report["codec"] == {"compared": 1, "mismatches": []}
+    assert report["coverage"]["runs"] == 2
+    assert "hw-bounded" in {finding["property"] for finding in report["findings"]}
 
 
 def test_a_kept_run_replays_exactly_in_another_interpreter(
     explored: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
-    place, run = explored[0], kept_run(explored)
-    ran = replay(place, run, "12345")
+    directory, run = explored[0], kept_run(explored)
+    ran = replay(directory, run, "12345")
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    told = json.loads(ran.stdout)
+    report = json.loads(ran.stdout)
     stored = json.loads((run / "run.json").read_text())
-    assert told["is_identical"]
-    assert told["trace_hash"] == stored["simulation"]["trace_hash"]
-    assert told["verdict"] == "invalid"
+    assert report["is_identical"]
+    assert report["trace_hash"] == stored["simulation"]["trace_hash"]
+    assert report["verdict"] == "invalid"
 
 
 def test_a_run_whose_record_says_something_else_is_told_to_differ(
     explored: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
-    place, run = explored[0], kept_run(explored)
+    directory, run = explored[0], kept_run(explored)
     info = json.loads((run / "run.json").read_text())
     events = (run / "raw" / "broker-2.jsonl").read_text().splitlines()
     events[10] = json.dumps({**json.loads(events[10]), "node": 9})
@@ -99,14 +99,14 @@ def test_a_run_whose_record_says_something_else_is_told_to_differ(
         changed = {**info, "simulation": {**info["simulation"], "trace_hash": "0" * 32}}
         (run / "run.json").write_text(json.dumps(changed))
         (run / "raw" / "broker-2.jsonl").write_text("\n".join(events) + "\n")
-        ran = replay(place, run, "0")
+        ran = replay(directory, run, "0")
     finally:
         (run / "run.json").write_text(json.dumps(info))
     assert ran.returncode == 1, ran.stdout + ran.stderr
-    told = json.loads(ran.stdout)
-    assert not told["is_identical"]
-    assert "differs in node" in told["difference"]
-    assert told["compared"] > 10
+    report = json.loads(ran.stdout)
+    assert not report["is_identical"]
+    assert "differs in node" in report["difference"]
+    assert report["compared"] > 10
 
 
 def test_a_worker_that_is_killed_costs_its_seed_and_no_verdict(tmp_path: Path) -> None:
@@ -116,10 +116,10 @@ def test_a_worker_that_is_killed_costs_its_seed_and_no_verdict(tmp_path: Path) -
     workers_of(process.pid)[0].kill()
     said, _ = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 255, said
-    told = json.loads(said)
-    crashed = [(one["seed"], one["reason"]) for one in told["crashed"]]
+    report = json.loads(said)
+    crashed = [(crash["seed"], crash["reason"]) for crash in report["crashed"]]
     assert crashed == [(1, "its process was ended by SIGKILL")]
-    assert told["verdict"] == "unknown"
+    assert report["verdict"] == "unknown"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

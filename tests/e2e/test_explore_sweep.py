@@ -23,9 +23,9 @@ MAX_MEDIAN_OPERATIONS = 10
 def test_a_thousand_seeds_of_the_reference_show_nothing(name: str, tmp_path: Path) -> None:
     ran = nemesis(tmp_path, "explore", name, "--seeds", "1000", "--json", timeout_s=TIMEOUT_S)
     assert ran.returncode == 0, ran.stdout[:5000] + ran.stderr
-    told = json.loads(ran.stdout)
-    assert told["seeds"] == {"asked": 1000, "done": 1000, "crashed": 0}
-    assert told["codec"] == {"compared": 20, "mismatches": []}
+    report = json.loads(ran.stdout)
+    assert report["seeds"] == {"asked": 1000, "done": 1000, "crashed": 0}
+    assert report["codec"] == {"compared": 20, "mismatches": []}
 
 
 def test_every_planted_bug_is_found_and_becomes_small(tmp_path: Path) -> None:

@@ -42,7 +42,11 @@ def judged(
 
 
 def broken(said: dict[str, Any]) -> list[str]:
-    return [one["property"] for one in said["outcome"]["results"] if one["verdict"] == "invalid"]
+    return [
+        result["property"]
+        for result in said["outcome"]["results"]
+        if result["verdict"] == "invalid"
+    ]
 
 
 def test_every_workload_can_be_read_and_judged() -> None:
@@ -69,7 +73,7 @@ def test_a_history_becomes_a_run(capsys: pytest.CaptureFixture[str], place: Path
 def test_findings_speak_the_names_of_the_history(capsys: pytest.CaptureFixture[str]) -> None:
     code, said = judged(capsys, LOG + DIVERGED, "kafka")
     assert (code, broken(said)) == (INVALID, ["inconsistent-offset"])
-    (result,) = [one for one in said["outcome"]["results"] if one["verdict"] == "invalid"]
+    (result,) = [each for each in said["outcome"]["results"] if each["verdict"] == "invalid"]
     (finding,) = result["findings"]
     assert finding["sentence"] == 'Offset 0 of 0-0 held value "a" and value "b".'
     assert [event.get("values", event.get("value")) for event in finding["events"]] == [
@@ -93,7 +97,10 @@ def test_it_can_be_judged_again_when_the_file_is_gone(
 
 def test_only_what_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     _, said = judged(capsys, LOG, "kafka", "--checkers", "duplicate,lost-write")
-    assert [one["property"] for one in said["outcome"]["results"]] == ["lost-write", "duplicate"]
+    assert [result["property"] for result in said["outcome"]["results"]] == [
+        "lost-write",
+        "duplicate",
+    ]
 
 
 def test_damage_is_said_and_makes_it_unknown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,7 +133,9 @@ def test_what_a_missing_operation_may_explain_is_not_proved(
     assert (code, broken(said)) == (INVALID, ["lost-write", "poll-skip"])
     code, said = judged(capsys, "garbage\n" + text, "kafka")
     assert (code, broken(said)) == (UNKNOWN, [])
-    (skipped,) = [one for one in said["outcome"]["results"] if one["property"] == "poll-skip"]
+    (skipped,) = [
+        result for result in said["outcome"]["results"] if result["property"] == "poll-skip"
+    ]
     assert skipped["findings"][0]["sentence"].endswith("one of them may explain it.")
 
 
@@ -208,7 +217,7 @@ def test_some_properties_alone_do_not_hide_what_was_left_out(
 """
     code, said = judged(capsys, text, "list-append", "--checkers", "G1a")
     assert code == UNKNOWN
-    assert {one["property"] for one in said["outcome"]["results"]} == {"well-formed", "G1a"}
+    assert {result["property"] for result in said["outcome"]["results"]} == {"well-formed", "G1a"}
 
 
 def test_an_export_overwrites_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -148,15 +148,15 @@ class Bystander:
         assert self._producer.flush(DEADLINE_S) == 0
         consumer = Consumer(self._client | {"group.id": "none", "enable.auto.commit": False})
         consumer.assign([TopicPartition("kept", 0, 0)])
-        found: list[str] = []
+        records: list[str] = []
         deadline = time.monotonic() + DEADLINE_S
-        while len(found) < len(self.acknowledged):
-            assert time.monotonic() < deadline, f"{len(found)} of {len(self.acknowledged)} read"
+        while len(records) < len(self.acknowledged):
+            assert time.monotonic() < deadline, f"{len(records)} of {len(self.acknowledged)} read"
             message = consumer.poll(0.5)
             if message is not None and message.error() is None:
-                found.append((message.value() or b"").decode())
+                records.append((message.value() or b"").decode())
         consumer.close()
-        return found
+        return records
 
     def _produce(self, value: str) -> None:
         began = time.monotonic()
@@ -218,7 +218,7 @@ def test_frames_that_no_client_sends_harm_nobody(broker: Broker, count: int) -> 
     assert outcomes["silent"] < count / 20, outcomes
     assert growth < MOST_GROWTH_BYTES
     assert bystander.failures == []
-    found = bystander.finish()
-    assert len(found) > 50
-    assert sorted(found) == sorted(bystander.acknowledged)
+    records = bystander.finish()
+    assert len(records) > 50
+    assert sorted(records) == sorted(bystander.acknowledged)
     assert bystander.slowest_s < DEADLINE_S / 3

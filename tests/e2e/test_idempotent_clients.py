@@ -107,7 +107,7 @@ def test_kafka_python_is_idempotent(cluster: Cluster) -> None:
             for n in range(COUNT)
         ]
         producer.flush(DEADLINE_S)
-        assert [one.get(DEADLINE_S).offset for one in sent] == list(range(COUNT))
+        assert [future.get(DEADLINE_S).offset for future in sent] == list(range(COUNT))
     finally:
         producer.close()
     check(cluster.stored("kafka-python"))
@@ -126,7 +126,7 @@ def test_aiokafka_is_idempotent(cluster: Cluster) -> None:
                 await producer.send("aiokafka", f"{n} ".encode() + b"x" * 100, partition=0)
                 for n in range(COUNT)
             ]
-            return [(await one).offset for one in sent]
+            return [(await future).offset for future in sent]
         finally:
             await producer.stop()
 

@@ -153,12 +153,12 @@ def test_kafka_reads_the_snapshots_of_producers(tmp_path: Path) -> None:
         log.append_as_leader(build(records, stamp_ms, producer), 0)
     log.close()
     text = dump("--files", str(tmp_path / "t-0" / f"{9:020d}.snapshot"))
-    found = re.findall(
+    entries = re.findall(
         r"producerId: (\d+) producerEpoch: (\d+) .*?lastTimestamp: (\d+) .*?"
         r"lastSequence: (\d+) lastOffset: (\d+) offsetDelta: (\d+)",
         text,
     )
-    assert sorted(tuple(map(int, one)) for one in found) == [
+    assert sorted(tuple(map(int, entry)) for entry in entries) == [
         (7, 0, stamp_ms, 5, 8, 2),
         (8, 2, stamp_ms, 7, 5, 2),
     ], text

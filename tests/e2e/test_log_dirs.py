@@ -42,23 +42,23 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
 
 def placement(admin: Any) -> tuple[Placement, set[tuple[int, str]]]:
     """Where the logs of the partition are, and all directories there are."""
-    found: Placement = {}
+    replicas: Placement = {}
     every = set()
     for broker in admin.describe_log_dirs():
         for directory in broker["log_dirs"]:
-            place = (broker["broker"], directory["log_dir"])
-            every.add(place)
+            replica = (broker["broker"], directory["log_dir"])
+            every.add(replica)
             for topic in directory["topics"]:
                 for partition in topic["partitions"]:
                     if topic["name"] == TOPIC:
-                        found[place] = partition["is_future_key"]
-    return found, every
+                        replicas[replica] = partition["is_future_key"]
+    return replicas, every
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
+def until(condition: Callable[[], bool], event: str) -> None:
     deadline = time.monotonic() + DEADLINE_S
     while not condition():
-        assert time.monotonic() < deadline, what
+        assert time.monotonic() < deadline, event
         time.sleep(0.05)
 
 
@@ -100,7 +100,7 @@ def test_every_replica_of_a_partition_moves_while_it_is_written_to(cluster: Loca
         answers = admin.alter_replica_log_dirs(wanted)
         assert {error.errno for error in answers.values()} == {0}
         moving, _ = placement(admin)
-        assert {place: is_future for place, is_future in moving.items() if is_future} == (
+        assert {replica: is_future for replica, is_future in moving.items() if is_future} == (
             dict.fromkeys(targets, True)
         )
         send(sent[100:])

@@ -15,8 +15,8 @@ EXIT = {"valid": 0, "invalid": 1, "unknown": 2}
 def says(*operations: str) -> str:
     """A history of these operations: ``PROCESS TYPE F VALUE`` each, a line each, as Jepsen prints them."""
     lines = []
-    for index, one in enumerate(operations):
-        process, kind, f, value = one.split(" ", 3)
+    for index, operation in enumerate(operations):
+        process, kind, f, value = operation.split(" ", 3)
         lines.append(
             f"{{:type :{kind}, :f :{f}, :value {value}, :time {index * 1000}, :process {process}, :index {index}}}\n"
         )
@@ -27,10 +27,10 @@ def txns(*values: str) -> str:
     """Transactions one after the other, each by a process of its own; ``!`` before one that failed."""
     operations = []
     for process, value in enumerate(values):
-        told = value.removeprefix("!")
-        asked = "[" + " ".join(_asked(micro) for micro in told[1:-1].split("] [")) + "]"
+        completed = value.removeprefix("!")
+        asked = "[" + " ".join(_asked(micro) for micro in completed[1:-1].split("] [")) + "]"
         kind = "fail" if value.startswith("!") else "ok"
-        operations += [f"{process} invoke txn {asked}", f"{process} {kind} txn {told}"]
+        operations += [f"{process} invoke txn {asked}", f"{process} {kind} txn {completed}"]
     return says(*operations)
 
 
@@ -43,10 +43,10 @@ def _asked(micro: str) -> str:
 def at_once(*values: str) -> str:
     """Transactions that all overlap."""
     alone = txns(*values).splitlines()
-    order = [*alone[::2], *alone[1::2]]
+    interleaved = [*alone[::2], *alone[1::2]]
     return "".join(
-        line.split(", :time")[0] + f", :process {at % len(values)}, :index {at}}}\n"
-        for at, line in enumerate(order)
+        line.split(", :time")[0] + f", :process {index % len(values)}, :index {index}}}\n"
+        for index, line in enumerate(interleaved)
     )
 
 
@@ -265,7 +265,11 @@ def test_a_peers_history(
     code = call(["check", "history.edn", "--workload", workload, "--engine", "inline", "--json"])
     said = json.loads(capsys.readouterr().out)
     assert said["outcome"]["problems"] == []
-    broken = [one["property"] for one in said["outcome"]["results"] if one["verdict"] == "invalid"]
+    broken = [
+        result["property"]
+        for result in said["outcome"]["results"]
+        if result["verdict"] == "invalid"
+    ]
     assert set(properties) <= set(broken), said["outcome"]["results"]
     assert (said["verdict"], bool(broken)) == (verdict, verdict == "invalid")
     assert code == EXIT[verdict]
@@ -287,6 +291,6 @@ def test_a_short_form_of_elles(
     assert said["problems"] == [
         "each of the 3 lines 1–3 completes what its process had not invoked"
     ]
-    (found,) = [one for one in said["results"] if one["property"] == "G1c"]
-    assert found["verdict"] == "invalid"
-    assert ":x" in found["findings"][0]["sentence"] + " ".join(found["findings"][0]["steps"])
+    (result,) = [each for each in said["results"] if each["property"] == "G1c"]
+    assert result["verdict"] == "invalid"
+    assert ":x" in result["findings"][0]["sentence"] + " ".join(result["findings"][0]["steps"])

@@ -101,15 +101,15 @@ class Cluster(LocalCluster):
     def consume(self, name: str, count: int) -> list[int]:
         consumer = Consumer(self.client | {"group.id": "unused", "enable.auto.commit": False})
         consumer.assign([TopicPartition(name, 0, 0)])
-        found: list[int] = []
+        values: list[int] = []
         deadline = time.monotonic() + DEADLINE_S
-        while len(found) < count and time.monotonic() < deadline:
+        while len(values) < count and time.monotonic() < deadline:
             message = consumer.poll(1)
             value = None if message is None or message.error() else message.value()
             if value is not None:
-                found.append(int(value))
+                values.append(int(value))
         consumer.close()
-        return found
+        return values
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -15,25 +15,25 @@ from tests.e2e.command import SCENARIO, environment
 SHORT = ("--time-limit", "20", "--real-codec-every", "0")
 
 
-def hashes(place: Path, seeds: int, *, hash_seed: str, jobs: int) -> dict[str, str]:
+def hashes(directory: Path, seeds: int, *, hash_seed: str, jobs: int) -> dict[str, str]:
     """Trace hashes by seed; ``first-seed`` is 1."""
     options = ["--seeds", str(seeds), "--jobs", str(jobs), *SHORT, "--json"]
     ran = subprocess.run(
         [sys.executable, "-m", "nemesis", "explore", SCENARIO, *options],
-        cwd=place,
-        env={**environment(place), "PYTHONHASHSEED": hash_seed},
+        cwd=directory,
+        env={**environment(directory), "PYTHONHASHSEED": hash_seed},
         capture_output=True,
         text=True,
         check=False,
     )
     assert ran.returncode in (0, 2), ran.stdout + ran.stderr
-    found: dict[str, str] = json.loads(ran.stdout)["hashes"]
-    return found
+    by_seed: dict[str, str] = json.loads(ran.stdout)["hashes"]
+    return by_seed
 
 
-def compare(place: Path, seeds: int) -> None:
-    first = hashes(place, seeds, hash_seed="1", jobs=2)
-    second = hashes(place, seeds, hash_seed="2", jobs=max(1, len(os.sched_getaffinity(0)) - 1))
+def compare(directory: Path, seeds: int) -> None:
+    first = hashes(directory, seeds, hash_seed="1", jobs=2)
+    second = hashes(directory, seeds, hash_seed="2", jobs=max(1, len(os.sched_getaffinity(0)) - 1))
     assert len(first) == len(set(first.values())) == seeds
     assert first == second
 

@@ -90,11 +90,11 @@ def drawn(rng: Random, workload: str) -> History:
 
 def written(history: History) -> str:
     """The same as Jepsen writes it."""
-    moments: list[tuple[int, int, Operation]] = []
+    events: list[tuple[int, int, Operation]] = []
     for number, op in enumerate(history):
         asked = {"write": op["new"], "cas": (op["old"], op["new"])}.get(op["f"])
-        told = None if op["read"] == NOTHING else op["read"]
-        ended = told if op["f"] == "read" and not op["unknown"] else asked
+        value_read = None if op["read"] == NOTHING else op["read"]
+        ended = value_read if op["f"] == "read" and not op["unknown"] else asked
         for kind, time, value in (
             ("invoke", op["call"], asked),
             ("info" if op["unknown"] else "ok", op["return"], ended),
@@ -108,9 +108,9 @@ def written(history: History) -> str:
                 value=value,
                 other={"client": op["client"]},
             )
-            moments.append((time, int(kind != "invoke"), said))
-    moments.sort(key=lambda moment: moment[:2])
-    return "".join(dumps(form_of(said)) + "\n" for _, _, said in moments)
+            events.append((time, int(kind != "invoke"), said))
+    events.sort(key=lambda event: event[:2])
+    return "".join(dumps(form_of(said)) + "\n" for _, _, said in events)
 
 
 def shows_anything(history: History) -> bool:
@@ -128,7 +128,9 @@ def our_opinion(text: str, workload: str) -> str | None:
 
 
 def their_opinions(program: Path, histories: list[History], workload: str) -> list[str]:
-    asked = [json.dumps({"mutex": workload == "mutex", "operations": one}) for one in histories]
+    asked = [
+        json.dumps({"mutex": workload == "mutex", "operations": history}) for history in histories
+    ]
     answer = subprocess.run(
         [str(program)],
         input="\n".join(asked) + "\n",
@@ -145,14 +147,14 @@ def agree(program: Path, workload: str, count: int) -> Counter[str]:
     rng = Random(f"{workload}/{count}")
     histories = [drawn(rng, workload) for _ in range(count)]
     said: Counter[str] = Counter()
-    for history, theirs in zip(
+    for history, their_opinion in zip(
         histories, their_opinions(program, histories, workload), strict=True
     ):
         text = written(history)
         ours = our_opinion(text, workload)
         said[ours or "unknown"] += 1
-        told = f"Porcupine says {theirs}, we say {ours}:\n{text}"
-        assert ours == theirs or (ours is None and not shows_anything(history)), told
+        disagreement = f"Porcupine says {their_opinion}, we say {ours}:\n{text}"
+        assert ours == their_opinion or (ours is None and not shows_anything(history)), disagreement
     return said
 
 
@@ -172,8 +174,16 @@ def test_porcupine_says_the_same_of_very_many(porcupine: Path, workload: str) ->
 
 
 def test_a_history_is_written_as_it_was_drawn() -> None:
-    one = {"client": 0, "call": 3, "return": 9, "f": "cas", "old": 0, "new": 1, "read": NOTHING}
-    assert written([{**one, "unknown": True}]).splitlines() == [
+    operation = {
+        "client": 0,
+        "call": 3,
+        "return": 9,
+        "f": "cas",
+        "old": 0,
+        "new": 1,
+        "read": NOTHING,
+    }
+    assert written([{**operation, "unknown": True}]).splitlines() == [
         "{:type :invoke, :process 0, :f :cas, :value [0 1], :client 0}",
         "{:type :info, :process 0, :f :cas, :value [0 1], :client 0}",
     ]

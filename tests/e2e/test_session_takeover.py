@@ -42,9 +42,9 @@ def test_an_owner_that_reconnects_at_once_learns_that_its_session_is_over(
     mode: str, tmp_path: Path
 ) -> None:
     with zookeeper_ensemble(tmp_path) as members:
-        at = next(m for m in members if f"Mode: {mode}" in four_letter_word(m, "srvr"))
-        hosts = ",".join([at, *(member for member in members if member != at)])
+        chosen = next(m for m in members if f"Mode: {mode}" in four_letter_word(m, "srvr"))
+        hosts = ",".join([chosen, *(member for member in members if member != chosen)])
         for n in range(SESSIONS):
-            with eager_owner(at) as (session, has_heard):
+            with eager_owner(chosen) as (session, has_heard):
                 assert end_session(hosts, session)
                 assert has_heard.wait(HEARS_WITHIN_S), f"owner {n} still has session {session:#x}"

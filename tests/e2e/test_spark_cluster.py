@@ -69,12 +69,12 @@ class Lingers(Fold[int]):
         return (promised("lingers", cls),)
 
     def reduce(self, segment: Segment) -> int:
-        place = f"{_worker_here()} {segment.rows[0]}"
-        (self.marks / f"began {place}").touch()
+        mark = f"{_worker_here()} {segment.rows[0]}"
+        (self.marks / f"began {mark}").touch()
         deadline = time.monotonic() + 120
         while not (self.marks / "go on").exists() and time.monotonic() < deadline:
             time.sleep(0.02)
-        (self.marks / f"ended {place}").touch()
+        (self.marks / f"ended {mark}").touch()
         return len(segment)
 
     def combine(self, a: int, b: int) -> int:
@@ -83,9 +83,9 @@ class Lingers(Fold[int]):
     def finish(self, summary: int) -> Results:
         return conclude(*self.properties(), checked=summary)
 
-    def places(self, what: str) -> set[tuple[str, int]]:
+    def places(self, prefix: str) -> set[tuple[str, int]]:
         """(worker, first row) of the tasks that began or ended."""
-        names = [mark.name.split() for mark in self.marks.glob(f"{what} *")]
+        names = [mark.name.split() for mark in self.marks.glob(f"{prefix} *")]
         return {(worker, int(row)) for _, worker, row in names}
 
 
@@ -99,12 +99,12 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers have only
 
 def test_check_says_the_same_on_a_cluster_as_inline(cluster: SparkCluster, tmp_path: Path) -> None:
     run = write(tmp_path / "store", 150_000)
-    told = {}
+    outcomes = {}
     for engine in (["--spark-master", cluster.master], ["--engine", "inline"]):
         ran = nemesis(tmp_path, "check", str(run.path), *engine, "--json")
         assert ran.returncode in (0, 2), ran.stderr
-        told[engine[0]] = json.loads(ran.stdout)["outcome"]
-    on_cluster, inline = told.values()
+        outcomes[engine[0]] = json.loads(ran.stdout)["outcome"]
+    on_cluster, inline = outcomes.values()
     assert on_cluster["events"] == inline["events"] > 140_000
     assert on_cluster["results"] == inline["results"]
     assert on_cluster["problems"] == inline["problems"]
@@ -117,7 +117,7 @@ def test_a_history_in_an_object_store_is_read_by_the_workers(
     for name, value in CREDENTIALS.items():
         monkeypatch.setenv(name, value)
     directory = history_of(tmp_path, list(generated(2000)), list(range(200, 2000, 200)))
-    here = check(directory, select(), engine="inline")
+    inline = check(directory, select(), engine="inline")
     with s3_server() as server:
         store = filesystem(server)
         store.create_dir("bucket")
@@ -126,7 +126,7 @@ def test_a_history_in_an_object_store_is_read_by_the_workers(
                 target.write(file.read_bytes())
         uri = f"s3://bucket/?scheme=http&region=us-east-1&endpoint_override={server}"
         there = check(open_history(RemotePath(uri)), select(), engine="spark")
-    assert same(there) == same(here)
+    assert same(there) == same(inline)
     assert there.events > 1900
 
 
@@ -140,12 +140,14 @@ def test_a_worker_that_dies_in_the_middle_changes_no_verdict(
     spark.context(cluster.master)
     wait_until(lambda: _workers() == 2, "two workers")
     shipped = set(spark.run_all(spark.context(), _where_our_code_is, range(16)))
-    assert all(place.endswith("nemesis.zip/nemesis/history/__init__.py") for place in shipped)
+    assert all(path.endswith("nemesis.zip/nemesis/history/__init__.py") for path in shipped)
 
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(check, directory, checks, engine="spark")
         both = {"worker-1", "worker-2"}
-        wait_until(lambda: {at for at, _ in lingers.places("began")} == both, "tasks on both")
+        wait_until(
+            lambda: {worker for worker, _ in lingers.places("began")} == both, "tasks on both"
+        )
         cluster.kill("worker-1")
         (tmp_path / "marks" / "go on").touch()
         outcome = job.result()

@@ -49,14 +49,14 @@ class Cluster(LocalCluster):
         topics = self.admin.list_topics(timeout=DEADLINE_S).topics
         if topic not in topics:
             return {}
-        return {p: list(found.replicas) for p, found in topics[topic].partitions.items()}
+        return {p: list(partition.replicas) for p, partition in topics[topic].partitions.items()}
 
     def is_known(self, topic: str, partitions: int) -> bool:
         """Whether every broker tells of that many partitions with leaders; librdkafka asks any of them."""
         known = [admin.list_topics(timeout=DEADLINE_S).topics.get(topic) for admin in self._each]
         leaders = [
-            [partition.leader > 0 for partition in found.partitions.values()] if found else []
-            for found in known
+            [partition.leader > 0 for partition in metadata.partitions.values()] if metadata else []
+            for metadata in known
         ]
         return leaders == [[True] * partitions] * len(self._each)
 
@@ -167,10 +167,10 @@ def test_partitions_that_cannot_be_are_refused(
 
 
 def test_a_deleted_topic_is_gone_and_its_name_is_free(cluster: Cluster) -> None:
-    for life in ("first", "second", "third"):
+    for incarnation in ("first", "second", "third"):
         cluster.create(NewTopic("mortal", 2, 3))
         until(lambda: cluster.is_known("mortal", 2))
-        values = [f"{life}-{number}" for number in range(20)]
+        values = [f"{incarnation}-{number}" for number in range(20)]
         cluster.produce("mortal", 1, *values)
         assert cluster.consume("mortal", 1, len(values)) == values
 

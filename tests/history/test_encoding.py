@@ -67,24 +67,26 @@ def test_a_file_tells_the_word_that_all_rows_of_a_kind_and_node_say(
         for index, rows in enumerate(groups):
             said = {(event.kind, event.node, event.role) for event in rows}
             pairs = {(kind, node) for kind, node, _ in said}
-            told = StoredRowGroup(path, index, 0, len(rows)).known().words("role")
+            word = StoredRowGroup(path, index, 0, len(rows)).known().words("role")
             if len(said) > len(pairs) or len(pairs) > most:
-                assert told is None
+                assert word is None
             else:
-                assert told is not None
-                assert set(told) == said
-                assert len(told) == len(said)
+                assert word is not None
+                assert set(word) == said
+                assert len(word) == len(said)
 
 
 @pytest.mark.parametrize(
-    "told", [None, b"[", b'{"isr": 1}', b'[{"isr": {"append": ["1"]}}]', b"[]"]
+    "metadata", [None, b"[", b'{"isr": 1}', b'[{"isr": {"append": ["1"]}}]', b"[]"]
 )
-def test_a_file_that_tells_nothing_intelligible_is_read(tmp_path: Path, told: bytes | None) -> None:
+def test_a_file_that_tells_nothing_intelligible_is_read(
+    tmp_path: Path, metadata: bytes | None
+) -> None:
     path, rows = tmp_path / "events.parquet", [Event(time=1, process="p", kind="append", isr=[1])]
     with pq.ParquetWriter(path, table(rows).schema, **PARQUET_OPTIONS) as file:
         file.write_table(table(rows))
-        if told is not None:
-            file.add_key_value_metadata({"nemesis.lists": told, "nemesis.words": told})
+        if metadata is not None:
+            file.add_key_value_metadata({"nemesis.lists": metadata, "nemesis.words": metadata})
     group = StoredRowGroup(path, 0, 0, 1)
     assert group.known().uniform_list("isr", "append") is None
     assert group.known().words("role") is None
@@ -98,7 +100,7 @@ def test_row_groups_are_cut_around_long_stretches_of_what_is_frequent(
     stretches: list[tuple[str, int]],
 ) -> None:
     kinds = [kind for kind, length in stretches for _ in range(length)]
-    rows = table([Event(time=at, process="p", kind=kind) for at, kind in enumerate(kinds)])
+    rows = table([Event(time=time, process="p", kind=kind) for time, kind in enumerate(kinds)])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encoding, "LONG_STRETCH", 3)
         patch.setattr(encoding, "ROW_GROUP_ROWS", 5)

@@ -62,12 +62,12 @@ def test_a_file_tells_what_follows_and_columns_say_the_same(groups: list[list[Ev
                 file.write(table(rows))
         for index, rows in enumerate(groups):
             group = StoredRowGroup(path, index, 0, len(rows))
-            told = group.known().follows()
-            assert set(told.words) == {
+            dependencies = group.known().follows()
+            assert set(dependencies.words) == {
                 name for name, of in (("f", "process"), ("acks", "f")) if follows(rows, name, of)
             }
-            assert set(told.kinds) == {row.kind for row in rows}
-            assert told.offsets_run_on == all(map(run_on, rows))
+            assert set(dependencies.kinds) == {row.kind for row in rows}
+            assert dependencies.offsets_run_on == all(map(run_on, rows))
             stored = Columns.of(group, len(rows), SCHEMA.names)
             plain = Columns.of(MemoryRowGroup(table(rows)), len(rows), SCHEMA.names)
             codes, words = stored.words("f")
@@ -75,13 +75,15 @@ def test_a_file_tells_what_follows_and_columns_say_the_same(groups: list[list[Ev
             assert np.array_equal(stored.numbers("acks", -9), plain.numbers("acks", -9))
 
 
-@pytest.mark.parametrize("told", [None, b"[", b'{"f": 1}', b'[{"words": 1}]', b"[]"])
-def test_a_file_that_tells_nothing_intelligible_is_read(tmp_path: Path, told: bytes | None) -> None:
+@pytest.mark.parametrize("metadata", [None, b"[", b'{"f": 1}', b'[{"words": 1}]', b"[]"])
+def test_a_file_that_tells_nothing_intelligible_is_read(
+    tmp_path: Path, metadata: bytes | None
+) -> None:
     path, rows = tmp_path / "events.parquet", [Event(time=1, process="p", kind="ok", f="send")]
     with pq.ParquetWriter(path, table(rows).schema, **PARQUET_OPTIONS) as file:
         file.write_table(table(rows))
-        if told is not None:
-            file.add_key_value_metadata({"nemesis.follows": told})
+        if metadata is not None:
+            file.add_key_value_metadata({"nemesis.follows": metadata})
     group = StoredRowGroup(path, 0, 0, 1)
     assert group.known().follows() == NOTHING
     assert Columns.of(group, 1, SCHEMA.names).values("f") == ["send"]

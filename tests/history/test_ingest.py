@@ -52,20 +52,20 @@ def whole_run(tmp_path: Path) -> tuple[RunDirectory, Path]:
 
 def test_rows_come_partition_major_and_zookeeper_first(tmp_path: Path) -> None:
     run = new_run(tmp_path, brokers=2)
-    orders: dict[str, Any] = {"topic": "orders", "partition": 0}
+    of_orders: dict[str, Any] = {"topic": "orders", "partition": 0}
     record(
         run,
         "broker-1",
-        event(20, seq=0, kind="high-watermark", **orders),
+        event(20, seq=0, kind="high-watermark", **of_orders),
         event(5, seq=1, kind="phase"),
         event(30, seq=2, topic="orders", partition=1),
         event(9, seq=3, topic="apples", partition=0),
     )
-    record(run, "broker-2", event(20, "broker-2", **orders))
+    record(run, "broker-2", event(20, "broker-2", **of_orders))
     record(
         run,
         "zookeeper",
-        event(-1, "zookeeper", "znode", zxid=8, **orders),
+        event(-1, "zookeeper", "znode", zxid=8, **of_orders),
         event(-1, "zookeeper", "znode", zxid=7, seq=1, topic="orders"),
         event(-1, "zookeeper", "znode", zxid=7, seq=0),
     )
@@ -206,7 +206,7 @@ def test_pieces_of_a_file_hold_every_line_once(
 ) -> None:
     path = tmp_path_factory.mktemp("pieces") / "broker-1.jsonl"
     events = [event(n, detail="x" * (n % 60)) for n in range(40)]
-    path.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in events))
+    path.write_bytes(b"".join(msgspec.json.encode(event) + b"\n" for event in events))
     times = []
     for piece in raw_lines.byte_ranges(path, piece_bytes):
         rows, problems = raw_lines.read(piece)

@@ -36,10 +36,10 @@ def test_a_master_that_does_not_answer_is_named_with_the_reason(closed: str) -> 
         driver_address(f"spark://{closed}")
 
 
-@pytest.mark.parametrize("place", ["host:port", "127.0.0.1:99999"])
-def test_what_is_no_address_is_named(place: str) -> None:
-    with pytest.raises(SparkError, match=f"no Spark master answers at spark://{place}"):
-        driver_address(f"spark://{place}")
+@pytest.mark.parametrize("address", ["host:port", "127.0.0.1:99999"])
+def test_what_is_no_address_is_named(address: str) -> None:
+    with pytest.raises(SparkError, match=f"no Spark master answers at spark://{address}"):
+        driver_address(f"spark://{address}")
 
 
 @pytest.mark.parametrize("master", ["yarn", "k8s://cluster:443", "local-cluster[2,1,512]"])

@@ -42,14 +42,14 @@ def read(disk: SimulatedDisk) -> StoredLog:
 
 def test_batches_of_several_segments(disk: SimulatedDisk) -> None:
     write(disk, [2, 1, 3], segment_bytes=100)
-    found = read(disk)
-    assert (found.topic, found.partition, found.topic_id) == ("t", 0, ID)
-    assert [(b.base_offset, b.last_offset, b.leader_epoch) for b in found.batches] == [
+    stored = read(disk)
+    assert (stored.topic, stored.partition, stored.topic_id) == ("t", 0, ID)
+    assert [(b.base_offset, b.last_offset, b.leader_epoch) for b in stored.batches] == [
         (0, 1, 0),
         (2, 2, 1),
         (3, 5, 2),
     ]
-    assert (found.start_offset, found.end_offset, found.damage) == (0, 6, None)
+    assert (stored.start_offset, stored.end_offset, stored.damage) == (0, 6, None)
 
 
 def test_checkpoints(disk: SimulatedDisk) -> None:
@@ -57,20 +57,20 @@ def test_checkpoints(disk: SimulatedDisk) -> None:
     disk.replace("d/replication-offset-checkpoint", b"0\n2\nother 1 9\nt 0 3\n")
     disk.replace("d/log-start-offset-checkpoint", b"0\n1\nt 0 1\n")
     disk.replace("d/cleaner-offset-checkpoint", b"0\n1\nt 0 2\n")
-    found = read(disk)
-    assert (found.high_watermark, found.start_offset, found.cleaned_below) == (3, 1, 2)
+    stored = read(disk)
+    assert (stored.high_watermark, stored.start_offset, stored.cleaned_below) == (3, 1, 2)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_a_log_is_read_up_to_where_it_is_damaged(disk: SimulatedDisk, seed: int) -> None:
     write(disk, [1, 1, 1])
     [done] = disk.corrupt_tail(Random(seed))
-    found = read(disk)
-    assert found.damage is not None
-    assert found.damage.startswith(f"{SEGMENT} is damaged at byte ")
-    assert found.end_offset == len(found.batches) < 3
+    stored = read(disk)
+    assert stored.damage is not None
+    assert stored.damage.startswith(f"{SEGMENT} is damaged at byte ")
+    assert stored.end_offset == len(stored.batches) < 3
     assert Log(TopicPartition("t", 0), "d/t-0", disk=disk, config=LogConfig()).log_end_offset == (
-        found.end_offset
+        stored.end_offset
     )
     assert done.lost_bytes > 0
 

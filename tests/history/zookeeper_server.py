@@ -43,10 +43,16 @@ def zookeeper_ensemble(directory: Path) -> Iterator[list[str]]:
     with ExitStack() as stack:
         members = []
         for number, port in enumerate(clients, start=1):
-            place = directory / str(number)
-            place.mkdir(parents=True)
-            (place / "myid").write_text(str(number))
-            members.append((stack.enter_context(_process(place, port, settings)), port, place))
+            member_directory = directory / str(number)
+            member_directory.mkdir(parents=True)
+            (member_directory / "myid").write_text(str(number))
+            members.append(
+                (
+                    stack.enter_context(_process(member_directory, port, settings)),
+                    port,
+                    member_directory,
+                )
+            )
         for member in members:
             _wait_until_serving(*member)
         yield [f"127.0.0.1:{port}" for port in clients]

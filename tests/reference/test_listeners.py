@@ -41,7 +41,10 @@ def test_each_listener_is_for_what_it_is_named_for() -> None:
         inter_broker_listener_name="IN",
         control_plane_listener_name="CONTROLLER",
     ).listener_config
-    assert [one.listener_name for one in listeners.data_plane_end_points] == ["IN", "OUT"]
+    assert [
+        data_plane_end_point.listener_name
+        for data_plane_end_point in listeners.data_plane_end_points
+    ] == ["IN", "OUT"]
     assert listeners.control_plane_end_point == EndPoint("10.0.0.1", 3, "CONTROLLER")
     assert listeners.advertised[1] == EndPoint("example.org", 12, "OUT")
     assert listeners.to_controller_listener_name == "CONTROLLER"

@@ -47,19 +47,19 @@ def test_only_offset_and_leader_epoch_are_written_anew(
     directory = tmp_path_factory.mktemp("logs")
     leader, follower = (_log(directory / name) for name in ("leader", "follower"))
     sent = [batch(count, attributes=codec, payload=data) for count, codec, data in made]
-    for one in sent:
-        leader.append_as_leader(_produced(one), 7)
+    for produced in sent:
+        leader.append_as_leader(_produced(produced), 7)
         records = leader.read(follower.log_end_offset, 2**20, 2**40, min_one_message=True)
         follower.append_as_follower(_fetched(records))
     written = _file(directory / "leader")
     assert written == _file(directory / "follower")
     offset = position = 0
-    for one, (count, _, _) in zip(sent, made, strict=True):
-        stored = written[position : position + len(one)]
-        assert stored[SET_BY_THE_LEADER:] == one[SET_BY_THE_LEADER:]
-        assert struct.unpack(">qii", stored[:SET_BY_THE_LEADER]) == (offset, len(one) - 12, 7)
+    for produced, (count, _, _) in zip(sent, made, strict=True):
+        stored = written[position : position + len(produced)]
+        assert stored[SET_BY_THE_LEADER:] == produced[SET_BY_THE_LEADER:]
+        assert struct.unpack(">qii", stored[:SET_BY_THE_LEADER]) == (offset, len(produced) - 12, 7)
         offset += count
-        position += len(one)
+        position += len(produced)
     assert position == len(written)
 
 

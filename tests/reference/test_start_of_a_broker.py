@@ -46,13 +46,13 @@ def configuration(tmp_path: Path, **properties: Any) -> Path:
 
 
 def test_a_log_directory_is_one_processs(tmp_path: Path) -> None:
-    mine, other = tmp_path / "mine", tmp_path / "other"
-    with locked_log_dirs([str(mine)]):
-        assert lock_elsewhere(other, mine) == (
-            f"log directory {mine} is in use by another process, which holds {mine}/.lock"
+    own, other = tmp_path / "mine", tmp_path / "other"
+    with locked_log_dirs([str(own)]):
+        assert lock_elsewhere(other, own) == (
+            f"log directory {own} is in use by another process, which holds {own}/.lock"
         )
         assert lock_elsewhere(other) == "held"
-    assert lock_elsewhere(other, mine) == "held"
+    assert lock_elsewhere(other, own) == "held"
 
 
 def test_one_directory_under_two_names_is_refused(tmp_path: Path) -> None:

@@ -39,7 +39,9 @@ class Page(HTMLParser):
         return page
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        path = tuple(one.attributes["id"] for one in self._open if "id" in one.attributes)
+        path = tuple(
+            element.attributes["id"] for element in self._open if "id" in element.attributes
+        )
         element = Element(tag, {name: value or "" for name, value in attrs}, path)
         self.elements.append(element)
         if tag not in VOID:
@@ -56,8 +58,8 @@ class Page(HTMLParser):
             element.text += data
 
     def all(self, tag: str) -> list[Element]:
-        return [one for one in self.elements if one.tag == tag]
+        return [element for element in self.elements if element.tag == tag]
 
     def by_id(self, name: str) -> Element:
-        (element,) = [one for one in self.elements if one.attributes.get("id") == name]
+        (element,) = [element for element in self.elements if element.attributes.get("id") == name]
         return element

@@ -61,11 +61,17 @@ def test_draws_every_plot_without_an_error(reported: Reported, tmp_path: Path) -
     assert body.attributes["data-drawn"] == str(len(PLOTS))
     assert int(body.attributes["data-width"]) <= 1280
     drawings = [
-        one.path for one in page.all("svg") if "main-svg" in one.attributes.get("class", "")
+        element.path
+        for element in page.all("svg")
+        if "main-svg" in element.attributes.get("class", "")
     ]
     for name in PLOTS:
         assert any(f"plot-{name}" in path for path in drawings), name
-    lines = [one.path for one in page.all("path") if "js-line" in one.attributes.get("class", "")]
+    lines = [
+        element.path
+        for element in page.all("path")
+        if "js-line" in element.attributes.get("class", "")
+    ]
     assert len([path for path in lines if "plot-partition" in path]) >= 8
 
 

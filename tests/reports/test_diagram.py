@@ -48,8 +48,12 @@ def handled(at_s: float, node: int, epoch: int = 1, error: str = "NONE") -> Even
 
 def finding(*proof: Event) -> Finding:
     plain = tuple(
-        {name: value for name in one.__struct_fields__ if (value := getattr(one, name)) is not None}
-        for one in proof
+        {
+            name: value
+            for name in event.__struct_fields__
+            if (value := getattr(event, name)) is not None
+        }
+        for event in proof
     )
     return Finding(
         property="p", verdict=Verdict.INVALID, key="k", sentence="It is broken.", events=plain
@@ -58,8 +62,8 @@ def finding(*proof: Event) -> Finding:
 
 def composed(events: list[Event], *proof: Event) -> list[Item]:
     history = history_of(events)
-    moments = Moments.of(finding(*proof), ZxidClock.of(history), session_owners(history))
-    items, _ = compose(gather(history, moments), moments)
+    instants = Moments.of(finding(*proof), ZxidClock.of(history), session_owners(history))
+    items, _ = compose(gather(history, instants), instants)
     return items
 
 
@@ -164,8 +168,8 @@ def _storm() -> list[Event]:
 
 def _selected(events: list[Event], *proof: Event):  # type: ignore[no-untyped-def]
     history = history_of(events)
-    moments = Moments.of(finding(*proof), ZxidClock.of(history), session_owners(history))
-    return select(compose(gather(history, moments), moments), moments)
+    instants = Moments.of(finding(*proof), ZxidClock.of(history), session_owners(history))
+    return select(compose(gather(history, instants), instants), instants)
 
 
 def test_what_does_not_fit_is_left_out_the_farthest_first() -> None:
@@ -223,30 +227,34 @@ def drawn(events: list[Event], *proof: Event) -> ElementTree.Element:
 
 
 def of_class(svg: ElementTree.Element, name: str) -> list[ElementTree.Element]:
-    return [one for one in svg.iter() if name in one.attrib.get("class", "").split()]
+    return [element for element in svg.iter() if name in element.attrib.get("class", "").split()]
 
 
 def test_it_is_drawn_with_columns_times_gaps_and_the_proof_marked() -> None:
     proof = handled(9.0, 3, epoch=2)
     svg = drawn([sent(4.0, 3, epoch=2), sent(4.1, 2), handled(4.2, 2), proof], proof)
-    assert [one.text for one in of_class(svg, "head")] == ["broker-1", "broker-2", "broker-3"]
-    assert [one.text for one in of_class(svg, "time")] == [
+    assert [element.text for element in of_class(svg, "head")] == [
+        "broker-1",
+        "broker-2",
+        "broker-3",
+    ]
+    assert [element.text for element in of_class(svg, "time")] == [
         "+4.800 s", "3.0000", "3.1000", "3.2000", "8.0000",
     ]  # fmt: skip
     assert len(of_class(svg, "proof")) == 1
-    assert [one.text for one in of_class(svg, "strong")] == ["accepts epoch 2"]
-    colours = {one.attrib["stroke"] for one in of_class(svg, "arrow")}
+    assert [element.text for element in of_class(svg, "strong")] == ["accepts epoch 2"]
+    colours = {element.attrib["stroke"] for element in of_class(svg, "arrow")}
     assert len(colours) == 2
 
 
 def test_no_two_labels_of_a_column_lie_on_one_another() -> None:
     events = _storm()
     svg = drawn(events, events[-1])
-    places: dict[str, list[float]] = {}
+    positions: dict[str, list[float]] = {}
     for label in of_class(svg, "said"):
-        places.setdefault(label.attrib["x"], []).append(float(label.attrib["y"]))
-    assert sum(map(len, places.values())) > 40
-    for heights in places.values():
+        positions.setdefault(label.attrib["x"], []).append(float(label.attrib["y"]))
+    assert sum(map(len, positions.values())) > 40
+    for heights in positions.values():
         ordered = sorted(heights)
         assert min(b - a for a, b in pairwise(ordered)) >= ROW_PX
 
@@ -268,7 +276,7 @@ def test_a_run_of_metadata_updates_is_drawn_once_whoever_gets_them() -> None:
     for number in range(6):
         peer, at_s = 2 + number % 2, 5 + number / 1_000
         pair = (sent(at_s, peer), handled(at_s + 0.0005, peer))
-        events += [msgspec.structs.replace(one, api="UpdateMetadata") for one in pair]
+        events += [msgspec.structs.replace(event, api="UpdateMetadata") for event in pair]
     (burst, last) = _selected(events, proof).items
     assert (burst.count, last.count) == (6, 1)
 

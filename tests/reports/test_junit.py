@@ -23,14 +23,14 @@ def suite(*results: Result, problems: tuple[str, ...] = ()) -> ET.Element:
     )
     root = ET.fromstring(render(story.info(), outcome))
     assert root.tag == "testsuites"
-    (found,) = root
+    (element,) = root
     for name in ("tests", "failures", "errors", "skipped"):
-        assert root.get(name) == found.get(name)
-    cases = found.findall("testcase")
-    assert found.get("tests") == str(len(cases))
-    assert found.get("failures") == str(len(found.findall("testcase/failure")))
-    assert found.get("errors") == str(len(found.findall("testcase/error")))
-    return found
+        assert root.get(name) == element.get(name)
+    cases = element.findall("testcase")
+    assert element.get("tests") == str(len(cases))
+    assert element.get("failures") == str(len(element.findall("testcase/failure")))
+    assert element.get("errors") == str(len(element.findall("testcase/error")))
+    return element
 
 
 def broken(sentence: str, verdict: Verdict = Verdict.INVALID) -> Result:
@@ -71,21 +71,21 @@ def test_a_broken_property_fails_with_its_proof_and_its_replay() -> None:
 
 
 def test_an_undecided_property_is_an_error_and_not_skipped() -> None:
-    found = suite(
+    element = suite(
         broken("Nobody knows.", Verdict.UNKNOWN),
         Result(property="hw-grows", verdict=Verdict.UNKNOWN, checked=0),
     )
-    messages = [error.get("message") for error in found.findall("testcase/error")]
+    messages = [error.get("message") for error in element.findall("testcase/error")]
     assert messages == ["Nobody knows.", "Nothing was observed."]
-    assert found.get("skipped") == "0"
+    assert element.get("skipped") == "0"
 
 
 def test_a_history_with_problems_is_an_error_of_its_own() -> None:
     held = Result(property="hw-grows", verdict=Verdict.VALID, checked=1)
-    found = suite(held, problems=("broker-2.jsonl is torn",))
-    (case,) = [one for one in found.findall("testcase") if one.get("name") == "history"]
+    element = suite(held, problems=("broker-2.jsonl is torn",))
+    (case,) = [each for each in element.findall("testcase") if each.get("name") == "history"]
     assert case.find("error") is not None
-    assert found.get("errors") == "1"
+    assert element.get("errors") == "1"
 
 
 def test_what_xml_cannot_hold_is_replaced() -> None:
@@ -107,6 +107,6 @@ def test_the_file_of_a_run_has_a_case_for_each_property(reported: Reported) -> N
     assert verdicts == {
         result.property: words[result.verdict.value] for result in reported.outcome.results
     }
-    about = {one.get("name"): one.get("value") for one in root.iter("property")}
+    about = {element.get("name"): element.get("value") for element in root.iter("property")}
     assert about["seed"] == "7"
     assert about["verdict"] == "invalid"

@@ -21,15 +21,15 @@ from tests.reports.pages import Page
 MS = 1_000_000
 
 
-def stretch(what: str, start_s: float, stop_s: float, **more: Any) -> Stretch:
+def stretch(label: str, start_s: float, stop_s: float, **more: Any) -> Stretch:
     about: dict[str, Any] = {"key": "orders-0", "fault": "none", "is_over": True, **more}
-    return Stretch(what=what, start_ns=story.at(start_s), stop_ns=story.at(stop_s), **about)
+    return Stretch(what=label, start_ns=story.at(start_s), stop_ns=story.at(stop_s), **about)
 
 
-def distribution(what: str, fault: str, *lasted_ms: float) -> Distribution:
+def distribution(label: str, fault: str, *lasted_ms: float) -> Distribution:
     ascending = sorted(lasted_ms) or [0.0]
     return Distribution(
-        what=what,
+        what=label,
         fault=fault,
         count=len(lasted_ms),
         total_ms=sum(ascending),
@@ -82,7 +82,9 @@ def page_of(reported: Reported, path: Path, result: Outcome) -> Page:
 
 def test_a_row_for_each_kind_of_fault_under_one_for_all(reported: Reported, tmp_path: Path) -> None:
     page = page_of(reported, tmp_path, outcome())
-    (table,) = [one for one in page.all("table") if one.attributes.get("class") == "liveness"]
+    (table,) = [
+        element for element in page.all("table") if element.attributes.get("class") == "liveness"
+    ]
     assert table.words.split("no controller")[1].startswith(" all 1 2.20 s 2.20 s 2.20 s 2.20 s")
     rows = [row.words for row in page.all("tr")]
     assert "no leader all 3 2.90 s 7.00 s 7.00 s 9.90 s" in rows
@@ -95,7 +97,9 @@ def test_a_row_for_each_kind_of_fault_under_one_for_all(reported: Reported, tmp_
 
 def table_card(page: Page) -> str:
     return next(
-        one.words for one in page.all("div") if one.words.startswith("Measured, and held against")
+        element.words
+        for element in page.all("div")
+        if element.words.startswith("Measured, and held against")
     )
 
 
@@ -124,7 +128,7 @@ def test_nothing_missing_is_said_and_nothing_measured_leaves_the_section_out(
     page = page_of(reported, tmp_path / "a", outcome(nothing, ()))
     assert "Nothing was ever missing." in table_card(page)
     page = page_of(reported, tmp_path / "b", outcome((), ()))
-    assert "liveness" not in [one.attributes.get("id") for one in page.elements]
+    assert "liveness" not in [element.attributes.get("id") for element in page.elements]
 
 
 def test_each_kind_is_one_line_on_the_command_line() -> None:
@@ -137,7 +141,9 @@ def test_each_kind_is_one_line_on_the_command_line() -> None:
 
 
 def test_lengths_are_said_in_the_unit_that_fits() -> None:
-    assert [lasted(one) for one in (0.0, 0.5183, 41.2, 999.0, 2_041.3, 3_600_000.0)] == [
+    assert [
+        lasted(length_ms) for length_ms in (0.0, 0.5183, 41.2, 999.0, 2_041.3, 3_600_000.0)
+    ] == [
         "0 ms",
         "0.518 ms",
         "41.2 ms",

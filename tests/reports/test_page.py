@@ -34,14 +34,14 @@ def page(reported: Reported) -> Page:
 
 @pytest.fixture(scope="session")
 def data(page: Page) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(page.by_id("data").text)
-    return found
+    figures: dict[str, Any] = json.loads(page.by_id("data").text)
+    return figures
 
 
 def outcome(*results: Result, problems: tuple[str, ...] = ()) -> Outcome:
     verdicts = [result.verdict for result in results]
-    order = [Verdict.INVALID, Verdict.UNKNOWN, Verdict.VALID]
-    worst = next(verdict for verdict in order if verdict in verdicts)
+    worst_first = [Verdict.INVALID, Verdict.UNKNOWN, Verdict.VALID]
+    worst = next(verdict for verdict in worst_first if verdict in verdicts)
     return Outcome(
         verdict=worst, results=results, events=10, engine="inline", seconds=0.1, problems=problems
     )
@@ -93,14 +93,19 @@ def test_runs_no_name_as_script(reported: Reported, page: Page) -> None:
 def test_shows_every_finding_with_its_proof_its_faults_and_how_to_replay_it(
     reported: Reported, page: Page
 ) -> None:
-    findings = [one for result in reported.outcome.results for one in result.findings]
-    cards = [one for one in page.all("article") if "finding" in one.attributes.get("class", "")]
+    findings = [finding for result in reported.outcome.results for finding in result.findings]
+    cards = [
+        element
+        for element in page.all("article")
+        if "finding" in element.attributes.get("class", "")
+    ]
     assert len(findings) == len(cards) > 3
     for finding in findings:
         (card,) = [
-            one
-            for one in cards
-            if finding.sentence in one.words and f"{finding.property} · {finding.key}" in one.words
+            card
+            for card in cards
+            if finding.sentence in card.words
+            and f"{finding.property} · {finding.key}" in card.words
         ]
         for event in finding.events:
             assert event["process"] in card.words
@@ -141,8 +146,8 @@ def test_leads_from_the_verdict_to_what_is_broken_first(page: Page) -> None:
         "#finding-1"
     ]
     assert page.by_id("finding-1").attributes["class"] == "card finding invalid"
-    places = [one.attributes.get("id") for one in page.elements]
-    assert places.index("verdict") < places.index("finding-1") < places.index("properties")
+    anchors = [element.attributes.get("id") for element in page.elements]
+    assert anchors.index("verdict") < anchors.index("finding-1") < anchors.index("properties")
 
 
 def test_says_of_each_property_what_was_checked(reported: Reported, page: Page) -> None:
@@ -200,16 +205,19 @@ def test_the_replicas_plot_opens_where_the_first_finding_is_else_at_the_busiest(
     reported: Reported, page: Page, tmp_path: Path
 ) -> None:
     def opens_at(read: Page) -> str:
-        [chosen] = [one for one in read.all("option") if "selected" in one.attributes]
+        [chosen] = [option for option in read.all("option") if "selected" in option.attributes]
         return chosen.words
 
     last = page.all("option")[-1].words
     broken = Finding(property="hw-grows", verdict=Verdict.INVALID, key=last, sentence="It fell.")
-    told = Result(property="hw-grows", verdict=Verdict.INVALID, checked=1, findings=(broken,))
-    assert opens_at(rewritten(reported, tmp_path / "broken", outcome(told))) == last
+    result = Result(property="hw-grows", verdict=Verdict.INVALID, checked=1, findings=(broken,))
+    assert opens_at(rewritten(reported, tmp_path / "broken", outcome(result))) == last
     calm = Result(property="hw-grows", verdict=Verdict.VALID, checked=1)
     run = series.extract(series.read(open_history(reported.run.history)))
-    elections = {one.name: len(one.leader_epochs) + len(one.isr) for one in run.partitions}
+    elections = {
+        partition.name: len(partition.leader_epochs) + len(partition.isr)
+        for partition in run.partitions
+    }
     busiest = opens_at(rewritten(reported, tmp_path / "calm", outcome(calm)))
     assert elections[busiest] == max(elections.values())
 
@@ -225,9 +233,13 @@ def test_every_figure_is_one_that_plotly_knows(data: dict[str, Any]) -> None:
 
 
 def test_faults_shade_every_plot_over_time(data: dict[str, Any]) -> None:
-    plots = {name: one["layout"] for name, one in data["figures"].items() if name != "timeline"}
+    plots = {
+        name: figure["layout"] for name, figure in data["figures"].items() if name != "timeline"
+    }
     for layout in (*plots.values(), data["partition_layout"]):
-        bands = [(one["x0"], one["x1"]) for one in layout["shapes"] if one["type"] == "rect"]
+        bands = [
+            (shape["x0"], shape["x1"]) for shape in layout["shapes"] if shape["type"] == "rect"
+        ]
         assert bands == [(pytest.approx(start - 0.1), stop) for _, start, stop, _ in story.FAULTS]
         labels = {note["text"] for note in layout["annotations"]}
         assert {f"{name} {targets[0]}" for name, _, _, targets in story.FAULTS} == labels
@@ -264,8 +276,8 @@ def test_what_is_broken_comes_before_what_is_allowed(reported: Reported, tmp_pat
 
 
 def test_a_run_without_traces_says_so_instead_of_drawing(tmp_path: Path) -> None:
-    told = story.info(target="kafka", phases=["warm-up"], durations_s={"start": 2.51, "warm-up": 4})
-    run = RunDirectory.create(tmp_path, told)
+    info = story.info(target="kafka", phases=["warm-up"], durations_s={"start": 2.51, "warm-up": 4})
+    run = RunDirectory.create(tmp_path, info)
     run.raw_file("harness").write_bytes(
         b'{"time":1,"process":"harness","kind":"phase","detail":"warm-up"}\n'
     )
@@ -273,10 +285,10 @@ def test_a_run_without_traces_says_so_instead_of_drawing(tmp_path: Path) -> None
     held = Result(property="unseen", verdict=Verdict.VALID, checked=1)
     reports.write(run, outcome(held))
     page = Page.of(run.report_file.read_text())
-    words = " ".join(one.words for one in page.all("p"))
+    words = " ".join(element.words for element in page.all("p"))
     assert "No controller traced its election." in words
     assert "No broker traced a partition." in words
-    cells = [one.words for one in page.all("td")]
+    cells = [element.words for element in page.all("td")]
     assert "start 2.5 s, warm-up 4.0 s" in cells
     assert "The run was interrupted in phase warm-up." in page.by_id("verdict").words
     assert set(json.loads(page.by_id("data").text)["figures"]) == {"timeline"}
@@ -297,7 +309,7 @@ def test_a_run_in_containers_names_them(tmp_path: Path, text: str, is_told: bool
     )
     ingest(run)
     reports.write(run, outcome(Result(property="unseen", verdict=Verdict.VALID, checked=1)))
-    cells = [one.words for one in Page.of(run.report_file.read_text()).all("td")]
+    cells = [element.words for element in Page.of(run.report_file.read_text()).all("td")]
     named = ["broker-1", "nemesis-7-broker-1", "198.18.0.21"]
     assert all(name in cells for name in named) is is_told
 
@@ -326,10 +338,12 @@ def test_marks_when_a_property_was_first_proved_broken(
         for finding in result.findings
         if finding.verdict is Verdict.INVALID
     ]
-    first_s = min(max(event["time"] for event in one.events) for one in findings)
+    first_s = min(max(event["time"] for event in finding.events) for finding in findings)
     for figure in data["figures"].values():
         red = [
-            one["x0"] for one in figure["layout"]["shapes"] if one["line"].get("dash") == "solid"
+            shape["x0"]
+            for shape in figure["layout"]["shapes"]
+            if shape["line"].get("dash") == "solid"
         ]
         assert red == [(first_s - story.START) / 1e9]
 

@@ -39,12 +39,12 @@ def event(seconds: float, process: str, kind: str, **columns: object) -> Event:
 
 
 def test_time_counts_from_the_first_event() -> None:
-    found = series(
+    run_series = series(
         event(2, "harness", "phase", detail="a"), event(5, "harness", "phase", detail="b")
     )
-    assert found.origin_ns == 102 * NS
-    assert found.duration_s == 3.0
-    assert [(one.name, one.start_s, one.stop_s) for one in found.phases] == [
+    assert run_series.origin_ns == 102 * NS
+    assert run_series.duration_s == 3.0
+    assert [(phase.name, phase.start_s, phase.stop_s) for phase in run_series.phases] == [
         ("a", 0.0, 3.0),
         ("b", 3.0, 3.0),
     ]
@@ -63,44 +63,44 @@ def test_a_fault_is_in_force_from_its_effect_to_its_heal() -> None:
 
 
 def test_a_fault_that_was_never_healed_shades_to_the_end() -> None:
-    found = series(
+    run_series = series(
         event(1, "nemesis", "fault-applied", fault="pause", fault_id=1, targets=["broker-1"]),
         event(9, "harness", "phase", detail="end"),
     )
-    assert [(start, stop) for _, start, stop in Marks.of(found).bands] == [(0.0, 8.0)]
+    assert [(start, stop) for _, start, stop in Marks.of(run_series).bands] == [(0.0, 8.0)]
 
 
 def test_the_isr_is_what_was_committed_not_what_a_broker_believed() -> None:
-    (one,) = series(
+    (partition,) = series(
         event(0, "broker-1", "leader-elected", **TP, leader=1, leader_epoch=0, isr=[1, 2]),
         event(1, "broker-1", "become-leader", **TP, leader_epoch=0, isr=[1, 2, 3]),
         event(2, "broker-1", "isr-change-committed", **TP, leader_epoch=0, isr=[1]),
     ).partitions
-    assert one.isr == ((0.0, (1, 2)), (2.0, (1,)))
-    assert one.leaders == (1,)
+    assert partition.isr == ((0.0, (1, 2)), (2.0, (1,)))
+    assert partition.leaders == (1,)
 
 
 def test_without_traced_elections_a_brokers_own_word_is_drawn() -> None:
-    (one,) = series(
+    (partition,) = series(
         event(0, "broker-3", "become-leader", **TP, leader_epoch=2, isr=[3], log_end_offset=7)
     ).partitions
-    assert one.leaders == (3,)
-    assert one.leader_epochs.y.tolist() == [2]
-    assert one.log_ends[3].y.tolist() == [7]
+    assert partition.leaders == (3,)
+    assert partition.leader_epochs.y.tolist() == [2]
+    assert partition.log_ends[3].y.tolist() == [7]
 
 
 def test_a_line_ends_where_its_log_was_cut() -> None:
-    (one,) = series(
+    (partition,) = series(
         event(0, "broker-1", "append", **TP, log_end_offset=9),
         event(1, "broker-1", "truncate", **TP, log_end_offset=4),
     ).partitions
-    traces = {trace["name"]: trace for trace in partition_traces(one, 2.0, 10)}
+    traces = {trace["name"]: trace for trace in partition_traces(partition, 2.0, 10)}
     assert np.frombuffer(_bytes(traces["LEO broker-1"]["y"]), "<i4").tolist() == [9, 4, 4]
     assert np.frombuffer(_bytes(traces["LEO broker-1"]["x"]), "<f4").tolist() == [0, 1, 2]
 
 
 def test_operations_are_paired_by_process_and_number() -> None:
-    found = clients.operations(
+    calls = clients.operations(
         rows(
             [
                 event(0, "producer-0", "invoke", op=1, f="send"),
@@ -114,10 +114,10 @@ def test_operations_are_paired_by_process_and_number() -> None:
         ),
         100 * NS,
     )
-    assert list(found) == ["send", "poll"]
-    assert found["send"].latency_s.tolist() == pytest.approx([2.0, 0.4])
-    assert found["send"].counts() == {"ok": 1, "fail": 0, "info": 1, "open": 1}
-    assert found["poll"].counts() == {"ok": 0, "fail": 1, "info": 0, "open": 0}
+    assert list(calls) == ["send", "poll"]
+    assert calls["send"].latency_s.tolist() == pytest.approx([2.0, 0.4])
+    assert calls["send"].counts() == {"ok": 1, "fail": 0, "info": 1, "open": 1}
+    assert calls["poll"].counts() == {"ok": 0, "fail": 1, "info": 0, "open": 0}
 
 
 def test_rates_count_every_operation_once() -> None:

@@ -52,7 +52,7 @@ def unused() -> list[tuple[str, str]]:
 
 def test_nothing_is_dead() -> None:
     excepted = {name for names in EXCEPTIONS.values() for name in names.split()}
-    dead = {name: place for place, name in unused()}
+    dead = {name: position for position, name in unused()}
     used = names_in_templates() | set(COMMANDS.values())
     wrong = dead.keys() - used - excepted
     assert not wrong, "\n".join(

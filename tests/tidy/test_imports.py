@@ -71,9 +71,9 @@ def test_a_cycle_is_found() -> None:
 
 def python_files() -> list[Path]:
     """Our own files, each once: the links in ``nemesis/`` are not followed."""
-    found = (path for folder in PYTHON_FOLDERS for path in (ROOT / folder).rglob("*.py"))
+    paths = (path for folder in PYTHON_FOLDERS for path in (ROOT / folder).rglob("*.py"))
     linked = {ROOT / "nemesis" / folder for folder in TOP_FOLDERS}
-    return [path for path in found if linked.isdisjoint(path.parents)]
+    return [path for path in paths if linked.isdisjoint(path.parents)]
 
 
 def old_names(tree: ast.AST) -> Iterator[str]:

@@ -216,39 +216,39 @@ class SimulatedZooKeeperClient:
 
     async def multi(self, ops: Sequence[ZooKeeperOp]) -> list[ZnodeStat | None]:
         """All or nothing: the stat left by each Create and SetData, None for the others. Raises ``MultiError``."""
-        what = f"multi {ops[-1].path}"
-        reply = await self._call(what, Write(tuple(map(part_of, ops)), is_multi=True))
+        description = f"multi {ops[-1].path}"
+        reply = await self._call(description, Write(tuple(map(part_of, ops)), is_multi=True))
         for index, outcome in enumerate(reply.outcomes):
             if outcome.error not in (Code.OK, Code.RUNTIME_INCONSISTENCY):
                 raise MultiError(index, failure(outcome.error, ops[index].path))
         return [outcome.stat for outcome in reply.outcomes]
 
-    async def _read(self, what: str, body: Read, watch: Watch | None) -> Reply:
-        return await self._call(what, body, watch)
+    async def _read(self, description: str, body: Read, watch: Watch | None) -> Reply:
+        return await self._call(description, body, watch)
 
-    async def _write(self, what: str, op: WriteOp) -> Any:
-        reply = await self._call(what, Write((op,)))
+    async def _write(self, description: str, op: WriteOp) -> Any:
+        reply = await self._call(description, Write((op,)))
         outcome = reply.outcomes[0]
         if outcome.error == Code.SESSION_EXPIRED:
-            raise SessionExpiredError(what)
+            raise SessionExpiredError(description)
         if outcome.error:
-            raise failure(outcome.error, what)
+            raise failure(outcome.error, description)
         return outcome
 
     async def _call(
-        self, what: str, body: Read | GetAll | Write, watch: Watch | None = None
+        self, description: str, body: Read | GetAll | Write, watch: Watch | None = None
     ) -> Reply:
         """Send one request and wait for its reply; the future is failed when the connection or the session ends."""
         if self._closed:
-            raise ClientClosedError(what)
+            raise ClientClosedError(description)
         if self._state is SessionState.SUSPENDED:
-            raise ConnectionLossError(what)
+            raise ConnectionLossError(description)
         if self._state is not SessionState.CONNECTED:
-            raise SessionExpiredError(what)
+            raise SessionExpiredError(description)
         loop = asyncio.get_running_loop()
         read = None if isinstance(body, (Write, GetAll)) else body
         future: asyncio.Future[Reply] = loop.create_future()
-        self._send(body, _Pending(self._xid + 1, what, future, read, watch))
+        self._send(body, _Pending(self._xid + 1, description, future, read, watch))
         return await future
 
     def _send(self, body: Read | GetAll | Write | CloseSession, pending: _Pending | None) -> None:

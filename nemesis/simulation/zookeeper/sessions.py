@@ -37,25 +37,25 @@ class SessionTracker:
 
     def touch(self, session: int, now: float) -> None:
         """Its client was heard of."""
-        if (found := self._sessions.get(session)) is not None:
-            found.deadline = now + found.timeout_s
+        if (entry := self._sessions.get(session)) is not None:
+            entry.deadline = now + entry.timeout_s
 
     def move(self, session: int, owner: int, now: float) -> bool:
         """Its client is at this member now; return whether the session is open."""
-        if (found := self._sessions.get(session)) is None:
+        if (entry := self._sessions.get(session)) is None:
             return False
-        found.owner = owner
-        found.deadline = now + found.timeout_s
+        entry.owner = owner
+        entry.deadline = now + entry.timeout_s
         return True
 
     def refusal(self, session: int, owner: int) -> Code:
         """Why a write of the session, coming from this member, is refused; OK if it is not."""
-        if (found := self._sessions.get(session)) is None:
+        if (entry := self._sessions.get(session)) is None:
             return Code.SESSION_EXPIRED
-        if found.owner is None:
-            found.owner = owner
-        return Code.OK if found.owner == owner else Code.SESSION_MOVED
+        if entry.owner is None:
+            entry.owner = owner
+        return Code.OK if entry.owner == owner else Code.SESSION_MOVED
 
     def overdue(self, now: float) -> list[int]:
         """Return the sessions whose time is over."""
-        return [session for session, found in self._sessions.items() if found.deadline <= now]
+        return [session for session, entry in self._sessions.items() if entry.deadline <= now]

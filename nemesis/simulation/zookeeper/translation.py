@@ -49,9 +49,9 @@ def part_of(op: ZooKeeperOp) -> WriteOp:
             return CheckOp(path, version)
 
 
-def failure(error: int, what: str) -> OperationFailedError:
+def failure(error: int, description: str) -> OperationFailedError:
     """Return the error that the adapter on kazoo raises for this code."""
     code = Code(error)
     if code in _FAILURES:
-        return _FAILURES[code](what)
-    return OperationFailedError(f"{what}: {code.name}", name=_NAMES.get(code, code.name))
+        return _FAILURES[code](description)
+    return OperationFailedError(f"{description}: {code.name}", name=_NAMES.get(code, code.name))

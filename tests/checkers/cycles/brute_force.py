@@ -35,23 +35,23 @@ Written = dict[tuple[int, int], Txn]
 Add = Callable[[Txn, Txn, str], None]
 
 
-def serializable(txns: Sequence[Txn], order: str, *, lists: bool) -> bool:
+def serializable(txns: Sequence[Txn], sequence: str, *, lists: bool) -> bool:
     """Whether some order explains every read, one that keeps that of processes or real time if so asked."""
     sure = [txn for txn in txns if txn.kind == "ok"]
     perhaps = [txn for txn in txns if txn.kind == "info"]
     for count in range(len(perhaps) + 1):
         for chosen in combinations(perhaps, count):
             for attempt in permutations([*sure, *chosen]):
-                if _keeps(attempt, order) and _explains(attempt, lists=lists):
+                if _keeps(attempt, sequence) and _explains(attempt, lists=lists):
                     return True
     return False
 
 
-def _keeps(attempt: Sequence[Txn], order: str) -> bool:
+def _keeps(attempt: Sequence[Txn], sequence: str) -> bool:
     for a, b in combinations(attempt, 2):
-        if order == "realtime" and b.end < a.began:
+        if sequence == "realtime" and b.end < a.began:
             return False
-        if order and b.process == a.process and b.end <= a.began:
+        if sequence and b.process == a.process and b.end <= a.began:
             return False
     return True
 
@@ -141,8 +141,8 @@ def _list_order(
     if not of_key:
         return
     longest = max((read for _, read in of_key), key=len)
-    order = [value for value in longest if written[key, value] in committed]
-    for a, b in pairwise(order):
+    values = [value for value in longest if written[key, value] in committed]
+    for a, b in pairwise(values):
         add(written[key, a], written[key, b], "ww")
     unread = [
         written[key, m.value]
@@ -151,8 +151,8 @@ def _list_order(
         if m.value is not None and m.key == key and m.value not in longest
     ]
     for t in unread:
-        if order:
-            add(written[key, order[-1]], t, "ww")
+        if values:
+            add(written[key, values[-1]], t, "ww")
     for reader, read in of_key:
         if read and written[key, read[-1]] == reader:
             continue

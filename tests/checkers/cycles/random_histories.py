@@ -36,10 +36,10 @@ def tiny(rng: Random, *, lists: bool, most: int = 5) -> list[Txn]:
                 micro.append(append(key, value))
                 state[key] = (*state.get(key, ()), value) if lists else (value,)
             else:
-                seen = state
+                observed = state
                 if rng.random() < sloppiness / 2:
-                    seen = rng.choice(states)
-                micro.append(r(key, *seen.get(key, ())))
+                    observed = rng.choice(states)
+                micro.append(r(key, *observed.get(key, ())))
         if kind == "ok" or (kind == "info" and rng.random() < 0.6) or rng.random() < sloppiness / 4:
             states.append(_merged(states[-1], base, state, lists=lists))
         began = clock + rng.randint(0, 3)
@@ -72,5 +72,5 @@ def events(txns: list[Txn]) -> list[Event]:
     return [
         event
         for t in txns
-        for event in txn(t.op, *t.micro, at=(t.began, t.ended), kind=t.kind, process=t.process)
+        for event in txn(t.op, *t.micro, index=(t.began, t.ended), kind=t.kind, process=t.process)
     ]

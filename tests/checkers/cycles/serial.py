@@ -39,19 +39,21 @@ def commit(wanted: Sequence[Wanted], *, lists: bool) -> list[Txn]:
     state: dict[int, tuple[int, ...]] = {}
     txns: list[Txn] = []
     value = 0
-    for number, one in enumerate(wanted):
+    for number, item in enumerate(wanted):
         after = dict(state)
         micro: list[Micro] = []
-        for key, is_write in one.micro:
+        for key, is_write in item.micro:
             if is_write:
                 value += 1
                 micro.append(w(key, value))
                 after[key] = (*after.get(key, ()), value) if lists else (value,)
             else:
                 micro.append(r(key, *after.get(key, ())))
-        if one.kind == "ok" or (one.kind == "info" and number % 2):
+        if item.kind == "ok" or (item.kind == "info" and number % 2):
             state = after
         now = TICKS * (number + PROCESSES)
-        process = f"p{number % PROCESSES}" if one.kind != "info" else f"crashed-{number}"
-        txns.append(Txn(number, tuple(micro), one.kind, now - one.before, now + one.after, process))
+        process = f"p{number % PROCESSES}" if item.kind != "info" else f"crashed-{number}"
+        txns.append(
+            Txn(number, tuple(micro), item.kind, now - item.before, now + item.after, process)
+        )
     return txns

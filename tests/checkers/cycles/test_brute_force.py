@@ -27,18 +27,22 @@ def agree(txns: list[Txn], *, lists: bool) -> set[str]:
     what is found is not serializable.
     """
     results = judge(ListAppend() if lists else RwRegister(), events(txns))
-    found = {name for name, result in results.items() if result.findings}
-    assert "well-formed" not in found
-    for order, model in ORDERS.items():
-        is_serializable = serializable(txns, order, lists=lists)
-        assert not (_forbidden(found, model) and is_serializable), (model, found, txns)
-        assert not lists or is_serializable or _forbidden(found, model), (model, found, txns)
-    if not found & NO_ORDER:
-        of_cycles, names = found & set(CYCLES), cycle_names(dependencies(txns, lists=lists))
+    collected = {name for name, result in results.items() if result.findings}
+    assert "well-formed" not in collected
+    for sequence, model in ORDERS.items():
+        is_serializable = serializable(txns, sequence, lists=lists)
+        assert not (_forbidden(collected, model) and is_serializable), (model, collected, txns)
+        assert not lists or is_serializable or _forbidden(collected, model), (
+            model,
+            collected,
+            txns,
+        )
+    if not collected & NO_ORDER:
+        of_cycles, names = collected & set(CYCLES), cycle_names(dependencies(txns, lists=lists))
         assert of_cycles <= names, txns
         for model in MODELS:
             assert _forbidden(of_cycles, model) == _forbidden(names, model), (model, names, txns)
-    return found
+    return collected
 
 
 def _forbidden(names: set[str], model: str) -> bool:
@@ -47,9 +51,9 @@ def _forbidden(names: set[str], model: str) -> bool:
 
 @pytest.mark.parametrize("lists", [True, False], ids=["lists", "registers"])
 def test_some_hundred_histories(*, lists: bool) -> None:
-    found = [agree(tiny(Random(seed), lists=lists), lists=lists) for seed in range(120)]
-    assert sum(bool(names) for names in found) > 15
-    assert sum(not names for names in found) > 15
+    collected = [agree(tiny(Random(seed), lists=lists), lists=lists) for seed in range(120)]
+    assert sum(bool(names) for names in collected) > 15
+    assert sum(not names for names in collected) > 15
 
 
 @pytest.mark.nightly

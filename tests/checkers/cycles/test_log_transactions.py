@@ -43,22 +43,22 @@ class Txn:
 
 def events(*txns: Txn) -> list[Event]:
     """The events of transactions, as they are made of the kafka workload."""
-    found, ops = [], count()
+    result, ops = [], count()
     for txn in txns:
         for number, part in enumerate(txn.parts):
             about: dict[str, Any] = {"op": next(ops), "topic": part.log, "partition": 0}
             about |= {"process": txn.process, "detail": f"txn#{number}"}
             if isinstance(part, Sent):
                 about |= {"f": "send", "value": part.value}
-                told: dict[str, Any] = {"offset": part.offset}
+                columns: dict[str, Any] = {"offset": part.offset}
             else:
                 about["f"] = "poll"
-                told = {"offsets": [offset for offset, _ in part.records]}
-                told["values"] = [value for _, value in part.records]
-            found.append(Event(kind="invoke", time=txn.began, **about))
-            answer = told if txn.kind == "ok" else {}
-            found.append(Event(kind=txn.kind, time=txn.ended, **about, **answer))
-    return found
+                columns = {"offsets": [offset for offset, _ in part.records]}
+                columns["values"] = [value for _, value in part.records]
+            result.append(Event(kind="invoke", time=txn.began, **about))
+            answer = columns if txn.kind == "ok" else {}
+            result.append(Event(kind=txn.kind, time=txn.ended, **about, **answer))
+    return result
 
 
 def results(*txns: Txn, model: str = "serializable", cuts: Sequence[int] = ()) -> dict[str, Result]:
@@ -68,9 +68,9 @@ def results(*txns: Txn, model: str = "serializable", cuts: Sequence[int] = ()) -
 def told(*txns: Txn, model: str = "serializable") -> dict[str, str]:
     """By property, the verdict of its findings."""
     return {
-        name: str(one.findings[0].verdict)
-        for name, one in results(*txns, model=model).items()
-        if one.findings
+        name: str(result.findings[0].verdict)
+        for name, result in results(*txns, model=model).items()
+        if result.findings
     }
 
 
@@ -124,7 +124,7 @@ def test_appends_of_transactions_may_interleave() -> None:
         Txn(1, 11, [Sent("x", 2, 1)], "1"),
     )
     assert told(*calls) == {"G0": "valid"}
-    assert {str(one.verdict) for one in results(*calls).values()} == {"valid", "unknown"}
+    assert {str(result.verdict) for result in results(*calls).values()} == {"valid", "unknown"}
     (finding,) = results(*calls)["G0"].findings
     assert finding.steps[0] == (
         "T0 comes before T2: in key x, 1 of T0 is at offset 0, and 2 of T2 behind it, at 1."
@@ -152,7 +152,7 @@ def test_a_value_that_was_sent_twice_shows_no_order() -> None:
 
 def test_nobody_who_polled_proves_nothing() -> None:
     verdicts = {
-        name: str(one.verdict) for name, one in results(Txn(0, 1, [Sent("x", 1, 0)])).items()
+        name: str(result.verdict) for name, result in results(Txn(0, 1, [Sent("x", 1, 0)])).items()
     }
     assert verdicts == {**dict.fromkeys(NAMES, "unknown"), "G0": "valid"}
 
@@ -179,12 +179,12 @@ def random_history(rng: Random) -> list[Txn]:
     txns = []
     busy: dict[int, int] = {}
     for began, ended, parts in planned:
-        process = next(one for one in count() if busy.get(one, 0) < began)
+        process = next(item for item in count() if busy.get(item, 0) < began)
         busy[process] = ended
         said: list[Sent | Polled] = []
         for log, value in parts:
             if value is None:
-                records = [one for one in enumerate(logs[log]) if rng.random() < 0.4]
+                records = [item for item in enumerate(logs[log]) if rng.random() < 0.4]
                 said.append(Polled(log, records))
             else:
                 said.append(Sent(log, value, logs[log].index(value)))
@@ -197,14 +197,14 @@ def by_hand(txns: Sequence[Txn]) -> set[str]:
 
     def circular(*kinds: str) -> bool:
         graph: nx.DiGraph[int] = nx.DiGraph()
-        for a, one in enumerate(txns):
+        for a, txn in enumerate(txns):
             for b, other in enumerate(txns):
-                if a != b and any(relations[kind](one, other) for kind in kinds):
+                if a != b and any(relations[kind](txn, other) for kind in kinds):
                     graph.add_edge(a, b)
         return not nx.is_directed_acyclic_graph(graph)
 
-    def polled(one: Txn, other: Txn) -> bool:
-        sent = {(part.log, part.value) for part in one.parts if isinstance(part, Sent)}
+    def polled(txn: Txn, other: Txn) -> bool:
+        sent = {(part.log, part.value) for part in txn.parts if isinstance(part, Sent)}
         read = {
             (part.log, value)
             for part in other.parts
@@ -213,10 +213,10 @@ def by_hand(txns: Sequence[Txn]) -> set[str]:
         }
         return bool(sent & read)
 
-    def appended(one: Txn, other: Txn) -> bool:
+    def appended(txn: Txn, other: Txn) -> bool:
         return any(
             a.log == b.log and a.offset < b.offset
-            for a in one.parts
+            for a in txn.parts
             for b in other.parts
             if isinstance(a, Sent) and isinstance(b, Sent)
             if a.offset is not None and b.offset is not None
@@ -225,17 +225,17 @@ def by_hand(txns: Sequence[Txn]) -> set[str]:
     relations: dict[str, Callable[[Txn, Txn], bool]] = {
         "wr": polled,
         "ww": appended,
-        "process": lambda one, other: one.process == other.process and one.ended <= other.began,
-        "realtime": lambda one, other: one.ended < other.began,
+        "process": lambda item, other: item.process == other.process and item.ended <= other.began,
+        "realtime": lambda item, other: item.ended < other.began,
     }
-    found = set()
+    collected = set()
     if circular("wr"):
-        found.add("polls")
+        collected.add("polls")
     if circular("wr", "process", "realtime"):
-        found.add("time")
+        collected.add("time")
     if circular("ww", "wr"):
-        found.add("appends")
-    return found
+        collected.add("appends")
+    return collected
 
 
 def agree(seeds: range) -> dict[str, int]:
@@ -244,12 +244,12 @@ def agree(seeds: range) -> dict[str, int]:
         rng = Random(seed)
         txns = random_history(rng)
         said = results(*txns, cuts=[rng.randint(0, 20)])
-        wrong = {name for name, one in said.items() if one.verdict == "invalid"}
-        told = {name for name, one in said.items() if one.findings}
+        wrong = {name for name, value in said.items() if value.verdict == "invalid"}
+        names = {name for name, value in said.items() if value.findings}
         expected = by_hand(txns)
         assert ("G1c" in wrong) == ("polls" in expected), (seed, txns)
         assert bool(wrong) == ("time" in expected), (seed, txns)
-        assert bool({"G0", "G1c"} & told) == ("appends" in expected), (seed, txns)
+        assert bool({"G0", "G1c"} & names) == ("appends" in expected), (seed, txns)
         for name in expected or {"nothing"}:
             met[name] += 1
     return met

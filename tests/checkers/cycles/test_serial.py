@@ -30,21 +30,21 @@ LATE = 10_000
 def test_a_store_that_works_is_never_convicted(wanted, lists, cuts) -> None:  # type: ignore[no-untyped-def]
     check = ListAppend(STRICT) if lists else RwRegister(STRICT)
     results = judge(check, events(commit(wanted, lists=lists)), cuts)
-    assert [one for result in results.values() for one in result.findings] == []
+    assert [finding for result in results.values() for finding in result.findings] == []
     assert Verdict.INVALID not in {result.verdict for result in results.values()}
 
 
 def at_once(*micro: list[Micro]) -> list[Event]:
     """Transactions late, all at the same time."""
-    return history(*(txn(1000 + n, *one, at=(LATE, LATE + 50)) for n, one in enumerate(micro)))
+    return history(*(txn(1000 + n, *item, index=(LATE, LATE + 50)) for n, item in enumerate(micro)))
 
 
 def in_turn(*micro: list[Micro], process: str | None = None) -> list[Event]:
     """Transactions late, one after the other."""
     return history(
         *(
-            txn(1000 + n, *one, at=(LATE + 20 * n, LATE + 20 * n + 10), process=process)
-            for n, one in enumerate(micro)
+            txn(1000 + n, *item, index=(LATE + 20 * n, LATE + 20 * n + 10), process=process)
+            for n, item in enumerate(micro)
         )
     )
 
@@ -104,8 +104,8 @@ TOGETHER = {"lost-update": {"G2-item"}, "dirty-update": {"G1a"}}
 def test_one_anomaly_in_a_history_of_a_store_that_works(name, is_list, wanted) -> None:  # type: ignore[no-untyped-def]
     spoilt = [*events(commit(wanted, lists=is_list)), *(BOTH | OF_LISTS)[name]()]
     results = judge(ListAppend(STRICT) if is_list else RwRegister(STRICT), spoilt)
-    found = {one for one, result in results.items() if result.finding_count}
-    assert {name} <= found <= {name} | TOGETHER.get(name, set())
+    collected = {item for item, result in results.items() if result.finding_count}
+    assert {name} <= collected <= {name} | TOGETHER.get(name, set())
     assert results[name].verdict is Verdict.INVALID
 
 
@@ -116,5 +116,5 @@ def test_the_model_decides_whether_an_anomaly_is_a_violation(name: str) -> None:
         result = judge(ListAppend(model), spoilt)[name]
         forbids = model.forbids(ANOMALIES[name])
         assert result.verdict is (Verdict.INVALID if forbids else Verdict.VALID)
-        (one,) = result.findings
-        assert one.sentence.endswith(f"The model {model.name} allows that.") is not forbids
+        (finding,) = result.findings
+        assert finding.sentence.endswith(f"The model {model.name} allows that.") is not forbids

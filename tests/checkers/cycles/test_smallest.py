@@ -25,7 +25,7 @@ def found(check: Transactional, events: list[Event]) -> list[Finding]:
     for cut in range(1, len(events)):
         assert judge(check, events, [cut]) == results
     assert judge(check, events, range(len(events))) == results
-    return [one for result in results.values() for one in result.findings]
+    return [finding for result in results.values() for finding in result.findings]
 
 
 def completions(events: Sequence[Event], *ops: int) -> list[Event]:
@@ -189,17 +189,17 @@ ORDERED = {
 OF_ORDER = {"process": ", and by the order of a process", "realtime": ", and by real time"}
 
 
-@pytest.mark.parametrize("order", ["process", "realtime"])
-def test_a_list_that_misses_what_was_appended_before(order: str) -> None:
-    processes = ["p", "p"] if order == "process" else ["p", "q"]
+@pytest.mark.parametrize("sequence", ["process", "realtime"])
+def test_a_list_that_misses_what_was_appended_before(sequence: str) -> None:
+    processes = ["p", "p"] if sequence == "process" else ["p", "q"]
     events = history(txn(1, append(5, 1), process=processes[0]), txn(2, r(5), process=processes[1]))
     assert found(ListAppend(STRICT), events) == [
         cycle(
             events,
-            f"G-single-{order}",
+            f"G-single-{sequence}",
             "key 5",
-            "by their writes, who read them, and one read that missed a write" + OF_ORDER[order],
-            f"T1 comes before T2: {ORDERED[order]}.",
+            "by their writes, who read them, and one read that missed a write" + OF_ORDER[sequence],
+            f"T1 comes before T2: {ORDERED[sequence]}.",
             "T2 comes before T1: T2 read [] of key 5, without 1, which T1 appended.",
         )
     ]
@@ -215,17 +215,17 @@ EACH: dict[str, list[list[Micro]]] = {
 """By anomaly its transactions: the first ends before the second begins, the others are concurrent with both."""
 
 
-@pytest.mark.parametrize("order", ["process", "realtime"])
+@pytest.mark.parametrize("sequence", ["process", "realtime"])
 @pytest.mark.parametrize("name", EACH)
-def test_each_cycle_with_an_order(order: str, name: str) -> None:
+def test_each_cycle_with_an_order(sequence: str, name: str) -> None:
     first, second, *others = EACH[name]
     events = history(
-        txn(1, *first, at=(10, 20), process="p"),
-        txn(2, *second, at=(30, 40), process="p" if order == "process" else "q"),
-        *(txn(op, *micro, at=(1, 100)) for op, micro in enumerate(others, start=3)),
+        txn(1, *first, index=(10, 20), process="p"),
+        txn(2, *second, index=(30, 40), process="p" if sequence == "process" else "q"),
+        *(txn(op, *micro, index=(1, 100)) for op, micro in enumerate(others, start=3)),
     )
-    assert [one.property for one in found(ListAppend(STRICT), events)] == [f"{name}-{order}"]
-    assert [one.verdict for one in found(LISTS, events)] == [Verdict.VALID]
+    assert [item.property for item in found(ListAppend(STRICT), events)] == [f"{name}-{sequence}"]
+    assert [item.verdict for item in found(LISTS, events)] == [Verdict.VALID]
 
 
 @pytest.mark.parametrize("name", EACH)
@@ -235,9 +235,9 @@ def test_without_the_order_there_is_no_anomaly(name: str) -> None:
 
 def test_a_walk_of_several_dependencies_that_ends_before_it_begins() -> None:
     events = history(
-        txn(1, r(5, 1), append(6, 1), at=(10, 20)),
-        txn(2, append(5, 1), r(7, 1), at=(5, 90)),
-        txn(3, append(7, 1), at=(30, 80)),
+        txn(1, r(5, 1), append(6, 1), index=(10, 20)),
+        txn(2, append(5, 1), r(7, 1), index=(5, 90)),
+        txn(3, append(7, 1), index=(30, 80)),
     )
     assert found(ListAppend(STRICT), events) == [
         cycle(
@@ -276,7 +276,7 @@ def test_g1b_what_was_read_was_overwritten_by_its_own_transaction() -> None:
 
 def test_dirty_update_an_append_onto_a_failed_one() -> None:
     events = history(txn(1, append(5, 1), kind="fail"), txn(2, append(5, 2)), txn(3, r(5, 1, 2)))
-    assert [one.property for one in found(LISTS, events)] == ["G1a", "dirty-update"]
+    assert [item.property for item in found(LISTS, events)] == ["G1a", "dirty-update"]
     assert found(LISTS, events)[1] == finding(
         "dirty-update",
         "key 5",
@@ -364,7 +364,7 @@ def test_internal_contradiction_of_registers(micro: list[Micro], said: str) -> N
 def test_lost_update_of_a_register() -> None:
     events = together([w(5, 1)], [r(5, 1), w(5, 2)], [r(5, 1), w(5, 3)])
     results = judge(REGISTERS, events)
-    assert [one for one in results if results[one].findings] == ["lost-update", "G2-item"]
+    assert [name for name in results if results[name].findings] == ["lost-update", "G2-item"]
     assert results["lost-update"].findings == (
         Finding(
             property="lost-update",
@@ -383,7 +383,7 @@ def test_lost_update_of_a_register() -> None:
 
 def test_lost_update_of_a_list_that_nobody_read_again() -> None:
     events = together([r(5), append(5, 1)], [r(5), append(5, 2)])
-    assert {one.property for one in found(LISTS, events)} == {"lost-update", "G2-item"}
+    assert {item.property for item in found(LISTS, events)} == {"lost-update", "G2-item"}
 
 
 # What cannot be judged.
@@ -395,8 +395,8 @@ def test_a_value_that_was_written_twice_is_told_and_its_key_left_out() -> None:
         "1 was written to key 5 by T1 and by T2, so what was read of it cannot be told apart."
     )
     rows = completions(events, 1, 2)
-    told = finding("well-formed", "key 5", sentence, *rows, verdict=Verdict.UNKNOWN)
-    assert found(LISTS, events) == [told]
+    reported = finding("well-formed", "key 5", sentence, *rows, verdict=Verdict.UNKNOWN)
+    assert found(LISTS, events) == [reported]
 
 
 def test_what_cannot_be_read_is_told() -> None:
@@ -405,9 +405,9 @@ def test_what_cannot_be_read_is_told() -> None:
         Event(time=2, process="q", kind="ok", op=2, f="txn", values=[1, 5, 1, 7]),
         Event(time=3, process="r", kind="invoke", f="txn", values=[1, 5, 1, 8]),
         *txn(3, r(5, 7)),
-        *txn(3, r(5, 7), at=(50, 55)),
+        *txn(3, r(5, 7), index=(50, 55)),
     ]
-    said = [one.sentence for one in found(LISTS, events)]
+    said = [item.sentence for item in found(LISTS, events)]
     assert said == [
         "1 events of transactions have no op.",
         "2 events are a second invocation or completion of their op.",
@@ -449,7 +449,7 @@ def test_a_model_forbids_what_is_not_above_it() -> None:
 def test_keys_and_values_of_any_size(far: int) -> None:
     """Small numbers are kept in four bytes, others in eight."""
     lists = together([append(far, far), r(6, 1)], [append(6, 1), r(far, far)])
-    assert [one.property for one in found(LISTS, lists)] == ["G1c"]
+    assert [item.property for item in found(LISTS, lists)] == ["G1c"]
     assert f"T2 read [{far}] of key {far}" in found(LISTS, lists)[0].steps[0]
     registers = together([w(far, far), r(6)], [w(6, 1), r(far)])
-    assert [one.property for one in found(REGISTERS, registers)] == ["G2-item"]
+    assert [item.property for item in found(REGISTERS, registers)] == ["G2-item"]

@@ -44,29 +44,29 @@ append = w
 def txn(
     op: int,
     *micro: Micro,
-    at: tuple[int, int] | None = None,
+    index: tuple[int, int] | None = None,
     kind: str = "ok",
     process: str | None = None,
 ) -> list[Event]:
     """A transaction's events: from 10 · op to 10 · op + 5 unless ``at`` says otherwise, by a process of its own."""
-    began, ended = at or (10 * op, 10 * op + 5)
-    who = process or f"p{op}"
+    began, ended = index or (10 * op, 10 * op + 5)
+    actor = process or f"p{op}"
 
-    def event(time: int, what: str, values: list[int]) -> Event:
-        return Event(time=time, process=who, kind=what, seq=time, op=op, f="txn", values=values)
+    def event(time: int, label: str, values: list[int]) -> Event:
+        return Event(time=time, process=actor, kind=label, seq=time, op=op, f="txn", values=values)
 
-    asked = [number for one in micro for number in one.flat(known=False)]
-    told = [number for one in micro for number in one.flat(known=kind == "ok")]
+    asked = [number for item in micro for number in item.flat(known=False)]
+    numbers = [number for item in micro for number in item.flat(known=kind == "ok")]
     invoke = event(began, "invoke", asked)
-    return [invoke] if kind == "crash" else [invoke, event(ended, kind, told)]
+    return [invoke] if kind == "crash" else [invoke, event(ended, kind, numbers)]
 
 
 def history(*transactions: Sequence[Event]) -> list[Event]:
-    return [event for one in transactions for event in one]
+    return [event for transaction in transactions for event in transaction]
 
 
 def together(*transactions: Iterable[Micro]) -> list[Event]:
     """Transactions T1, T2, ..., all at the same time, each of a process of its own."""
     return history(
-        *(txn(n, *micro, at=(n, 100 + n)) for n, micro in enumerate(transactions, start=1))
+        *(txn(n, *micro, index=(n, 100 + n)) for n, micro in enumerate(transactions, start=1))
     )

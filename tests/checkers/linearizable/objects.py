@@ -31,7 +31,7 @@ class Call:
 
 def events(*calls: Call) -> list[Event]:
     """Return the invocations and completions, each call by a process of its own."""
-    found = []
+    collected = []
     for number, call in enumerate(calls):
         common: dict[str, Any] = {"process": f"client-{number}", "op": number, "f": call.f}
         is_look = call.f in ("read", "dequeue", "drain")
@@ -40,12 +40,14 @@ def events(*calls: Call) -> list[Event]:
             "values": None if call.values is None else list(call.values),
         }
         said = {} if is_look else stated
-        found.append(Event(time=call.start, kind="invoke", key=call.key, **common, **said))
+        collected.append(Event(time=call.start, kind="invoke", key=call.key, **common, **said))
         if call.outcome != "none":
-            at = call.start + 1 if call.finish is None else call.finish
+            index = call.start + 1 if call.finish is None else call.finish
             answer = stated if call.outcome == "ok" else said
-            found.append(Event(time=at, kind=call.outcome, seq=1, key=call.key, **common, **answer))
-    return found
+            collected.append(
+                Event(time=index, kind=call.outcome, seq=1, key=call.key, **common, **answer)
+            )
+    return collected
 
 
 def has_order(calls: Sequence[Call], initial: Hashable, apply: Apply) -> bool:
@@ -58,8 +60,8 @@ def _goes_on(left: list[Call], state: Hashable, apply: Apply) -> bool:
     if due is None:
         return True
     return any(
-        _goes_on(left[:at] + left[at + 1 :], after, apply)
-        for at, call in enumerate(left)
+        _goes_on(left[:index] + left[index + 1 :], after, apply)
+        for index, call in enumerate(left)
         if call.start <= due
         for after in apply(state, call)
     )

@@ -53,8 +53,10 @@ def test_stale_reads_are_found_where_they_were_put(spoiled: pa.Table) -> None:
     result = judged(spoiled, [])
     assert result.finding_count == 2
     operations = spoiled.column("op").to_pylist()
-    found = [{operations[event["row"]] for event in one.events} for one in result.findings]
-    assert [stale in proof for stale, proof in zip((1_500, 4_500), found, strict=True)] == [
+    collected = [
+        {operations[event["row"]] for event in finding.events} for finding in result.findings
+    ]
+    assert [stale in proof for stale, proof in zip((1_500, 4_500), collected, strict=True)] == [
         True
     ] * 2
 
@@ -85,7 +87,7 @@ def test_both_engines_say_the_same(tmp_path: Path) -> None:
     checks = [LinearizableRegister(), SetFull(), TotalQueue()]
     inline, spark = (check(directory, checks, engine=engine) for engine in ("inline", "spark"))
     assert same(inline) == same(spark)
-    assert {one.property for one in inline.results if one.findings} == {
+    assert {result.property for result in inline.results if result.findings} == {
         NAME,
         "set-lost",
         "queue-lost",

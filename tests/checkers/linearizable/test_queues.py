@@ -38,7 +38,9 @@ def drain(
 
 def verdicts(*calls: Call) -> dict[str, str]:
     results = judge(FifoQueue(), events(*calls))
-    return {name: str(one.verdict) for name, one in results.items() if one.verdict != "valid"}
+    return {
+        name: str(result.verdict) for name, result in results.items() if result.verdict != "valid"
+    }
 
 
 def result(name: str, *calls: Call) -> Result:
@@ -47,22 +49,22 @@ def result(name: str, *calls: Call) -> Result:
 
 def test_what_is_enqueued_is_dequeued() -> None:
     calls = (enqueue(1, 2, 5), enqueue(3, 4, 6), dequeue(5, 6, 5), drain(7, 8, 6))
-    found = result("queue-lost", *calls)
-    assert (found.verdict, found.checked, found.unit) == ("valid", 2, "acknowledged values")
+    judged = result("queue-lost", *calls)
+    assert (judged.verdict, judged.checked, judged.unit) == ("valid", 2, "acknowledged values")
     assert verdicts(*calls) == {}
 
 
 def test_a_value_that_a_drain_does_not_find_is_lost() -> None:
-    (found,) = result("queue-lost", enqueue(1, 2, 5, key=7), drain(3, 4, key=7)).findings
-    assert found.sentence == (
+    (finding,) = result("queue-lost", enqueue(1, 2, 5, key=7), drain(3, 4, key=7)).findings
+    assert finding.sentence == (
         "5 is lost from key 7: it was enqueued, nobody dequeued it, and the queue was empty then."
     )
-    assert found.steps == (
+    assert finding.steps == (
         "enqueue 5 was over at 2 ns.",
         "The queue was found empty by an operation that was under way from 3 ns to 4 ns.",
         "No dequeue and no drain returned 5.",
     )
-    assert [event["time"] for event in found.events] == [1, 2, 3, 4]
+    assert [event["time"] for event in finding.events] == [1, 2, 3, 4]
 
 
 def test_a_dequeue_that_finds_nothing_is_as_good() -> None:
@@ -76,9 +78,9 @@ def test_what_was_enqueued_when_nobody_saw_it_empty_may_be_there() -> None:
         [enqueue(1, 2, 5), drain(3, 4, outcome="fail")],
         [enqueue(1, 2, 5, key=1), drain(3, 4, key=2)],
     ):
-        (found,) = result("queue-lost", *calls).findings
-        assert found.verdict == "unknown"
-    assert found.sentence == (
+        (finding,) = result("queue-lost", *calls).findings
+        assert finding.verdict == "unknown"
+    assert finding.sentence == (
         "1 value was enqueued and not dequeued, and may be in the queue or with dequeues of unknown outcome: the "
         "first is 5 of key 1."
     )
@@ -94,75 +96,75 @@ def test_dequeues_in_doubt_may_have_taken_one_value_each() -> None:
 
 def test_an_enqueue_in_doubt_may_be_there_or_not() -> None:
     assert "queue-lost" not in verdicts(enqueue(1, 2, 5, "info"), enqueue(1, 2, 6), drain(3, 4, 6))
-    found = result("queue-lost", enqueue(1, 2, 5, "info"), enqueue(1, 2, 6), drain(3, 4, 5, 6))
-    assert (found.verdict, found.numbers) == ("valid", {"recovered_values": 1.0})
+    judged = result("queue-lost", enqueue(1, 2, 5, "info"), enqueue(1, 2, 6), drain(3, 4, 5, 6))
+    assert (judged.verdict, judged.numbers) == ("valid", {"recovered_values": 1.0})
 
 
 def test_a_value_that_nobody_enqueued() -> None:
-    (found,) = result("queue-unexpected", enqueue(1, 2, 5), dequeue(3, 4, 6)).findings
-    assert found.sentence == "6 was dequeued from the object, which nobody had enqueued."
-    assert [event["time"] for event in found.events] == [3, 4]
+    (finding,) = result("queue-unexpected", enqueue(1, 2, 5), dequeue(3, 4, 6)).findings
+    assert finding.sentence == "6 was dequeued from the object, which nobody had enqueued."
+    assert [event["time"] for event in finding.events] == [3, 4]
 
 
 def test_a_value_whose_enqueue_failed() -> None:
-    (found,) = result("queue-unexpected", enqueue(1, 2, 5, "fail"), drain(3, 4, 5)).findings
-    assert found.sentence == "5 was dequeued from the object, whose enqueue certainly failed."
-    assert [event["time"] for event in found.events] == [1, 2, 3, 4]
+    (finding,) = result("queue-unexpected", enqueue(1, 2, 5, "fail"), drain(3, 4, 5)).findings
+    assert finding.sentence == "5 was dequeued from the object, whose enqueue certainly failed."
+    assert [event["time"] for event in finding.events] == [1, 2, 3, 4]
 
 
 def test_a_value_that_is_dequeued_before_it_is_enqueued() -> None:
-    (found,) = result("queue-unexpected", dequeue(1, 2, 5), enqueue(3, 4, 5)).findings
-    assert found.sentence == "5 was dequeued from the object, before its enqueue began."
+    (finding,) = result("queue-unexpected", dequeue(1, 2, 5), enqueue(3, 4, 5)).findings
+    assert finding.sentence == "5 was dequeued from the object, before its enqueue began."
 
 
 def test_a_value_that_is_dequeued_twice() -> None:
     calls = (enqueue(1, 2, 5), dequeue(3, 4, 5), dequeue(5, 6, 5))
-    (found,) = result("queue-duplicate", *calls).findings
-    assert found.sentence == "5 was dequeued from the object 2 times, and enqueued 1 times."
-    assert [event["time"] for event in found.events] == [1, 2, 3, 4, 5, 6]
+    (finding,) = result("queue-duplicate", *calls).findings
+    assert finding.sentence == "5 was dequeued from the object 2 times, and enqueued 1 times."
+    assert [event["time"] for event in finding.events] == [1, 2, 3, 4, 5, 6]
     assert "queue-duplicate" not in verdicts(*calls, enqueue(2, 3, 5))
 
 
 def test_duplicates_are_allowed_to_a_queue_without_order() -> None:
     calls = events(enqueue(1, 2, 5), dequeue(3, 4, 5), dequeue(5, 6, 5))
-    found = only(TotalQueue(), calls, "queue-duplicate")
-    assert (found.verdict, found.finding_count) == ("valid", 1)
-    assert found.findings[0].sentence.endswith(" A queue that delivers at least once may do that.")
+    judged = only(TotalQueue(), calls, "queue-duplicate")
+    assert (judged.verdict, judged.finding_count) == ("valid", 1)
+    assert judged.findings[0].sentence.endswith(" A queue that delivers at least once may do that.")
 
 
 def test_a_value_that_overtakes_another() -> None:
     calls = (enqueue(1, 2, 5), enqueue(3, 4, 6), dequeue(5, 6, 6), dequeue(7, 8, 5))
-    (found,) = result("queue-order", *calls).findings
-    assert found.sentence == (
+    (finding,) = result("queue-order", *calls).findings
+    assert finding.sentence == (
         "6 was dequeued from the object before 5, which had been enqueued before 6."
     )
-    assert found.steps == (
+    assert finding.steps == (
         "enqueue 5 was under way from 1 ns to 2 ns.",
         "enqueue 6 was under way from 3 ns to 4 ns: later.",
         "6 was dequeued by an operation under way from 5 ns to 6 ns.",
         "5 was dequeued by one under way from 7 ns to 8 ns: later.",
         "A queue gives first what came first.",
     )
-    assert [event["time"] for event in found.events] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert [event["time"] for event in finding.events] == [1, 2, 3, 4, 5, 6, 7, 8]
     assert "queue-order" not in judge(TotalQueue(), events(*calls))
 
 
 def test_who_is_still_there_is_overtaken_too() -> None:
     calls = (enqueue(1, 2, 5), enqueue(3, 4, 6), dequeue(5, 6, 6))
-    (found,) = result("queue-order", *calls).findings
-    assert found.sentence == (
+    (finding,) = result("queue-order", *calls).findings
+    assert finding.sentence == (
         "6 was dequeued from the object and not 5, which had been enqueued before 6."
     )
-    assert found.steps[3] == "Nobody dequeued 5."
+    assert finding.steps[3] == "Nobody dequeued 5."
     assert "queue-order" not in verdicts(*calls, dequeue(5, 6, None, "info"))
     assert "queue-order" not in verdicts(enqueue(1, 3, 5), *calls[1:])
 
 
 def test_a_queue_that_is_found_empty_and_is_not() -> None:
     calls = (enqueue(1, 2, 5), dequeue(3, 4, None), dequeue(5, 6, 5))
-    (found,) = result("queue-empty", *calls).findings
-    assert found.sentence == "The object was found empty, and held 5 all the while."
-    assert found.steps == (
+    (finding,) = result("queue-empty", *calls).findings
+    assert finding.sentence == "The object was found empty, and held 5 all the while."
+    assert finding.steps == (
         "It was found empty by an operation that was under way from 3 ns to 4 ns.",
         "enqueue 5 was over at 2 ns, and nobody began to dequeue it before 5 ns.",
     )
@@ -171,8 +173,8 @@ def test_a_queue_that_is_found_empty_and_is_not() -> None:
 
 def test_one_value_after_the_other_keeps_a_queue_from_being_empty() -> None:
     calls = (enqueue(1, 2, 5), enqueue(3, 4, 6), dequeue(6, 8, 5), dequeue(20, 21, 6))
-    (found,) = result("queue-empty", *calls, dequeue(3, 9, None)).findings
-    assert found.sentence == "The object was found empty, and held 5, 6 all the while."
+    (finding,) = result("queue-empty", *calls, dequeue(3, 9, None)).findings
+    assert finding.sentence == "The object was found empty, and held 5, 6 all the while."
     for harmless in (dequeue(1, 9, None), dequeue(3, 20, None), dequeue(22, 23, None)):
         assert verdicts(*calls, harmless) == {}
     late = enqueue(3, 6, 6)
@@ -202,9 +204,9 @@ def agree_on_all_orders(seeds: Iterable[int]) -> dict[str, int]:
                 calls.append(enqueue(start, finish, number, outcome))
                 held += [] if outcome == "fail" else [number]
             else:
-                place = rng.choice([0, 0, 0, 1])
+                position = rng.choice([0, 0, 0, 1])
                 is_shy = rng.random() < 0.2
-                value = held.pop(place) if len(held) > place and not is_shy else None
+                value = held.pop(position) if len(held) > position and not is_shy else None
                 calls.append(dequeue(start, finish, value))
         wrong = [name for name, verdict in verdicts(*calls).items() if verdict == "invalid"]
         assert bool(wrong) != has_order(calls, (), after), (seed, wrong, calls)
@@ -230,47 +232,47 @@ def test_what_overlaps_overtakes_nobody() -> None:
 
 def counted(calls: list[Call]) -> dict[str, int]:
     """The same by looking at every value, every pair of values."""
-    found = dict.fromkeys(ANOMALIES, 0)
+    collected = dict.fromkeys(ANOMALIES, 0)
     keys = {call.key for call in calls}
     for key in keys:
-        mine = [call for call in calls if call.key == key]
+        own = [call for call in calls if call.key == key]
         taken: dict[int, list[Call]] = {}
-        for call in mine:
+        for call in own:
             values = call.values if call.f == "drain" else (call.value,)
             if call.f != "enqueue" and call.outcome == "ok":
                 for value in values or ():
                     if value is not None:
                         taken.setdefault(value, []).append(call)
-        puts = [call for call in mine if call.f == "enqueue"]
+        puts = [call for call in own if call.f == "enqueue"]
         tried: dict[int | None, list[Call]] = {}
         for call in puts:
             tried.setdefault(call.value, []).extend([call] if call.outcome != "fail" else [])
-        doubtful = [call for call in mine if call.outcome in ("info", "none")]
+        doubtful = [call for call in own if call.outcome in ("info", "none")]
         excuse = sum(call.f == "dequeue" for call in doubtful)
         excuse += 1000 * sum(call.f == "drain" for call in doubtful)
         empties = [
             call.start
-            for call in mine
+            for call in own
             if call.outcome == "ok"
             and (call.f == "drain" or (call.f == "dequeue" and call.value is None))
         ]
         acknowledged = {call.value or 0 for call in puts if call.outcome == "ok"}
         over = {
-            value: min(one.finish or 0 for one in puts if (one.value, one.outcome) == (value, "ok"))
+            value: min(put.finish or 0 for put in puts if (put.value, put.outcome) == (value, "ok"))
             for value in acknowledged
         }
         gone = [
             value
             for value in acknowledged
-            if value not in taken and any(at > over[value] for at in empties)
+            if value not in taken and any(empty > over[value] for empty in empties)
         ]
-        found["queue-lost"] += len(gone) if len(gone) > excuse else 0
+        collected["queue-lost"] += len(gone) if len(gone) > excuse else 0
         for value, by in taken.items():
             starts = [call.start for call in tried.get(value, [])]
-            if not starts or min(one.finish or 0 for one in by) < min(starts):
-                found["queue-unexpected"] += 1
+            if not starts or min(item.finish or 0 for item in by) < min(starts):
+                collected["queue-unexpected"] += 1
             if starts and len(by) > len(starts):
-                found["queue-duplicate"] += 1
+                collected["queue-duplicate"] += 1
         once = [v for v, by in taken.items() if len(by) == 1 and len(tried.get(v, [])) == 1]
         alone = [v for v in over if len(tried[v]) == 1 and v not in taken and v not in gone]
         there = [] if excuse else alone
@@ -281,19 +283,19 @@ def counted(calls: list[Call]) -> dict[str, int]:
                 put_end = (put.finish or 0) if put.outcome == "ok" else 1000
                 first, second = taken.get(late, [never])[0], taken[early][0]
                 if put_end < other.start and (second.finish or 0) < first.start:
-                    found["queue-order"] += 1
+                    collected["queue-order"] += 1
         held = [
             (put.finish or 0, taken.get(value, [never])[0].start)
             for value in once + there
             for put in tried[value]
             if put.outcome == "ok"
         ]
-        found["queue-empty"] += sum(
-            all(any(since < moment < until for since, until in held) for moment in moments(call))
-            for call in mine
+        collected["queue-empty"] += sum(
+            all(any(since < instant < until for since, until in held) for instant in moments(call))
+            for call in own
             if call.outcome == "ok" and (call.f == "drain" or call.value is None)
         )
-    return found
+    return collected
 
 
 def moments(call: Call) -> list[float]:
@@ -333,7 +335,7 @@ def agree(seeds: Iterable[int]) -> dict[str, int]:
         results = judge(FifoQueue(), events(*calls), [rng.randint(0, 20)])
         for name, count in counted(calls).items():
             assert (results[name].verdict == "invalid") == bool(count), (seed, name, calls)
-            wrong = [one for one in results[name].findings if one.verdict == "invalid"]
+            wrong = [finding for finding in results[name].findings if finding.verdict == "invalid"]
             if name != "queue-order":
                 assert len(wrong) == count, (seed, name, calls)
             met[name] += bool(count)
@@ -355,8 +357,8 @@ def true_histories(draw: st.DrawFn) -> list[Call]:
     held: dict[int, list[int]] = {1: [], 2: []}
     calls = []
     for number in range(draw(st.integers(2, 20))):
-        moment = 100 + 10 * number
-        start, finish = moment - draw(st.integers(0, 60)), moment + draw(st.integers(0, 60))
+        instant = 100 + 10 * number
+        start, finish = instant - draw(st.integers(0, 60)), instant + draw(st.integers(0, 60))
         key = draw(st.sampled_from([1, 2]))
         if draw(st.booleans()):
             outcome = draw(st.sampled_from(["ok", "ok", "info", "fail"]))
@@ -372,7 +374,7 @@ def true_histories(draw: st.DrawFn) -> list[Call]:
 @given(true_histories())
 def test_true_histories_pass(calls: list[Call]) -> None:
     results = judge(FifoQueue(), events(*calls))
-    assert [found for one in results.values() for found in one.findings] == []
+    assert [finding for result in results.values() for finding in result.findings] == []
 
 
 @settings(max_examples=60)
@@ -387,5 +389,9 @@ def test_one_anomaly_is_found_and_named(calls: list[Call], anomaly: str) -> None
         "queue-empty": [dequeue(1098, 1099, None, key=3), drain(1100, 1101, 98, 99, key=3)],
     }[anomaly]
     results = judge(FifoQueue(), events(*calls, *puts, *takes))
-    wrong = {name: one.finding_count for name, one in results.items() if one.verdict == "invalid"}
+    wrong = {
+        name: result.finding_count
+        for name, result in results.items()
+        if result.verdict == "invalid"
+    }
     assert wrong == {anomaly: 1}

@@ -55,29 +55,29 @@ def test_a_history_without_reads_proves_nothing() -> None:
 
 
 def test_a_stale_read() -> None:
-    told = events(write(10, 20, 1), write(30, 40, 2), read(50, 60, 1))
-    (found,) = only(LinearizableRegister(), told).findings
-    assert found.sentence == (
+    events_ = events(write(10, 20, 1), write(30, 40, 2), read(50, 60, 1))
+    (finding,) = only(LinearizableRegister(), events_).findings
+    assert finding.sentence == (
         "the object had value 1 from 20 ns to 50 ns, as an operation before and one after show, yet value 2 must have "
         "been current in between."
     )
-    assert found.steps == (
+    assert finding.steps == (
         "write 1 was under way from 10 ns to 20 ns: 1 was current by 20 ns.",
         "read 1 was under way from 50 ns to 60 ns: 1 was current at 50 ns or later.",
         "1 was written once, so no other value was current from 20 ns to 50 ns.",
         "write 2 was under way from 30 ns to 40 ns: 2 was current at some moment of that.",
         "Both cannot be current at once.",
     )
-    assert [event["time"] for event in found.events] == [10, 20, 30, 40, 50, 60]
-    assert (found.property, found.verdict, found.key) == (REGISTER, "invalid", "the object")
+    assert [event["time"] for event in finding.events] == [10, 20, 30, 40, 50, 60]
+    assert (finding.property, finding.verdict, finding.key) == (REGISTER, "invalid", "the object")
 
 
 def test_two_values_in_turns() -> None:
-    told = events(
+    events_ = events(
         write(10, 20, 1), write(11, 21, 2), read(30, 35, 1), read(40, 45, 2), read(50, 55, 1)
     )
-    (found,) = only(LinearizableRegister(), told).findings
-    assert found.steps[3:] == (
+    (finding,) = only(LinearizableRegister(), events_).findings
+    assert finding.steps[3:] == (
         "write 2 was under way from 11 ns to 21 ns.",
         "read 2 was under way from 40 ns to 45 ns.",
         "So 2 was current from 21 ns to 40 ns.",
@@ -86,31 +86,31 @@ def test_two_values_in_turns() -> None:
 
 
 def test_nil_does_not_come_back() -> None:
-    (found,) = only(LinearizableRegister(), events(write(10, 20, 1), read(30, 40, None))).findings
-    assert found.sentence == (
+    (finding,) = only(LinearizableRegister(), events(write(10, 20, 1), read(30, 40, None))).findings
+    assert finding.sentence == (
         "the object had value nil from the beginning to 30 ns, as an operation before and one after show, yet value 1 "
         "must have been current in between."
     )
-    assert found.steps[0] == "nil is the value before all writes."
-    assert len(found.events) == 4
+    assert finding.steps[0] == "nil is the value before all writes."
+    assert len(finding.events) == 4
 
 
 def test_a_value_that_nobody_wrote() -> None:
-    (found,) = only(LinearizableRegister(), events(write(1, 2, 5), read(3, 4, 6))).findings
-    assert found.sentence == "the object was read as 6, which nobody had written."
-    assert [event["time"] for event in found.events] == [3, 4]
+    (finding,) = only(LinearizableRegister(), events(write(1, 2, 5), read(3, 4, 6))).findings
+    assert finding.sentence == "the object was read as 6, which nobody had written."
+    assert [event["time"] for event in finding.events] == [3, 4]
 
 
 def test_a_value_whose_write_failed() -> None:
-    told = events(write(1, 2, 5, "fail", key=7), read(3, 4, 5, key=7))
-    (found,) = only(LinearizableRegister(), told).findings
-    assert found.sentence == "key 7 was read as 5, whose write certainly failed."
-    assert [event["time"] for event in found.events] == [1, 2, 3, 4]
+    events_ = events(write(1, 2, 5, "fail", key=7), read(3, 4, 5, key=7))
+    (finding,) = only(LinearizableRegister(), events_).findings
+    assert finding.sentence == "key 7 was read as 5, whose write certainly failed."
+    assert [event["time"] for event in finding.events] == [1, 2, 3, 4]
 
 
 def test_a_value_that_is_read_before_it_is_written() -> None:
-    (found,) = only(LinearizableRegister(), events(read(1, 2, 5), write(3, 4, 5))).findings
-    assert found.sentence == "the object was read as 5 before the write of 5 began."
+    (finding,) = only(LinearizableRegister(), events(read(1, 2, 5), write(3, 4, 5))).findings
+    assert finding.sentence == "the object was read as 5 before the write of 5 began."
 
 
 def test_a_value_whose_write_failed_may_be_written_again() -> None:
@@ -135,49 +135,51 @@ def test_operations_that_touch_may_be_in_either_order() -> None:
 
 
 def test_keys_have_nothing_to_do_with_each_other() -> None:
-    told = [
+    reported = [
         write(1, 2, 5, key=1),
         write(3, 4, 6, key=2),
         read(5, 6, 5, key=1),
         read(7, 8, 6, key=2),
     ]
-    assert verdict(LinearizableRegister(), *told) == "valid"
-    (found,) = only(LinearizableRegister(), events(*told, read(9, 9, None, key=2))).findings
-    assert found.key == "key 2"
+    assert verdict(LinearizableRegister(), *reported) == "valid"
+    (finding,) = only(LinearizableRegister(), events(*reported, read(9, 9, None, key=2))).findings
+    assert finding.key == "key 2"
 
 
 def test_a_stale_read_is_one_finding_however_many_values_it_passed_over() -> None:
-    told = events(
+    events_ = events(
         write(0, 1, 0), *(write(n * 10, n * 10 + 5, n) for n in range(1, 9)), read(99, 100, 0)
     )
-    (found,) = only(LinearizableRegister(), told).findings
-    assert found.sentence.endswith("must have been current in between, and 7 other values.")
+    (finding,) = only(LinearizableRegister(), events_).findings
+    assert finding.sentence.endswith("must have been current in between, and 7 other values.")
 
 
 def test_a_value_that_is_written_twice_is_searched() -> None:
     twice = (write(1, 2, 5), write(3, 4, 6), write(5, 6, 5), read(7, 8, 5))
     assert verdict(LinearizableRegister(), *twice) == "valid"
-    (found,) = only(LinearizableRegister(), events(*twice, read(9, 10, 6))).findings
-    assert found.sentence == (
+    (finding,) = only(LinearizableRegister(), events(*twice, read(9, 10, 6))).findings
+    assert finding.sentence == (
         "read 6 of the object fits into no order with the operations that ended before it: it was 5 then."
     )
-    assert found.steps == (
+    assert finding.steps == (
         "4 operations ended before it, and can be put into an order.",
         "The last of them to change it was write 5 (from 5 ns to 6 ns).",
         "Whatever of that happened, the object was 5 when read 6 ended.",
         "read 6 (from 9 ns to 10 ns) needs something else, but succeeded.",
     )
-    assert [event["time"] for event in found.events] == [5, 6, 9, 10]
+    assert [event["time"] for event in finding.events] == [5, 6, 9, 10]
 
 
 def test_a_compare_and_set_needs_its_first_value() -> None:
     check = LinearizableCasRegister()
     assert verdict(check, write(1, 2, 5), cas(3, 4, 5, 6), read(5, 6, 6)) == "valid"
-    (found,) = only(check, events(write(1, 2, 5), cas(3, 4, 6, 7), write(3, 9, 8, "info"))).findings
-    assert found.sentence == (
+    (finding,) = only(
+        check, events(write(1, 2, 5), cas(3, 4, 6, 7), write(3, 9, 8, "info"))
+    ).findings
+    assert finding.sentence == (
         "cas 6 → 7 of the object fits into no order with the operations that ended before it: it was 5 then."
     )
-    assert found.property == "linearizable-cas-register"
+    assert finding.property == "linearizable-cas-register"
 
 
 def test_of_two_compare_and_sets_from_one_value_one_fails() -> None:
@@ -190,36 +192,38 @@ def test_of_two_compare_and_sets_from_one_value_one_fails() -> None:
 def test_which_of_two_in_doubt_has_happened_stays_open(*, write_first: bool) -> None:
     """Either may have led to the first read of 1; only the write can have led to the second, and nothing to a third."""
     doubtful = [write(3, 4, 1, "info"), cas(3, 4, 0, 1, "info")]
-    told = [write(1, 2, 0), *(doubtful if write_first else reversed(doubtful)), read(5, 6, 1)]
-    told += [write(7, 8, 5), read(9, 10, 1)]
-    assert verdict(LinearizableCasRegister(), *told) == "valid"
-    told += [write(11, 12, 5), read(13, 14, 1)]
-    assert verdict(LinearizableCasRegister(), *told) == "invalid"
+    reported = [write(1, 2, 0), *(doubtful if write_first else reversed(doubtful)), read(5, 6, 1)]
+    reported += [write(7, 8, 5), read(9, 10, 1)]
+    assert verdict(LinearizableCasRegister(), *reported) == "valid"
+    reported += [write(11, 12, 5), read(13, 14, 1)]
+    assert verdict(LinearizableCasRegister(), *reported) == "invalid"
 
 
 def test_a_compare_and_set_without_values_decides_nothing() -> None:
-    (found,) = only(LinearizableCasRegister(), events(Call("cas", 1, 2), read(3, 4, None))).findings
-    assert found.sentence == "A compare-and-set of the object does not state two values."
-    assert found.verdict == "unknown"
+    (finding,) = only(
+        LinearizableCasRegister(), events(Call("cas", 1, 2), read(3, 4, None))
+    ).findings
+    assert finding.sentence == "A compare-and-set of the object does not state two values."
+    assert finding.verdict == "unknown"
 
 
 def test_the_search_gives_up_at_its_bound_and_says_so() -> None:
-    told = events(
+    events_ = events(
         *(cas(n, 100, n, n + 1, "info") for n in range(12)), write(1, 90, 0), read(95, 99, 9)
     )
-    assert only(LinearizableCasRegister(), told).verdict == "valid"
-    (found,) = only(LinearizableCasRegister(limit=3), told).findings
-    assert found.verdict == "unknown"
-    assert found.sentence == (
+    assert only(LinearizableCasRegister(), events_).verdict == "valid"
+    (finding,) = only(LinearizableCasRegister(limit=3), events_).findings
+    assert finding.verdict == "unknown"
+    assert finding.sentence == (
         "the object is undecided: the search gave up after 3 configurations, when 1 of its operations had been put "
         "into an order."
     )
 
 
 def test_a_history_that_cannot_be_paired_decides_nothing() -> None:
-    told = events(write(1, 2, 5), read(3, 4, 6))
+    events_ = events(write(1, 2, 5), read(3, 4, 6))
     again = events(write(1, 2, 5))[0]
-    result = judge(LinearizableRegister(), [*told, again])[REGISTER]
+    result = judge(LinearizableRegister(), [*events_, again])[REGISTER]
     assert result.verdict == "unknown"
     assert "begin or end the same operation" in result.findings[0].sentence
 
@@ -230,21 +234,21 @@ def test_a_mutex_is_held_once() -> None:
     assert verdict(check, held, Call("release", 3, 4), Call("acquire", 5, 6)) == "valid"
     assert verdict(check, held, Call("acquire", 5, 6, "fail")) == "valid"
     assert verdict(check, held, Call("release", 3, 4, "info"), Call("acquire", 5, 6)) == "valid"
-    (found,) = only(check, events(held, Call("acquire", 5, 6))).findings
-    assert found.sentence == (
+    (finding,) = only(check, events(held, Call("acquire", 5, 6))).findings
+    assert finding.sentence == (
         "acquire of the object fits into no order with the operations that ended before it: it was held then."
     )
-    assert found.property == "linearizable-mutex"
+    assert finding.property == "linearizable-mutex"
 
 
 def test_a_release_in_doubt_lets_one_in_not_two() -> None:
-    told = (
+    reported = (
         Call("acquire", 1, 2),
         Call("release", 3, 4, "info"),
         Call("acquire", 5, 6),
         Call("acquire", 7, 8),
     )
-    assert verdict(LinearizableMutex(), *told) == "invalid"
+    assert verdict(LinearizableMutex(), *reported) == "invalid"
 
 
 def register_after(state: Hashable, call: Call) -> Iterable[Hashable]:
@@ -311,11 +315,11 @@ def test_trying_out_every_order_agrees_ten_thousand_times() -> None:
     assert min(right, wrong) > 2_000
 
 
-def judged(told: list[Event], cuts: list[int], worth_compiled: int) -> Result:
+def judged(reported: list[Event], cuts: list[int], worth_compiled: int) -> Result:
     with pytest.MonkeyPatch.context() as patch:
         for module in (operations, zones):
             patch.setattr(module, "WORTH_COMPILED", worth_compiled)
-        return judge(LinearizableRegister(), told, cuts)[REGISTER]
+        return judge(LinearizableRegister(), reported, cuts)[REGISTER]
 
 
 def test_compiled_walks_say_the_same() -> None:
@@ -331,12 +335,12 @@ def test_compiled_walks_say_the_same() -> None:
             calls.append(
                 replace(call, start=start, finish=start + rng.randint(0, 9), value=value, key=key)
             )
-        told = events(*calls)
+        events_ = events(*calls)
         if seed % 5 == 0:
-            told.append(rng.choice(told))
+            events_.append(rng.choice(events_))
         cuts = [rng.randint(0, 40)]
-        compiled = judged(told, cuts, 1)
-        assert compiled == judged(told, cuts, 2**60), seed
+        compiled = judged(events_, cuts, 1)
+        assert compiled == judged(events_, cuts, 2**60), seed
         verdicts.add((compiled.verdict, min(compiled.finding_count, 2)))
     assert len(verdicts) >= 4
 
@@ -347,8 +351,8 @@ def true_histories(draw: st.DrawFn, *, distinct: bool) -> list[Call]:
     state: int | None = None
     calls = []
     for number in range(draw(st.integers(3, 25))):
-        moment = 100 + 10 * number
-        start, finish = moment - draw(st.integers(0, 60)), moment + draw(st.integers(0, 60))
+        instant = 100 + 10 * number
+        start, finish = instant - draw(st.integers(0, 60)), instant + draw(st.integers(0, 60))
         f = draw(st.sampled_from(["read", "write"] if distinct else ["read", "write", "cas"]))
         outcome = draw(st.sampled_from(["ok", "ok", "ok", "info", "none", "fail"]))
         if f == "read":

@@ -39,33 +39,33 @@ def result(name: str, *calls: Call) -> Result:
 
 def test_what_is_added_is_read() -> None:
     calls = (add(1, 2, 5), add(3, 4, 6), read(5, 6, 5, 6))
-    found = result("set-lost", *calls)
-    assert (found.verdict, found.checked, found.unit) == ("valid", 2, "elements")
+    judged = result("set-lost", *calls)
+    assert (judged.verdict, judged.checked, judged.unit) == ("valid", 2, "elements")
     assert result("set-unexpected", *calls).checked == 2
     assert broken(*calls) == set()
 
 
 def test_an_element_that_was_never_returned_is_lost() -> None:
-    (found,) = result("set-lost", add(1, 2, 5), read(3, 4)).findings
-    assert found.sentence == (
+    (finding,) = result("set-lost", add(1, 2, 5), read(3, 4)).findings
+    assert finding.sentence == (
         "5 is lost from the object: a read that began after the add of 5 succeeded did not return it."
     )
-    assert found.steps == (
+    assert finding.steps == (
         "At 2 ns the add of 5 succeeded.",
         "A read was under way from 3 ns to 4 ns and did not return it.",
         "Nothing removes an element.",
     )
-    assert [event["time"] for event in found.events] == [1, 2, 3, 4]
-    assert found.verdict == "invalid"
+    assert [event["time"] for event in finding.events] == [1, 2, 3, 4]
+    assert finding.verdict == "invalid"
 
 
 def test_an_element_that_is_no_longer_returned_is_lost() -> None:
     calls = (add(1, 2, 5, "info", key=3), read(3, 4, 5, key=3), read(5, 6, key=3))
-    (found,) = result("set-lost", *calls).findings
-    assert found.sentence == (
+    (finding,) = result("set-lost", *calls).findings
+    assert finding.sentence == (
         "5 is lost from key 3: a read that began after the last read that returned 5 had ended did not return it."
     )
-    assert [event["time"] for event in found.events] == [3, 4, 5, 6]
+    assert [event["time"] for event in finding.events] == [3, 4, 5, 6]
 
 
 def test_a_read_that_overlaps_the_add_may_lack_it() -> None:
@@ -78,52 +78,52 @@ def test_a_read_that_overlaps_the_last_one_with_it_is_no_loss() -> None:
 
 
 def test_elements_that_nobody_could_have_read_may_be_lost() -> None:
-    (found,) = result("set-lost", add(1, 2, 5), add(3, 4, 6), read(1, 2)).findings
-    assert found.verdict == "unknown"
-    assert found.sentence == (
+    (finding,) = result("set-lost", add(1, 2, 5), add(3, 4, 6), read(1, 2)).findings
+    assert finding.verdict == "unknown"
+    assert finding.sentence == (
         "2 elements were added and may be lost, for no read began afterwards: the first is 5 of the object."
     )
 
 
 def test_an_add_in_doubt_may_be_there_or_not() -> None:
     assert broken(add(1, 2, 5, "info"), read(3, 4)) == set()
-    found = result("set-lost", add(1, 2, 5, "info"), read(3, 4, 5))
-    assert (found.verdict, found.numbers) == ("valid", {"recovered_elements": 1.0})
+    judged = result("set-lost", add(1, 2, 5, "info"), read(3, 4, 5))
+    assert (judged.verdict, judged.numbers) == ("valid", {"recovered_elements": 1.0})
 
 
 def test_an_element_that_nobody_added() -> None:
-    (found,) = result("set-unexpected", add(1, 2, 5), read(3, 4, 5, 6)).findings
-    assert found.sentence == "A read of the object returned 6, which nobody had added."
-    assert [event["time"] for event in found.events] == [3, 4]
+    (finding,) = result("set-unexpected", add(1, 2, 5), read(3, 4, 5, 6)).findings
+    assert finding.sentence == "A read of the object returned 6, which nobody had added."
+    assert [event["time"] for event in finding.events] == [3, 4]
 
 
 def test_an_element_whose_add_failed() -> None:
-    (found,) = result("set-unexpected", add(1, 2, 5, "fail"), read(3, 4, 5)).findings
-    assert found.sentence == "A read of the object returned 5, whose add certainly failed."
-    assert [event["time"] for event in found.events] == [1, 2, 3, 4]
+    (finding,) = result("set-unexpected", add(1, 2, 5, "fail"), read(3, 4, 5)).findings
+    assert finding.sentence == "A read of the object returned 5, whose add certainly failed."
+    assert [event["time"] for event in finding.events] == [1, 2, 3, 4]
 
 
 def test_an_element_that_is_read_before_it_is_added() -> None:
-    (found,) = result("set-unexpected", read(1, 2, 5), add(3, 4, 5)).findings
-    assert found.sentence == "A read of the object returned 5, before its add began."
+    (finding,) = result("set-unexpected", read(1, 2, 5), add(3, 4, 5)).findings
+    assert finding.sentence == "A read of the object returned 5, before its add began."
 
 
 def test_an_element_that_stands_twice_in_one_read() -> None:
-    (found,) = result("set-duplicate", add(1, 2, 5), read(3, 4, 5, 5, 5)).findings
-    assert found.sentence == "A read of the object returned 5 more than once."
-    assert [event["time"] for event in found.events] == [3, 4]
+    (finding,) = result("set-duplicate", add(1, 2, 5), read(3, 4, 5, 5, 5)).findings
+    assert finding.sentence == "A read of the object returned 5 more than once."
+    assert [event["time"] for event in finding.events] == [3, 4]
     assert broken(add(1, 2, 5), read(3, 4, 5), read(5, 6, 5)) == set()
 
 
 def test_a_stale_read_is_allowed_unless_the_set_is_linearizable() -> None:
     calls = (add(1, 2, 5), read(3, 4), read(5, 6, 5))
-    found = result("set-stale", *calls)
-    assert (found.verdict, found.findings[0].verdict) == ("valid", "valid")
-    assert found.findings[0].sentence == (
+    judged = result("set-stale", *calls)
+    assert (judged.verdict, judged.findings[0].verdict) == ("valid", "valid")
+    assert judged.findings[0].sentence == (
         "A read of the object did not return 5, which was known; another one returned it afterwards. A set that "
         "need only in the end be what was added may do that."
     )
-    assert [event["time"] for event in found.findings[0].events] == [1, 2, 3, 4, 5, 6]
+    assert [event["time"] for event in judged.findings[0].events] == [1, 2, 3, 4, 5, 6]
     assert broken(*calls) == set()
     assert broken(*calls, check=LinearizableSet()) == {"set-stale"}
 
@@ -132,22 +132,22 @@ ORDERLESS = (add(1, 9, 5), add(1, 9, 6), read(1, 9, 5), read(1, 9, 6))
 
 
 def test_two_reads_that_each_lack_what_the_other_has() -> None:
-    found = only(LinearizableSet(), events(*ORDERLESS), "set-order")
-    (told,) = found.findings
-    assert told.sentence == "A read of the object returned 5 without 6, another one 6 without 5."
-    assert len(told.events) == 4
+    judged = only(LinearizableSet(), events(*ORDERLESS), "set-order")
+    (finding,) = judged.findings
+    assert finding.sentence == "A read of the object returned 5 without 6, another one 6 without 5."
+    assert len(finding.events) == 4
     assert broken(*ORDERLESS, check=LinearizableSet()) == {"set-order"}
     assert broken(*ORDERLESS) == set()
 
 
 def test_a_read_of_the_newer_without_the_older() -> None:
     calls = (add(1, 2, 5), add(3, 4, 6), read(1, 9, 6))
-    found = only(LinearizableSet(), events(*calls), "set-order")
-    (told,) = found.findings
-    assert told.sentence == (
+    judged = only(LinearizableSet(), events(*calls), "set-order")
+    (finding,) = judged.findings
+    assert finding.sentence == (
         "A read of the object returned 6 without 5, which had been added before."
     )
-    assert [event["time"] for event in told.events] == [1, 1, 2, 3, 4, 9]
+    assert [event["time"] for event in finding.events] == [1, 1, 2, 3, 4, 9]
     assert broken(*calls, check=LinearizableSet()) == {"set-order"}
     assert broken(add(1, 3, 5), *calls[1:], check=LinearizableSet()) == set()
 
@@ -203,35 +203,37 @@ def test_sets_of_different_keys_have_nothing_to_do_with_each_other() -> None:
 
 def test_a_history_without_reads_proves_nothing() -> None:
     results = judge(SetFull(), events(add(1, 2, 5)))
-    assert {one.verdict for one in results.values()} == {"unknown"}
+    assert {result.verdict for result in results.values()} == {"unknown"}
 
 
 def counted(calls: list[Call]) -> dict[str, set[tuple[int | None, int]]]:
     """The same by looking at every element and every read."""
-    found: dict[str, set[tuple[int | None, int]]] = {name: set() for name in ANOMALIES}
+    collected: dict[str, set[tuple[int | None, int]]] = {name: set() for name in ANOMALIES}
     reads = [call for call in calls if call.f == "read" and call.outcome == "ok"]
     elements = {(call.key, call.value) for call in calls if call.value is not None}
     elements |= {(call.key, value) for call in reads for value in call.values or ()}
     for key, value in elements:
-        mine = [one for one in reads if one.key == key]
-        adds = [one for one in calls if one.f == "add" and (one.key, one.value) == (key, value)]
-        tried = [one.start for one in adds if one.outcome != "fail"]
-        has = [one for one in mine if value in (one.values or ())]
-        lacks = [one for one in mine if one not in has]
-        acknowledged = [one.finish or 0 for one in adds if one.outcome == "ok"]
-        known = min([*acknowledged, *(one.finish or 0 for one in has)], default=None)
-        if any(not tried or (one.finish or 0) < min(tried) for one in has):
-            found["set-unexpected"].add((key, value))
-        if any((one.values or ()).count(value) > 1 for one in has):
-            found["set-duplicate"].add((key, value))
+        own = [read for read in reads if read.key == key]
+        adds = [
+            call for call in calls if call.f == "add" and (call.key, call.value) == (key, value)
+        ]
+        tried = [add.start for add in adds if add.outcome != "fail"]
+        has = [item for item in own if value in (item.values or ())]
+        unsupported = [item for item in own if item not in has]
+        acknowledged = [add.finish or 0 for add in adds if add.outcome == "ok"]
+        known = min([*acknowledged, *(item.finish or 0 for item in has)], default=None)
+        if any(not tried or (item.finish or 0) < min(tried) for item in has):
+            collected["set-unexpected"].add((key, value))
+        if any((item.values or ()).count(value) > 1 for item in has):
+            collected["set-duplicate"].add((key, value))
         if known is None:
             continue
-        since = max(one.finish or 0 for one in has) if has else known
-        if any(one.start > since for one in lacks):
-            found["set-lost"].add((key, value))
-        elif any(one.start > known for one in lacks):
-            found["set-stale"].add((key, value))
-    return found
+        since = max(item.finish or 0 for item in has) if has else known
+        if any(gap.start > since for gap in unsupported):
+            collected["set-lost"].add((key, value))
+        elif any(gap.start > known for gap in unsupported):
+            collected["set-stale"].add((key, value))
+    return collected
 
 
 def agree(seeds: Iterable[int]) -> dict[str, int]:
@@ -253,10 +255,10 @@ def agree(seeds: Iterable[int]) -> dict[str, int]:
                 calls.append(read(start, finish, *values, outcome=outcome, key=key))
         results = judge(LinearizableSet(), events(*calls), [rng.randint(0, 20)])
         for name, elements in counted(calls).items():
-            wrong = [one for one in results[name].findings if one.verdict == "invalid"]
-            told = {(one.key, one.sentence) for one in wrong}
+            wrong = [finding for finding in results[name].findings if finding.verdict == "invalid"]
+            reported = {(item.key, item.sentence) for item in wrong}
             assert (results[name].verdict == "invalid") == bool(elements), (seed, name, calls)
-            assert len(told) >= len(elements), (seed, name, calls)
+            assert len(reported) >= len(elements), (seed, name, calls)
             met[name] += bool(elements)
     return met
 
@@ -276,8 +278,8 @@ def true_histories(draw: st.DrawFn) -> list[Call]:
     held: dict[int, list[int]] = {1: [], 2: []}
     calls = []
     for number in range(draw(st.integers(2, 20))):
-        moment = 100 + 10 * number
-        start, finish = moment - draw(st.integers(0, 60)), moment + draw(st.integers(0, 60))
+        instant = 100 + 10 * number
+        start, finish = instant - draw(st.integers(0, 60)), instant + draw(st.integers(0, 60))
         key, outcome = (
             draw(st.sampled_from([1, 2])),
             draw(st.sampled_from(["ok", "ok", "info", "fail"])),
@@ -294,7 +296,7 @@ def true_histories(draw: st.DrawFn) -> list[Call]:
 @given(true_histories())
 def test_true_histories_pass(calls: list[Call]) -> None:
     results = judge(LinearizableSet(), events(*calls))
-    assert [found for one in results.values() for found in one.findings] == []
+    assert [finding for result in results.values() for finding in result.findings] == []
 
 
 @settings(max_examples=60)
@@ -307,7 +309,11 @@ def test_one_anomaly_is_found_and_named(calls: list[Call], anomaly: str) -> None
         "set-stale": [read(1100, 1101, key=3), read(1102, 1103, 98, key=3)],
     }[anomaly]
     results = judge(LinearizableSet(), events(*calls, add(1050, 1051, 98, key=3), *spoiled))
-    wrong = {name: one.finding_count for name, one in results.items() if one.verdict == "invalid"}
+    wrong = {
+        name: result.finding_count
+        for name, result in results.items()
+        if result.verdict == "invalid"
+    }
     assert wrong == {anomaly: 1}
 
 

@@ -23,8 +23,8 @@ def read(text: str) -> ForeignFile:
 
 def events(text: str, workload: str, names: Names | None = None) -> list[Event]:
     """Return the events of a history, in order of time."""
-    found = events_of(read(text), workload, Names() if names is None else names)
-    return sorted(found, key=lambda event: (event.time, event.seq))
+    result = events_of(read(text), workload, Names() if names is None else names)
+    return sorted(result, key=lambda event: (event.time, event.seq))
 
 
 def problems(text: str, workload: str = "register") -> list[str]:
@@ -43,6 +43,6 @@ def columns(event: Event, *left_out: str) -> dict[str, Any]:
 def rows(text: str, workload: str) -> list[tuple[Any, ...]]:
     """Return (kind, f, key, value or values) of each event, in order of time."""
     return [
-        (one.kind, one.f, one.key, one.value if one.values is None else one.values)
-        for one in events(text, workload)
+        (event.kind, event.f, event.key, event.value if event.values is None else event.values)
+        for event in events(text, workload)
     ]

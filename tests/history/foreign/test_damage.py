@@ -23,7 +23,10 @@ LINES = WHOLE.splitlines(keepends=True)
 
 
 def said(text: str) -> list[tuple[object, ...]]:
-    return [(one.time, one.process, one.kind, one.f, one.value) for one in events(text, "register")]
+    return [
+        (event.time, event.process, event.kind, event.f, event.value)
+        for event in events(text, "register")
+    ]
 
 
 ALL = [
@@ -79,9 +82,9 @@ def test_lines_are_sorted_by_time() -> None:
     ]
 
 
-def indexed(*order: int) -> str:
-    lines = [line.replace("}", f", :index {at}}}") for at, line in enumerate(LINES)]
-    return "".join(lines[at] for at in order)
+def indexed(*numbers: int) -> str:
+    lines = [line.replace("}", f", :index {index}}}") for index, line in enumerate(LINES)]
+    return "".join(lines[number] for number in numbers)
 
 
 def test_an_index_counts_for_more_than_a_line_and_a_time() -> None:
@@ -202,8 +205,8 @@ def test_an_unknown_function_is_kept_and_said() -> None:
 def test_a_wrong_value_of_an_ok_leaves_open_how_it_ended() -> None:
     text = LINES[0].replace("write", "add") + LINES[1].replace("write", "add")
     text += LINES[2] + LINES[3]
-    found = events(text, "set")
-    assert [(one.kind, one.f) for one in found] == [
+    read_events = events(text, "set")
+    assert [(event.kind, event.f) for event in read_events] == [
         *[("invoke", "add"), ("ok", "add"), ("invoke", "read"), ("info", "read")],
     ]
     assert problems(text, "set") == [
@@ -213,7 +216,7 @@ def test_a_wrong_value_of_an_ok_leaves_open_how_it_ended() -> None:
 
 def test_many_lines_are_named_in_few_words() -> None:
     text = "".join(line + "garbage\n" for line in LINES) * 5
-    (sentence,) = [one for one in problems(text) if "cannot be read" in one]
+    (sentence,) = [problem for problem in problems(text) if "cannot be read" in problem]
     assert sentence == (
         "each of the 20 lines 2, 4, 6, 8, 10, 12, 14, 16 … cannot be read as an operation; the first: it is no map"
     )
@@ -255,15 +258,15 @@ DAMAGE = st.lists(
 @given(DAMAGE, st.sampled_from(["register", "set", "list-append", "kafka"]))
 def test_no_damage_is_an_error(damage: list[tuple[int, int, str]], workload: str) -> None:
     text = WHOLE
-    for at, removed, added in damage:
-        text = text[:at] + added + text[at + removed :]
+    for position, removed, added in damage:
+        text = text[:position] + added + text[position + removed :]
     try:
         file = read(text)
     except HistoryError:
         return
-    found = list(events_of(file, workload, Names()))
-    assert found
-    times = [one.time for one in file.operations]
+    read_events = list(events_of(file, workload, Names()))
+    assert read_events
+    times = [operation.time for operation in file.operations]
     assert times == sorted(set(times), key=lambda time: time or 0)
 
 

@@ -40,11 +40,11 @@ Alternatives = tuple[st.SearchStrategy[Asked], ...]
 
 def plain(*functions: st.SearchStrategy[Asked]) -> Alternatives:
     """Operations on one object; on one of several."""
-    one = st.one_of(*functions)
+    function = st.one_of(*functions)
     keyed = st.builds(
         lambda key, said: (said[0], (key, said[1]), (key, said[2])), KEYS, st.one_of(*functions)
     )
-    return one, keyed
+    return function, keyed
 
 
 def takes(f: str) -> st.SearchStrategy[Asked]:
@@ -73,12 +73,12 @@ def on_logs() -> st.SearchStrategy[Asked]:
         asked = tuple(
             (Keyword("send"), k, v) if f == "send" else (Keyword("poll"),) for f, k, v, _ in parts
         )
-        told = tuple(
+        completed = tuple(
             (Keyword("send"), k, (7, v)) if f == "send" else (Keyword("poll"), polled)
             for f, k, v, polled in parts
         )
         functions = {f for f, *_ in parts}
-        return functions.pop() if len(functions) == 1 else "txn", asked, told
+        return functions.pop() if len(functions) == 1 else "txn", asked, completed
 
     part = st.tuples(
         st.sampled_from(["send", "poll"]),
@@ -123,27 +123,27 @@ def histories(draw: st.DrawFn, workload: str) -> str:
     for time in range(draw(st.integers(1, 12))):
         process = draw(st.integers(0, 2))
         if process in open_:
-            f, asked, told = open_.pop(process)
+            f, asked, completed = open_.pop(process)
             outcome = draw(st.sampled_from(["ok", "ok", "ok", "fail", "info"]))
-            value = told if outcome == "ok" else asked
+            value = completed if outcome == "ok" else asked
         else:
             f, value, _ = open_[process] = draw(operations)
             outcome = "invoke"
         error = draw(st.sampled_from([None, Keyword("timeout"), "no leader", (Keyword("a"), 1)]))
-        one = Operation(
+        operation = Operation(
             line=0, type=outcome, process=process, f=f, value=value, time=time * 10, error=error
         )
-        lines.append(dumps(form_of(one)))
+        lines.append(dumps(form_of(operation)))
     return "\n".join(lines)
 
 
-def exported(found: list[Event], workload: str, names: Names) -> str:
+def exported(history_events: list[Event], workload: str, names: Names) -> str:
     rows = [
-        {name: value for name, value in msgspec.structs.asdict(one).items() if value is not None}
-        for one in found
+        {name: value for name, value in msgspec.structs.asdict(event).items() if value is not None}
+        for event in history_events
     ]
     operations = list(WORKLOADS[workload]().operations(rows, names))
-    return "\n".join(dumps(form_of(one)) for one in operations)
+    return "\n".join(dumps(form_of(operation)) for operation in operations)
 
 
 @pytest.mark.parametrize("workload", WORKLOADS)
@@ -151,12 +151,12 @@ def test_a_history_that_goes_out_comes_back(workload: str) -> None:
     @given(histories(workload))
     def law(text: str) -> None:
         names, again = Names(), Names()
-        found = events(text, workload, names)
+        read_events = events(text, workload, names)
         assert problems(text, workload) == []
-        out = exported(found, workload, names)
+        out = exported(read_events, workload, names)
         assert len(out.splitlines()) == len(text.splitlines())
-        assert events(out, workload, again) == found
-        assert exported(found, workload, again) == out
+        assert events(out, workload, again) == read_events
+        assert exported(read_events, workload, again) == out
 
     law()
 
@@ -227,7 +227,7 @@ def test_an_existing_file_is_never_written_to(tmp_path: Path) -> None:
 
 
 def test_what_fails_half_way_leaves_no_file(tmp_path: Path) -> None:
-    one = Operation(line=1, type="ok", process=0, f="read", value=object())
+    operation = Operation(line=1, type="ok", process=0, f="read", value=object())
     with pytest.raises(TypeError):
-        write([one], tmp_path / "out.edn")
+        write([operation], tmp_path / "out.edn")
     assert list(tmp_path.iterdir()) == []

@@ -10,15 +10,15 @@ from tests.history.foreign.reading import columns, events, rows
 A, B = FIRST_NAME, FIRST_NAME + 1
 
 
-def pair(f: str, asked: str, told: str, outcome: str = "ok") -> str:
+def pair(f: str, asked: str, completed: str, outcome: str = "ok") -> str:
     return (
         f"{{:type :invoke, :process 0, :f :{f}, :value {asked}, :time 1}}\n"
-        f"{{:type :{outcome}, :process 0, :f :{f}, :value {told}, :time 2}}\n"
+        f"{{:type :{outcome}, :process 0, :f :{f}, :value {completed}, :time 2}}\n"
     )
 
 
 @pytest.mark.parametrize(
-    ("workload", "f", "asked", "told", "invoke", "ok"),
+    ("workload", "f", "asked", "completed", "invoke", "ok"),
     [
         ("register", "write", "3", "3", (None, 3), (None, 3)),
         ("register", "read", "nil", "3", (None, None), (None, 3)),
@@ -83,9 +83,9 @@ def pair(f: str, asked: str, told: str, outcome: str = "ok") -> str:
     ],
 )
 def test_an_operation_on_objects(
-    workload: str, f: str, asked: str, told: str, invoke: tuple[object], ok: tuple[object]
+    workload: str, f: str, asked: str, completed: str, invoke: tuple[object], ok: tuple[object]
 ) -> None:
-    assert rows(pair(f, asked, told), workload) == [("invoke", f, *invoke), ("ok", f, *ok)]
+    assert rows(pair(f, asked, completed), workload) == [("invoke", f, *invoke), ("ok", f, *ok)]
 
 
 def test_what_was_read_counts_only_when_it_ended_ok() -> None:
@@ -137,10 +137,13 @@ class TestLogs:
         }
 
     def test_a_poll_is_one_of_each_key(self) -> None:
-        found = events(
+        read_events = events(
             pair("poll", "[[:poll]]", "[[:poll {0 [[4 7] [5 8]], :x [[0 9]]}]]"), "kafka"
         )
-        assert [(one.kind, one.op, one.topic, one.offsets, one.values) for one in found] == [
+        assert [
+            (event.kind, event.op, event.topic, event.offsets, event.values)
+            for event in read_events
+        ] == [
             ("invoke", 0, "0", None, None),
             ("invoke", 1, ":x", None, None),
             ("ok", 0, "0", [4, 5], [7, 8]),
@@ -152,7 +155,7 @@ class TestLogs:
             '{"type": "invoke", "process": 0, "f": "poll", "value": [["poll"]]}\n'
             '{"type": "ok", "process": 0, "f": "poll", "value": [["poll", {"0": [[4, 7]]}]]}\n'
         )
-        assert [one.topic for one in events(text, "kafka")] == ["0", "0"]
+        assert [event.topic for event in events(text, "kafka")] == ["0", "0"]
 
     def test_a_transaction_is_its_micro_operations(self) -> None:
         text = pair(
@@ -160,8 +163,11 @@ class TestLogs:
             "[[:send 0 7] [:poll] [:send 0 8]]",
             "[[:send 0 [1 7]] [:poll {1 [[0 3]]}] [:send 0 [nil 8]]]",
         )
-        found = [one for one in events(text, "kafka") if one.kind == "ok"]
-        assert [(one.op, one.f, one.topic, one.offset, one.detail) for one in found] == [
+        completions = [event for event in events(text, "kafka") if event.kind == "ok"]
+        assert [
+            (event_.op, event_.f, event_.topic, event_.offset, event_.detail)
+            for event_ in completions
+        ] == [
             (0, "send", "0", 1, "txn#0"),
             (1, "poll", "1", None, "txn#1"),
             (2, "send", "0", None, "txn#2"),
@@ -172,8 +178,8 @@ class TestLogs:
         polled = "{:type :ok, :process 3, :f :poll, :value [[:poll {0 [[0 1]], 1 [[0 1]]}]]}"
         asked = "{:type :invoke, :process 3, :f :poll, :value [[:poll]]}"
         lines = [asked, polled, *between, asked, polled]
-        found = [one for one in events("\n".join(lines), "kafka") if one.offsets]
-        return [one.process for one in found][2:]
+        polls = [event for event in events("\n".join(lines), "kafka") if event.offsets]
+        return [poll.process for poll in polls][2:]
 
     def assigned(self, f: str, rest: str) -> tuple[str, str]:
         line = f":process 3, :f :{f}, :value {rest}"
@@ -203,15 +209,15 @@ def test_names_are_numbers_that_no_number_has() -> None:
     text = pair("write", ":a", ":a") + pair("write", "[:x -5]", "[:x -5]").replace(
         ":time ", ":time 1"
     )
-    found = events(text, "register", names)
-    assert [names.value(one.value or 0) for one in found] == ["a", "a", -5, -5]
+    read_events = events(text, "register", names)
+    assert [names.value(event.value or 0) for event in read_events] == ["a", "a", -5, -5]
     assert names.spoken(f"{A} was read, not {B}.") == ":a was read, not :x."
     assert names.spoken(f"1{A} and {FIRST_NAME + 3}") == f"1{A} and {FIRST_NAME + 3}"
 
 
 def test_the_nemesis_is_no_client() -> None:
-    (one,) = events("{:type :info, :process :nemesis, :f :kill, :value {:n1 :done}}", "register")
-    assert columns(one) == {
+    (event,) = events("{:type :info, :process :nemesis, :f :kill, :value {:n1 :done}}", "register")
+    assert columns(event) == {
         "time": 0,
         "process": "nemesis",
         "kind": "info",
@@ -229,8 +235,8 @@ def test_who_sends_or_polls_several_times_at_once_is_several_clients() -> None:
         "{:type :invoke, :process 0, :f :send, :value [[:send 1 9]]}",
         "{:type :ok, :process 0, :f :send, :value [[:send 1 [2 9]]]}",
     ]
-    done = [one for one in events("\n".join(lines), "kafka") if one.kind == "ok"]
-    assert [(one.process, one.value, one.offset) for one in done] == [
+    done = [event for event in events("\n".join(lines), "kafka") if event.kind == "ok"]
+    assert [(event.process, event.value, event.offset) for event in done] == [
         ("0/1", 8, 1),
         ("0/2", 7, 0),
         ("0", 9, 2),

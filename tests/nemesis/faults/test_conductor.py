@@ -223,8 +223,11 @@ def test_a_fault_that_fails_by_itself_does_not_end_the_run_and_says_why(
     step: str, event: str
 ) -> None:
     events = conduct([PlannedFault(0.0, Touch(node="broker-1", fails_in=step))])
-    [told] = [e for e in events if e["kind"] == event]
-    assert (told["effect"], json.loads(told["detail"])) == ("none", {"lost": "the helper died"})
+    [reported] = [e for e in events if e["kind"] == event]
+    assert (reported["effect"], json.loads(reported["detail"])) == (
+        "none",
+        {"lost": "the helper died"},
+    )
     assert events[-1]["kind"] == "fault-healed"
 
 

@@ -31,8 +31,8 @@ CUT = replace(
 def complaints(effect: Effect, sight: Sight) -> str:
     verdict = against(effect, sight, CALLS)
     return "; ".join(
-        [f"forbidden: {what}" for what in verdict.forbidden]
-        + [f"missing: {what}" for what in verdict.missing]
+        [f"forbidden: {label}" for label in verdict.forbidden]
+        + [f"missing: {label}" for label in verdict.missing]
     )
 
 

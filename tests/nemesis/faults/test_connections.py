@@ -31,7 +31,7 @@ def test_a_slow_link_is_measured_and_is_fast_again(peers: Any) -> None:
 
 def test_delays_add_up_and_each_fault_takes_back_its_own() -> None:
     async def test(context: FaultContext) -> None:
-        one = await struck(SlowLink(selector="broker-1", delay_ms=60), context)
+        item = await struck(SlowLink(selector="broker-1", delay_ms=60), context)
         other = await struck(SlowLink(selector="broker-2", delay_ms=200), context)
         loop = asyncio.get_running_loop()
 
@@ -43,29 +43,29 @@ def test_delays_add_up_and_each_fault_takes_back_its_own() -> None:
         assert await took_s() > 2 * 0.26
         await other.undo()
         assert 2 * 0.06 < await took_s() < 2 * 0.2
-        await healed(one, context)
+        await healed(item, context)
         assert await took_s() < 0.06
 
     in_cluster(test)
 
 
 def test_the_book_tells_the_sum_of_each_link() -> None:
-    told: dict[Link, int] = {}
+    columns: dict[Link, int] = {}
 
     class Links:
         async def delay(self, links: frozenset[Link], *, delay_ms: int) -> None:
-            told.update(dict.fromkeys(links, delay_ms))
+            columns.update(dict.fromkeys(links, delay_ms))
 
     async def test() -> None:
         book = DelayBook(cast("Any", Links()))
         a, b = Link("a", "b"), Link("b", "a")
         await book.slow(frozenset({a, b}), 100)
         await book.slow(frozenset({a}), 30)
-        assert told == {a: 130, b: 100}
+        assert columns == {a: 130, b: 100}
         await book.quicken(frozenset({a, b}), 100)
-        assert told == {a: 30, b: 0}
+        assert columns == {a: 30, b: 0}
         await book.quicken(frozenset({a}), 30)
-        assert told == {a: 0, b: 0}
+        assert columns == {a: 0, b: 0}
 
     asyncio.run(test())
 

@@ -21,12 +21,14 @@ def test_proposals_are_held_until_the_member_has_registered_anew_and_arrive_at_t
         strike = await struck(DelayAlterPartition(selector="bystander"), context)
         [member] = strike.victims
         await asyncio.sleep(1.0)
-        seen = await context.view.snapshot()
-        renewed = {b for b in before if seen.brokers[b].session != before[b].session}
+        snapshot = await context.view.snapshot()
+        renewed = {b for b in before if snapshot.brokers[b].session != before[b].session}
         assert renewed == {id_of(member)}
-        controller = seen.controller
+        controller = snapshot.controller
         assert controller is not None
-        led_elsewhere = [s for s in seen.partitions.values() if s.leader != controller.broker_id]
+        led_elsewhere = [
+            s for s in snapshot.partitions.values() if s.leader != controller.broker_id
+        ]
         assert led_elsewhere
         assert all(id_of(member) not in state.isr for state in led_elsewhere)
         assert not (await strike.verify()).is_effective

@@ -39,16 +39,16 @@ def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def strike(fault: Fault, context: FaultContext) -> tuple[Strike, Measured, Measured]:
     """Aim, apply, undo, verify; return the strike and what was measured."""
-    found = await fault.aim(context, Random(1))
-    applied = await found.apply()
-    await found.undo()
+    result = await fault.aim(context, Random(1))
+    applied = await result.apply()
+    await result.undo()
     loop = asyncio.get_running_loop()
     deadline = loop.time() + VERIFY_TIMEOUT_S
-    healed = await found.verify()
+    healed = await result.verify()
     while not healed.is_effective and loop.time() < deadline:
         await asyncio.sleep(0.05)
-        healed = await found.verify()
-    return found, applied, healed
+        healed = await result.verify()
+    return result, applied, healed
 
 
 class Owner:
@@ -97,10 +97,10 @@ async def partitions(context: FaultContext) -> None:
         Partition(shape="majority-ring", selector="one"),
         Partition(shape="bridge", selector="broker-2"),
     ):
-        found, applied, healed = await strike(fault, context)
+        result, applied, healed = await strike(fault, context)
         assert applied.is_effective, (fault, applied)
         assert healed.is_effective, (fault, healed)
-        assert "grudge" in found.intent
+        assert "grudge" in result.intent
 
 
 async def lives(context: FaultContext) -> None:
@@ -109,11 +109,11 @@ async def lives(context: FaultContext) -> None:
         Restart(selector="broker-2"),
         Pause(selector="broker-3"),
     ):
-        found, applied, healed = await strike(fault, context)
+        result, applied, healed = await strike(fault, context)
         assert applied.is_effective, (fault, applied)
         assert healed.is_effective, (fault, healed)
         assert not context.stopped
-        assert all(context.runtime.is_alive(node) for node in found.victims)
+        assert all(context.runtime.is_alive(node) for node in result.victims)
 
 
 async def clocks(context: FaultContext) -> None:
@@ -124,10 +124,10 @@ async def clocks(context: FaultContext) -> None:
         ClockSkew(selector="all", offset_ms=-250, drift=-0.5),
         ClockSkew(selector="broker-2", drift=9.0),
     ):
-        found, applied, healed = await strike(fault, context)
+        result, applied, healed = await strike(fault, context)
         assert applied.is_effective, (fault, applied)
         assert healed.is_effective, (fault, healed)
-        assert applied.detail.keys() == set(found.victims)
+        assert applied.detail.keys() == set(result.victims)
 
 
 async def sessions(context: FaultContext, hosts: str) -> None:
@@ -139,9 +139,9 @@ async def sessions(context: FaultContext, hosts: str) -> None:
         await asyncio.to_thread(owner.own, "/controller", b'{"brokerid": 2}')
         with pytest.raises(SelectorUnresolved, match="broker-1 has no session"):
             await ExpireSession(selector="broker-1").aim(context, Random(1))
-        found, applied, healed = await strike(ExpireSession(), context)
-        assert found.victims == ["broker-2"]
-        assert found.intent == {"sessions": {"broker-2": session}}
+        result, applied, healed = await strike(ExpireSession(), context)
+        assert result.victims == ["broker-2"]
+        assert result.intent == {"sessions": {"broker-2": session}}
         assert applied.is_effective, applied
         assert healed.is_effective
         snapshot = await context.view.snapshot()

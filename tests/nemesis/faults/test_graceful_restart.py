@@ -27,7 +27,7 @@ def events(run: PlanRun, kind: Kind) -> list[Event]:
 def ended_by(run: PlanRun) -> list[str]:
     applied = (e for e in events(run, Kind.FAULT_APPLIED) if e.fault == "graceful-restart")
     details: list[dict[str, Any]] = [json.loads(event.detail or "{}") for event in applied]
-    return [one["killed"]["ended_by"] for detail in details for one in detail.values()]
+    return [item["killed"]["ended_by"] for detail in details for item in detail.values()]
 
 
 @pytest.mark.parametrize("target", ["leader", "controller"])

@@ -16,13 +16,13 @@ THREE = ["broker-1", "broker-2", "broker-3"]
 FIVE = [f"broker-{number}" for number in range(1, 6)]
 
 
-def hears(found: grudge.Grudge, node: str, nodes: list[str]) -> set[str]:
-    return set(nodes) - found.get(node, frozenset())
+def hears(result: grudge.Grudge, node: str, nodes: list[str]) -> set[str]:
+    return set(nodes) - result.get(node, frozenset())
 
 
 def test_one_node_is_alone_in_both_directions() -> None:
-    found = grudge.one_node(THREE, "broker-2", Random(0))
-    assert found == {
+    result = grudge.one_node(THREE, "broker-2", Random(0))
+    assert result == {
         "broker-1": {"broker-2"},
         "broker-2": {"broker-1", "broker-3"},
         "broker-3": {"broker-2"},
@@ -30,27 +30,27 @@ def test_one_node_is_alone_in_both_directions() -> None:
 
 
 def test_halves_put_the_victim_into_the_smaller_half() -> None:
-    found = grudge.halves(FIVE, "broker-4", Random(1))
-    small = hears(found, "broker-4", FIVE)
+    result = grudge.halves(FIVE, "broker-4", Random(1))
+    small = hears(result, "broker-4", FIVE)
     assert "broker-4" in small
     assert len(small) == 2
     for node in set(FIVE) - small:
-        assert found[node] == small
+        assert result[node] == small
 
 
 def test_a_bridge_hears_everybody_and_the_sides_hear_only_the_bridge() -> None:
-    found = grudge.bridge(FIVE, "broker-3", Random(2))
-    assert hears(found, "broker-3", FIVE) == set(FIVE)
+    result = grudge.bridge(FIVE, "broker-3", Random(2))
+    assert hears(result, "broker-3", FIVE) == set(FIVE)
     for node in set(FIVE) - {"broker-3"}:
-        heard = hears(found, node, FIVE)
+        heard = hears(result, node, FIVE)
         assert "broker-3" in heard
         assert len(heard) == 3
 
 
 @pytest.mark.parametrize("nodes", [THREE, FIVE, [f"broker-{n}" for n in range(1, 8)]])
 def test_in_a_majority_ring_all_hear_a_majority_and_no_two_the_same_one(nodes: list[str]) -> None:
-    found = grudge.majority_ring(nodes, nodes[0], Random(3))
-    heard = [frozenset(hears(found, node, nodes)) for node in nodes]
+    result = grudge.majority_ring(nodes, nodes[0], Random(3))
+    heard = [frozenset(hears(result, node, nodes)) for node in nodes]
     assert all(len(majority) == len(nodes) // 2 + 1 for majority in heard)
     assert len(set(heard)) == len(nodes)
     assert all(node in majority for node, majority in zip(nodes, heard, strict=True))
@@ -70,21 +70,21 @@ def test_every_shape_is_a_function_of_its_seed_and_nobody_is_deaf_to_itself(
     seed: int, count: int, shape: str
 ) -> None:
     nodes = [f"broker-{number}" for number in range(1, count + 1)]
-    found = grudge.SHAPES[shape](nodes, nodes[-1], Random(seed))
-    assert found == grudge.SHAPES[shape](nodes, nodes[-1], Random(seed))
-    assert all(node not in deaf for node, deaf in found.items())
-    assert set(found) <= set(nodes)
+    result = grudge.SHAPES[shape](nodes, nodes[-1], Random(seed))
+    assert result == grudge.SHAPES[shape](nodes, nodes[-1], Random(seed))
+    assert all(node not in deaf for node, deaf in result.items())
+    assert set(result) <= set(nodes)
 
 
 def partition_links(fault: Partition) -> set[tuple[str, str]]:
-    found = fault.grudge(
+    result = fault.grudge(
         "broker-1",
         brokers=THREE,
         zookeepers=["zookeeper-1"],
         clients=["client-1", "client-2"],
         rng=Random(0),
     )
-    return {(link.source, link.target) for link in grudge.links(found)}
+    return {(link.source, link.target) for link in grudge.links(result)}
 
 
 def test_cut_from_zookeeper_leaves_the_brokers_alone() -> None:

@@ -27,12 +27,12 @@ from tests.nemesis.faults.simulated_cluster import create_topic, healed, in_clus
 BROKERS = ["broker-1", "broker-2", "broker-3"]
 
 
-def replicas(seen: ClusterSnapshot) -> dict[tuple[str, int], tuple[int, ...]]:
-    return {tp: state.replicas for tp, state in seen.partitions.items()}
+def replicas(cluster_snapshot: ClusterSnapshot) -> dict[tuple[str, int], tuple[int, ...]]:
+    return {tp: state.replicas for tp, state in cluster_snapshot.partitions.items()}
 
 
-def epochs(seen: ClusterSnapshot) -> dict[int, int]:
-    return {broker: owner.czxid for broker, owner in seen.brokers.items()}
+def epochs(cluster_snapshot: ClusterSnapshot) -> dict[int, int]:
+    return {broker: owner.czxid for broker, owner in cluster_snapshot.brokers.items()}
 
 
 class TestAddBroker:
@@ -44,9 +44,9 @@ class TestAddBroker:
             assert strike.victims == ["broker-4"]
             assert context.runtime.brokers == [*BROKERS, "broker-4"]
             assert await context.runtime.probe("broker-1", "broker-4", timeout_s=1.0)
-            seen = await context.view.snapshot()
-            assert 4 in seen.brokers
-            assert len([s for s in seen.partitions.values() if 4 in s.isr]) == 2
+            snapshot = await context.view.snapshot()
+            assert 4 in snapshot.brokers
+            assert len([s for s in snapshot.partitions.values() if 4 in s.isr]) == 2
             assert not (await strike.verify()).is_effective
             await healed(strike, context)
             assert context.runtime.brokers == BROKERS
@@ -101,13 +101,13 @@ class TestRemoveBroker:
             assert node == node_of(before.controller.broker_id)
             assert not context.runtime.is_alive(node)
             assert not context.can_answer(node)
-            seen = await context.view.snapshot()
-            assert trace_of(seen, node) is None
-            assert all(len(state.isr) == 2 for state in seen.partitions.values())
+            snapshot = await context.view.snapshot()
+            assert trace_of(snapshot, node) is None
+            assert all(len(state.isr) == 2 for state in snapshot.partitions.values())
             assert not (await strike.verify()).is_effective
             await healed(strike, context)
-            seen = await context.view.snapshot()
-            assert replicas(seen) == replicas(before)
+            snapshot = await context.view.snapshot()
+            assert replicas(snapshot) == replicas(before)
             assert context.can_answer(node)
 
         in_cluster(test)
@@ -147,11 +147,11 @@ class TestRemoveBroker:
             snapshot = context.view.snapshot
 
             async def as_if_just_created() -> ClusterSnapshot:
-                seen = await snapshot()
-                if 2 in seen.brokers or looks:
-                    return seen
-                looks.append(seen)
-                return replace(seen, partitions={}, unassigned=tuple(seen.partitions))
+                observed = await snapshot()
+                if 2 in observed.brokers or looks:
+                    return observed
+                looks.append(observed)
+                return replace(observed, partitions={}, unassigned=tuple(observed.partitions))
 
             monkeypatch.setattr(context.view, "snapshot", as_if_just_created)
             left = await depart(context, "broker-2", TooEarly(context, Random(1)), patience_s=20.0)
@@ -173,11 +173,11 @@ class TestRollingRestart:
             before = await context.view.snapshot()
             strike = await struck(RollingRestart(), context)
             assert sorted(strike.victims) == BROKERS
-            seen = await context.view.snapshot()
-            old, new = epochs(before), epochs(seen)
+            snapshot = await context.view.snapshot()
+            old, new = epochs(before), epochs(snapshot)
             assert all(new[broker] > old[broker] for broker in old)
-            assert all(set(state.isr) == {1, 2, 3} for state in seen.partitions.values())
-            assert seen.controller_epoch == before.controller_epoch + 1
+            assert all(set(state.isr) == {1, 2, 3} for state in snapshot.partitions.values())
+            assert snapshot.controller_epoch == before.controller_epoch + 1
             await healed(strike, context)
 
         in_cluster(test)
@@ -186,8 +186,8 @@ class TestRollingRestart:
         async def test(context: FaultContext) -> None:
             before = await context.view.snapshot()
             await struck(RollingRestart(order="controller-first"), context)
-            seen = await context.view.snapshot()
-            assert seen.controller_epoch >= before.controller_epoch + 2
+            snapshot = await context.view.snapshot()
+            assert snapshot.controller_epoch >= before.controller_epoch + 2
 
         in_cluster(test)
 
@@ -203,8 +203,8 @@ class TestRollingRestart:
             assert not measured.is_effective
             assert measured.detail.keys() == {"broker-1", "broker-2"}
             assert measured.detail["broker-2"]["missing"].startswith("it is not in sync in t-")
-            seen = await context.view.snapshot()
-            assert epochs(seen)[3] == epochs(before)[3]
+            snapshot = await context.view.snapshot()
+            assert epochs(snapshot)[3] == epochs(before)[3]
             await context.links.release(fetches)
             await healed(strike, context)
 
@@ -249,9 +249,11 @@ def test_a_run_with_all_of_them_is_valid_and_repeatable_and_its_moves_are_judged
     asked = [event for event in run.simulated.events if event.process == "administrator"]
     assert {event.f for event in asked} == {"reassign"}
     assert [event for event in asked if event.kind == Kind.OK]
-    told = {event.process for event in run.simulated.events if from_a_broker(event)}
-    assert told >= {*BROKERS, "broker-4"}
-    (judged,) = [one for one in run.simulated.outcome.results if one.property == "reassignment"]
+    processes = {event.process for event in run.simulated.events if from_a_broker(event)}
+    assert processes >= {*BROKERS, "broker-4"}
+    (judged,) = [
+        result for result in run.simulated.outcome.results if result.property == "reassignment"
+    ]
     assert judged.checked
 
 

@@ -44,14 +44,14 @@ def cluster(
     return ClusterSnapshot(
         controller=None if controller is None else Ephemeral(controller, session=1, czxid=1),
         brokers={broker: Ephemeral(broker, session=broker, czxid=10) for broker in brokers},
-        partitions={(topic, 0): found for topic, found in partitions.items()},
+        partitions={(topic, 0): partition for topic, partition in partitions.items()},
         deletions=deletions,
     )
 
 
 class TestLeaving:
     @pytest.mark.parametrize(
-        ("brokers", "found", "asked"),
+        ("brokers", "partition_state", "asked"),
         [
             pytest.param((1, 2, 3, 4), state(1, 2, 3), (1, 4, 3), id="another comes in its place"),
             pytest.param((1, 2, 3), state(1, 2, 3), (1, 3), id="nobody: one replica fewer"),
@@ -60,26 +60,29 @@ class TestLeaving:
         ],
     )
     def test_what_is_asked_for(
-        self, brokers: tuple[int, ...], found: PartitionState, asked: tuple[int, ...] | None
+        self,
+        brokers: tuple[int, ...],
+        partition_state: PartitionState,
+        asked: tuple[int, ...] | None,
     ) -> None:
-        assert leaving(cluster(*brokers, orders=found), 2, {}, Random(1)) == {TP: asked}
+        assert leaving(cluster(*brokers, orders=partition_state), 2, {}, Random(1)) == {TP: asked}
 
     def test_a_partition_is_not_left_with_a_single_replica(self) -> None:
         assert leaving(cluster(1, 2, orders=state(1, 2)), 2, {}, Random(1)) == {TP: None}
 
     def test_where_it_came_from_is_preferred(self) -> None:
         moved = {TP: Moved(FIRST_LIFE, home=(3, 1), asked=(3, 5))}
-        seen = cluster(1, 2, 3, 5, orders=state(3, 5))
-        assert leaving(seen, 5, moved, Random(1)) == {TP: (3, 1)}
+        observed = cluster(1, 2, 3, 5, orders=state(3, 5))
+        assert leaving(observed, 5, moved, Random(1)) == {TP: (3, 1)}
         of_another_life = {TP: Moved(SECOND_LIFE, home=(3, 1), asked=(3, 5))}
-        seen = cluster(2, 3, 5, orders=state(3, 5))
-        assert leaving(seen, 5, of_another_life, Random(1)) == {TP: (3, 2)}
+        observed = cluster(2, 3, 5, orders=state(3, 5))
+        assert leaving(observed, 5, of_another_life, Random(1)) == {TP: (3, 2)}
 
     def test_topics_that_are_being_deleted_and_partitions_without_state_are_waited_for(
         self,
     ) -> None:
-        seen = cluster(1, 2, 3, 4, orders=state(1, 2, 3), deletions=("orders",))
-        assert leaving(seen, 2, {}, Random(1)) == {TP: None}
+        observed = cluster(1, 2, 3, 4, orders=state(1, 2, 3), deletions=("orders",))
+        assert leaving(observed, 2, {}, Random(1)) == {TP: None}
         assert leaving(ClusterSnapshot(unassigned=(TP,)), 2, {}, Random(1)) == {TP: None}
 
     @given(
@@ -148,21 +151,21 @@ def test_a_broker_leaves_a_trace_as_long_as_anything_names_it() -> None:
 
 class TestRollingRestart:
     @pytest.mark.parametrize(
-        ("order", "turns"),
+        ("sequence", "turns"),
         [
             ("by-id", ["broker-1", "broker-2", "broker-3"]),
             ("controller-last", ["broker-1", "broker-3", "broker-2"]),
             ("controller-first", ["broker-2", "broker-1", "broker-3"]),
         ],
     )
-    def test_whose_turn_it_is(self, order: Order, turns: list[str]) -> None:
+    def test_whose_turn_it_is(self, sequence: Order, turns: list[str]) -> None:
         waiting = ["broker-3", "broker-1", "broker-2"]
-        seen = cluster(1, 2, 3, controller=2)
-        found = []
+        observed = cluster(1, 2, 3, controller=2)
+        collected = []
         while waiting:
-            found.append(next_in_turn(order, waiting, seen))
-            waiting.remove(found[-1])
-        assert found == turns
+            collected.append(next_in_turn(sequence, waiting, observed))
+            waiting.remove(collected[-1])
+        assert collected == turns
 
     def test_the_controller_is_looked_for_each_time(self) -> None:
         waiting = ["broker-1", "broker-3"]

@@ -57,14 +57,14 @@ class Network:
     async def probe(self, source: str, target: str, *, timeout_s: float) -> bool:
         for link in (Link(source, target), Link(target, source)):
             bad = self.impairments.get(link, Impairment())
-            seen = PacketCounters(
+            packet_counters = PacketCounters(
                 forwarded=PACKETS_PER_PROBE,
                 lost=round(bad.loss * PACKETS_PER_PROBE),
                 delayed=PACKETS_PER_PROBE if bad.delay_ms else 0,
                 duplicated=round(bad.duplication * PACKETS_PER_PROBE),
                 reordered=round(bad.reordering * PACKETS_PER_PROBE),
             )
-            self._counted[link] = PacketCounters.of([self._counted[link], seen])
+            self._counted[link] = PacketCounters.of([self._counted[link], packet_counters])
         return True
 
     async def throttle(self, node: str, *, rate_kbit_s: int) -> None:

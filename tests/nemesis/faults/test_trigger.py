@@ -139,9 +139,9 @@ def is_loss_seen(address: str, act: Act, *, timeout_s: float) -> bool:
                 await asyncio.to_thread(client.create, path, b"", ephemeral=True, makepath=True)
             waiting = asyncio.create_task(view.broker_loss(timeout_s=timeout_s))
             acting = asyncio.create_task(_after_the_watch_is_set(view, client, act))
-            seen = await waiting
+            observed = await waiting
             await acting
-            return seen
+            return observed
 
     return asyncio.run(scene())
 

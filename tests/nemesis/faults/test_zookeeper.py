@@ -113,9 +113,9 @@ def test_only_sessions_at_another_member_have_moved() -> None:
 async def leader_of(context: FaultContext) -> tuple[str, int]:
     """The present leader and its epoch; waits for one."""
     while True:
-        found = await context.runtime.zookeeper_members()
+        result = await context.runtime.zookeeper_members()
         leaders = [
-            (member.epoch, node) for node, member in found.items() if member.mode == "leader"
+            (member.epoch, node) for node, member in result.items() if member.mode == "leader"
         ]
         if leaders:
             epoch, node = max(leaders)

@@ -8,9 +8,9 @@ from nemesis.interfaces.impairment import Impairment, PacketCounters
 
 
 def test_independent_causes_add_up() -> None:
-    one = Impairment(loss=0.5, delay_ms=10, jitter_ms=5, reordering=0.1, hold_ms=20)
+    impairment = Impairment(loss=0.5, delay_ms=10, jitter_ms=5, reordering=0.1, hold_ms=20)
     other = Impairment(loss=0.5, delay_ms=30, duplication=0.2, reordering=0.1, hold_ms=50)
-    both = Impairment.of([one, other])
+    both = Impairment.of([impairment, other])
     assert (both.delay_ms, both.jitter_ms, both.hold_ms) == (40, 5, 50)
     assert both.loss == pytest.approx(0.75)
     assert both.reordering == pytest.approx(0.19)

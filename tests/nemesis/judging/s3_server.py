@@ -35,12 +35,12 @@ def s3_server() -> Iterator[str]:
         server.wait()
 
 
-def filesystem(place: str) -> pyarrow.fs.S3FileSystem:
+def filesystem(location: str) -> pyarrow.fs.S3FileSystem:
     """As an uploader has it, who may make buckets."""
     return pyarrow.fs.S3FileSystem(
         access_key=os.environ["AWS_ACCESS_KEY_ID"],
         secret_key=os.environ["AWS_SECRET_ACCESS_KEY"],
-        endpoint_override=place,
+        endpoint_override=location,
         scheme="http",
         region="us-east-1",
         allow_bucket_creation=True,

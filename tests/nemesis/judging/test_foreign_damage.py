@@ -59,10 +59,10 @@ def a_collection() -> Step:
             return asked
         if f == "dequeue":
             return elements.pop(0) if elements else REFUSED
-        told = tuple(elements)
+        reported = tuple(elements)
         if f == "drain":
             elements.clear()
-        return told
+        return reported
 
     return step
 
@@ -72,14 +72,16 @@ def a_database() -> Step:
     registers: dict[int, Any] = {}
 
     def step(_: str, asked: Any) -> Any:
-        told = []
+        reported = []
         for f, key, value in asked:
             if f == "append":
                 lists[key] = (*lists.get(key, ()), value)
             elif f == "w":
                 registers[key] = value
-            told.append((f, key, (lists.get(key, ()) or registers.get(key)) if f == "r" else value))
-        return tuple(told)
+            reported.append(
+                (f, key, (lists.get(key, ()) or registers.get(key)) if f == "r" else value)
+            )
+        return tuple(reported)
 
     return step
 
@@ -121,8 +123,8 @@ def asked_for(draw: st.DrawFn, f: str, number: int, process: int) -> tuple[str, 
         micros = st.tuples(st.sampled_from([f, "r"]), st.integers(0, 1))
         drawn = draw(st.lists(micros, min_size=1, max_size=3))
         return "txn", tuple(
-            (Keyword(one), key, None if one == "r" else 10 * number + at)
-            for at, (one, key) in enumerate(drawn)
+            (Keyword(item), key, None if item == "r" else 10 * number + index)
+            for index, (item, key) in enumerate(drawn)
         )
     values = {
         **dict.fromkeys(("write", "add", "enqueue"), number),
@@ -142,10 +144,10 @@ def lines(draw: st.DrawFn, workload: str) -> list[str]:
     said: list[str] = []
 
     def say(kind: str, process: int, f: str, value: Any) -> None:
-        one = Operation(
+        operation = Operation(
             line=0, type=kind, process=process, f=f, value=value, time=10 * len(said) + 10
         )
-        said.append(dumps(form_of(one)) + "\n")
+        said.append(dumps(form_of(operation)) + "\n")
 
     for number in range(draw(st.integers(1, 24))):
         process = draw(st.integers(0, PROCESSES - 1))
@@ -157,47 +159,47 @@ def lines(draw: st.DrawFn, workload: str) -> list[str]:
         elif len(under_way[process]) == 2:
             under_way[process].append(step(*under_way[process]))
         else:
-            f, value, told = under_way.pop(process)
-            if told is REFUSED:
+            f, value, reported = under_way.pop(process)
+            if reported is REFUSED:
                 say("fail", process, f, value)
             else:
-                say("ok", process, f, told)
+                say("ok", process, f, reported)
     return said
 
 
 Damage = Callable[[list[str]], list[str]]
 
 
-def torn(at: int, length: int) -> Damage:
+def torn(index: int, length: int) -> Damage:
     return lambda text: [
-        line[: length + 1] + "\n" if n == at % len(text) else line for n, line in enumerate(text)
+        line[: length + 1] + "\n" if n == index % len(text) else line for n, line in enumerate(text)
     ]
 
 
-def blotted(at: int, length: int) -> Damage:
+def blotted(index: int, length: int) -> Damage:
     """A stretch of lines is gone, and something else stands there."""
-    begin, stop = at % 24, at % 24 + length % 8 + 1
+    begin, stop = index % 24, index % 24 + length % 8 + 1
     return lambda text: [*text[:begin], "\ufffd\ufffd\n", *text[stop:]]
 
 
-def twice(at: int, _: int) -> Damage:
+def twice(index: int, _: int) -> Damage:
     return lambda text: [
-        line for n, one in enumerate(text) for line in [one] * (1 + (n == at % len(text)))
+        line for n, item in enumerate(text) for line in [item] * (1 + (n == index % len(text)))
     ]
 
 
-def moved(at: int, to: int) -> Damage:
+def moved(index: int, to: int) -> Damage:
     def move(text: list[str]) -> list[str]:
         rest = [*text]
-        line = rest.pop(at % len(rest))
+        line = rest.pop(index % len(rest))
         rest.insert(to % (len(rest) + 1), line)
         return rest
 
     return move
 
 
-def cut(at: int, length: int) -> Damage:
-    return lambda text: [*text[: at % len(text)], text[at % len(text)][:length]]
+def cut(index: int, length: int) -> Damage:
+    return lambda text: [*text[: index % len(text)], text[index % len(text)][:length]]
 
 
 def damages(*kinds: Callable[[int, int], Damage]) -> st.SearchStrategy[Damage]:

@@ -80,7 +80,7 @@ def test_a_transaction_of_unknown_outcome_wrote_all_that_it_was_asked_to() -> No
         "invoke 1 txn [[:r 2 nil]]",
         "ok 1 txn [[:r 2 1]]",
     )
-    results = {one.property: one.verdict for one in judged(text, "rw-register").results}
+    results = {result.property: result.verdict for result in judged(text, "rw-register").results}
     assert results["garbage-read"] is Verdict.VALID
 
 
@@ -95,12 +95,16 @@ def test_what_is_no_number_is_a_value() -> None:
     assert verdict_of(history(*wrote, "ok 1 read ##NaN"), "register") is Verdict.VALID
 
 
-@pytest.mark.parametrize(("one", "other"), [("#{1 2}", "#{2 1}"), ("{:a 1 :b 2}", "{:b 2 :a 1}")])
-def test_what_has_no_order_is_the_same_in_any(one: str, other: str) -> None:
-    wrote = (f"invoke 0 write {one}", f"ok 0 write {other}", "invoke 1 read nil")
+@pytest.mark.parametrize(("item", "other"), [("#{1 2}", "#{2 1}"), ("{:a 1 :b 2}", "{:b 2 :a 1}")])
+def test_what_has_no_order_is_the_same_in_any(item: str, other: str) -> None:
+    wrote = (f"invoke 0 write {item}", f"ok 0 write {other}", "invoke 1 read nil")
     assert verdict_of(history(*wrote, f"ok 1 read {other}"), "register") is Verdict.VALID
-    keyed = (f"invoke 0 write [{one} 1]", f"ok 0 write [{other} 1]", f"invoke 1 read [{other} nil]")
-    assert verdict_of(history(*keyed, f"ok 1 read [{one} 1]"), "register") is Verdict.VALID
+    keyed = (
+        f"invoke 0 write [{item} 1]",
+        f"ok 0 write [{other} 1]",
+        f"invoke 1 read [{other} nil]",
+    )
+    assert verdict_of(history(*keyed, f"ok 1 read [{item} 1]"), "register") is Verdict.VALID
 
 
 def test_objects_of_json_are_the_same_in_any_order() -> None:
@@ -117,12 +121,15 @@ def test_objects_of_json_are_the_same_in_any_order() -> None:
     assert verdict_of(text, "register") is Verdict.VALID
 
 
-@pytest.mark.parametrize(("asked", "told"), [("1", "true"), ("0", "false"), ("1", "1.0")])
+@pytest.mark.parametrize(("asked", "reported"), [("1", "true"), ("0", "false"), ("1", "1.0")])
 def test_an_answer_that_python_takes_for_the_same_number_convicts_nobody(
-    asked: str, told: str
+    asked: str, reported: str
 ) -> None:
     text = history(
-        f"invoke 0 write {asked}", f"ok 0 write {told}", "invoke 1 read nil", f"ok 1 read {asked}"
+        f"invoke 0 write {asked}",
+        f"ok 0 write {reported}",
+        "invoke 1 read nil",
+        f"ok 1 read {asked}",
     )
     assert problems(text) == ["line 2 completes what its process had not invoked"]
     assert verdict_of(text, "register") is Verdict.UNKNOWN
@@ -147,24 +154,24 @@ READ_5 = """{:type :invoke :process 1 :f :read :value nil :index 2}
 
 
 @pytest.mark.parametrize(
-    ("torn", "place"),
+    ("torn", "location"),
     [("{:type :ok :process 0 :f :write :val", ":index"), ("{:type :invoke :proc", ":time")],
 )
 def test_what_is_torn_from_a_file_that_is_not_in_order_may_be_any_operation(
-    torn: str, place: str
+    torn: str, location: str
 ) -> None:
     """The end of the file is not the end of the history."""
     begun = "{:type :invoke :process 2 :f :read :value nil :index 1}\n"
-    text = (READ_5 + begun + torn).replace(":index", place)
+    text = (READ_5 + begun + torn).replace(":index", location)
     assert verdict_of(text, "register") is Verdict.UNKNOWN
 
 
 def test_indexes_that_are_missing_may_be_operations() -> None:
     begun = "{:type :invoke :process 0 :f :read :value nil :index 0}\n"
-    told = [
+    reported = [
         "line 2 is the first behind indexes that are missing; if they were left out on purpose, leave out all indexes"
     ]
-    assert problems(begun + READ_5) == told
+    assert problems(begun + READ_5) == reported
     assert verdict_of(begun + READ_5, "register") is Verdict.UNKNOWN
     whole = begun + "{:type :info :process 0 :f :read :value nil :index 1}\n" + READ_5
     assert problems(whole) == []
@@ -180,7 +187,7 @@ def test_a_beginning_that_is_missing_may_be_operations() -> None:
 
 def test_a_line_that_cannot_be_read_is_where_the_indexes_are_missing() -> None:
     begun = "{:type :invoke :process 0 :f :read :value nil :index 0}\n{:f 3}\n"
-    assert [one.partition(" (")[0] for one in problems(begun + READ_5)] == [
+    assert [problem.partition(" (")[0] for problem in problems(begun + READ_5)] == [
         "line 2 cannot be read as an operation"
     ]
 
@@ -192,7 +199,7 @@ def test_one_line_without_a_time_does_not_take_the_times_from_the_others() -> No
 {:type :ok :process 0 :f :write :value 5 :time 10}
 {:type :info :process :nemesis :f :kill}
 """
-    assert [one.line for one in read(text).operations] == [3, 4, 5, 1, 2]
+    assert [operation.line for operation in read(text).operations] == [3, 4, 5, 1, 2]
     assert verdict_of(text, "register") is not Verdict.INVALID
     stale = text.replace(":value 5 :time 30", ":value 4 :time 30")
     assert verdict_of(stale, "register") is Verdict.UNKNOWN
@@ -207,8 +214,8 @@ def test_text_that_no_file_can_hold_is_spelled_out(value: str, tmp_path: Path) -
         ("ok", "read", value),
     )
     text = "".join(
-        f'{{"type": "{kind}", "process": 0, "f": "{f}", "value": {one}, "error": {value}}}\n'
-        for kind, f, one in said
+        f'{{"type": "{kind}", "process": 0, "f": "{f}", "value": {item}, "error": {value}}}\n'
+        for kind, f, item in said
     )
     assert verdict_of(text, "register") is Verdict.VALID
     imported = write_events(read(text), "register", tmp_path, tmp_path / "raw")

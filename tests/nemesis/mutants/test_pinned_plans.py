@@ -38,7 +38,7 @@ def run(mutant: Mutant, seed: int, *, planted: bool) -> PlanRun:
 
 
 def broken(outcome: Outcome) -> list[str]:
-    return [one.property for one in outcome.results if one.verdict is Verdict.INVALID]
+    return [result.property for result in outcome.results if result.verdict is Verdict.INVALID]
 
 
 def test_every_planted_bug_has_a_pinned_plan() -> None:
@@ -49,8 +49,8 @@ def test_every_planted_bug_has_a_pinned_plan() -> None:
 def test_a_planted_bug_is_found_by_the_property_named_for_it(mutant: Mutant) -> None:
     said = []
     for seed in SEEDS:
-        found = run(mutant, seed, planted=True)
-        said.append(broken(found.outcome))
+        result = run(mutant, seed, planted=True)
+        said.append(broken(result.outcome))
         if mutant.property in said[-1]:
             return
     pytest.fail(f"{mutant.property} did not find {mutant.name}; invalid were {said}")

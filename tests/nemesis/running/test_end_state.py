@@ -62,12 +62,12 @@ def recorded(brokers: Brokers, *, within_s: float = 60.0) -> list[dict[str, Any]
     return lines
 
 
-def told(lines: list[dict[str, Any]], what: str, node: int | None = None) -> list[dict[str, Any]]:
+def told(lines: list[dict[str, Any]], label: str, node: int | None = None) -> list[dict[str, Any]]:
     left_out = {"time", "process", "kind", "seq", "detail", "node"}
     return [
         {name: value for name, value in line.items() if name not in left_out}
         for line in lines
-        if (line["detail"], line.get("node")) == (what, node)
+        if (line["detail"], line.get("node")) == (label, node)
     ]
 
 

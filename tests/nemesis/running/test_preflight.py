@@ -92,8 +92,8 @@ def test_brokers_that_sync_every_record_have_no_ends_to_damage(
     assert "corrupt-tail" in prepare(asked).scenario.faults.kinds
     syncing = replace(asked, broker_properties=("log.flush.interval.messages=1",))
     compacting = replace(asked, scenario="log-compaction", seed=7)
-    for one in (syncing, compacting):
-        kinds = prepare(one).scenario.faults.kinds
+    for item in (syncing, compacting):
+        kinds = prepare(item).scenario.faults.kinds
         assert "corrupt-tail" not in kinds
         assert "power-cut" in kinds
     with pytest.raises(
@@ -145,14 +145,14 @@ def test_a_scenario_for_the_simulation_is_refused_elsewhere_with_all_that_is_mis
 
 
 @pytest.mark.parametrize(
-    ("runtime", "able", "unable"),
+    ("runtime", "able", "unsupported"),
     [("local", "power-cut", "slow-link"), ("simulation", "power-cut", "packet-loss")],
 )
 def test_all_faults_are_those_that_the_runtime_can_do(
-    tmp_path: Path, runtime: str, able: str, unable: str
+    tmp_path: Path, runtime: str, able: str, unsupported: str
 ) -> None:
     asked = replace(options(tmp_path, faults="all"), runtime=runtime)
     kinds = prepare(asked).scenario.faults.kinds
     assert set(DEFAULT_KINDS) <= set(kinds)
     assert able in kinds
-    assert unable not in kinds
+    assert unsupported not in kinds

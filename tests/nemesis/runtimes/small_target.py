@@ -16,10 +16,10 @@ class SmallTarget:
     name = "small"
 
     def broker_properties(
-        self, place: BrokerPlace, properties: Mapping[str, object]
+        self, position: BrokerPlace, properties: Mapping[str, object]
     ) -> dict[str, object]:
-        own = {"host": place.bind.host, "port": place.bind.port}
-        return {**properties, **own, "trace.file": str(place.trace_file)}
+        own = {"host": position.bind.host, "port": position.bind.port}
+        return {**properties, **own, "trace.file": str(position.trace_file)}
 
     def broker_command(self, config_file: Path, mutant: str | None, **_options: Any) -> list[str]:
         return [sys.executable, str(SMALL_BROKER), str(config_file)]

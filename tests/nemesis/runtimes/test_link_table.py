@@ -19,30 +19,30 @@ def frame(api_key: int, body: bytes = b"") -> bytes:
 
 
 def scanner() -> tuple[FrameScanner, list[tuple[int, int]]]:
-    seen: list[tuple[int, int]] = []
-    return FrameScanner(lambda key, size: seen.append((key, size))), seen
+    observed: list[tuple[int, int]] = []
+    return FrameScanner(lambda key, size: observed.append((key, size))), observed
 
 
 def test_a_request_of_a_held_key_stops_at_its_first_byte() -> None:
-    scan, seen = scanner()
+    scan, observed = scanner()
     data = frame(0, b"produce") + frame(1, b"fetch") + frame(3)
     assert scan.scan(data, FETCH) == (len(frame(0, b"produce")), 1)
-    assert seen == [(0, len(frame(0, b"produce")))]
+    assert observed == [(0, len(frame(0, b"produce")))]
 
 
 def test_what_was_stopped_passes_once_the_key_is_free() -> None:
-    scan, seen = scanner()
+    scan, observed = scanner()
     data = frame(1, b"fetch")
     assert scan.scan(data, FETCH) == (0, 1)
     assert scan.scan(data, NOTHING) == (len(data), None)
-    assert seen == [(1, len(data))]
+    assert observed == [(1, len(data))]
 
 
 def test_bytes_that_cannot_be_kafkas_pass_unread() -> None:
-    scan, seen = scanner()
+    scan, observed = scanner()
     assert scan.scan(b"\xff\xff\xff\xff\x00\x01", NOTHING) == (6, None)
     assert scan.scan(frame(1), FETCH) == (6, None)
-    assert seen == []
+    assert observed == []
 
 
 @given(
@@ -52,7 +52,7 @@ def test_bytes_that_cannot_be_kafkas_pass_unread() -> None:
 def test_chopping_changes_nothing(requests: list[tuple[int, bytes]], cuts: list[int]) -> None:
     """Whatever the chunks, the same frames are seen, and the stop is at the first held request or in its header."""
     data = b"".join(frame(key, body) for key, body in requests)
-    scan, seen = scanner()
+    scan, observed = scanner()
     passed, position, step = 0, 0, 0
     stopped_at = None
     while position < len(data) and stopped_at is None:
@@ -66,7 +66,7 @@ def test_chopping_changes_nothing(requests: list[tuple[int, bytes]], cuts: list[
         if key == 1:
             break
         before.append((key, len(frame(key, body))))
-    assert seen == before
+    assert observed == before
     start = sum(size for _, size in before)
     if len(before) < len(requests):
         assert stopped_at == 1

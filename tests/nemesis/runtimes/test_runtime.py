@@ -176,5 +176,5 @@ def test_two_clusters_do_not_meet(tmp_path: Path) -> None:
 
 
 def children() -> list[psutil.Process]:
-    found = psutil.Process().children(recursive=True)
-    return [process for process in found if process.status() != psutil.STATUS_ZOMBIE]
+    result = psutil.Process().children(recursive=True)
+    return [process for process in result if process.status() != psutil.STATUS_ZOMBIE]

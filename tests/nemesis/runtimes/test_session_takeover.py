@@ -135,7 +135,7 @@ def test_only_servers_that_may_have_closed_the_session_are_asked_again() -> None
 
 def test_a_server_that_dies_keeps_no_connection() -> None:
     with (
-        replying(NO_SESSION) as lives,
+        replying(NO_SESSION) as incarnations,
         socket.create_server(("127.0.0.1", 0)) as dying,
         ThreadPoolExecutor(1) as thread,
     ):
@@ -146,4 +146,4 @@ def test_a_server_that_dies_keeps_no_connection() -> None:
             connection.close()
 
         thread.submit(die)
-        assert end_session(f"127.0.0.1:{dying.getsockname()[1]},{lives}", 7)
+        assert end_session(f"127.0.0.1:{dying.getsockname()[1]},{incarnations}", 7)

@@ -40,8 +40,8 @@ def test_stored_events_come_in_the_order_of_time_and_zookeepers_last(tmp_path: P
     write(run, "broker-1", event("broker-1", 7))
     write(run, "zookeeper", event("zookeeper", -1, zxid=1), event("zookeeper", -1, zxid=2))
     read = stored_events(run)
-    assert [one.time for one in read] == [5, 7, 9, -1, -1]
-    assert [one.zxid for one in read[-2:]] == [1, 2]
+    assert [item.time for item in read] == [5, 7, 9, -1, -1]
+    assert [item.zxid for item in read[-2:]] == [1, 2]
 
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_an_empty_plan_is_a_plan(whole: RunDirectory) -> None:
 def test_without_its_events_a_run_that_differs_is_not_compared(
     whole: RunDirectory, tmp_path: Path
 ) -> None:
-    told = json.loads(whole.info_file.read_text())["simulation"]
-    run = changed(whole, tmp_path, simulation={**told, "trace_hash": "0" * 32})
+    reported = json.loads(whole.info_file.read_text())["simulation"]
+    run = changed(whole, tmp_path, simulation={**reported, "trace_hash": "0" * 32})
     shutil.rmtree(run.raw)
     replayed = replay(run)
     assert (replayed.is_identical, replayed.compared) == (False, 0)
@@ -127,8 +127,8 @@ def test_without_its_events_a_run_that_differs_is_not_compared(
 def test_without_hash_and_events_there_is_nothing_to_compare_with(
     whole: RunDirectory, tmp_path: Path
 ) -> None:
-    told = json.loads(whole.info_file.read_text())["simulation"]
-    run = changed(whole, tmp_path, simulation={**told, "trace_hash": None})
+    reported = json.loads(whole.info_file.read_text())["simulation"]
+    run = changed(whole, tmp_path, simulation={**reported, "trace_hash": None})
     shutil.rmtree(run.raw)
     with pytest.raises(MissingHistoryError, match="nothing to compare with"):
         replay(run)

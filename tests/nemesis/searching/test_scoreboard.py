@@ -84,11 +84,15 @@ def test_people_and_machines_are_told_the_same() -> None:
     assert in_words(CAUGHT).endswith("at seed 3, 2 faults and 5 operations")
     assert "NOT CAUGHT by" in in_words(MISSED)
     assert in_words(REFERENCE).endswith("no finding.")
-    told = rows([CAUGHT, MISSED, REFERENCE])
-    assert [row["ok"] for row in told] == [True, False, True]
-    assert (told[0]["faults"], told[0]["operations"], told[0]["seeds_to_detect"]) == (2, 5, 3)
-    assert told[2]["mutant"] is None
-    assert told[0]["scenario"] == "topics"
+    reported = rows([CAUGHT, MISSED, REFERENCE])
+    assert [row["ok"] for row in reported] == [True, False, True]
+    assert (reported[0]["faults"], reported[0]["operations"], reported[0]["seeds_to_detect"]) == (
+        2,
+        5,
+        3,
+    )
+    assert reported[2]["mutant"] is None
+    assert reported[0]["scenario"] == "topics"
 
 
 def test_the_page_says_what_each_property_has_caught() -> None:
@@ -100,6 +104,6 @@ def test_the_page_says_what_each_property_has_caught() -> None:
 
 def test_every_property_of_the_system_has_caught_a_planted_bug() -> None:
     page = (Path(__file__).parents[3] / "docs" / "scoreboard.md").read_text()
-    told = dict(re.findall(r"^\| ([a-z-]+) \| (.*) \|$", page, flags=re.MULTILINE))
-    assert set(CHECKERS) - set(BROKEN_BY_NO_BUG) <= set(told)
-    assert [name for name, bugs in told.items() if bugs == "**nobody's**"] == []
+    reported = dict(re.findall(r"^\| ([a-z-]+) \| (.*) \|$", page, flags=re.MULTILINE))
+    assert set(CHECKERS) - set(BROKEN_BY_NO_BUG) <= set(reported)
+    assert [name for name, bugs in reported.items() if bugs == "**nobody's**"] == []

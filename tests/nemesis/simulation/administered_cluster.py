@@ -115,7 +115,7 @@ class Cluster:
 
     async def values(self, topic: str, partition: int) -> list[bytes | None]:
         """All that is committed."""
-        found: list[bytes | None] = []
+        collected: list[bytes | None] = []
 
         async def read() -> bool:
             await self.client.refresh_metadata()
@@ -125,26 +125,26 @@ class Cluster:
                 )
             except KafkaError:
                 return False
-            found.extend(record.value for record in polled.records)
-            return bool(found)
+            collected.extend(record.value for record in polled.records)
+            return bool(collected)
 
         await self.until(read)
-        return found
+        return collected
 
     async def controller(self) -> str:
-        found = await self.zookeeper.get("/controller")
-        assert found is not None
-        return f"broker-{json.loads(found[0])['brokerid']}"
+        znode = await self.zookeeper.get("/controller")
+        assert znode is not None
+        return f"broker-{json.loads(znode[0])['brokerid']}"
 
     async def is_settled(self) -> bool:
         """Whether nothing is to be deleted or moved any more, and all replicas are in sync and on disk."""
         if await self.zookeeper.children("/admin/delete_topics"):
             return False
         for topic in await self.zookeeper.children("/brokers/topics"):
-            found = await self.zookeeper.get(f"/brokers/topics/{topic}")
-            if found is None:
+            znode = await self.zookeeper.get(f"/brokers/topics/{topic}")
+            if znode is None:
                 return False
-            written = json.loads(found[0])
+            written = json.loads(znode[0])
             if written["adding_replicas"] or written["removing_replicas"]:
                 return False
             for partition, replicas in written["partitions"].items():
@@ -154,9 +154,9 @@ class Cluster:
 
     async def _is_whole(self, topic: str, partition: str, replicas: list[int]) -> bool:
         path = f"/brokers/topics/{topic}/partitions/{partition}/state"
-        if (found := await self.zookeeper.get(path)) is None:
+        if (znode := await self.zookeeper.get(path)) is None:
             return False
-        state = json.loads(found[0])
+        state = json.loads(znode[0])
         logs = {f"broker-{replica}/{topic}-{partition}" for replica in replicas}
         return (
             state["leader"] in replicas

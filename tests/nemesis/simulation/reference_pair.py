@@ -53,8 +53,8 @@ class Events:
         self._loop = loop
         self.noted: list[tuple[int, str]] = []
 
-    def note(self, what: str) -> None:
-        self.noted.append((self._loop.clock_ns(), what))
+    def note(self, label: str) -> None:
+        self.noted.append((self._loop.clock_ns(), label))
 
 
 async def serve(events: Events) -> None:
@@ -101,11 +101,11 @@ async def ask_twice(events: Events) -> None:
 
 
 async def trouble(events: Events, network: Network, server: Node) -> None:
-    async def strike(after_s: float, what: str, *acts: Callable[[], object]) -> None:
+    async def strike(after_s: float, label: str, *acts: Callable[[], object]) -> None:
         await asyncio.sleep(after_s)
         for act in acts:
             act()
-        events.note(f"nemesis: {what}")
+        events.note(f"nemesis: {label}")
 
     await strike(2, "hold requests", lambda: network.hold([THERE]))
     await strike(2, "release", lambda: network.release([THERE]))

@@ -54,12 +54,12 @@ def test_frames_say_their_size_and_api_where_kafkas_do() -> None:
     frame = ByReferenceCodec().encode_request(REQUEST, correlation_id=7, client_id="me")
 
     assert struct.unpack_from(">ihhi", frame) == (len(frame) - SIZE_BYTES, 3, 12, 7)
-    seen: list[tuple[int, int]] = []
-    assert FrameScanner(lambda *found: seen.append(found)).scan(frame, frozenset()) == (
+    observed: list[tuple[int, int]] = []
+    assert FrameScanner(lambda *result: observed.append(result)).scan(frame, frozenset()) == (
         len(frame),
         None,
     )
-    assert seen == [(3, len(frame))]
+    assert observed == [(3, len(frame))]
 
 
 def test_a_message_is_not_kept_once_it_has_arrived() -> None:

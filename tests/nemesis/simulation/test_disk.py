@@ -49,10 +49,10 @@ def test_of_unsynced_appends_a_prefix_is_left_and_it_may_be_torn_or_end_in_zeros
         disk.append("d/f", b"two")
         disk.append("d/f", b"three")
 
-    found = {contents["/d/f"] for contents in after_cuts(build)}
-    written = {data.rstrip(b"\0") for data in found}
+    collected = {contents["/d/f"] for contents in after_cuts(build)}
+    written = {data.rstrip(b"\0") for data in collected}
     assert written == {b"onetwothree"[:size] for size in range(3, 12)}
-    zeros = {len(data) for data in found if data.endswith(b"\0")}
+    zeros = {len(data) for data in collected if data.endswith(b"\0")}
     assert zeros == {len("onetwo"), len("onetwothree")}  # lengths that the file has had
 
 
@@ -78,8 +78,8 @@ def test_truncations_and_names_reach_the_medium_in_order() -> None:
         disk.remove("d/g")
         disk.truncate("d/f", 4)
 
-    found = {(contents["/d/f"], "/d/g" in contents) for contents in after_cuts(build)}
-    assert found == {(b"0123456789", True), (b"0123456789", False), (b"0123", False)}
+    collected = {(contents["/d/f"], "/d/g" in contents) for contents in after_cuts(build)}
+    assert collected == {(b"0123456789", True), (b"0123456789", False), (b"0123", False)}
 
 
 def test_a_name_that_was_never_synced_may_vanish_and_a_removed_one_may_come_back() -> None:
@@ -121,8 +121,8 @@ def test_a_removed_directory_may_come_back_in_part() -> None:
             disk.fsync(name)
         disk.remove("d/t")
 
-    found = {tuple(sorted(contents)) for contents in after_cuts(build)}
-    assert found == {("/d/t/1", "/d/t/2"), ("/d/t/2",), ()}
+    collected = {tuple(sorted(contents)) for contents in after_cuts(build)}
+    assert collected == {("/d/t/1", "/d/t/2"), ("/d/t/2",), ()}
 
 
 def test_a_power_cut_is_a_function_of_the_disk_and_the_seed_and_says_what_it_took() -> None:
@@ -240,10 +240,10 @@ def test_a_failing_disk_fails_at_what_it_is_told_below_where_it_is_told(
 
 
 def test_a_dead_life_reaches_the_disk_no_more_and_the_next_one_finds_what_was_written() -> None:
-    disk, life = SimulatedDisk(), Life()
-    view = disk.fenced(life)
+    disk, incarnation = SimulatedDisk(), Life()
+    view = disk.fenced(incarnation)
     view.append("f", b"written")
-    life.is_dead = True
+    incarnation.is_dead = True
     view.append("f", b"late")
     view.replace("f", b"late")
     view.truncate("f", 0)

@@ -123,11 +123,11 @@ def test_outside_of_the_guard_and_of_nodes_everything_works() -> None:
 
 def test_seeded_randomness_and_given_moments_work_in_nodes() -> None:
     def moments() -> tuple[object, ...]:
-        moment = datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC)
-        assert isinstance(moment, datetime.datetime)
-        assert isinstance(moment, datetime.date)
+        instant = datetime.datetime(2020, 1, 2, tzinfo=datetime.UTC)
+        assert isinstance(instant, datetime.datetime)
+        assert isinstance(instant, datetime.date)
         later = datetime.datetime.fromtimestamp(86400, tz=datetime.UTC)
-        return moment.isoformat(), later.year, later - moment, type(later).__name__
+        return instant.isoformat(), later.year, later - instant, type(later).__name__
 
     assert run_in_node(moments) == (
         "2020-01-02T00:00:00+00:00",

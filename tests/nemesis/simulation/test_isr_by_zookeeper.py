@@ -19,9 +19,9 @@ def events(cluster: Cluster, kind: Kind) -> list[Event]:
 
 
 async def state(cluster: Cluster) -> dict[str, object]:
-    found = await cluster.zookeeper.get(STATE)
-    assert found is not None
-    value = json.loads(found[0])
+    znode = await cluster.zookeeper.get(STATE)
+    assert znode is not None
+    value = json.loads(znode[0])
     assert isinstance(value, dict)
     return value
 

@@ -83,7 +83,7 @@ def last(data: bytes) -> int:
 
 def held(log: Log) -> dict[int, bytes]:
     """Read a log to its end; every batch is whole, has its CRC, and continues the one before."""
-    found: dict[int, bytes] = {}
+    collected: dict[int, bytes] = {}
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         data = log.read(offset, MANY, MANY, min_one_message=True)
@@ -92,9 +92,9 @@ def held(log: Log) -> dict[int, bytes]:
             assert header.base_offset == offset
             assert crc_matches(memoryview(data), header, header.position)
             offset = header.last_offset + 1
-        found |= split(data)
+        collected |= split(data)
     assert offset == log.log_end_offset
-    return found
+    return collected
 
 
 class LogsOnABadDisk(RuleBasedStateMachine):
@@ -180,11 +180,11 @@ class LogsOnABadDisk(RuleBasedStateMachine):
         self.disk.power_cut(Random(seed))
         self.open()
         for partition, expected in self.expected.items():
-            log, found = self.reopened(partition)
+            log, result = self.reopened(partition)
             assert log.log_end_offset >= expected.synced
             synced = {b: d for b, d in expected.batches.items() if b < expected.synced}
-            assert found.items() >= synced.items()
-            expected.learn(found, log.log_end_offset)
+            assert result.items() >= synced.items()
+            expected.learn(result, log.log_end_offset)
             expected.synced = expected.end
 
     @rule(
@@ -202,9 +202,9 @@ class LogsOnABadDisk(RuleBasedStateMachine):
             self.append(partition, data, raised_by)
         self.disk.heal()
         self.open()
-        log, found = self.reopened(partition)
-        assert found.items() >= expected.batches.items()
-        expected.learn(found, log.log_end_offset)
+        log, result = self.reopened(partition)
+        assert result.items() >= expected.batches.items()
+        expected.learn(result, log.log_end_offset)
 
     @rule(free_bytes=st.none() | st.integers(0, 40), partition=partitions, back=st.integers(0, 30))
     def truncate_on_a_bad_disk(
@@ -217,9 +217,9 @@ class LogsOnABadDisk(RuleBasedStateMachine):
             self.truncate(partition, back)
         self.disk.heal()
         self.open()
-        log, found = self.reopened(partition)
-        assert found.items() <= before.items()
-        assert found.items() >= {b: d for b, d in before.items() if last(d) < target}.items()
+        log, result = self.reopened(partition)
+        assert result.items() <= before.items()
+        assert result.items() >= {b: d for b, d in before.items() if last(d) < target}.items()
         expected.truncate(log.log_end_offset)
 
     @rule(partition=partitions, free_bytes=st.integers(0, 100), data=produced, more=produced)
@@ -244,9 +244,9 @@ class LogsOnABadDisk(RuleBasedStateMachine):
     def reopened(self, partition: TopicPartition) -> tuple[Log, dict[int, bytes]]:
         log = self.logs.get_log(partition)
         assert log is not None, f"{partition} had a topic id, which is synced"
-        found = held(log)
-        assert all(data in self.expected[partition].ever[base] for base, data in found.items())
-        return log, found
+        result = held(log)
+        assert all(data in self.expected[partition].ever[base] for base, data in result.items())
+        return log, result
 
     @invariant()
     def hold_what_is_expected(self) -> None:
@@ -338,11 +338,11 @@ def test_whenever_the_power_goes_a_log_opens_with_what_was_synced(calls: int) ->
         disk.calls = MANY
         disk.power_cut(Random(seed))
         log = open_log(disk)
-        found = held(log)
-        assert all(data in expected.ever[base] for base, data in found.items())
+        result = held(log)
+        assert all(data in expected.ever[base] for base, data in result.items())
         assert log.log_end_offset >= expected.synced
-        epochs = [next(iter_batches(data)).partition_leader_epoch for data in found.values()]
-        assert [log.leader_epoch_cache.epoch_for_offset(base) for base in found] == epochs
+        epochs = [next(iter_batches(data)).partition_leader_epoch for data in result.values()]
+        assert [log.leader_epoch_cache.epoch_for_offset(base) for base in result] == epochs
         assert epochs == sorted(epochs)
 
 

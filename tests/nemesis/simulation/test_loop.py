@@ -104,8 +104,8 @@ def test_an_exception_in_a_callback_of_the_harness_ends_the_run(loop: Simulation
 def test_an_exception_in_a_callback_of_a_node_goes_to_the_exception_handler(
     loop: SimulationLoop,
 ) -> None:
-    told: list[dict[str, object]] = []
-    loop.set_exception_handler(lambda _, context: told.append(context))
+    reported: list[dict[str, object]] = []
+    loop.set_exception_handler(lambda _, context: reported.append(context))
 
     async def main() -> None:
         loop.call_soon(lambda: 1 / 0)
@@ -113,7 +113,7 @@ def test_an_exception_in_a_callback_of_a_node_goes_to_the_exception_handler(
 
     Node(loop, "broker-0", "10.0.0.1").start(main)
     loop.run_until_complete(asyncio.sleep(2))
-    assert [type(context["exception"]) for context in told] == [ZeroDivisionError]
+    assert [type(context["exception"]) for context in reported] == [ZeroDivisionError]
 
 
 def test_a_failure_ends_the_run_even_when_it_is_swallowed(loop: SimulationLoop) -> None:
@@ -173,10 +173,10 @@ def run_talkers(schedule: Schedule) -> tuple[list[tuple[str, int]], int]:
     steps: list[tuple[str, int]] = []
 
     async def talk() -> None:
-        life = LIFE.get()
-        assert life is not None
+        incarnation = LIFE.get()
+        assert incarnation is not None
         for number in range(5):
-            steps.append((life.node, number))
+            steps.append((incarnation.node, number))
             await asyncio.sleep(0.001)
 
     for name in ("a", "b", "c"):

@@ -53,10 +53,10 @@ def filled(disk: SimulatedDisk) -> LogManager:
 def move(logs: LogManager) -> Log:
     current = logs.all_logs()[TP]
     future = logs.get_future_log(TP) or logs.create_future_log(TP, TWO)
-    at = future.log_end_offset
-    if at < current.log_end_offset:
+    index = future.log_end_offset
+    if index < current.log_end_offset:
         future.append_as_follower(
-            current.read(at, 1 << 20, current.log_end_offset, min_one_message=True)
+            current.read(index, 1 << 20, current.log_end_offset, min_one_message=True)
         )
     logs.complete_future_log(TP)
     return logs.replace_current_with_future_log(TP)

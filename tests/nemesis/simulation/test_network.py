@@ -229,8 +229,12 @@ def test_an_api_key_is_held_with_all_that_comes_behind_it(world: World) -> None:
             await reader.readexactly(11 + 12 + 11)
 
     world.run(main)
-    early = b"".join(what for what, at in world.heard if isinstance(what, bytes) and at < 1)
-    late = b"".join(what for what, at in world.heard if isinstance(what, bytes) and at >= 1)
+    early = b"".join(
+        label for label, index in world.heard if isinstance(label, bytes) and index < 1
+    )
+    late = b"".join(
+        label for label, index in world.heard if isinstance(label, bytes) and index >= 1
+    )
     assert early == frame(0, b"first")
     assert late == frame(1, b"second") + frame(0, b"third")
     counted = world.network.counters([produce, fetch, THERE])

@@ -39,16 +39,16 @@ class Ticker:
                 self.ticks.append(asyncio.get_running_loop().time())
                 await asyncio.sleep(1)
         finally:
-            life = LIFE.get()
-            self.ended.append(life is None or not life.is_dead)
+            incarnation = LIFE.get()
+            self.ended.append(incarnation is None or not incarnation.is_dead)
             helper.cancel()
 
     async def _wait(self) -> None:
         try:
             await asyncio.sleep(1e9)
         finally:
-            life = LIFE.get()
-            self.ended.append(life is None or not life.is_dead)
+            incarnation = LIFE.get()
+            self.ended.append(incarnation is None or not incarnation.is_dead)
 
 
 def test_what_is_in_line_when_a_life_is_stopped_does_not_run(
@@ -71,10 +71,10 @@ def test_what_is_in_line_when_a_life_is_stopped_does_not_run(
 
 def test_a_kill_runs_nothing_more(loop: SimulationLoop, node: Node) -> None:
     ticker = Ticker()
-    life = node.start(ticker.run)
+    incarnation = node.start(ticker.run)
     loop.run_until_complete(asyncio.sleep(2.5))
     node.kill()
-    assert life.is_dead
+    assert incarnation.is_dead
     assert not node.is_alive
     assert node.exit is None
     loop.run_until_complete(asyncio.sleep(10))
@@ -97,14 +97,14 @@ def test_the_end_of_the_simulation_disposes_of_the_dead_with_their_life_known_as
 
 
 def test_death_is_told_outside_of_the_life_in_order(loop: SimulationLoop, node: Node) -> None:
-    told: list[object] = []
-    life = node.start(Ticker().run)
+    reported: list[object] = []
+    incarnation = node.start(Ticker().run)
     for name in ("first", "second"):
-        life.on_death(lambda name=name: told.append((name, LIFE.get())))  # type: ignore[misc]
+        incarnation.on_death(lambda name=name: reported.append((name, LIFE.get())))  # type: ignore[misc]
     loop.run_until_complete(asyncio.sleep(1))
     node.kill()
     node.kill()
-    assert told == [("first", None), ("second", None)]
+    assert reported == [("first", None), ("second", None)]
 
 
 def test_a_node_lives_again(loop: SimulationLoop, node: Node) -> None:

@@ -73,9 +73,9 @@ class Faults:
                 await self._runtime.pause(broker)
             case "expire":
                 number = broker.removeprefix("broker-")
-                found = await self._cluster.zookeeper.get(f"/brokers/ids/{number}")
-                if found is not None:
-                    await self._cluster.zookeeper.end_session(found[1].ephemeral_owner)
+                znode = await self._cluster.zookeeper.get(f"/brokers/ids/{number}")
+                if znode is not None:
+                    await self._cluster.zookeeper.end_session(znode[1].ephemeral_owner)
             case "cut":
                 both = {Link(broker, other), Link(other, broker)}
                 links = frozenset(both if rng.random() < 0.5 else {Link(broker, other)})

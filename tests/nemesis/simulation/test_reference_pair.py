@@ -10,33 +10,33 @@ from tests.nemesis.simulation import reference_pair
 
 
 def whats(events: list[tuple[int, str]]) -> list[str]:
-    return [what for _, what in events]
+    return [label for _, label in events]
 
 
 def between(events: list[tuple[int, str]], start: str, end: str) -> list[str]:
-    told = whats(events)
-    first = told.index(f"nemesis: {start}")
-    return told[first : told.index(f"nemesis: {end}", first)]
+    reported = whats(events)
+    first = reported.index(f"nemesis: {start}")
+    return reported[first : reported.index(f"nemesis: {end}", first)]
 
 
 def test_the_pair_meets_what_it_would_meet_on_real_sockets() -> None:
     events = reference_pair.run(1)
-    assert any("hears of" in what for what in whats(events)[:10])
+    assert any("hears of" in label for label in whats(events)[:10])
     held = between(events, "hold requests", "release")
-    assert any("no answer" in what and "definite=False" in what for what in held)
-    assert not any("handles" in what or "hears" in what for what in held[2:])
+    assert any("no answer" in label and "definite=False" in label for label in held)
+    assert not any("handles" in label or "hears" in label for label in held[2:])
     late = between(events, "release", "hold replies")
-    assert any("hears" in what for what in late)
+    assert any("hears" in label for label in late)
     paused = between(events, "pause", "resume")
-    assert any("no answer" in what and "definite=False" in what for what in paused)
-    assert any("reset" in what.lower() for what in between(events, "reset", "kill")[1:])
+    assert any("no answer" in label and "definite=False" in label for label in paused)
+    assert any("reset" in label.lower() for label in between(events, "reset", "kill")[1:])
     dead = between(events, "kill", "start")
-    assert any("Connect call failed" in what and "definite=True" in what for what in dead)
-    assert any("hears" in what for what in whats(events)[-10:])
+    assert any("Connect call failed" in label and "definite=True" in label for label in dead)
+    assert any("hears" in label for label in whats(events)[-10:])
 
 
 def test_a_seed_repeats_in_fresh_interpreters_with_other_hash_seeds() -> None:
-    here = [f"{moment} {what}" for moment, what in reference_pair.run(5)]
+    local = [f"{instant} {label}" for instant, label in reference_pair.run(5)]
     for hash_seed in ("1", "2"):
         there = subprocess.run(
             [sys.executable, "-m", "tests.nemesis.simulation.reference_pair", "5"],
@@ -45,7 +45,7 @@ def test_a_seed_repeats_in_fresh_interpreters_with_other_hash_seeds() -> None:
             text=True,
             check=True,
         )
-        assert there.stdout.splitlines() == here
+        assert there.stdout.splitlines() == local
 
 
 def test_other_seeds_give_other_runs() -> None:

@@ -60,24 +60,24 @@ def test_the_reference_keeps_its_promises_and_much_was_seen() -> None:
 
 def test_what_was_missing_is_measured_and_lies_where_the_traces_say() -> None:
     run = simulated(1)
-    (liveness,) = [one for one in run.outcome.results if one.property == "liveness"]
-    done = sorted(one.time for one in run.events if one.kind == Kind.CONTROLLER_FAILOVER)
-    missing = [one for one in liveness.stretches if one.what == "without-controller"]
+    (liveness,) = [result for result in run.outcome.results if result.property == "liveness"]
+    done = sorted(event.time for event in run.events if event.kind == Kind.CONTROLLER_FAILOVER)
+    missing = [stretch for stretch in liveness.stretches if stretch.what == "without-controller"]
     # Whoever finishes a failover takes the place of one who was missing, but for the first.
-    assert [one.stop_ns for one in missing if one.is_over] == done[1:]
+    assert [item.stop_ns for item in missing if item.is_over] == done[1:]
     assert len(done) > 1
     kills = [
-        one
-        for one in run.events
-        if one.kind == Kind.FAULT_APPLIED and one.fault == "kill-controller"
+        event
+        for event in run.events
+        if event.kind == Kind.FAULT_APPLIED and event.fault == "kill-controller"
     ]
-    begins = {one.start_ns: one.fault for one in missing}
+    begins = {item.start_ns: item.fault for item in missing}
     assert all(begins.get(kill.time) == "kill-controller" for kill in kills)
-    taken_over = {one.time for one in run.events if one.kind == Kind.BECOME_LEADER}
-    for one in liveness.stretches:
-        if one.what == "without-leader" and one.is_over:
-            assert one.stop_ns in taken_over
-    assert {one.what for one in liveness.distributions} == {
+    taken_over = {event.time for event in run.events if event.kind == Kind.BECOME_LEADER}
+    for entry in liveness.stretches:
+        if entry.what == "without-leader" and entry.is_over:
+            assert entry.stop_ns in taken_over
+    assert {distribution.what for distribution in liveness.distributions} == {
         "without-controller",
         "without-leader",
         "unwritable",

@@ -62,9 +62,9 @@ async def is_taken(cluster: Cluster) -> bool:
 
 
 async def state(cluster: Cluster) -> dict[str, Any]:
-    found = await cluster.zookeeper.get("/brokers/topics/t/partitions/0/state")
-    assert found is not None
-    read: dict[str, Any] = json.loads(found[0])
+    znode = await cluster.zookeeper.get("/brokers/topics/t/partitions/0/state")
+    assert znode is not None
+    read: dict[str, Any] = json.loads(znode[0])
     return read
 
 

@@ -28,9 +28,9 @@ class Writer:
         self.turns = 0
 
     async def main(self) -> None:
-        life = LIFE.get()
-        assert life is not None
-        disk, tracer = self.disk.fenced(life), self.record.tracer("broker-1", 1, life)
+        incarnation = LIFE.get()
+        assert incarnation is not None
+        disk, tracer = self.disk.fenced(incarnation), self.record.tracer("broker-1", 1, incarnation)
         while True:
             await asyncio.sleep(1)
             self.turns += 1
@@ -42,9 +42,9 @@ class Writer:
         """Strike within the first turn, and look again some seconds later."""
 
         async def scene() -> None:
-            life = self.node.start(self.main)
+            incarnation = self.node.start(self.main)
             await asyncio.sleep(0.5)
-            life.strike_after(actions, strike)
+            incarnation.strike_after(actions, strike)
             await asyncio.sleep(5)
 
         self.loop.run_until_complete(scene())

@@ -67,12 +67,12 @@ def test_the_hash_is_the_same_in_every_interpreter() -> None:
 
 
 def test_the_end_of_a_line_counts() -> None:
-    one, other = TraceHash(), TraceHash()
-    one.add(b"ab")
-    one.add(b"c")
+    first, other = TraceHash(), TraceHash()
+    first.add(b"ab")
+    first.add(b"c")
     other.add(b"a")
     other.add(b"bc")
-    assert one.hexdigest() != other.hexdigest()
+    assert first.hexdigest() != other.hexdigest()
 
 
 @given(st.integers(0, 8), st.integers(0, 8), st.booleans())
@@ -85,24 +85,24 @@ def test_a_change_changes_the_hash_and_is_where_the_traces_part(
         del changed[at]
     elif at < length:
         changed[at].offset = -7
-    found = first_difference(original, changed)
+    result = first_difference(original, changed)
     if at >= length:
-        assert found is None
+        assert result is None
         assert hashed(changed) == hashed(original)
     else:
-        assert found is not None
-        assert found.index == at
+        assert result is not None
+        assert result.index == at
         assert hashed(changed) != hashed(original)
 
 
 def test_a_difference_shows_both_lines_and_the_fields() -> None:
     changed = trace(3)
     changed[1].offset, changed[1].isr = 8, [1]
-    found = first_difference(trace(3), changed)
-    assert found is not None
-    assert found.fields == ("isr", "offset")
+    result = first_difference(trace(3), changed)
+    assert result is not None
+    assert result.fields == ("isr", "offset")
     first, second = (msgspec.json.encode(events[1]).decode() for events in (trace(3), changed))
-    assert str(found).splitlines() == [
+    assert str(result).splitlines() == [
         "event 1 (counted from 0) differs in isr, offset",
         f"  first:  {first}",
         f"  second: {second}",
@@ -110,7 +110,7 @@ def test_a_difference_shows_both_lines_and_the_fields() -> None:
 
 
 def test_a_trace_that_ends_early_says_so() -> None:
-    found = first_difference(trace(3), trace(2))
-    assert found is not None
-    assert (found.index, found.second, found.fields) == (2, None, ())
-    assert "second: (the trace has ended)" in str(found)
+    result = first_difference(trace(3), trace(2))
+    assert result is not None
+    assert (result.index, result.second, result.fields) == (2, None, ())
+    assert "second: (the trace has ended)" in str(result)

@@ -44,11 +44,11 @@ class World:
         except OSError as error:
             self.note(type(error))
 
-    def note(self, what: object) -> None:
-        self.heard.append((what, self.loop.time()))
+    def note(self, label: object) -> None:
+        self.heard.append((label, self.loop.time()))
 
     def said(self) -> list[object]:
-        return [what for what, _ in self.heard]
+        return [label for label, _ in self.heard]
 
     def run(self, main: Callable[[], Awaitable[None]]) -> None:
         async def wait() -> None:

@@ -13,9 +13,9 @@ PAGE = Path(__file__).parents[3] / "docs" / "testing.md"
 
 
 def example() -> str:
-    found = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
-    return found[1]
+    match = re.search(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert match is not None
+    return match[1]
 
 
 def run(code: str, where: Path) -> subprocess.CompletedProcess[str]:

@@ -39,10 +39,10 @@ def undecided(run: PlanRun) -> PlanRun:
         property="unseen", verdict=Verdict.UNKNOWN, key="orders-0", sentence="Who knows."
     )
     results = tuple(
-        msgspec.structs.replace(one, verdict=Verdict.UNKNOWN, findings=(doubt,))
-        if one.property == "unseen"
-        else one
-        for one in run.outcome.results
+        msgspec.structs.replace(result, verdict=Verdict.UNKNOWN, findings=(doubt,))
+        if result.property == "unseen"
+        else result
+        for result in run.outcome.results
     )
     outcome = msgspec.structs.replace(run.outcome, verdict=Verdict.UNKNOWN, results=results)
     return replace(run, simulated=replace(run.simulated, outcome=outcome))
@@ -77,17 +77,17 @@ def test_an_undecided_run_is_no_pass(sound: PlanRun) -> None:
 
 
 def test_inside_hypothesis_an_undecided_run_is_no_example(sound: PlanRun) -> None:
-    seen = []
+    observed = []
 
     @simulation_settings(max_examples=10, phases=[Phase.generate])
     @given(is_doubtful=st.booleans())
     def examined(is_doubtful: bool) -> None:
         assert_valid(undecided(sound) if is_doubtful else sound)
-        seen.append(is_doubtful)
+        observed.append(is_doubtful)
 
     examined()
-    assert seen
-    assert not any(seen)
+    assert observed
+    assert not any(observed)
 
 
 def test_turns_and_operations_reach_the_order() -> None:

@@ -25,9 +25,9 @@ FAST = settings(max_examples=60)
 def test_a_plan_is_one_that_a_run_takes(plan: Plan) -> None:
     plans.check(plan, nodes=SCENARIO.nodes, end_s=25.0)
     assert 1 <= len(plan) <= 5
-    assert [one.at_s for one in plan] == sorted(one.at_s for one in plan)
-    assert all(one.at_s >= SCENARIO.phases.warm_up_s for one in plan)
-    assert {one.fault.name for one in plan} <= set(SCENARIO.faults.kinds)
+    assert [item.at_s for item in plan] == sorted(item.at_s for item in plan)
+    assert all(item.at_s >= SCENARIO.phases.warm_up_s for item in plan)
+    assert {item.fault.name for item in plan} <= set(SCENARIO.faults.kinds)
     assert plans.decode(plans.encode(plan)) == plan
 
 
@@ -59,10 +59,10 @@ def test_a_plan_shrinks_to_one_plain_short_early_fault(kinds: list[str], smalles
 
 def test_a_plan_shrinks_to_the_faults_that_are_needed() -> None:
     def counts(plan: Plan) -> bool:
-        names = [one.fault.name for one in plan]
+        names = [item.fault.name for item in plan]
         return "partition" in names and "expire-session" in names
 
-    names = [one.fault.name for one in find(fault_plans(SCENARIO), counts)]
+    names = [item.fault.name for item in find(fault_plans(SCENARIO), counts)]
     assert sorted(names) == ["expire-session", "partition"]
 
 

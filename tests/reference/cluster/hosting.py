@@ -44,7 +44,7 @@ class Trace:
         return [kind for kind, _ in self.events]
 
     def of(self, kind: Kind) -> list[dict[str, Any]]:
-        return [columns for seen, columns in self.events if seen is kind]
+        return [columns for event_kind, columns in self.events if event_kind is kind]
 
 
 @dataclass

@@ -13,8 +13,8 @@ from tests.reference.controller.cluster import Node, create_topic, nodes, run, u
 
 def told_racks(node: Node, broker_id: int) -> dict[int, str | None]:
     """The racks in the last UpdateMetadata to a broker; nothing before the first."""
-    told = node.wire.to(broker_id, "UpdateMetadata")
-    return {b.id_: b.rack for b in told[-1].live_brokers} if told else {}
+    requests = node.wire.to(broker_id, "UpdateMetadata")
+    return {b.id_: b.rack for b in requests[-1].live_brokers} if requests else {}
 
 
 async def register(node: Node, broker: Broker) -> None:

@@ -78,12 +78,15 @@ def test_a_new_topic_gets_leaders_and_everybody_is_told(zookeeper_address: str) 
                 assert state.leader_and_isr.isr == replicas
                 assert (state.leader_and_isr.leader_epoch, state.leader_and_isr.partition_epoch) == (0, 0)  # fmt: skip
                 assert first.elected("t", partition) == [("new", replicas[0], 0, list(replicas))]
-            (told,) = first.wire.to(1, "LeaderAndIsr")
-            assert told.controller_epoch == 1
-            assert told.broker_epoch == first.controller.broker_epoch
-            assert [t.topic_id for t in told.topic_states] == [TOPIC_ID]
-            assert [p.is_new for t in told.topic_states for p in t.partition_states] == [True, True]
-            assert {leader.broker_id for leader in told.live_leaders} == {2, 3}
+            (request,) = first.wire.to(1, "LeaderAndIsr")
+            assert request.controller_epoch == 1
+            assert request.broker_epoch == first.controller.broker_epoch
+            assert [t.topic_id for t in request.topic_states] == [TOPIC_ID]
+            assert [p.is_new for t in request.topic_states for p in t.partition_states] == [
+                True,
+                True,
+            ]
+            assert {leader.broker_id for leader in request.live_leaders} == {2, 3}
             details = [e["detail"] for e in first.tracer.of(Kind.TRANSITION) if "peer" not in e]
             assert details == ["partition NonExistent->New"] * 2 + ["partition New->Online"] * 2
 
@@ -336,7 +339,7 @@ def test_an_unclean_election_needs_the_configuration_of_topic_or_broker(
             await second.stop()
             await until(lambda: len(first.elected("t", 0)) >= 2)
             await until(lambda: first.controller.context.live_broker_ids == [1])
-            assert [told for told, *_ in first.elected("t", 0)][:2] == ["new", how]
+            assert [detail for detail, *_ in first.elected("t", 0)][:2] == ["new", how]
 
     run(test())
 

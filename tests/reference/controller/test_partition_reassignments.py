@@ -37,9 +37,9 @@ async def reassign(node: Node, target: tuple[int, ...] | None) -> ApiError:
 
 
 async def in_progress(node: Node) -> dict[TopicPartition, ReplicaAssignment]:
-    error, found = await node.controller.ask(ListPartitionReassignments(None))
+    error, reassignments = await node.controller.ask(ListPartitionReassignments(None))
     assert error is ErrorCode.none
-    return dict(found)
+    return dict(reassignments)
 
 
 async def assignment(node: Node) -> ReplicaAssignment:
@@ -310,10 +310,10 @@ def test_partitions_move_both_ways_at_once(zookeeper_address: str) -> None:
         )
         assert (error, dict(answers)) == (ErrorCode.none, {TP: BEGUN, other: BEGUN})
         assert list(await in_progress(first)) == [TP, other]
-        error, found = await first.controller.ask(
+        error, reassignments = await first.controller.ask(
             ListPartitionReassignments((other, TopicPartition("t", 9)))
         )
-        assert dict(found) == {
+        assert dict(reassignments) == {
             other: ReplicaAssignment((1, 2), adding_replicas=(1,), removing_replicas=(2,))
         }
         await propose_isr(first, first, 1, 2)

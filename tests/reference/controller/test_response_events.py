@@ -107,8 +107,8 @@ def test_a_refused_request_deleted_nothing() -> None:
 
 def test_a_leader_whose_log_failed_is_replaced(zookeeper_address: str) -> None:
     def failing(port: int, request: Any) -> Any:
-        told = port == 9002 and type(request).__name__ == "LeaderAndIsrRequest"
-        return opened(ErrorCode.kafka_storage_error) if told else None
+        is_failing = port == 9002 and type(request).__name__ == "LeaderAndIsrRequest"
+        return opened(ErrorCode.kafka_storage_error) if is_failing else None
 
     async def test() -> None:
         async with nodes(zookeeper_address, 1, 2, 3) as (first, *_):

@@ -169,5 +169,5 @@ def test_a_replica_that_is_new_stays_new_within_a_batch() -> None:
             [2], TP, state, machines.context.assignment(TP), is_new=is_new
         )
     machines.batch.send_requests_to_brokers(3)
-    (told,) = machines.channels.sent[0][1].request.topic_states[0].partition_states
-    assert told.is_new
+    (partition_state,) = machines.channels.sent[0][1].request.topic_states[0].partition_states
+    assert partition_state.is_new

@@ -92,8 +92,8 @@ def test_a_topic_without_an_id_is_given_one(zookeeper_address: str) -> None:
         async with nodes(zookeeper_address, 1, 2) as (first, second):
             await first.zookeeper.create("/brokers/topics/t", old)
             await until(lambda: online(first) == [0])
-            told = first.wire.to(2, "LeaderAndIsr")[-1].topic_states
-            assert [topic.topic_id for topic in told] == [NEW_TOPIC_ID]
+            topics = first.wire.to(2, "LeaderAndIsr")[-1].topic_states
+            assert [topic.topic_id for topic in topics] == [NEW_TOPIC_ID]
             wanted = TopicAssignment("t", NEW_TOPIC_ID, {0: ReplicaAssignment((2, 1))})
             assert await first.zk_client.topics.get_replica_assignments(["t"]) == [wanted]
             await first.controller.shutdown()

@@ -47,8 +47,8 @@ async def online(node: Node, topic: str = "t") -> None:
 
 async def is_deleted(node: Node, topic: str = "t") -> bool:
     paths = (f"/brokers/topics/{topic}", f"/config/topics/{topic}", f"/admin/delete_topics/{topic}")
-    found = [await node.zookeeper.exists(path) for path in paths]
-    return found == [None, None, None]
+    stats = [await node.zookeeper.exists(path) for path in paths]
+    return stats == [None, None, None]
 
 
 async def deleted(node: Node, topic: str = "t") -> None:
@@ -92,18 +92,18 @@ def test_a_marked_topic_is_deleted_at_the_brokers_then_in_zookeeper(zookeeper_ad
             await online(first)
             await mark(first)
             await deleted(first)
-            told = [request for port, request in first.wire.sent if port == 9002]
-            while leaders(told[0]) != [LEADER_DURING_DELETE] * 2:
-                del told[0]
-            assert [type(request).__name__ for request in told] == [
+            requests = [request for port, request in first.wire.sent if port == 9002]
+            while leaders(requests[0]) != [LEADER_DURING_DELETE] * 2:
+                del requests[0]
+            assert [type(request).__name__ for request in requests] == [
                 "UpdateMetadataRequest",
                 "StopReplicaRequest",
                 "StopReplicaRequest",
             ]
-            gone = told[0].topic_states
+            gone = requests[0].topic_states
             assert [t.topic_id for t in gone] == [TOPIC_ID]
-            assert states(told[-2]) == [(EPOCH_DURING_DELETE, False)] * 2
-            assert states(told[-1]) == [(EPOCH_DURING_DELETE, True)] * 2
+            assert states(requests[-2]) == [(EPOCH_DURING_DELETE, False)] * 2
+            assert states(requests[-1]) == [(EPOCH_DURING_DELETE, True)] * 2
             assert replica_transitions(first)[-8:] == [
                 *["Online->Offline"] * 2,
                 *["Offline->DeletionStarted"] * 2,

@@ -30,12 +30,12 @@ def ranges(data: bytes) -> list[tuple[int, int]]:
 
 
 def read_all(log: Log) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+    offsets: list[tuple[int, int]] = []
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         more = ranges(log.read(offset, MANY, MANY, min_one_message=True))
         assert more, f"nothing to read at {offset}"
         assert more[-1][1] >= offset
-        found += more
+        offsets += more
         offset = more[-1][1] + 1
-    return found
+    return offsets

@@ -21,16 +21,16 @@ class Held(NamedTuple):
 
 def held(log: Log) -> list[Held]:
     """Every record of a log, read as a consumer does."""
-    found: list[Held] = []
+    stored: list[Held] = []
     offset = log.log_start_offset
     while data := log.read(offset, MANY, MANY, min_one_message=True):
         for header in iter_batches(data):
             assert header.last_offset >= offset
             batch = data[header.position : header.position + header.size_in_bytes]
             records = read_records(batch, header)
-            found += [Held(one.offset, one.key, value_of(one.rest)) for one in records]
+            stored += [Held(record.offset, record.key, value_of(record.rest)) for record in records]
             offset = header.last_offset + 1
-    return found
+    return stored
 
 
 def value_of(rest: bytes) -> bytes | None:

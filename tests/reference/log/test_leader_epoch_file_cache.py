@@ -190,8 +190,8 @@ def test_epochs_assigned_at_once_are_those_assigned_one_by_one(tmp_path: Path) -
     starts = [(0, 0), (3, 7), (3, 9), (-1, 4)]
     together = [LeaderEpochFileCache(disk, str(tmp_path / f"a{i}")) for i in range(len(starts))]
     alone = [LeaderEpochFileCache(disk, str(tmp_path / f"b{i}")) for i in range(len(starts))]
-    for one in (*together, *alone):
-        one.assign(2, 8)
+    for assigned in (*together, *alone):
+        assigned.assign(2, 8)
     assign_all(disk, ((cache, *start) for cache, start in zip(together, starts, strict=True)))
     for cache, start in zip(alone, starts, strict=True):
         cache.assign(*start)

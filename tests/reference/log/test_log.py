@@ -128,16 +128,16 @@ def test_reads_start_with_the_batch_that_holds_the_offset(tmp_path: Path) -> Non
 
 def test_max_bytes_cuts_between_batches_and_one_message_may_exceed_it(tmp_path: Path) -> None:
     log = open_log(tmp_path)
-    one = batch()
-    log.append_as_leader(one * 4, 0)
+    data = batch()
+    log.append_as_leader(data * 4, 0)
 
     def count(max_bytes: int, *, min_one_message: bool) -> int:
         return len(ranges(log.read(1, max_bytes, MANY, min_one_message=min_one_message)))
 
-    assert count(2 * len(one), min_one_message=False) == 2
-    assert count(2 * len(one) - 1, min_one_message=False) == 1
-    assert count(len(one) - 1, min_one_message=False) == 0
-    assert count(len(one) - 1, min_one_message=True) == 1
+    assert count(2 * len(data), min_one_message=False) == 2
+    assert count(2 * len(data) - 1, min_one_message=False) == 1
+    assert count(len(data) - 1, min_one_message=False) == 0
+    assert count(len(data) - 1, min_one_message=True) == 1
     assert count(0, min_one_message=True) == 1
 
 
@@ -278,8 +278,8 @@ def test_a_batch_is_found_by_time(tmp_path: Path) -> None:
     for timestamp in (100, 300, 200, 400):
         log.append_as_leader(batch(2, timestamp=timestamp, max_timestamp=timestamp + 10), 7)
     for opened in (log, open_log(tmp_path, segment_bytes=250)):
-        found = {t: opened.offset_for_timestamp(t) for t in (0, 100, 110, 111, 301, 399, 411)}
-        assert found == {
+        offsets = {t: opened.offset_for_timestamp(t) for t in (0, 100, 110, 111, 301, 399, 411)}
+        assert offsets == {
             0: (100, 0, 7),
             100: (100, 0, 7),
             110: (110, 0, 7),

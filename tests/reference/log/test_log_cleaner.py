@@ -355,9 +355,9 @@ def test_what_is_rewritten_is_traced_before() -> None:
     for number in range(10):
         logs.write((f"once-{number}", "v"), ("again", f"v{number}"))
     logs.clean()
-    told = [kind for kind, _ in logs.events.told if kind in (Kind.LOG_CLEANED, Kind.BATCH_CLEANED)]
-    assert told.count(Kind.BATCH_CLEANED) > 3
-    assert told[-1] is Kind.LOG_CLEANED
+    kinds = [kind for kind, _ in logs.events.told if kind in (Kind.LOG_CLEANED, Kind.BATCH_CLEANED)]
+    assert kinds.count(Kind.BATCH_CLEANED) > 3
+    assert kinds[-1] is Kind.LOG_CLEANED
     crcs = {
         columns["offset"]: columns["crc"]
         for kind, columns in logs.events.told

@@ -21,11 +21,11 @@ def test_logs_come_back_with_records_ids_and_high_watermarks(tmp_path: Path) -> 
         log.update_high_watermark(count - 1)
     first.checkpoint_high_watermarks()
     second = manager(tmp_path)
-    found = {
+    loaded = {
         tp: (log.high_watermark, log.log_end_offset, log.topic_id)
         for tp, log in second.all_logs().items()
     }
-    assert found == {A0: (2, 3, ID), A1: (4, 5, ID), B0: (1, 2, ID)}
+    assert loaded == {A0: (2, 3, ID), A1: (4, 5, ID), B0: (1, 2, ID)}
 
 
 def test_the_checkpoint_lists_logs_that_nobody_gave_an_offset_for(tmp_path: Path) -> None:
@@ -127,13 +127,13 @@ class FailingDisk(RealDisk):
 
 
 def test_a_broken_directory_goes_offline_and_hides_no_old_replica(tmp_path: Path) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    logs = manager(one, two, disk=FailingDisk(two))
-    assert logs.live_log_dirs == (str(one),)
+    good, two = tmp_path / "one", tmp_path / "two"
+    logs = manager(good, two, disk=FailingDisk(two))
+    assert logs.live_log_dirs == (str(good),)
     with pytest.raises(KafkaStorageError):
         logs.get_or_create_log(A0, ID, is_new=False)
     logs.get_or_create_log(A0, ID, is_new=True)
-    assert (one / "a-0").exists()
+    assert (good / "a-0").exists()
 
 
 def test_no_directory_left_is_an_error(tmp_path: Path) -> None:

@@ -148,12 +148,12 @@ class LogAgainstAList(RuleBasedStateMachine):
 
     @invariant()
     def same_records(self) -> None:
-        offset, found = 0, b""
+        offset, records = 0, b""
         while offset < self.end:
             data = self.log.read(offset, MANY, MANY, min_one_message=True)
-            found += data
+            records += data
             offset = list(iter_batches(data))[-1].last_offset + 1
-        assert found == b"".join(stored.data for stored in self.stored)
+        assert records == b"".join(stored.data for stored in self.stored)
 
     @invariant()
     def same_offsets_and_epochs(self) -> None:

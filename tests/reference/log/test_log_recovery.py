@@ -193,11 +193,11 @@ def test_killed_before_any_change_of_a_file_a_log_opens_with_what_it_acknowledge
         killed = True
     assert killed == (changes < CHANGES_IN_A_LIFE), "a change of a file goes untested"
     log = open_log(tmp_path, segment_bytes=200)
-    found = [base for base, _ in read_all(log)]
-    assert found == [base for base, _ in possible][: len(found)]
-    assert len(found) >= len(sure)
+    offsets = [base for base, _ in read_all(log)]
+    assert offsets == [base for base, _ in possible][: len(offsets)]
+    assert len(offsets) >= len(sure)
     lineage: list[tuple[int, int]] = []
-    for base, epoch in possible[: len(found)]:
+    for base, epoch in possible[: len(offsets)]:
         if not lineage or lineage[-1][0] != epoch:
             lineage.append((epoch, base))
     assert list(log.leader_epoch_cache.entries) == lineage

@@ -242,7 +242,7 @@ def test_wherever_recovery_begins_the_same_is_remembered(
         assert entry[:2] == whole[:2]
         assert entry.last_timestamp == whole.last_timestamp
         assert entry.batches == whole.batches[-len(entry.batches) :]
-        behind = [one for one in whole.batches if one.first_offset >= known_from]
+        behind = [batch for batch in whole.batches if batch.first_offset >= known_from]
         assert len(entry.batches) >= len(behind)
 
 
@@ -286,13 +286,13 @@ def test_a_snapshot_is_read_as_written_and_no_damage_goes_unseen(
 ) -> None:
     written = encode_snapshot(entries)
     assert decode_snapshot(written) == entries
-    at = data.draw(st.integers(0, len(written) - 1))
+    position = data.draw(st.integers(0, len(written) - 1))
     damaged = bytearray(written)
-    damaged[at] ^= data.draw(st.integers(1, 255))
+    damaged[position] ^= data.draw(st.integers(1, 255))
     with pytest.raises(ValueError, match=r"snapshot|CRC|producers"):
         decode_snapshot(bytes(damaged))
     with pytest.raises(ValueError, match=r"snapshot|CRC|producers"):
-        decode_snapshot(written[:at])
+        decode_snapshot(written[:position])
 
 
 @given(SEQUENCES, SEQUENCES)
@@ -322,34 +322,36 @@ def test_whatever_happens_to_the_logs_no_batch_stands_twice_and_each_answer_is_t
     """Two replicas; producers go on from what is in the log, and send again whatever they ever sent."""
     directory = tmp_path_factory.mktemp("logs")
     leader, follower = (opened(directory / name, segment_bytes=300) for name in "ab")
-    places = ["a", "b"]
+    names = ["a", "b"]
     ever: list[tuple[int, int, int]] = []
     """Producer id, sequence and count of each batch ever sent."""
-    for what, number, count in steps:
-        if what == "send":
+    for step, number, count in steps:
+        if step == "send":
             sequence = max((s + c for p, s, c, _ in stored(leader) if p == number), default=0)
             send(leader, sequence, count=count, producer_id=number)
             ever.append((number, sequence, count))
-        elif what == "again" and ever:
+        elif step == "again" and ever:
             producer_id, sequence, count = ever[number % len(ever)]
             try:
                 offset = send(leader, sequence, count=count, producer_id=producer_id)
             except OutOfOrderSequenceError:
                 continue
-            assert [s for p, s, _, at in stored(leader) if (p, at) == (producer_id, offset)] == [
-                sequence
-            ]
-        elif what == "truncate":
+            assert [
+                s
+                for p, s, _, base_offset in stored(leader)
+                if (p, base_offset) == (producer_id, offset)
+            ] == [sequence]
+        elif step == "truncate":
             leader.truncate_to(number)
             follower.truncate_to(leader.log_end_offset)
-        elif what == "restart":
+        elif step == "restart":
             if number:
                 leader.close()
-            leader = opened(directory / places[0], segment_bytes=300)
+            leader = opened(directory / names[0], segment_bytes=300)
         else:
             replicate(leader, follower)
             leader, follower = follower, leader
-            places.reverse()
+            names.reverse()
         whole = stored(leader)
         assert len({(p, s) for p, s, _, _ in whole}) == len(whole)
 

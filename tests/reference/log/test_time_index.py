@@ -15,27 +15,27 @@ appends = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 5)), max_size=30
 
 def built(steps: list[tuple[int, int]]) -> tuple[TimeIndex, list[tuple[int, int]]]:
     """An index of batches that end at rising offsets, and the largest timestamp so far at each."""
-    index, offset, largest, seen = TimeIndex(100), 99, -1, []
+    index, offset, largest, appended = TimeIndex(100), 99, -1, []
     for timestamp, count in steps:
         offset += count
         largest = max(largest, timestamp)
         index.maybe_append(largest, offset)
-        seen.append((timestamp, offset))
-    return index, seen
+        appended.append((timestamp, offset))
+    return index, appended
 
 
 @given(steps=appends, wanted=st.integers(-1, 60))
 def test_a_lookup_never_passes_what_is_wanted(steps: list[tuple[int, int]], wanted: int) -> None:
-    index, seen = built(steps)
-    first = next((offset for timestamp, offset in seen if timestamp >= wanted), None)
+    index, appended = built(steps)
+    first = next((offset for timestamp, offset in appended if timestamp >= wanted), None)
     floor = index.lookup(wanted)
     assert first is None or floor <= first
-    assert floor == 100 or any(offset == floor for _, offset in seen)
+    assert floor == 100 or any(offset == floor for _, offset in appended)
 
 
 @given(steps=appends, cut=st.integers(100, 250))
 def test_truncation_and_the_file_keep_the_rest(steps: list[tuple[int, int]], cut: int) -> None:
-    index, seen = built(steps)
+    index, appended = built(steps)
     index.truncate_to(cut)
     assert index.last.offset < cut or not len(index)
     data = index.to_bytes()
@@ -43,7 +43,7 @@ def test_truncation_and_the_file_keep_the_rest(steps: list[tuple[int, int]], cut
     assert again is not None
     assert again.to_bytes() == data
     for wanted in range(-1, 60):
-        first = next((o for t, o in seen if t >= wanted and o < cut), None)
+        first = next((o for t, o in appended if t >= wanted and o < cut), None)
         assert first is None or again.lookup(wanted) <= first
 
 

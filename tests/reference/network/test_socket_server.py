@@ -473,10 +473,11 @@ def test_every_listener_has_an_acceptor_and_processors_the_control_plane_has_one
     async def scenario() -> None:
         async with serving(num_network_threads=4, **CONTROL_PLANE) as cluster:
             processors = {
-                one.end_point.listener_name: len(one.processors) for one in cluster.server.acceptors
+                acceptor.end_point.listener_name: len(acceptor.processors)
+                for acceptor in cluster.server.acceptors
             }
             assert processors == {"CONTROLLER": 1, "PLAINTEXT": 4}
-            ids = [p.id for one in cluster.server.acceptors for p in one.processors]
+            ids = [p.id for acceptor in cluster.server.acceptors for p in acceptor.processors]
             assert sorted(ids) == list(range(5))
 
     run(scenario)

@@ -50,12 +50,12 @@ def test_a_batch_keeps_what_it_is_without_some_records(
 ) -> None:
     batch = assigned(with_codec(build(records, 5_000, PRODUCER), codec), 100, 3)
     header = next(iter_batches(batch))
-    found = read_records(batch, header)
-    assert [(r.offset, r.key, r.has_value) for r in found] == [
-        (100 + at, key, value is not None) for at, (key, value) in enumerate(records)
+    records_left = read_records(batch, header)
+    assert [(r.offset, r.key, r.has_value) for r in records_left] == [
+        (100 + index, key, value is not None) for index, (key, value) in enumerate(records)
     ]
     kept = data.draw(
-        st.lists(st.sampled_from(found), min_size=1, unique=True).map(sorted), label="kept"
+        st.lists(st.sampled_from(records_left), min_size=1, unique=True).map(sorted), label="kept"
     )
     horizon_ms = data.draw(st.none() | st.integers(0, 10**13), label="horizon")
     again = rebuilt(header, kept, horizon_ms=horizon_ms)
@@ -73,7 +73,7 @@ def test_the_workloads_reader_reads_what_is_written_again() -> None:
     batch = assigned(build([(b"a", b"1"), (b"b", b"2"), (b"a", b"3")], 5_000), 10, 0)
     header = next(iter_batches(batch))
     again = rebuilt(header, read_records(batch, header)[1:], horizon_ms=9_999)
-    assert [tuple(one) for one in read(again)] == [(11, b"b", b"2"), (12, b"a", b"3")]
+    assert [tuple(record) for record in read(again)] == [(11, b"b", b"2"), (12, b"a", b"3")]
 
 
 def test_an_emptied_batch_tells_of_its_producer() -> None:
@@ -91,8 +91,8 @@ def test_an_emptied_batch_tells_of_its_producer() -> None:
 def test_damaged_records_are_told(data: st.DataObject) -> None:
     """Whatever is changed: records come out, or one kind of error."""
     batch = bytearray(build([(b"key", b"value" * 9), (None, None), (b"", b"")], 5_000))
-    at = data.draw(st.integers(61, len(batch) - 1))
-    batch[at] = data.draw(st.integers(0, 255))
+    position = data.draw(st.integers(61, len(batch) - 1))
+    batch[position] = data.draw(st.integers(0, 255))
     header = next(iter_batches(bytes(batch)))
     with suppress(CorruptRecordError):
         assert len(read_records(bytes(batch), header)) == 3

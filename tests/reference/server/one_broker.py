@@ -124,7 +124,7 @@ class Node:
         results = self.manager.fetches.fetch(
             FetchParams(replica_id, max_wait_ms, min_bytes, 1 << 20, isolation, rack_id=rack_id),
             {TP: FetchPartitionRequest(TP, topic_id, epoch, offset, -1, 0, 1 << 20)},
-            respond=lambda found: list(found.values()),
+            respond=lambda results: list(results.values()),
         )
         return await answered(results)  # type: ignore[no-any-return]
 

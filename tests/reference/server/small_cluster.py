@@ -282,7 +282,7 @@ class Cluster:
         )
         decided = LeaderAndIsrPartitionState(TP, TOPIC_ID, 1, state, BROKERS)
 
-        nodes = [node for one in live if (node := one.node("PLAINTEXT")) is not None]
+        nodes = [node for endpoint in live if (node := endpoint.node("PLAINTEXT")) is not None]
 
         def update(broker: Broker) -> None:
             broker.replicas.maybe_update_metadata_cache(CONTROLLER, 1, -1, live, [metadata])

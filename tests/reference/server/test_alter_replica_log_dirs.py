@@ -81,8 +81,8 @@ def test_a_replica_that_is_led_moves_with_all_it_has(tmp_path: Path) -> None:
         assert log_of(node).log_dir == target
         assert log_of(node).topic_id == TOPIC_ID
         assert log_of(node).latest_epoch == 0
-        (found,) = await node.fetch(0)
-        assert (found.high_watermark, len(found.records)) == (6, 3 * len(batch(2)))
+        (result,) = await node.fetch(0)
+        assert (result.high_watermark, len(result.records)) == (6, 3 * len(batch(2)))
         assert (await node.produce(batch(1)))[TP].base_offset == 6
         (moved,) = node.trace.of(Kind.LOG_DIR_CHANGED)
         assert (moved["path"], moved["log_end_offset"], moved["high_watermark"]) == (target, 6, 6)
@@ -168,8 +168,8 @@ def test_a_move_back_is_no_move_and_a_third_directory_replaces_the_second(tmp_pa
 
     async def scenario(node: Node) -> None:
         await leading(node, 3)
-        one, two, three = directories
-        assert log_of(node).log_dir == one
+        first, two, three = directories
+        assert log_of(node).log_dir == first
         alter(node, two)
         await asyncio.sleep(0.5)
         alter(node, two)

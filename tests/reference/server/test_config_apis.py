@@ -291,7 +291,7 @@ def test_settings_that_cannot_be_read_are_neither_told_nor_changed(zookeeper_add
 def test_settings_are_told_in_every_version(zookeeper_address: str, version: int) -> None:
     async def test(admin: Admin) -> None:
         await admin.replace(TOPIC, "t", {MIN_ISR: "2"})
-        told = await admin.describe(
+        described = await admin.describe(
             TOPIC,
             "t",
             (MIN_ISR, "segment.bytes", "no.such"),
@@ -299,12 +299,12 @@ def test_settings_are_told_in_every_version(zookeeper_address: str, version: int
             synonyms=True,
             documentation=True,
         )
-        assert (told.error_code, told.resource_type, told.resource_name) == (
+        assert (described.error_code, described.resource_type, described.resource_name) == (
             ErrorCode.none,
             TOPIC,
             "t",
         )
-        by_name = {item.name: item for item in told.configs}
+        by_name = {item.name: item for item in described.configs}
         assert {name: item.value for name, item in by_name.items()} == {
             MIN_ISR: "2",
             "segment.bytes": "1073741824",
@@ -326,8 +326,8 @@ def test_settings_are_told_in_every_version(zookeeper_address: str, version: int
 
 def test_neither_synonyms_nor_documentation_come_unasked(zookeeper_address: str) -> None:
     async def test(admin: Admin) -> None:
-        told = await admin.describe(BROKER, "1", (MIN_ISR,))
-        (item,) = told.configs
+        described = await admin.describe(BROKER, "1", (MIN_ISR,))
+        (item,) = described.configs
         assert (item.value, item.synonyms, item.documentation) == ("1", (), None)
 
     run(zookeeper_address, test)
@@ -346,7 +346,7 @@ def test_whose_settings_are_not_told(
     zookeeper_address: str, kind: int, name: str, code: ErrorCode
 ) -> None:
     async def test(admin: Admin) -> None:
-        told = await admin.describe(kind, name)
-        assert (told.error_code, told.configs) == (code, ())
+        described = await admin.describe(kind, name)
+        assert (described.error_code, described.configs) == (code, ())
 
     run(zookeeper_address, test)

@@ -79,8 +79,8 @@ class Broker:
                 operation = waiting._operation
                 assert isinstance(operation, DelayedFetch)
                 params, requests = operation._params, operation._requests
-                found = self.manager.fetches.read_all_again(params, requests)
-                assert operation.results() == found, step
+                results = self.manager.fetches.read_all_again(params, requests)
+                assert operation.results() == results, step
                 assert not self.is_enough(params, requests), step
 
     def is_enough(self, params: FetchParams, requests: FetchRequests) -> bool:
@@ -137,10 +137,10 @@ class Broker:
         partition = self.manager.hosted.partitions.get(topic_partition)
         if partition is None or partition.log is None:
             return
-        broker, life = self.rng.choice([(2, 101), (2, 101), (2, 102), (3, 100)])
+        broker, epoch = self.rng.choice([(2, 101), (2, 101), (2, 102), (3, 100)])
         end = partition.log.log_end_offset
         self.manager.fetches.fetch(
-            FetchParams(broker, 0, 1, 1 << 20, FetchIsolation.LOG_END, life),
+            FetchParams(broker, 0, 1, 1 << 20, FetchIsolation.LOG_END, epoch),
             {
                 topic_partition: FetchPartitionRequest(
                     topic_partition, TOPIC_ID, -1, end, -1, 0, 1 << 20

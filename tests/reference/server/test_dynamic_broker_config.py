@@ -30,13 +30,13 @@ def test_the_brokers_own_comes_before_all_brokers_before_what_it_was_started_wit
 
 def test_who_has_to_act_is_told_of_changes_alone() -> None:
     dynamic = DynamicBrokerConfig(config(1))
-    told: list[tuple[KafkaConfig, KafkaConfig]] = []
-    dynamic.add_reconfigurable(lambda former, current: told.append((former, current)))
+    changes: list[tuple[KafkaConfig, KafkaConfig]] = []
+    dynamic.add_reconfigurable(lambda former, current: changes.append((former, current)))
     dynamic.update_default_config({MIN_ISR: "1"})
-    assert told == []
+    assert changes == []
     dynamic.update_broker_config({MIN_ISR: "2"})
     dynamic.update_broker_config({MIN_ISR: "2"})
-    assert told == [(dynamic.static, dynamic.current)]
+    assert changes == [(dynamic.static, dynamic.current)]
 
 
 def test_what_cannot_be_is_logged_and_left_out(caplog: pytest.LogCaptureFixture) -> None:
@@ -63,8 +63,8 @@ def synonyms(entry: ConfigEntry) -> list[tuple[str, Any, int]]:
 
 
 def named(entries: list[ConfigEntry], name: str) -> ConfigEntry:
-    (found,) = [entry for entry in entries if entry.name == name]
-    return found
+    (entry_,) = [entry for entry in entries if entry.name == name]
+    return entry_
 
 
 def test_a_topics_setting_is_told_with_all_that_it_would_be_otherwise() -> None:
@@ -94,14 +94,14 @@ def test_a_value_of_a_topic_that_cannot_be_is_not_told() -> None:
 def test_all_settings_of_a_broker_are_told() -> None:
     entries = ConfigHelper(DynamicBrokerConfig(config(1))).broker_entries()
     assert len(entries) == len(KafkaConfig.__struct_fields__)
-    told = {
+    described = {
         entry.name: (entry.value, entry.type, entry.source, entry.read_only) for entry in entries
     }
-    assert told["broker.id"] == ("1", ConfigType.INT, 4, True)
-    assert told["log.dirs"] == ("unused", ConfigType.LIST, 4, True)
-    assert told["broker.rack"] == (None, ConfigType.STRING, 5, True)
-    assert told["delete.topic.enable"] == ("true", ConfigType.BOOLEAN, 5, True)
-    assert told["log.flush.interval.messages"] == (str(2**63 - 1), ConfigType.LONG, 5, False)
+    assert described["broker.id"] == ("1", ConfigType.INT, 4, True)
+    assert described["log.dirs"] == ("unused", ConfigType.LIST, 4, True)
+    assert described["broker.rack"] == (None, ConfigType.STRING, 5, True)
+    assert described["delete.topic.enable"] == ("true", ConfigType.BOOLEAN, 5, True)
+    assert described["log.flush.interval.messages"] == (str(2**63 - 1), ConfigType.LONG, 5, False)
 
 
 def test_of_all_brokers_only_what_was_set_is_told() -> None:

@@ -23,9 +23,9 @@ def test_a_long_poll_ends_with_data_or_its_time(tmp_path: Path) -> None:
         polling = asyncio.ensure_future(node.fetch(0))
         await asyncio.sleep(0.1)
         await node.produce(batch(2))
-        (found,) = await polling
+        (result,) = await polling
         assert time() == pytest.approx(0.6)
-        assert (len(found.records), found.high_watermark) == (len(batch(2)), 2)
+        assert (len(result.records), result.high_watermark) == (len(batch(2)), 2)
 
     on_node(tmp_path, scenario)
 

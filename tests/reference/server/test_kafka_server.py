@@ -83,7 +83,7 @@ def test_a_session_that_expires_during_the_start_only_delays_it(
             await until(lambda: server.controller.is_active)
             assert zookeeper.lost not in {0, zookeeper.session_id}
             registered = tracer.of(Kind.BROKER_REGISTERED)
-            assert [one["session"] for one in registered] == [zookeeper.session_id]
+            assert [event["session"] for event in registered] == [zookeeper.session_id]
         finally:
             await server.shutdown()
 

@@ -62,11 +62,11 @@ def told(response: Any) -> dict[str, tuple[ErrorCode, list[tuple[str, int, int]]
 @pytest.fixture
 def logs(tmp_path: Path) -> LogManager:
     """a-0 and b-c.d_e-0 in one directory, a-1 in the other."""
-    found = manager(tmp_path / "one", tmp_path / "two")
+    log_manager = manager(tmp_path / "one", tmp_path / "two")
     for topic_partition in (A0, A1, B0):
-        found.get_or_create_log(topic_partition, ID, is_new=True)
-    found.all_logs()[A1].append_as_leader(batch(2), 0)
-    return found
+        log_manager.get_or_create_log(topic_partition, ID, is_new=True)
+    log_manager.all_logs()[A1].append_as_leader(batch(2), 0)
+    return log_manager
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -104,17 +104,17 @@ def test_a_future_log_is_told_of_with_its_lag_and_the_volume_with_its_size(
     future = logs.create_future_log(A1, str(tmp_path / "one"))
     future.append_as_follower(assigned(batch(1), 0, 0))
     response = describe(logs, [A1])
-    (one, two) = response.results
+    (first, two) = response.results
     lags = [
         (p.is_future_key, p.offset_lag)
-        for result in (one, two)
+        for result in (first, two)
         for topic in result.topics
         for p in topic.partitions
     ]
     assert lags == [(True, 1), (False, 0)]
     usage = shutil.disk_usage(tmp_path)
-    assert one.total_bytes == two.total_bytes == usage.total
-    assert 0 < one.usable_bytes <= usage.total
+    assert first.total_bytes == two.total_bytes == usage.total
+    assert 0 < first.usable_bytes <= usage.total
 
 
 def test_the_lag_of_a_future_log_whose_replica_is_offline_is_not_known(

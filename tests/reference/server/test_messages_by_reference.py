@@ -55,8 +55,8 @@ def differences(path: str, sent: Any, received: Any) -> list[str]:
     if isinstance(sent, tuple) and len(sent) == len(received):
         return [
             difference
-            for index, (one, other) in enumerate(zip(sent, received, strict=True))
-            for difference in differences(f"{path}[{index}]", one, other)
+            for index, (item, other) in enumerate(zip(sent, received, strict=True))
+            for difference in differences(f"{path}[{index}]", item, other)
         ]
     return [] if sent == received else [f"{path}: {sent!r}, the wire gives {received!r}"]
 
@@ -203,8 +203,8 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
             assert await client.delete_records(TOPIC, 1, 1, timeout_s=5) == 1
             assert await client.start_offset(TOPIC, 1, timeout_s=5) == 1
 
-        for one in servers.values():
-            await one.startup()
+        for broker in servers.values():
+            await broker.startup()
         try:
             await attempt(create)
             await attempt(send)
@@ -227,8 +227,8 @@ def test_the_messages_of_a_clusters_life_are_what_the_wire_would_make_of_them(
             await ask_what_clients_of_ours_do_not(codec, ports[client.metadata.controller_id])
         finally:
             client.close()
-            for one in servers.values():
-                await one.shutdown()
+            for broker in servers.values():
+                await broker.shutdown()
 
     asyncio.run(asyncio.wait_for(test(), 30))
 

@@ -171,9 +171,9 @@ def test_unknown_names_are_created_if_the_request_allows_it(version: int, *, all
     is_created = allowed or version < 4
     response = asyncio.run(answer) if is_created else answer
     assert creation.asked == (["u"] if is_created else [])
-    told = {topic.name: topic.error_code for topic in response.topics}
+    errors = {topic.name: topic.error_code for topic in response.topics}
     unknown = ErrorCode.unknown_topic_or_partition
-    assert told == {"t": ErrorCode.none, "u": ErrorCode.leader_not_available if is_created else unknown}  # fmt: skip
+    assert errors == {"t": ErrorCode.none, "u": ErrorCode.leader_not_available if is_created else unknown}  # fmt: skip
 
 
 def test_a_topic_may_be_asked_for_by_id_alone() -> None:

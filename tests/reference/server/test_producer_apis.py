@@ -47,8 +47,8 @@ def request(version: int = 5, **values: Any) -> Any:
 
 
 def answer(apis: ProducerApis, message: Any) -> tuple[ErrorCode, int, int]:
-    found = asyncio.run(apis.handle_init_producer_id(message))
-    return found.error_code, found.producer_id, found.producer_epoch
+    response = asyncio.run(apis.handle_init_producer_id(message))
+    return response.error_code, response.producer_id, response.producer_epoch
 
 
 VERSIONS = range(

@@ -107,8 +107,8 @@ def following(tmp_path: Path, *epochs: int, **properties: Any) -> Host:
     """A follower of broker 2 in epoch 9 whose log has three records of each of the epochs."""
     host = Host(tmp_path, **properties)
     host.partition.make_follower(lisr(leader=2, leader_epoch=9))
-    for at, epoch in enumerate(epochs):
-        host.partition.append_as_follower(batch(3, base_offset=3 * at, leader_epoch=epoch), 0)
+    for number, epoch in enumerate(epochs):
+        host.partition.append_as_follower(batch(3, base_offset=3 * number, leader_epoch=epoch), 0)
     return host
 
 

@@ -120,8 +120,8 @@ def test_a_stray_log_of_an_earlier_topic_of_the_name_gives_way(tmp_path: Path) -
     async def second(node: Node) -> None:
         assert node.lisr(lisr(topic_id=UUID(int=8)))[1] == {TP: ErrorCode.none}
         assert node.manager.hosted.partition(TP).leader_log.log_end_offset == 0
-        told = [(e["topic_id"], e["detail"]) for e in node.trace.of(Kind.REPLICA_STOPPED)]
-        assert told == [(str(TOPIC_ID), "deleting"), (str(TOPIC_ID), "delete")]
+        stopped = [(e["topic_id"], e["detail"]) for e in node.trace.of(Kind.REPLICA_STOPPED)]
+        assert stopped == [(str(TOPIC_ID), "deleting"), (str(TOPIC_ID), "delete")]
         # One that is hosted does not give way: the word may be the older one.
         assert node.lisr(lisr(leader_epoch=9))[1] == {TP: ErrorCode.inconsistent_topic_id}
 

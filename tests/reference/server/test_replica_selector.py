@@ -71,8 +71,8 @@ def test_a_follower_serves_consumers_below_its_high_watermark(tmp_path: Path) ->
         await asyncio.sleep(0.1)
         assert not polling.done()
         follower.append_as_follower(b"", 2)
-        (found,) = await polling
-        assert (len(found.records), found.high_watermark, time()) == (len(batch(2)), 2, 0.1)
+        (result,) = await polling
+        assert (len(result.records), result.high_watermark, time()) == (len(batch(2)), 2, 0.1)
         (beyond,) = await node.fetch(3, rack_id="")
         assert beyond.error is ErrorCode.offset_out_of_range
         (older,) = await node.fetch(0)

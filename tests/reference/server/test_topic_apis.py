@@ -99,8 +99,8 @@ def test_topics_are_deleted_by_id() -> None:
         "u": ErrorCode.invalid_request,
         "w": ErrorCode.none,
     }
-    told = {topic.name: topic.topic_id for topic in response.responses}
-    assert (told["t"], told["w"]) == (TOPIC_ID, None)
+    topic_ids = {topic.name: topic.topic_id for topic in response.responses}
+    assert (topic_ids["t"], topic_ids["w"]) == (TOPIC_ID, None)
     assert [name for name, _ in zk_admin.asked] == ["t", "w"]
 
 

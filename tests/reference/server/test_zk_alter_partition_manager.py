@@ -42,11 +42,11 @@ class ZooKeeper:
         return self.script.pop(0)(wanted) if self.script else wanted
 
     async def propagate_isr_changes(self, partitions: Iterable[TopicPartition]) -> None:
-        told = list(partitions)
+        changed = list(partitions)
         await asyncio.sleep(self.latency_s)
         if self.is_session_lost:
             raise SessionExpiredError("creating")
-        self.told.append((asyncio.get_running_loop().time(), told))
+        self.told.append((asyncio.get_running_loop().time(), changed))
 
 
 def item(partition: int = 0) -> AlterPartitionItem:

@@ -134,8 +134,8 @@ def test_a_broken_znode_of_an_entity_reads_as_no_settings_of_it(
 ) -> None:
     async def test(broker: Broker) -> None:
         await broker.zookeeper.create("/config/topics/t", b'{"config":{"a":1}}')
-        found = await broker.zk_client.configs.get_topic_configs(["t", "u"])
-        assert found == {"t": None, "u": {}}
+        configs = await broker.zk_client.configs.get_topic_configs(["t", "u"])
+        assert configs == {"t": None, "u": {}}
         assert "/config/topics/t has config {'a': 1}, not an object of strings" in caplog.text
 
     run(zookeeper_address, test)

@@ -29,12 +29,12 @@ class LosingZooKeeperClient(KazooZooKeeperClient):
 
     lose_at = ""
 
-    async def _call(self, what: str, submit: Callable[[Any], Any]) -> Any:
-        result = await super()._call(what, submit)
-        operation, path = what.split(" ")
+    async def _call(self, description: str, submit: Callable[[Any], Any]) -> Any:
+        result = await super()._call(description, submit)
+        operation, path = description.split(" ")
         if operation in ("multi", "create", "set_data") and path == self.lose_at:
             self.lose_at = ""
-            raise ConnectionLossError(what)
+            raise ConnectionLossError(description)
         return result
 
 

@@ -38,7 +38,7 @@ def test_a_controller_leaves_the_znode_as_kafka_does(zookeeper_address: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("found", "left"),
+    ("data", "left"),
     [
         (feature_znode.encode(feature_znode.DISABLED), feature_znode.encode()),
         (
@@ -49,11 +49,11 @@ def test_a_controller_leaves_the_znode_as_kafka_does(zookeeper_address: str) -> 
     ],
 )
 def test_what_is_there_stays_but_is_enabled(
-    zookeeper_address: str, found: bytes, left: bytes
+    zookeeper_address: str, data: bytes, left: bytes
 ) -> None:
     async def test() -> None:
         async with client(zookeeper_address) as (zookeeper, zk_client):
-            await zookeeper.create(zk_data.FEATURE, found)
+            await zookeeper.create(zk_data.FEATURE, data)
             await zk_client.feature.enable_feature_versioning()
             assert (await zookeeper.get(zk_data.FEATURE))[0] == left
 

@@ -101,8 +101,8 @@ def test_an_isr_that_its_leader_wrote_unheard_is_committed_once(zookeeper_addres
             zookeeper.lose_at = zk_data.state_path(TP)
             committed = await write(TP, replace(STATE, isr=(1,)), 1)
             assert committed == replace(STATE, isr=(1,), partition_epoch=1)
-            [found] = (await zk_client.states.get_topic_partition_states([TP])).values()
-            assert (found.leader_and_isr, found.controller_epoch) == (committed, 1)
+            [state] = (await zk_client.states.get_topic_partition_states([TP])).values()
+            assert (state.leader_and_isr, state.controller_epoch) == (committed, 1)
             # What it knew when it wrote that is of the past now, whatever it wants.
             assert await write(TP, STATE, 1) is None
 
@@ -192,7 +192,7 @@ def test_growth_is_ones_own_only_if_it_was_sent_again(
 ) -> None:
     """Two requests may choose the same replicas; only one of them has added the partition."""
     grown = {0: ReplicaAssignment((1, 2)), 1: ReplicaAssignment((2, 1))}
-    seen: list[int] = []
+    sizes: list[int] = []
 
     async def test() -> None:
         async with losing(zookeeper_address) as (zookeeper, zk_client):
@@ -201,18 +201,18 @@ def test_growth_is_ones_own_only_if_it_was_sent_again(
             await zookeeper.create(path, zk_data.encode_topic(first))
 
             def choose(present: TopicAssignment) -> dict[int, ReplicaAssignment]:
-                seen.append(len(present.partitions))
+                sizes.append(len(present.partitions))
                 return {} if len(present.partitions) > 1 else {1: grown[1]}
 
             if is_lost:
                 zookeeper.lose_at = path
                 await zk_client.topics.add_partitions("t", choose)
-                assert seen == [1]
+                assert sizes == [1]
             else:
                 await asyncio.gather(
                     *(zk_client.topics.add_partitions("t", choose) for _ in range(2))
                 )
-                assert seen == [1, 1, 2]
+                assert sizes == [1, 1, 2]
             zookeeper.lose_at = ""
             data, _ = await zookeeper.get(path)
             assert zk_data.decode_topic("t", data).partitions == grown

@@ -44,10 +44,10 @@ def test_a_refused_one_leaves_the_others_of_its_multi(zookeeper_address: str) ->
             results = await zk_client.states.update_leader_and_isr(wanted, fence)
             assert isinstance(results.pop(stale), BadVersionError)
             assert isinstance(results.pop(missing), NoNodeError)
-            found = await zk_client.states.get_topic_partition_states(PARTITIONS)
-            assert found.pop(stale).leader_and_isr == STATE
-            assert {tp: result.state for tp, result in results.items()} == found  # type: ignore[union-attr]
-            assert {state.leader_and_isr for state in found.values()} == {
+            states = await zk_client.states.get_topic_partition_states(PARTITIONS)
+            assert states.pop(stale).leader_and_isr == STATE
+            assert {tp: result.state for tp, result in results.items()} == states  # type: ignore[union-attr]
+            assert {state.leader_and_isr for state in states.values()} == {
                 replace(led, partition_epoch=1)
             }
 

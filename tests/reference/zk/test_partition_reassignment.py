@@ -131,10 +131,10 @@ def test_partitions_that_are_added_meanwhile_are_kept(zookeeper_address: str) ->
             async def read_then_grow(path: str) -> object:
                 nonlocal reads
                 reads += 1
-                found = await read(path)
+                data = await read(path)
                 if reads == 1:  # somebody writes between our reading and our writing
                     await zk_client.session.writes.set_data(path, zk_data.encode_topic(grown))
-                return found
+                return data
 
             zk_client.session.get = read_then_grow  # type: ignore[method-assign,assignment]
             await zk_client.topics.update_replica_assignment(TP, ReplicaAssignment((3,)), fence)
@@ -163,10 +163,12 @@ def test_a_topic_without_an_id_stays_without_one(zookeeper_address: str) -> None
 def test_the_watch_is_set_whether_the_znode_exists_or_not(zookeeper_address: str) -> None:
     async def test() -> None:
         async with office(zookeeper_address) as (zk_client, fence):
-            told = asyncio.Event()
-            zk_client.session.register_znode_change_handler(zk_data.REASSIGN_PARTITIONS, told.set)
+            changed = asyncio.Event()
+            zk_client.session.register_znode_change_handler(
+                zk_data.REASSIGN_PARTITIONS, changed.set
+            )
             assert await zk_client.reassignment.get_partition_reassignment() is None
             await zk_client.reassignment.set_or_create_partition_reassignment(TARGETS, fence)
-            await asyncio.wait_for(told.wait(), 10)
+            await asyncio.wait_for(changed.wait(), 10)
 
     run(test())

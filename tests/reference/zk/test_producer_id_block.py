@@ -158,8 +158,11 @@ def test_somebody_elses_block_of_the_same_ids_is_not_taken_for_ones_own(
     zookeeper_address: str,
 ) -> None:
     async def test() -> None:
-        async with losing(zookeeper_address) as (_, one), losing(zookeeper_address) as (_, other):
-            assert await one.producer_ids.conditional_update(ProducerIdsBlock(1, 0, 999), 0)
+        async with (
+            losing(zookeeper_address) as (_, client),
+            losing(zookeeper_address) as (_, other),
+        ):
+            assert await client.producer_ids.conditional_update(ProducerIdsBlock(1, 0, 999), 0)
             assert not await other.producer_ids.conditional_update(ProducerIdsBlock(2, 0, 999), 0)
             assert await taken(other) == ProducerIdsBlock(2, 1000, 1999)
 

@@ -96,12 +96,12 @@ def test_a_watch_arrives_before_any_reply_that_shows_the_change(zookeeper_addres
         async with client(zookeeper_address) as reader, client(zookeeper_address) as writer:
             await writer.create("/a", b"0")
             for number in range(1, 200):
-                seen: list[str] = []
-                await reader.get("/a", partial(seen.append, "watch"))
+                arrivals: list[str] = []
+                await reader.get("/a", partial(arrivals.append, "watch"))
                 write = asyncio.create_task(writer.set_data("/a", str(number).encode()))
-                while not seen:
+                while not arrivals:
                     data, _ = await reader.get("/a")
-                    assert data == str(number - 1).encode() or seen
+                    assert data == str(number - 1).encode() or arrivals
                 await write
 
     run(test())

@@ -16,16 +16,16 @@ def event(at_s: float, kind: Kind, **columns: object) -> Event:
 
 
 def shown(*events: Event) -> list[Status]:
-    seen: list[Status] = []
-    look = StatusObserver(lambda status: seen.append(replace(status)))
-    for one in events:
-        look(one)
-    return seen
+    statuses: list[Status] = []
+    look = StatusObserver(lambda status: statuses.append(replace(status)))
+    for event in events:
+        look(event)
+    return statuses
 
 
 def test_each_phase_is_shown_with_the_time_and_the_counts_of_its_moment() -> None:
     """However fast the simulation is: all of this takes less than a real second."""
-    seen = shown(
+    observed = shown(
         event(0, Kind.PHASE, detail="start"),
         event(3, Kind.PHASE, detail="warm-up"),
         event(4, Kind.INVOKE),
@@ -35,8 +35,8 @@ def test_each_phase_is_shown_with_the_time_and_the_counts_of_its_moment() -> Non
         event(34, Kind.PHASE, detail="heal"),
         event(35, Kind.OK),
     )
-    first = {status.phase: status for status in reversed(seen)}
-    assert {name: (one.elapsed_s, one.operations) for name, one in first.items()} == {
+    first = {status.phase: status for status in reversed(observed)}
+    assert {name: (value.elapsed_s, value.operations) for name, value in first.items()} == {
         "start": (0.0, 0),
         "warm-up": (0.0, 0),
         "faults": (6.0, 1),

@@ -83,9 +83,9 @@ def test_a_drift_gains_on_top_of_the_offset_since_it_was_set(
 
 def test_a_drifting_clock_never_goes_back(program: PythonProgram, page: Path) -> None:
     set_clock(page, offset_ms=-HOUR_MS, drift=-0.9)
-    seen = program.ask("import time; answer = [time.time_ns() for _ in range(20_000)]")
-    assert seen == sorted(seen)
-    assert seen[-1] > seen[0]
+    observed = program.ask("import time; answer = [time.time_ns() for _ in range(20_000)]")
+    assert observed == sorted(observed)
+    assert observed[-1] > observed[0]
 
 
 def test_no_reading_is_made_of_two_settings(program: PythonProgram, page: Path) -> None:

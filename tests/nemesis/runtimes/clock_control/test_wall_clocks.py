@@ -38,11 +38,13 @@ def test_offset_and_drift_come_back_from_two_looks(
     said = (
         f"{printed(first_ns, offset_ns)} {printed(second_ns, offset_ns + round(drift * apart_ns))}"
     )
-    found = probe.state(said, true=Reading(at_ns=second_ns + 77, wall_ns=boot_ns + second_ns + 77))
-    assert found.offset_ns == offset_ns
-    assert found.drift == pytest.approx(drift, abs=1e-6)
+    result = probe.state(said, true=Reading(at_ns=second_ns + 77, wall_ns=boot_ns + second_ns + 77))
+    assert result.offset_ns == offset_ns
+    assert result.drift == pytest.approx(drift, abs=1e-6)
     earlier_ns = first_ns - 10**9
-    assert found.offset_ms_at(earlier_ns) == pytest.approx(offset_ns / 1e6 - drift * 1000, abs=0.01)
+    assert result.offset_ms_at(earlier_ns) == pytest.approx(
+        offset_ns / 1e6 - drift * 1000, abs=0.01
+    )
 
 
 @pytest.mark.parametrize(

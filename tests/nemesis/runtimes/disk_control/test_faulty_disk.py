@@ -143,25 +143,25 @@ def test_synced_bytes_outlive_every_power_cut(
     disk = FaultyDisk(root / "commands")
     written: dict[str, bytes] = {}
     synced: dict[str, bytes] = {}
-    for number, (what, name, size) in enumerate(history):
+    for number, (label, name, size) in enumerate(history):
         path, data = str(root / name), bytes([number + 1]) * size
-        if what == "restart":
+        if label == "restart":
             disk = FaultyDisk(root / "commands")
-        elif what == "append":
+        elif label == "append":
             disk.append(path, data)
             written[name] = written.get(name, b"") + data
-        elif what == "replace":
+        elif label == "replace":
             disk.replace(path, data)
             written[name] = synced[name] = data
-        elif what == "remove":
+        elif label == "remove":
             disk.remove(path)
             written.pop(name, None)
             synced.pop(name, None)
         elif name in written:
-            if what == "fsync":
+            if label == "fsync":
                 disk.fsync(path)
                 synced[name] = written[name]
-            elif what == "truncate":
+            elif label == "truncate":
                 disk.truncate(path, size)
                 written[name] = written[name][:size].ljust(size, b"\0")
                 synced[name] = synced.get(name, b"")[:size]
@@ -172,7 +172,7 @@ def test_synced_bytes_outlive_every_power_cut(
                 synced[other] = synced.pop(name, b"")
     unsynced.lose(root / "commands", Random(seed))
     for name, data in written.items():
-        found = (root / name).read_bytes()
-        assert found.startswith(synced.get(name, b""))
-        kept = len(found.rstrip(b"\0"))
-        assert found[:kept] == data[:kept]
+        result = (root / name).read_bytes()
+        assert result.startswith(synced.get(name, b""))
+        kept = len(result.rstrip(b"\0"))
+        assert result[:kept] == data[:kept]

@@ -20,10 +20,10 @@ EIO = dict.fromkeys(NOTHING, "EIO")
 
 @pytest.fixture
 def log_dirs(tmp_path: Path) -> list[Path]:
-    found = [tmp_path / "data" / name for name in ("a", "b")]
-    for log_dir in found:
+    collected = [tmp_path / "data" / name for name in ("a", "b")]
+    for log_dir in collected:
         log_dir.mkdir(parents=True)
-    return found
+    return collected
 
 
 @pytest.fixture

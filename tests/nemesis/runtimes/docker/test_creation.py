@@ -55,8 +55,8 @@ def created(composed: dict[str, Any], directory: Path) -> dict[str, Any]:
 
 def test_a_run_whose_path_has_a_colon_is_mounted_as_any_other() -> None:
     mounts = created(COMPOSED, Path("/store/at 10:30"))["host_config"]["Mounts"]
-    places = [(m["Type"], m["Source"], m["Target"], m["ReadOnly"]) for m in mounts]
-    assert places == [
+    positions = [(m["Type"], m["Source"], m["Target"], m["ReadOnly"]) for m in mounts]
+    assert positions == [
         ("volume", "nemesis-0a1b-data", "/var/lib/nemesis", False),
         ("bind", "/store/at 10:30/clocks/broker-1", "/run/nemesis/wall-clock", True),
     ]

@@ -123,17 +123,17 @@ def test_an_engine_in_another_system_is_refused(socket_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "sentence"),
+    ("reported", "sentence"),
     [
         ({"OperatingSystem": "Docker Desktop"}, "Docker Desktop runs its engine in a virtual"),
         ({"SecurityOptions": ["name=seccomp,profile=builtin", "name=rootless"]}, "without root's"),
     ],
 )
 def test_an_engine_whose_networks_are_out_of_reach_is_refused(
-    socket_path: Path, told: dict[str, Any], sentence: str
+    socket_path: Path, reported: dict[str, Any], sentence: str
 ) -> None:
     with (
-        answering(socket_path, FIT, LINUX | told),
+        answering(socket_path, FIT, LINUX | reported),
         pytest.raises(MissingRequirement, match=sentence),
     ):
         engine.connect()

@@ -49,8 +49,8 @@ def test_brokers_and_planted_bugs_start_from_the_code_alone(
         text=True,
         check=True,
     ).stdout
-    modules, place = said.splitlines()
-    assert place.startswith(str(code))
+    modules, position = said.splitlines()
+    assert position.startswith(str(code))
     imported = set(modules.split())
     assert imported.isdisjoint({"nemesis.checkers", "nemesis.workloads", "pyspark", "pyarrow"})
     assert imported >= set(packages.THIRD_PARTY)
@@ -98,11 +98,11 @@ def test_the_context_holds_what_the_dockerfile_copies(
 def test_every_ingredient_changes_the_digest(ingredients: Ingredients, tmp_path: Path) -> None:
     changed = tmp_path / "changed.py"
     changed.write_text("CHANGED = True\n")
-    place = "code/nemesis/reference/trace.py"
+    position = "code/nemesis/reference/trace.py"
     others = [
         ingredients.digest("another-base"),
         replace(ingredients, packages=("kio==9",)).digest("base"),
-        replace(ingredients, code={**ingredients.code, place: changed}).digest("base"),
+        replace(ingredients, code={**ingredients.code, position: changed}).digest("base"),
         replace(ingredients, code={**ingredients.code, "code/new.py": changed}).digest("base"),
         replace(ingredients, jars={}).digest("base"),
     ]
@@ -130,8 +130,8 @@ def test_imports_are_followed_wherever_they_are_written(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     assert sorted(imports(tmp_path / "nemesis" / "start.py")) == ["nemesis.history.events"]
-    found = [str(file) for file in imported_files(tmp_path, ("nemesis.start",))]
-    assert found == sorted(set(files) - {"nemesis/history/unused.py"})
+    collected = [str(file) for file in imported_files(tmp_path, ("nemesis.start",))]
+    assert collected == sorted(set(files) - {"nemesis/history/unused.py"})
 
 
 def test_packages_are_pinned_with_all_that_they_require() -> None:

@@ -32,9 +32,9 @@ NOT_SERVING = "This ZooKeeper instance is not currently serving requests\n"
 
 
 def test_a_serving_member_is_told_by_mode_epoch_and_sessions() -> None:
-    found = parse_member(SRVR, CONS, epoch=1)
+    member = parse_member(SRVR, CONS, epoch=1)
     sessions = (0xF000002F4CD00001 - 2**64, 0x2000002F4CD0000)
-    assert found == ZooKeeperMember(mode="follower", epoch=1, sessions=sessions)
+    assert member == ZooKeeperMember(mode="follower", epoch=1, sessions=sessions)
 
 
 def test_a_member_that_follows_nobody_is_left_out() -> None:

@@ -21,9 +21,9 @@ def event(kind: str, process: str = "broker-1", **columns: Any) -> Event:
 def reached(*events: Event) -> dict[tuple[str, str], int]:
     """What was reached at all: (group, what) → events."""
     return {
-        (group, what): reach.events
+        (group, label): reach.events
         for group, counts in measure(events).reached.items()
-        for what, reach in counts.items()
+        for label, reach in counts.items()
         if reach.events
     }
 
@@ -96,18 +96,18 @@ def reached(*events: Event) -> dict[tuple[str, str], int]:
 )
 def test_an_event_counts_as_what_it_says(said: Event, expected: dict[tuple[str, str], int]) -> None:
     assert reached(said) == expected
-    assert reached(said, said) == {what: 2 * count for what, count in expected.items()}
+    assert reached(said, said) == {label: 2 * count for label, count in expected.items()}
 
 
 def test_a_committed_isr_is_what_its_leader_had_proposed() -> None:
     where: dict[str, Any] = {"topic": "t", "partition": 0}
-    found = reached(
+    result = reached(
         event("isr-change-proposed", detail="shrink", **where),
         event("isr-change-proposed", "broker-2", detail="expand", **where),
         event("isr-change-committed", **where),
         event("isr-change-committed", "broker-2", **where),
     )
-    assert found == {
+    assert result == {
         ("ISR changes", f"{change} {step}"): 1
         for change in ("shrink", "expand")
         for step in ("proposed", "committed")
@@ -147,8 +147,8 @@ def test_the_kinds_of_the_scenario_are_expected_and_with_them_what_only_they_rea
 
 def test_leaders_of_the_ensemble_are_told_by_their_epoch_in_the_zxids() -> None:
     zxids = [(1 << 32) + 1, (1 << 32) + 2, (3 << 32) + 1, (3 << 32) + 1, (4 << 32) + 9]
-    told = reached(*(event("znode", "zookeeper", zxid=zxid) for zxid in zxids))
-    assert told == {("ZooKeeper's members", "another leader"): 2}
+    reported = reached(*(event("znode", "zookeeper", zxid=zxid) for zxid in zxids))
+    assert reported == {("ZooKeeper's members", "another leader"): 2}
 
 
 def test_the_legal_transitions_are_those_of_the_state_machines() -> None:

@@ -76,8 +76,8 @@ def test_a_seed_that_crashes_with_either_codec_is_no_difference(
     tally = Tally(asked=3)
     task = exploration.task(6, tally)
     tasks: list[Task] = [task, CodecTask(task.spec)]
-    for one in tasks if is_seed_first else reversed(tasks):
-        exploration.take(Crashed(one, "KeyError: 7"), tally)
+    for item in tasks if is_seed_first else reversed(tasks):
+        exploration.take(Crashed(item, "KeyError: 7"), tally)
     assert (list(tally.crashed), tally.mismatches) == ([6], {})
 
 
@@ -103,6 +103,6 @@ def simulated(*details: str | None) -> SimulationResult:
 def test_codecs_may_differ_in_sizes_only_and_only_the_rest_is_told() -> None:
     by_reference = simulated("held 10 B", "new")
     assert difference(by_reference, simulated("held 99 B", "new")) is None
-    told = difference(by_reference, simulated("held 99 B", "offline"))
-    assert told is not None
-    assert "event 1 (counted from 0) differs in detail" in told
+    reported = difference(by_reference, simulated("held 99 B", "offline"))
+    assert reported is not None
+    assert "event 1 (counted from 0) differs in detail" in reported

@@ -115,14 +115,14 @@ def test_a_worker_does_not_hear_ctrl_c_even_before_it_works() -> None:
 
     def tasks() -> Iterator[str]:
         yield "a"
-        while not (starting := [one for one in psutil.Process().children() if is_worker(one)]):
+        while not (starting := [item for item in psutil.Process().children() if is_worker(item)]):
             pass
         for worker in starting:
             worker.send_signal(signal.SIGINT)
         yield "b"
 
     with Pool(labour, jobs=2, limit_s=60.0) as pool:
-        done = {one.task: one for one in pool.run(tasks())}
+        done = {item.task: item for item in pool.run(tasks())}
     assert done == {"a": Finished("a", "A"), "b": Finished("b", "B")}
 
 

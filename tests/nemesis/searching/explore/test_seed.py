@@ -22,12 +22,12 @@ def outcome(*results: Result, problems: tuple[str, ...] = ()) -> Outcome:
 
 
 def result(name: str, *findings: Finding, checked: int = 5) -> Result:
-    verdicts = [one.verdict for one in findings] + [Verdict.VALID] * (checked > 0)
+    verdicts = [finding.verdict for finding in findings] + [Verdict.VALID] * (checked > 0)
     return Result(property=name, verdict=combine(verdicts), checked=checked, findings=findings)
 
 
 def test_the_first_finding_of_each_broken_property_is_told() -> None:
-    found = broken(
+    collected = broken(
         outcome(
             result(
                 "hw-bounded",
@@ -38,7 +38,7 @@ def test_the_first_finding_of_each_broken_property_is_told() -> None:
             result("lost", finding("lost", Verdict.INVALID, "third")),
         )
     )
-    assert [(one.property, one.sentence) for one in found] == [
+    assert [(item.property, item.sentence) for item in collected] == [
         ("hw-bounded", "first"),
         ("lost", "third"),
     ]
@@ -71,7 +71,7 @@ def test_a_broken_property_is_told_even_when_only_allowed_findings_are_kept() ->
         findings=(finding("lost", Verdict.VALID, "allowed"),) * 20,
         finding_count=21,
     )
-    assert [one.property for one in broken(outcome(allowed))] == ["lost"]
+    assert [item.property for item in broken(outcome(allowed))] == ["lost"]
 
 
 def test_an_unknown_verdict_that_nobody_explains_is_a_doubt() -> None:

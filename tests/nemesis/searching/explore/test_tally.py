@@ -18,10 +18,10 @@ from tests.nemesis.searching.explore.reports import report
 
 
 def tally(*reports: SeedReport) -> Tally:
-    found = Tally(asked=10)
-    for one in reports:
-        found.add(one)
-    return found
+    result = Tally(asked=10)
+    for seed_report in reports:
+        result.add(seed_report)
+    return result
 
 
 def test_seeds_without_findings_are_valid() -> None:
@@ -36,9 +36,9 @@ def test_no_seed_is_no_proof() -> None:
 def test_a_finding_makes_it_invalid_and_names_its_seeds() -> None:
     broken = tally(report(5, broken=("hw-bounded",)), report(2, broken=("hw-bounded",)), report(3))
     assert (broken.verdict, broken.exit_code) == (Verdict.INVALID, 1)
-    found = broken.found["hw-bounded"]
-    assert sorted(found.seeds) == [2, 5]
-    assert found.first.sentence == "seed 2 broke it."
+    result = broken.found["hw-bounded"]
+    assert sorted(result.seeds) == [2, 5]
+    assert result.first.sentence == "seed 2 broke it."
 
 
 def test_a_doubt_makes_it_unknown_unless_something_was_found() -> None:
@@ -126,7 +126,7 @@ def test_people_read_findings_last_and_counts_only_when_they_ask() -> None:
     broken.elapsed_s = 1.0
     short, long = list(summary(broken)), list(summary(broken, is_verbose=True))
     parts = ("reached in 2 runs", "NEVER in 2 runs", "2 of 10 seeds", "unknown", "property")
-    begins = [next(n for n, line in enumerate(short) if line.startswith(what)) for what in parts]
+    begins = [next(n for n, line in enumerate(short) if line.startswith(part)) for part in parts]
     assert begins == sorted(begins)
     assert short[-1] == long[-1]
     assert short[-1].strip() == "nemesis replay store/x/1"
@@ -137,17 +137,17 @@ def test_people_read_findings_last_and_counts_only_when_they_ask() -> None:
 def test_machines_are_told_everything() -> None:
     broken = tally(report(1, broken=("hw-bounded",), run="store/x/1"), report(2, doubts=("why",)))
     broken.add_crash(3, Crash("hung", trace="where", output="words", file="f"))
-    told = json.loads(json.dumps(broken.as_json()))
-    assert told["verdict"] == "invalid"
-    assert told["seeds"] == {"asked": 10, "done": 2, "crashed": 1}
-    [finding] = told["findings"]
+    reported = json.loads(json.dumps(broken.as_json()))
+    assert reported["verdict"] == "invalid"
+    assert reported["seeds"] == {"asked": 10, "done": 2, "crashed": 1}
+    [finding] = reported["findings"]
     assert finding["seeds"] == [1]
     assert finding["replay"] == "nemesis replay store/x/1"
     repeat = "nemesis explore SCENARIO --first-seed {} --seeds 1"
-    assert told["unknown"] == [
+    assert reported["unknown"] == [
         {"seed": 2, "reasons": ["why"], "run": None, "repeat": repeat.format(2)}
     ]
-    assert told["crashed"] == [
+    assert reported["crashed"] == [
         {
             "seed": 3,
             "reason": "hung",
@@ -157,5 +157,5 @@ def test_machines_are_told_everything() -> None:
             "repeat": repeat.format(3),
         }
     ]
-    assert told["hashes"] == {"1": f"{1:032x}", "2": f"{2:032x}"}
-    assert told["properties"]["hw-bounded"] == {"checked": 20, "seeds": 2}
+    assert reported["hashes"] == {"1": f"{1:032x}", "2": f"{2:032x}"}
+    assert reported["properties"]["hw-bounded"] == {"checked": 20, "seeds": 2}

@@ -30,7 +30,7 @@ def spec(*faults: tuple[float, Fault], seed: int = 7, time_limit_s: float = 60.0
 
 
 def evidence(of: SimulationSpec, late: frozenset[int] = frozenset()) -> Evidence:
-    issued = tuple(one for one in OPERATIONS if of.operations is None or one in of.operations)
+    issued = tuple(item for item in OPERATIONS if of.operations is None or item in of.operations)
     until_s = min(of.deviate_until_s, of.scenario.time_limit_s)
     return Evidence(
         finding=FINDING,
@@ -61,10 +61,10 @@ class SyntheticBench:
         self.tried += [trial.spec for trial in trials]
         return [self._answer(trial.spec) for trial in trials]
 
-    def _answer(self, one: SimulationSpec) -> Answer:
-        if self._fails(one):
+    def _answer(self, simulation_spec: SimulationSpec) -> Answer:
+        if self._fails(simulation_spec):
             return Failure("DeadlockError: nothing can run")
-        return evidence(one) if self._counts(one) else None
+        return evidence(simulation_spec) if self._counts(simulation_spec) else None
 
 
 def trials(

@@ -62,7 +62,7 @@ def test_faults_that_came_after_the_proof_are_left_out_first() -> None:
 
 
 def test_a_plan_is_tried_with_other_seeds_when_its_own_does_not_show_it() -> None:
-    search, _ = trials(LONG, lambda one: one.seed == 1 and "pause" in kinds(one))
+    search, _ = trials(LONG, lambda item: item.seed == 1 and "pause" in kinds(item))
     passes.fewer_faults(search)
     assert (kinds(search.spec), search.spec.seed) == (["pause"], 1)
 
@@ -71,7 +71,7 @@ def test_faults_become_plain_short_and_early() -> None:
     search, _ = trials(spec((12.0, CUT), (20.5, EXPIRE)), needs("partition", "expire-session"))
     passes.simpler_faults(search)
     passes.earlier_faults(search)
-    (cut_s, cut), (expire_s, expire) = [(one.at_s, one.fault) for one in search.spec.plan]
+    (cut_s, cut), (expire_s, expire) = [(item.at_s, item.fault) for item in search.spec.plan]
     assert cut == Partition(
         shape="one-way", selector="controller", direction="both", duration_s=0.5
     )
@@ -81,10 +81,14 @@ def test_faults_become_plain_short_and_early() -> None:
 
 
 def test_what_a_fault_needs_is_kept() -> None:
-    def counts(one: SimulationSpec) -> bool:
-        fault = one.plan[0].fault
+    def counts(simulation_spec: SimulationSpec) -> bool:
+        fault = simulation_spec.plan[0].fault
         assert isinstance(fault, Pause)
-        return fault.selector == "broker-2" and fault.duration_s >= 3.0 and one.plan[0].at_s >= 4.0
+        return (
+            fault.selector == "broker-2"
+            and fault.duration_s >= 3.0
+            and simulation_spec.plan[0].at_s >= 4.0
+        )
 
     begun = spec((20.0, Pause(selector="broker-2", duration_s=5.0)))
     search, _ = trials(begun, counts)
@@ -104,7 +108,7 @@ def test_no_plan_is_tried_that_a_run_would_refuse() -> None:
 
 def test_only_the_operations_that_are_needed_are_left() -> None:
     wanted = frozenset({OPERATIONS[3], OPERATIONS[80]})
-    search, _ = trials(LONG, lambda one: one.operations is None or wanted <= one.operations)
+    search, _ = trials(LONG, lambda item: item.operations is None or wanted <= item.operations)
     passes.fewer_operations(search)
     assert search.spec.operations == wanted
     assert search.size.operations == 2
@@ -124,7 +128,7 @@ def test_deviations_are_switched_off_or_end_early() -> None:
     none, _ = trials(LONG, lambda _: True)
     passes.fewer_deviations(none)
     assert none.size.deviations == 0
-    some, _ = trials(LONG, lambda one: one.deviation_rate > 0 and one.deviate_until_s >= 9.2)
+    some, _ = trials(LONG, lambda item: item.deviation_rate > 0 and item.deviate_until_s >= 9.2)
     passes.fewer_deviations(some)
     assert some.spec.deviate_until_s == 9.5
 
@@ -132,9 +136,9 @@ def test_deviations_are_switched_off_or_end_early() -> None:
 def test_a_search_comes_to_the_same_end_with_any_number_of_workers() -> None:
     wanted = frozenset({OPERATIONS[3], OPERATIONS[80]})
 
-    def counts(one: SimulationSpec) -> bool:
-        has_operations = one.operations is None or wanted <= one.operations
-        return has_operations and {"partition", "expire-session"} <= set(kinds(one))
+    def counts(simulation_spec: SimulationSpec) -> bool:
+        has_operations = simulation_spec.operations is None or wanted <= simulation_spec.operations
+        return has_operations and {"partition", "expire-session"} <= set(kinds(simulation_spec))
 
     ends = []
     for width in (1, 2, 5):
@@ -163,9 +167,9 @@ def test_the_search_ends_with_its_runs() -> None:
 def test_the_budget_does_not_depend_on_the_number_of_workers(runs: int) -> None:
     wanted = frozenset({OPERATIONS[3], OPERATIONS[80]})
 
-    def counts(one: SimulationSpec) -> bool:
-        has_operations = one.operations is None or wanted <= one.operations
-        return has_operations and "partition" in kinds(one)
+    def counts(simulation_spec: SimulationSpec) -> bool:
+        has_operations = simulation_spec.operations is None or wanted <= simulation_spec.operations
+        return has_operations and "partition" in kinds(simulation_spec)
 
     ends = set()
     for width in (1, 2, 5):
@@ -178,8 +182,8 @@ def test_the_budget_does_not_depend_on_the_number_of_workers(runs: int) -> None:
 
 
 def test_runs_that_fail_do_not_count_and_are_told() -> None:
-    def fails(one: SimulationSpec) -> bool:
-        return len(one.plan) < len(LONG.plan)
+    def fails(simulation_spec: SimulationSpec) -> bool:
+        return len(simulation_spec.plan) < len(LONG.plan)
 
     for width in (1, 4):
         search, _ = trials(LONG, lambda _: True, width=width, fails=fails)
@@ -193,7 +197,7 @@ def test_runs_that_fail_do_not_count_and_are_told() -> None:
 def test_whatever_a_run_raises_is_an_answer(
     monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    def simulate(_order: SimulationSpec) -> None:
+    def simulate(_simulation_spec: SimulationSpec) -> None:
         raise error
 
     monkeypatch.setattr("nemesis.searching.shrink.trials.simulate", simulate)
@@ -217,4 +221,4 @@ def test_equal_orders_have_the_same_fingerprint_and_others_do_not() -> None:
     few = replace(LONG, operations=frozenset({"a/1", "b/2"}))
     others = [few, replace(few, operations=frozenset({"a/1"})), replace(LONG, seed=8)]
     others += [replace(LONG, plan=LONG.plan[1:]), replace(LONG, deviation_rate=0.0)]
-    assert len({fingerprint(one) for one in (LONG, *others)}) == len(others) + 1
+    assert len({fingerprint(item) for item in (LONG, *others)}) == len(others) + 1

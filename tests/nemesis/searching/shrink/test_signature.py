@@ -15,13 +15,13 @@ def finding(name: str = "hw-bounded", key: str = "orders-0", **columns: object) 
 
 
 def outcome(*findings: Finding) -> Outcome:
-    names = dict.fromkeys(one.property for one in findings)
+    names = dict.fromkeys(finding.property for finding in findings)
     results = tuple(
         Result(
             property=name,
-            verdict=combine(one.verdict for one in findings if one.property == name),
+            verdict=combine(finding.verdict for finding in findings if finding.property == name),
             checked=1,
-            findings=tuple(one for one in findings if one.property == name),
+            findings=tuple(finding for finding in findings if finding.property == name),
         )
         for name in names
     )

@@ -186,5 +186,13 @@ def test_without_a_power_cut_there_is_one_outcome_for_what_is_synced() -> None:
     ]
     assert list(outcomes(synced)) == [{"/a": b"one"}]
     unsynced: list[Step] = [lambda disk, root: disk.files.append(f"{root}/a", b"two")]
-    found = {outcome["/a"] for outcome in outcomes(synced + unsynced)}
-    assert found == {b"one", b"one\0\0\0", b"onet", b"onet\0\0", b"onetw", b"onetw\0", b"onetwo"}
+    collected = {outcome["/a"] for outcome in outcomes(synced + unsynced)}
+    assert collected == {
+        b"one",
+        b"one\0\0\0",
+        b"onet",
+        b"onet\0\0",
+        b"onetw",
+        b"onetw\0",
+        b"onetwo",
+    }

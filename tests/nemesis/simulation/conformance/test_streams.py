@@ -158,15 +158,15 @@ class Pair:
 async def play(steps: list[Step], settle_s: float) -> list[object]:
     pair = Pair(settle_s)
     await pair.open()
-    seen: list[object] = []
+    observed: list[object] = []
     try:
         for step in steps:
             outcome = await pair.step(step)
             await pair.settle()
-            seen.append((step, outcome, pair.observe()))
+            observed.append((step, outcome, pair.observe()))
     finally:
         await pair.close()
-    return seen
+    return observed
 
 
 def play_for_real(steps: list[Step]) -> list[object]:
@@ -198,18 +198,18 @@ def test_simulated_streams_behave_as_real_ones(steps: list[Step]) -> None:
 async def connect_to_nobody() -> list[str]:
     server = await asyncio.start_server(print, "127.0.0.1", 0)
     address = server.sockets[0].getsockname()
-    told: list[str] = []
+    reported: list[str] = []
 
     async def attempt(call: Callable[[], Awaitable[object]]) -> None:
         try:
             await call()
         except OSError as error:
-            told.append(f"{type(error).__name__} {error.errno}")
+            reported.append(f"{type(error).__name__} {error.errno}")
 
     await attempt(lambda: asyncio.start_server(print, *address))
     server.close()
     await attempt(lambda: asyncio.open_connection(*address))
-    return told
+    return reported
 
 
 @pytest.mark.parametrize("is_real", [True, False])
@@ -218,7 +218,7 @@ def test_refusals_are_those_of_real_sockets(is_real: bool) -> None:
     if isinstance(loop, SimulationLoop):
         Network(loop, stream(1, "network"))
     try:
-        told = loop.run_until_complete(connect_to_nobody())
+        reported = loop.run_until_complete(connect_to_nobody())
     finally:
         loop.close()
-    assert told == ["OSError 98", "ConnectionRefusedError 111"]
+    assert reported == ["OSError 98", "ConnectionRefusedError 111"]

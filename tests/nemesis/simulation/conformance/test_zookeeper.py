@@ -142,8 +142,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealSide]:
 def assert_same(real: RealSide, program: list[Step]) -> None:
     expected = real.run(real.play(program))
     for members in (1, 3):
-        seen, _ = simulate(program, members, real.prefix)
-        assert seen == expected, f"with {members} members"
+        observed, _ = simulate(program, members, real.prefix)
+        assert observed == expected, f"with {members} members"
 
 
 def test_operations_answer_as_on_a_real_server(real: RealSide) -> None:
@@ -189,23 +189,23 @@ def test_the_transaction_log_tells_the_same_story(real: RealSide) -> None:
     assert contents.problems == []
     events = list(ZnodeEvents().events(contents.transactions))
     assert simulated
-    for prefix, seen in simulated.items():
-        assert seen == story(iter(events), prefix), prefix
+    for prefix, observed in simulated.items():
+        assert observed == story(iter(events), prefix), prefix
 
 
 def story(events: Iterator[Event], prefix: str) -> list[tuple[Any, ...]]:
     """What happened from the creation of a program's znode to the end of its clients, without numbers of its own."""
-    told: list[Event] = []
+    reported: list[Event] = []
     closes = 0
     for event in events:
-        if not told and event.path != prefix:
+        if not reported and event.path != prefix:
             continue
         if event.path is None or "/barrier-" not in event.path:
-            told.append(event)
+            reported.append(event)
         closes += event.kind == "session-closed"
         if closes == CLIENTS:
             break
-    zxids = sorted({event.zxid or 0 for event in told})
+    zxids = sorted({event.zxid or 0 for event in reported})
     # Sorted, because the order of the ephemerals that end with a session is nobody's promise.
     return sorted(
         (
@@ -219,5 +219,5 @@ def story(events: Iterator[Event], prefix: str) -> list[tuple[Any, ...]]:
             str(event.error),
             str(event.detail),
         )
-        for event in told
+        for event in reported
     )

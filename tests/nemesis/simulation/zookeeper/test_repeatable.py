@@ -38,9 +38,9 @@ def tell(seed: int) -> str:
 
 
 def test_the_same_seed_gives_the_same_history_in_any_process() -> None:
-    told = tell(5)
-    assert told != tell(6)
-    assert told == tell(5)
+    reported = tell(5)
+    assert reported != tell(6)
+    assert reported == tell(5)
     elsewhere = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         env={**os.environ, "PYTHONHASHSEED": "77"},
@@ -48,7 +48,7 @@ def test_the_same_seed_gives_the_same_history_in_any_process() -> None:
         text=True,
         check=True,
     )
-    assert elsewhere.stdout.strip() == told
+    assert elsewhere.stdout.strip() == reported
 
 
 def test_it_runs_on_a_real_loop() -> None:

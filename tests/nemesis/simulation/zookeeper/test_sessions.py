@@ -98,15 +98,15 @@ def test_a_lost_connection_fails_what_is_under_way_then_tells_then_fires_the_wat
     async def test(world: World) -> None:
         client = world.client("a")
         await client.start()
-        seen: list[str] = []
-        client.add_session_listener(lambda state: seen.append(state.value))
-        await client.get("/", lambda: seen.append("watch"))
+        observed: list[str] = []
+        client.add_session_listener(lambda state: observed.append(state.value))
+        await client.get("/", lambda: observed.append("watch"))
 
         async def write() -> None:
             try:
                 await client.create("/a", b"")
             except ConnectionLossError:
-                seen.append("failed")
+                observed.append("failed")
 
         for name in world.nodes:
             world.network.hold([Link(name, "a")])
@@ -114,8 +114,8 @@ def test_a_lost_connection_fails_what_is_under_way_then_tells_then_fires_the_wat
         await writer
         await asyncio.sleep(0)
         # The writer was woken before the listeners were called, but runs after them.
-        assert sorted(seen) == ["failed", "suspended", "watch"]
-        assert seen.index("suspended") < seen.index("watch")
+        assert sorted(observed) == ["failed", "suspended", "watch"]
+        assert observed.index("suspended") < observed.index("watch")
         async with world.admin() as admin:
             assert await admin.exists("/a") is not None  # it happened, unheard
 
@@ -153,16 +153,16 @@ def test_the_expiry_is_finished_before_the_next_session_opens() -> None:
     async def test(world: World) -> None:
         client = world.client("a")
         await client.start()
-        told: list[str] = []
+        reported: list[str] = []
 
         async def finish() -> None:
             with pytest.raises(SessionExpiredError):
                 await client.get("/")
             await asyncio.sleep(5)
-            told.append("finished")
+            reported.append("finished")
 
         def listen(state: SessionState) -> asyncio.Future[None] | None:
-            told.append(state.value)
+            reported.append(state.value)
             return asyncio.ensure_future(finish()) if state is EXPIRED else None
 
         client.add_session_listener(listen)
@@ -171,7 +171,7 @@ def test_the_expiry_is_finished_before_the_next_session_opens() -> None:
             await admin.end_session(old)
         while client.session_id == old:
             await asyncio.sleep(0.01)
-        assert told == ["suspended", "expired", "finished", "connected"]
+        assert reported == ["suspended", "expired", "finished", "connected"]
 
     run(test)
 

@@ -122,16 +122,16 @@ def test_a_disk_that_somebody_keeps_open_does_not_come_back(
 @needs_disks
 def test_only_the_devices_of_one_run_are_its_own(tmp_path: Path, run_id: str, disk: Disk) -> None:
     other = f"{run_id}x"
-    theirs = Disk.make(tmp_path, other, "broker-1", size_bytes=SIZE_BYTES)
+    others = Disk.make(tmp_path, other, "broker-1", size_bytes=SIZE_BYTES)
     try:
         disk.close()
         loop.detach(disk.device)
         assert loop.devices_of(run_id) == []
-        assert loop.devices_of(other) == [theirs.device]
-        assert theirs.probe() == WORKS
+        assert loop.devices_of(other) == [others.device]
+        assert others.probe() == WORKS
     finally:
-        theirs.close()
-        loop.detach(theirs.device)
+        others.close()
+        loop.detach(others.device)
 
 
 @needs_disks

@@ -32,12 +32,12 @@ HEARD_WITHIN_S = 0.15
 def features() -> frozenset[Feature]:
     """What works here; skips the test when it is too little."""
     try:
-        found = asyncio.run(kernel.features())
+        result = asyncio.run(kernel.features())
     except NamespaceError as error:
         pytest.skip(f"needs network namespaces, as root has them: {error}")
-    if missing := frozenset(Feature) - found:
+    if missing := frozenset(Feature) - result:
         pytest.skip(f"needs iptables, tc and ss, and a kernel that can do {', '.join(missing)}")
-    return found
+    return result
 
 
 class Laboratory:
@@ -103,7 +103,7 @@ async def laboratory(
     tmp_path: Path, *, without: frozenset[Feature] = frozenset()
 ) -> AsyncIterator[Laboratory]:
     """Two brokers and a client, ruled; all is cleared in the end."""
-    found = await asyncio.to_thread(features)
+    result = await asyncio.to_thread(features)
     journal = Journal.create(tmp_path, directory=tmp_path)
     async with network(NAMES) as machines:
         nodes = {
@@ -114,7 +114,7 @@ async def laboratory(
             nodes,
             pid_of=lambda name: machines[name].pid,
             harness_host=SWITCH,
-            features=found - without,
+            features=result - without,
             journal=journal,
             log=tmp_path / "handler.log",
         )

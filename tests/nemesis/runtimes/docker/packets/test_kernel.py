@@ -53,10 +53,11 @@ def test_what_needs_a_missing_feature_is_lacking(
 
 
 def test_the_reason_names_what_is_missing() -> None:
-    lacks = kernel.lacks(ALL - {Feature.U32, Feature.QUEUE, Feature.LOSS})
-    assert lacks[Capability.STALL] == "this kernel lacks the match u32 or the target NFQUEUE"
+    unsupported = kernel.lacks(ALL - {Feature.U32, Feature.QUEUE, Feature.LOSS})
+    assert unsupported[Capability.STALL] == "this kernel lacks the match u32 or the target NFQUEUE"
     assert (
-        lacks[Capability.PACKETS] == "this kernel lacks the target NFQUEUE and the match statistic"
+        unsupported[Capability.PACKETS]
+        == "this kernel lacks the target NFQUEUE and the match statistic"
     )
 
 

@@ -59,7 +59,9 @@ def test_exactly_the_named_directions_are_cut_and_after_the_heal_none(
         await lab.rules.cut(links(*pairs))
         assert await asyncio.to_thread(lab.heard) == EVERYBODY - set(pairs)
         counters = await lab.rules.counters(links(*EVERYBODY))
-        held = {(link.source, link.target) for link, seen in counters.items() if seen.held_bytes}
+        held = {
+            (link.source, link.target) for link, counter in counters.items() if counter.held_bytes
+        }
         assert held == set(pairs)
         assert all(counter.forwarded_bytes for counter in counters.values())
         await lab.rules.restore(links(*pairs))
@@ -71,14 +73,14 @@ def test_exactly_the_named_directions_are_cut_and_after_the_heal_none(
 
 def test_counters_outlast_the_rules_that_counted(tmp_path: Path) -> None:
     async def scene(lab: Laboratory) -> None:
-        one = links(("broker-1", "broker-2"))
-        [link] = one
-        await lab.rules.cut(one)
+        item = links(("broker-1", "broker-2"))
+        [link] = item
+        await lab.rules.cut(item)
         await asyncio.to_thread(lab.heard)
-        held = (await lab.rules.counters(one))[link].held_bytes
-        await lab.rules.restore(one)
+        held = (await lab.rules.counters(item))[link].held_bytes
+        await lab.rules.restore(item)
         await lab.rules.reapply("broker-2")
-        assert (await lab.rules.counters(one))[link].held_bytes == held > 0
+        assert (await lab.rules.counters(item))[link].held_bytes == held > 0
 
     play(tmp_path, scene)
 
@@ -174,20 +176,20 @@ def test_a_stream_stays_whole_whatever_happens_to_its_packets(tmp_path: Path) ->
     async def scene(lab: Laboratory) -> None:
         bad = Impairment(loss=0.02, duplication=0.1, reordering=0.1, hold_ms=3, delay_ms=2)
         await lab.rules.impair(links(("broker-1", "broker-2"), ("broker-2", "broker-1")), bad)
-        one, two = lab.machines["broker-1"], lab.machines["broker-2"]
-        assert await transfer(one, two, size=500_000) > 0
+        first, two = lab.machines["broker-1"], lab.machines["broker-2"]
+        assert await transfer(first, two, size=500_000) > 0
 
     play(tmp_path, scene)
 
 
 def test_one_fault_on_a_link_ends_and_the_other_stays(tmp_path: Path) -> None:
     async def scene(lab: Laboratory) -> None:
-        one = links(("broker-1", "broker-2"))
-        await lab.rules.cut(one)
-        await lab.rules.delay(one, delay_ms=50)
-        await lab.rules.impair(one, Impairment(loss=0.1))
-        await lab.rules.impair(one, Impairment())
-        await lab.rules.delay(one, delay_ms=0)
+        item = links(("broker-1", "broker-2"))
+        await lab.rules.cut(item)
+        await lab.rules.delay(item, delay_ms=50)
+        await lab.rules.impair(item, Impairment(loss=0.1))
+        await lab.rules.impair(item, Impairment())
+        await lab.rules.delay(item, delay_ms=0)
         assert await asyncio.to_thread(lab.heard) == EVERYBODY - {("broker-1", "broker-2")}
 
     play(tmp_path, scene)
@@ -203,8 +205,8 @@ def test_bandwidth_is_as_narrow_as_told_and_wide_again(tmp_path: Path) -> None:
         assert await measured() > 3 * rate_kbit_s
         await lab.rules.throttle("broker-1", rate_kbit_s=rate_kbit_s)
         assert 0.7 * rate_kbit_s < await measured() < 1.25 * rate_kbit_s
-        one, two = lab.machines["broker-1"], lab.machines["broker-2"]
-        assert await transfer(one, two, size=250_000) < 1.25 * rate_kbit_s / 8000
+        first, two = lab.machines["broker-1"], lab.machines["broker-2"]
+        assert await transfer(first, two, size=250_000) < 1.25 * rate_kbit_s / 8000
         await lab.rules.throttle("broker-1", rate_kbit_s=0)
         assert await measured() > 3 * rate_kbit_s
 
@@ -213,17 +215,17 @@ def test_bandwidth_is_as_narrow_as_told_and_wide_again(tmp_path: Path) -> None:
 
 def test_connections_between_the_named_are_reset_at_both_ends(tmp_path: Path) -> None:
     async def scene(lab: Laboratory) -> None:
-        one, two, client = (lab.machines[name] for name in NAMES)
+        first, two, client = (lab.machines[name] for name in NAMES)
         with ExitStack() as stack:
             server = stack.enter_context(two.listen())
-            hit = stack.enter_context(one.connect(two))
+            hit = stack.enter_context(first.connect(two))
             spared = stack.enter_context(client.connect(two))
             ends = {address[0]: end for end, address in (server.accept(), server.accept())}
             for end in ends.values():
                 stack.enter_context(end)
             # Each end is reset by its own kernel, unless the other one's word was there before.
             assert await lab.rules.reset(links(("broker-1", "broker-2"))) in (1, 2)
-            for end in (hit, ends[one.host]):
+            for end in (hit, ends[first.host]):
                 end.settimeout(BOUND_S)
                 with pytest.raises(ConnectionError):
                     end.recv(1)
@@ -240,16 +242,16 @@ def test_connections_between_the_named_are_reset_at_both_ends(tmp_path: Path) ->
 
 def test_a_container_that_starts_again_is_ruled_as_before(tmp_path: Path) -> None:
     async def scene(lab: Laboratory) -> None:
-        one = links(("broker-1", "broker-2"))
-        await lab.rules.cut(one)
-        await lab.rules.delay(one, delay_ms=20)
+        item = links(("broker-1", "broker-2"))
+        await lab.rules.cut(item)
+        await lab.rules.delay(item, delay_ms=20)
         await lab.rules.throttle("broker-2", rate_kbit_s=1_000)
         await packet_rules._clear(lab.machines["broker-2"].namespace)  # as empty as a new one
         assert await asyncio.to_thread(lab.heard) == EVERYBODY
         await lab.rules.reapply("broker-2")
         assert await asyncio.to_thread(lab.heard) == EVERYBODY - {("broker-1", "broker-2")}
         assert "tbf" in await lab.saved("broker-2")
-        await lab.rules.restore(one)
+        await lab.rules.restore(item)
         came = await asyncio.to_thread(lab.arrivals, "broker-1", "broker-2", count=5)
         assert min(after_ms for _, after_ms in came) >= 20
 

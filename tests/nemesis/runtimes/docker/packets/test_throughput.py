@@ -21,8 +21,8 @@ def test_what_is_required_comes_through_with_a_delay_in_both_directions(tmp_path
     async def scene(lab: Laboratory) -> None:
         both = links(("broker-1", "broker-2"), ("broker-2", "broker-1"))
         await lab.rules.delay(both, delay_ms=DELAY_MS)
-        one, two = lab.machines["broker-1"], lab.machines["broker-2"]
-        rates = [await transfer(one, two, size=SIZE) for _ in range(ROUNDS)]
+        first, two = lab.machines["broker-1"], lab.machines["broker-2"]
+        rates = [await transfer(first, two, size=SIZE) for _ in range(ROUNDS)]
         assert max(rates) >= REQUIRED_MB_S, rates
         counted = (await lab.rules.packet_counters(both)).values()
         assert all(link.delayed for link in counted)
