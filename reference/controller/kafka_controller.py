@@ -248,10 +248,13 @@ class KafkaController:
                 "/controller belongs to a session of ours that is dead; waiting for its end"
             )
             return
-        found = await self._zk_client.election.get_controller_epoch()
+        controller_epoch = await self._zk_client.election.get_controller_epoch()
         # Unless the office is still ours, the epoch that was read may be another's; its change is an event to come.
-        if found is not None and await self._zk_client.election.get_controller() == controller:
-            epoch, stat = found
+        if (
+            controller_epoch is not None
+            and await self._zk_client.election.get_controller() == controller
+        ):
+            epoch, stat = controller_epoch
             await self._take_office(ElectionWon(ControllerFence(epoch, stat.version), stat.mzxid))
 
     def _holder(self, controller: ControllerZnode | None) -> int:

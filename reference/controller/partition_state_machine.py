@@ -190,7 +190,7 @@ class PartitionStateMachine:
         # can lead, only what is read may decide.
         known = await self._try_to_elect_leaders(partitions, self._context.leadership, strategy)
         outcomes: dict[TopicPartition, Outcome] = {
-            tp: found for tp, found in known.items() if not isinstance(found, Exception)
+            tp: state for tp, state in known.items() if not isinstance(state, Exception)
         }
         remaining = [tp for tp in partitions if tp not in outcomes]
         while remaining:

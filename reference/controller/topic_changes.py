@@ -159,19 +159,19 @@ class TopicChanges:
 
     async def _assignments_of(self, topics: Sequence[str]) -> list[TopicAssignment]:
         """Those that exist and can be read, each with a topic id: without one a leader could not change its ISR."""
-        found = await self._zk_client.topics.get_replica_assignments(topics)
+        assignments = await self._zk_client.topics.get_replica_assignments(topics)
         fence = self._context.fence
-        for index, assignment in enumerate(found):
+        for index, assignment in enumerate(assignments):
             if assignment.topic_id is None and fence is not None:
                 topic_id = self._context.topic_ids.get(assignment.topic) or self._new_topic_id()
                 _logger.info("%s has no id and gets %s", assignment.topic, topic_id)
                 with suppress(
                     NoNodeError, ZnodeFormatError
                 ):  # gone or replaced: an event tells of it
-                    found[index] = await self._zk_client.topics.set_topic_id(
+                    assignments[index] = await self._zk_client.topics.set_topic_id(
                         assignment.topic, topic_id, fence
                     )
-        return found
+        return assignments
 
     async def _on_new_partition_creation(self, partitions: Sequence[TopicPartition]) -> None:
         replicas = self._context.replicas_for_partitions(partitions)

@@ -40,13 +40,13 @@ class FileRecords:
         """Return the header of the batch that starts there; raises KafkaStorageError when none does."""
         return self.checked_header(self._files.read(self.path, position, HEADER_SIZE), 0, position)
 
-    def checked_header(self, data: bytes, at: int, position: int) -> RecordBatchHeader:
+    def checked_header(self, data: bytes, header_start: int, position: int) -> RecordBatchHeader:
         """Return the header at ``data[at]``, which was read at that position of the file.
 
         Raises KafkaStorageError when there is none: the file was changed behind our back.
         """
-        if len(data) - at >= HEADER_SIZE:
-            header = read_header(data, at, position)
+        if len(data) - header_start >= HEADER_SIZE:
+            header = read_header(data, header_start, position)
             if is_plausible(header):
                 return header
         raise KafkaStorageError(f"{self.path} has no record batch at {position}")
@@ -55,10 +55,14 @@ class FileRecords:
         """Yield the headers from this position, the start of a batch, to the end; raises as ``header_at`` does."""
         window, start = b"", position
         while position < end:
-            at = position - start
-            if at + HEADER_SIZE > len(window):
-                window, start, at = self._files.read(self.path, position, _WALK_WINDOW), position, 0
-            header = self.checked_header(window, at, position)
+            header_start = position - start
+            if header_start + HEADER_SIZE > len(window):
+                window, start, header_start = (
+                    self._files.read(self.path, position, _WALK_WINDOW),
+                    position,
+                    0,
+                )
+            header = self.checked_header(window, header_start, position)
             yield header
             position += header.size_in_bytes
 
@@ -98,21 +102,21 @@ def _intact_run(
     # A recovery may see millions of batches: ``is_plausible`` and ``crc_matches`` are written out here.
     view = memoryview(window)
     headers: list[RecordBatchHeader] = []
-    at, end = 0, len(window)
-    while at + HEADER_SIZE <= end:
-        header = read_header(view, at, start + at)
+    header_start, end = 0, len(window)
+    while header_start + HEADER_SIZE <= end:
+        header = read_header(view, header_start, start + header_start)
         base, batch_length, _, magic, crc, _, last_offset_delta = header[:7]
         length = batch_length + LOG_OVERHEAD
         plausible = magic == CURRENT_MAGIC and length >= HEADER_SIZE and last_offset_delta >= 0
-        behind = at + length
+        behind = header_start + length
         if not plausible or start + behind > size:
             return headers, 0
         if behind > end:
             return headers, length
         continues = base == next_offset or (may_have_gaps and base > next_offset)
-        if not continues or crc32c(view[at + CRC_START : behind]) != crc:
+        if not continues or crc32c(view[header_start + CRC_START : behind]) != crc:
             return headers, 0
         headers.append(header)
         next_offset = base + last_offset_delta + 1
-        at = behind
+        header_start = behind
     return headers, HEADER_SIZE

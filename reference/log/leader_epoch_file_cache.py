@@ -82,8 +82,8 @@ class LeaderEpochFileCache:
 
     def epoch_for_offset(self, offset: int) -> int | None:
         """Return the epoch of the record at the offset; None before the first entry."""
-        at = bisect_right(self._entries, offset, key=_start_offset)
-        return self._entries[at - 1].epoch if at > 0 else None
+        index = bisect_right(self._entries, offset, key=_start_offset)
+        return self._entries[index - 1].epoch if index > 0 else None
 
     def truncate_from_end(self, end_offset: int) -> None:
         """Forget the epochs that start at or after the offset: those records are gone."""
@@ -92,10 +92,10 @@ class LeaderEpochFileCache:
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Forget what lies before the new log start offset; the epoch in force there now starts there."""
-        at = bisect_right(self._entries, start_offset, key=_start_offset)
-        if at > 0:
-            first = EpochEntry(self._entries[at - 1].epoch, start_offset)
-            self._write([first, *self._entries[at:]])
+        index = bisect_right(self._entries, start_offset, key=_start_offset)
+        if index > 0:
+            first = EpochEntry(self._entries[index - 1].epoch, start_offset)
+            self._write([first, *self._entries[index:]])
 
     def rebuild(self, from_offset: int, assignments: Iterable[EpochEntry]) -> None:
         """Replace what is known from the offset on by what the batches there say (recovery)."""

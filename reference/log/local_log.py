@@ -106,11 +106,11 @@ class LocalLog:
 
     def replace_segments(self, cleaned: LogSegment, old: Sequence[LogSegment]) -> None:
         """Let a segment, which is synced, take the place of some that follow one another."""
-        at = self._segments.index(old[0])
-        cleaned.next_offset = self._segments[at + len(old)].base_offset
+        index = self._segments.index(old[0])
+        cleaned.next_offset = self._segments[index + len(old)].base_offset
         with self._storage_errors("cleaning"):
             cleaned.change_file_suffix(SWAP_SUFFIX)
-            self._segments[at : at + len(old)] = [cleaned]
+            self._segments[index : index + len(old)] = [cleaned]
             paths = [path for segment in old for path in segment.mark_deleted()]
             cleaned.change_file_suffix("")
             cleaned.write_indexes()
@@ -149,17 +149,17 @@ class LocalLog:
         self, start_offset: int, max_bytes: int, upper_bound_offset: int, *, min_one_message: bool
     ) -> bytes:
         """Read from the segment that holds the offset, or from the next one that has something behind it."""
-        at = self._index_of(start_offset)
+        index = self._index_of(start_offset)
         while True:
-            segment = self._segments[at]
+            segment = self._segments[index]
             data = segment.read(
                 start_offset, max_bytes, upper_bound_offset, min_one_message=min_one_message
             )
-            at += 1
+            index += 1
             if (
                 data
-                or at == len(self._segments)
-                or self._segments[at].base_offset >= upper_bound_offset
+                or index == len(self._segments)
+                or self._segments[index].base_offset >= upper_bound_offset
                 or segment.position_of(start_offset) < segment.size
             ):
                 return data
@@ -167,10 +167,10 @@ class LocalLog:
     def _index_of(self, offset: int) -> int:
         """Of the segment with the largest base offset that is not above the offset; most reads want the last one."""
         segments = self._segments
-        at = len(segments) - 1
-        while at > 0 and segments[at].base_offset > offset:
-            at -= 1
-        return at
+        index = len(segments) - 1
+        while index > 0 and segments[index].base_offset > offset:
+            index -= 1
+        return index
 
     def _truncate_segments(self, offset: int) -> None:
         """Remove the batches from the offset on."""

@@ -71,24 +71,24 @@ class OffsetIndex:
 
     def recent_position(self, offset: int) -> int | None:
         """Return the position of the batch that holds the offset if it is among the last ones, else None."""
-        at = bisect_left(self._recent_offsets, offset)
+        index = bisect_left(self._recent_offsets, offset)
         # Of the oldest one kept it is not known where it begins.
-        return self._recent_positions[at] if 0 < at < len(self._recent_offsets) else None
+        return self._recent_positions[index] if 0 < index < len(self._recent_offsets) else None
 
     def floor_of_offset(self, offset: int) -> int:
         """Return the position of a batch at or before the one that holds the offset."""
-        at = bisect_right(self._offsets, offset)
-        return self._positions[at - 1] if at > 0 else 0
+        index = bisect_right(self._offsets, offset)
+        return self._positions[index - 1] if index > 0 else 0
 
     def floor_of_position(self, position: int) -> int:
         """Return the largest position of a known batch that is not behind the one given."""
-        at = bisect_right(self._positions, position)
-        return self._positions[at - 1] if at > 0 else 0
+        index = bisect_right(self._positions, position)
+        return self._positions[index - 1] if index > 0 else 0
 
     def truncate(self, size: int) -> None:
         """Forget the batches from this position on."""
-        at = bisect_left(self._positions, size)
-        del self._offsets[at:], self._positions[at:]
+        index = bisect_left(self._positions, size)
+        del self._offsets[index:], self._positions[index:]
         recent = bisect_left(self._recent_positions, size)
         del self._recent_offsets[recent:], self._recent_positions[recent:]
         self.next_entry_after = self.last_position + self._interval_bytes

@@ -55,13 +55,13 @@ class TimeIndex:
 
     def lookup(self, timestamp: int) -> int:
         """Return an offset before which no record has that time or a later one."""
-        at = bisect_left(self._timestamps, timestamp)
-        return self._offsets[at - 1] if at > 0 else self._base_offset
+        index = bisect_left(self._timestamps, timestamp)
+        return self._offsets[index - 1] if index > 0 else self._base_offset
 
     def truncate_to(self, offset: int) -> None:
         """Forget the entries from this offset on."""
-        at = bisect_left(self._offsets, offset)
-        del self._timestamps[at:], self._offsets[at:]
+        index = bisect_left(self._offsets, offset)
+        del self._timestamps[index:], self._offsets[index:]
 
     def to_bytes(self) -> bytes:
         base = self._base_offset

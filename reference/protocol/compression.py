@@ -77,20 +77,20 @@ def compressed(codec: int, data: bytes) -> bytes:
 def _from_snappy(data: bytes) -> bytes:
     if not data.startswith(_SNAPPY_MAGIC):
         return bytes(cramjam.snappy.decompress_raw(data))
-    parts, at = [], len(_SNAPPY_HEADER)
-    while at < len(data):
-        (length,) = _LENGTH.unpack_from(data, at)
-        at += _LENGTH.size
-        if not 0 < length <= len(data) - at:
-            raise CorruptRecordError(f"a snappy block of {length} bytes at {at} of {len(data)}")
-        parts.append(bytes(cramjam.snappy.decompress_raw(data[at : at + length])))
-        at += length
+    parts, start = [], len(_SNAPPY_HEADER)
+    while start < len(data):
+        (length,) = _LENGTH.unpack_from(data, start)
+        start += _LENGTH.size
+        if not 0 < length <= len(data) - start:
+            raise CorruptRecordError(f"a snappy block of {length} bytes at {start} of {len(data)}")
+        parts.append(bytes(cramjam.snappy.decompress_raw(data[start : start + length])))
+        start += length
     return b"".join(parts)
 
 
 def _to_snappy(data: bytes) -> bytes:
     parts = [_SNAPPY_HEADER]
-    for at in range(0, len(data), _SNAPPY_BLOCK):
-        block = bytes(cramjam.snappy.compress_raw(data[at : at + _SNAPPY_BLOCK]))
+    for start in range(0, len(data), _SNAPPY_BLOCK):
+        block = bytes(cramjam.snappy.compress_raw(data[start : start + _SNAPPY_BLOCK]))
         parts += [_LENGTH.pack(len(block)), block]
     return b"".join(parts)

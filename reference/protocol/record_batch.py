@@ -104,13 +104,13 @@ class RecordBatchHeader(NamedTuple):
         return self.attributes & _CONTROL_FLAG != 0
 
 
-def read_header(data: bytes | memoryview, at: int, position: int) -> RecordBatchHeader:
+def read_header(data: bytes | memoryview, start: int, position: int) -> RecordBatchHeader:
     """Return the header that starts at ``data[at]``, unchecked; its ``position`` is the one given.
 
     Raises ``struct.error`` when fewer than 61 bytes are left.
     """
     # What ``_make`` does, without a call in between: headers are read for every append and fetch.
-    return tuple.__new__(RecordBatchHeader, (*_HEADER.unpack_from(data, at), position))
+    return tuple.__new__(RecordBatchHeader, (*_HEADER.unpack_from(data, start), position))
 
 
 def iter_batches(data: bytes | memoryview) -> Iterator[RecordBatchHeader]:
@@ -149,9 +149,11 @@ def is_plausible(header: RecordBatchHeader) -> bool:
     )
 
 
-def crc_matches(data: memoryview, header: RecordBatchHeader, at: int) -> bool:
+def crc_matches(data: memoryview, header: RecordBatchHeader, index: int) -> bool:
     """Whether the CRC-32C of the batch that starts at ``data[at]`` is the one in its header."""
-    return crc32c(data[at + CRC_START : at + header.batch_length + LOG_OVERHEAD]) == header.crc
+    return (
+        crc32c(data[index + CRC_START : index + header.batch_length + LOG_OVERHEAD]) == header.crc
+    )
 
 
 def verify_crc(data: bytes | memoryview, header: RecordBatchHeader) -> None:

@@ -112,11 +112,11 @@ def _batch(
 def _record(data: bytes, position: int, end: int, header: RecordBatchHeader) -> Record:
     attributes = data[position]
     timestamp_delta, rest = _varint(data, position + 1)
-    offset_delta, at = _varint(data, rest)
-    key_length, at = _varint(data, at)
-    key = data[at : at + key_length] if key_length >= 0 else None
-    value_length, at = _varint(data, at + max(key_length, 0))
-    if at + max(value_length, 0) >= end or not 0 <= offset_delta <= header.last_offset_delta:
+    offset_delta, index = _varint(data, rest)
+    key_length, index = _varint(data, index)
+    key = data[index : index + key_length] if key_length >= 0 else None
+    value_length, index = _varint(data, index + max(key_length, 0))
+    if index + max(value_length, 0) >= end or not 0 <= offset_delta <= header.last_offset_delta:
         raise CorruptRecordError(f"a record at {position} that cannot be")
     offset = header.base_offset + offset_delta
     timestamp = header.base_timestamp + timestamp_delta
