@@ -15,7 +15,7 @@ from nemesis.mutants.base import Mutant, Replacement
 from nemesis.reference.model import UNKNOWN_BROKER_EPOCH
 
 
-def _whichever_life(correct: Callable[..., bool]) -> Callable[..., bool]:
+def _any_incarnation(correct: Callable[..., bool]) -> Callable[..., bool]:
     def is_eligible(context: Any, topic_partition: Any, broker_id: int, _broker_epoch: int) -> bool:
         return correct(context, topic_partition, broker_id, UNKNOWN_BROKER_EPOCH)
 
@@ -28,7 +28,7 @@ MUTANT = Mutant(
     summary="a replica joins the ISR for what its previous life had (KAFKA-14617, KIP-903)",
     replacements=(
         Replacement(
-            "nemesis.reference.controller.alter_partition", "_is_eligible", _whichever_life
+            "nemesis.reference.controller.alter_partition", "_is_eligible", _any_incarnation
         ),
     ),
 )

@@ -5,7 +5,7 @@ what a request costs. Here a frame is what those who look at streams need (size,
 the number under which this codec keeps the message. Decoding takes the message out.
 
 It is sound because kio's messages are frozen, and because what brokers and clients make equals what the real codec
-would make of it, types included; the tests compare every message of a cluster's life. A schedule must not depend on
+would make of it, types included; the tests compare every message of a cluster. A schedule must not depend on
 the codec: nothing random happens here, and nothing may depend on the size of a frame.
 
 Limit: a message whose frame is never read (its connection was reset) is kept as long as the codec.
@@ -41,7 +41,7 @@ class ByReferenceCodec:
             message.__api_key__,
             message.__version__,
             correlation_id,
-            self._keep(client_id, message),
+            self._store(client_id, message),
         )
 
     def decode_request(self, frame: bytes, *, is_offered: Callable[[int, int], bool]) -> Request:
@@ -57,7 +57,7 @@ class ByReferenceCodec:
     def encode_response(self, message: Any, *, correlation_id: int) -> bytes:
         """The whole frame."""
         size = _RESPONSE_FRAME.size - SIZE_BYTES
-        return _RESPONSE_FRAME.pack(size, correlation_id, self._keep(None, message))
+        return _RESPONSE_FRAME.pack(size, correlation_id, self._store(None, message))
 
     def decode_response(self, frame: bytes, response: type[Any]) -> tuple[int, Any]:
         """The correlation id and the message; raises ``ProtocolError`` unless it is one of class ``response``."""
@@ -69,7 +69,7 @@ class ByReferenceCodec:
             raise ProtocolError(f"a {type(message).__name__} where a {response.__name__} must be")
         return correlation_id, message
 
-    def _keep(self, client_id: str | None, message: Any) -> int:
+    def _store(self, client_id: str | None, message: Any) -> int:
         token = next(self._tokens)
         self._kept[token] = (client_id, message)
         return token

@@ -3,8 +3,8 @@
 A disk belongs to a node and outlives its lives. A kill does nothing to it: what was written is in the page cache.
 A power cut (``power_cut``) loses what was not synced, as ``nemesis.simulation.files`` describes. Not synced are
 ``append``, ``truncate``, ``remove`` and ``make_directory``; ``fsync``, ``replace`` and ``rename`` sync. A full disk
-(``fill``) takes what still fits of a write and raises ENOSPC; a failing one (``fail``) raises EIO. Each life gets a
-view of its own (``fenced``), which does nothing once that life is over.
+(``fill``) takes what still fits of a write and raises ENOSPC; a failing one (``fail``) raises EIO. Each incarnation
+gets a view of its own (``fenced``), which does nothing once that incarnation is over.
 
 Results and errors are those of ``nemesis.reference.adapters.disk.RealDisk`` on a local file system; a conformance test
 compares them. Limits: a path has no ``..`` and no links; directories and empty files take no space; a full disk is
@@ -258,7 +258,7 @@ class SimulatedDisk:
         return {path: bytes(file.data) for path, file in self._files()}
 
     def fenced(self, incarnation: Mortal) -> FencedDisk:
-        """Return this disk as one life sees it."""
+        """Return this disk as one incarnation sees it."""
         return FencedDisk(self, incarnation)
 
     def _write(self, file: File, data: bytes, path: str) -> None:

@@ -2,8 +2,8 @@
 
 Real clocks, chance, files, sockets, threads and processes would make two runs of a seed differ, and hide it. Inside
 ``real_world_forbidden()`` they raise ``RealWorldError``, which names the call and the node, when the calling code
-belongs to a life; the harness may do as it likes. The error also ends the run (``SimulationLoop.fail``), so that an
-``except Exception`` of the node cannot swallow it.
+belongs to an incarnation; the harness may do as it likes. The error also ends the run (``SimulationLoop.fail``), so
+that an ``except Exception`` of the node cannot swallow it.
 
 Two nets: an audit hook of the interpreter for what the kernel does (files, sockets, processes), and replaced attributes
 of modules for clocks, chance and threads, restored on exit. Neither costs anything per callback. Imports may open
@@ -32,7 +32,7 @@ from functools import wraps
 from types import FrameType, ModuleType
 from typing import Any, NoReturn
 
-from nemesis.simulation.incarnation import LIFE
+from nemesis.simulation.incarnation import INCARNATION
 from nemesis.simulation.loop import SimulationLoop
 
 FORBIDDEN_EVENTS = (
@@ -101,7 +101,7 @@ def _refuse(call: str, node: str) -> NoReturn:
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     if event == HARMLESS_EVENT or not _Guard.depth or not event.startswith(FORBIDDEN_EVENTS):
         return
-    incarnation = LIFE.get()
+    incarnation = INCARNATION.get()
     if incarnation is None or _is_allowed(sys._getframe(1)):  # noqa: SLF001
         return
     shown = ", ".join(repr(argument) for argument in arguments[:1])
@@ -122,7 +122,7 @@ def _forbid(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
     @wraps(function)
     def guarded(*args: Any, **options: Any) -> Any:
-        incarnation = LIFE.get()
+        incarnation = INCARNATION.get()
         if incarnation is not None:
             _refuse(f"{name}()", incarnation.node)
         return function(*args, **options)
@@ -135,7 +135,7 @@ def _forbid_unseeded(seed: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(seed)
     def guarded(self: random.Random, a: Any = None, version: int = 2) -> None:
-        incarnation = LIFE.get()
+        incarnation = INCARNATION.get()
         if a is None and incarnation is not None and type(self) is not random.SystemRandom:
             _refuse("random.Random() without a seed", incarnation.node)
         seed(self, a, version)

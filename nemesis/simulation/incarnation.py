@@ -1,19 +1,22 @@
 """One process of a simulated node from its start to its death, the calls queued for it, and what death means.
 
-Every callback belongs to the life that is found in its context (``LIFE``), so whatever a node's main coroutine starts,
-directly or not, is its own. No life means the harness, which is outside the system: never killed, never paused.
+Every callback belongs to the incarnation that is found in its context (``INCARNATION``), so whatever a node's main
+coroutine starts, directly or not, is its own. No incarnation means the harness, which is outside the system: never
+killed, never paused.
 
-* Death runs nothing more of the life: no callback, no ``finally``, no ``__del__``. Its tasks are kept to the end of
-  the simulation, because dropping them would close their coroutines, which runs their ``finally``. The ports that a
-  life was given (disk, streams, tracer, ZooKeeper client) look at ``is_dead`` of *their* life and do nothing then,
-  whoever calls them. What death means outside of the process is told by ``on_death`` (the network ends connections).
-* A pause keeps the life's callbacks in their queue; timers that come due meanwhile join it in order.
+* Death runs nothing more of the incarnation: no callback, no ``finally``, no ``__del__``. Its tasks are kept to the
+  end of the simulation, because dropping them would close their coroutines, which runs their ``finally``. The ports
+  that an incarnation was given (disk, streams, tracer, ZooKeeper client) look at ``is_dead`` of *their* incarnation
+  and do nothing then, whoever calls them. What death means outside of the process is told by ``on_death`` (the
+  network ends connections).
+* A pause keeps the incarnation's callbacks in their queue; timers that come due meanwhile join it in order.
 
 * Either may come in the middle of a turn (``Life.strike_after``): ports count what a process does to the world outside
   (a write to disk, a line of its trace, bytes sent), and the strike comes between two of these.
 
-Limit: a callback in the middle of which its own life is killed or paused runs on to its next ``await``. Killed, it does
-nothing more outside, because its ports are fenced; paused, it ends what it had begun, and the rest of the turn waits.
+Limit: a callback in the middle of which its own incarnation is killed or paused runs on to its next ``await``.
+Killed, it does nothing more outside, because its ports are fenced; paused, it ends what it had begun, and the rest of
+the turn waits.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ CANCELLED: Final = (nothing,)
 
 
 class SimulationHandle(msgspec.Struct, eq=False):
-    """A call that is queued with a life, or will be when its deadline has come (virtual seconds; 0: at once).
+    """A call that is queued with an incarnation, or will be when its deadline has come (virtual seconds; 0: at once).
 
     It has the methods of ``asyncio.TimerHandle``; nothing depends on the private fields of asyncio's. A struct,
     because a run makes a hundred thousand of them.
@@ -43,7 +46,7 @@ class SimulationHandle(msgspec.Struct, eq=False):
     call: tuple[Any, ...]
     """The callback and its arguments."""
     home: Context
-    life: Life
+    incarnation: Incarnation
     deadline: float = 0.0
 
     def cancel(self) -> None:
@@ -62,7 +65,7 @@ class SimulationHandle(msgspec.Struct, eq=False):
         return f"<{type(self).__name__} {self.call[0]!r} at {self.deadline}>"
 
 
-class Life:
+class Incarnation:
     """One process of a node: its number counts the node's processes from 1."""
 
     __slots__ = (
@@ -107,7 +110,7 @@ class Life:
         self._at_action = strike
 
     def act(self) -> None:
-        """A port of this life is about to do something. Ports ask ``actions_left`` first: it is None nearly always."""
+        """A port of this incarnation is about to act. Ports ask ``actions_left`` first: it is None nearly always."""
         if self.actions_left is None:
             return
         self.actions_left -= 1
@@ -116,10 +119,10 @@ class Life:
             Context().run(self._at_action)
 
     def on_death(self, callback: Callable[[], None]) -> None:
-        """Have this called when the life ends, in the harness's context and in order of registration."""
+        """Have this called when the incarnation ends, in the harness's context and in order of registration."""
         self._death_callbacks.append(callback)
 
-    def die(self, bury: Callable[[Life], None]) -> None:
+    def die(self, bury: Callable[[Incarnation], None]) -> None:
         """End it. Dying twice changes nothing. ``bury`` keeps its tasks, so that nothing of them runs."""
         if self.is_dead:
             return
@@ -134,5 +137,5 @@ def _nothing_strikes() -> None:
     pass
 
 
-LIFE: ContextVar[Life | None] = ContextVar("LIFE", default=None)
-"""The life that the running code belongs to; None for the harness."""
+INCARNATION: ContextVar[Incarnation | None] = ContextVar("INCARNATION", default=None)
+"""The incarnation that the running code belongs to; None for the harness."""

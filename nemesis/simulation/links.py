@@ -175,7 +175,7 @@ class Pipe:
     def send(self, item: Item) -> None:
         """Put it on its way, or keep it."""
         if self._kept or self.link.is_held:
-            self._keep(item)
+            self._store(item)
         else:
             self._forward(item)
 
@@ -222,9 +222,9 @@ class Pipe:
             link.forwarded_bytes += passing
             self.launch(item if passing == len(item) else item[:passing])
         if passing < len(item):
-            self._keep(item[passing:])
+            self._store(item[passing:])
 
-    def _keep(self, item: Item) -> None:
+    def _store(self, item: Item) -> None:
         link = self.link
         link.stopped[self] = None
         self._kept.append(item)

@@ -3,19 +3,19 @@
 Time stands still while anything can run, then jumps to the next deadline: a minute of a quiet cluster costs nothing.
 Deadlines are a heap of (virtual seconds, count), so equal ones fire in the order in which they were set.
 
-Each life (``incarnation``) has its own first-in-first-out queue, as asyncio promises inside a process. The lives that
-have something to run do so in the order in which they woke, each until it waits: how many steps it takes in between,
-which differs between versions of asyncio, is then nothing to the others. A seeded ``Schedule`` deviates from that
-order: now and then a life that is woken (by a timer, by bytes) stalls for some virtual time, as a process does that
-gets no processor, while the others run on. One number is drawn per such wake whether deviations are allowed or not, so
-that switching some off (to shrink a run) leaves the others' draws as they were.
+Each incarnation (``incarnation``) has its own first-in-first-out queue, as asyncio promises inside a process. The
+incarnations that have something to run do so in the order in which they woke, each until it waits: how many steps it
+takes in between, which differs between versions of asyncio, is then nothing to the others. A seeded ``Schedule``
+deviates from that order: now and then an incarnation that is woken (by a timer, by bytes) stalls for some virtual
+time, as a process does that gets no processor, while the others run on. One number is drawn per such wake whether
+deviations are allowed or not, so that switching some off (to shrink a run) leaves the others' draws as they were.
 
 Automatic garbage collection is off while the loop runs: a cycle's finalizers would run at moments that differ between
 interpreters. What asyncio leaves to chance elsewhere is fixed in ``task`` (hashes, names of tasks).
 
-An exception in a callback of the harness ends the run; one in a life goes to the exception handler, as with asyncio.
-When nothing can ever run again ``DeadlockError`` names the tasks that wait, and a million callbacks without a moment
-passing are a ``LivelockError``.
+An exception in a callback of the harness ends the run; one in an incarnation goes to the exception handler, as with
+asyncio. When nothing can ever run again ``DeadlockError`` names the tasks that wait, and a million callbacks without
+a moment passing are a ``LivelockError``.
 
 Limits: computing takes no virtual time. No threads, no signals, no subprocesses, no sockets other than the network's.
 """
@@ -34,7 +34,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from nemesis.simulation.disposal import dispose
-from nemesis.simulation.incarnation import CANCELLED, LIFE, Life, SimulationHandle
+from nemesis.simulation.incarnation import CANCELLED, INCARNATION, Incarnation, SimulationHandle
 from nemesis.simulation.randomness import stream
 from nemesis.simulation.task import SimulationFuture, SimulationTask
 
@@ -92,7 +92,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._schedule = schedule or Schedule()
         self._draw = stream(self._schedule.seed, "schedule").random
         self.network: Connector | None = None
-        self.harness = Life("harness", "127.0.0.1", 0)
+        self.harness = Incarnation("harness", "127.0.0.1", 0)
         """The queue of the code outside of the system; it belongs to no context."""
         self.deviations = 0
         """How many wakes were stalled."""
@@ -103,7 +103,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         self._last_ns = -1
         self._heap: list[tuple[float, int, SimulationHandle]] = []
         self._compact_at = LEAST_COMPACTED
-        self._runnable: deque[Life] = deque()
+        self._runnable: deque[Incarnation] = deque()
         self._numbers = 0
         self._task_names = 0
         self._failure: BaseException | None = None
@@ -131,10 +131,10 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def call_soon(  # type: ignore[override]
         self, *call: Any, context: Context | None = None
     ) -> SimulationHandle:
-        """Queue the call (a callback and its arguments) with the life of its context."""
+        """Queue the call (a callback and its arguments) with the incarnation of its context."""
         if context is None:
             context = copy_context()
-        incarnation = context.get(LIFE) or self.harness
+        incarnation = context.get(INCARNATION) or self.harness
         handle = SimulationHandle(call, context, incarnation)
         incarnation.ready.append(handle)
         if not incarnation.is_queued and not incarnation.is_stopped:
@@ -150,7 +150,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         """Queue the call when the virtual time has come."""
         if context is None:
             context = copy_context()
-        incarnation = context.get(LIFE) or self.harness
+        incarnation = context.get(INCARNATION) or self.harness
         handle = SimulationHandle(call, context, incarnation, when)
         heap = self._heap
         if len(heap) >= self._compact_at:
@@ -183,7 +183,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
         context: Context | None = None,
         **options: Any,
     ) -> SimulationTask:
-        """A task of the context's life. Names count per loop, not per process."""
+        """A task of the context's incarnation. Names count per loop, not per process."""
         if name is None:
             self._task_names += 1
             name = f"Task-{self._task_names}"
@@ -193,23 +193,25 @@ class SimulationLoop(asyncio.BaseEventLoop):
         task.number = self.next_number()
         task.__init__(coro, loop=self, name=str(name), context=context, **options)  # type: ignore[misc]
         task.home = context
-        incarnation = context.get(LIFE) or self.harness
-        task.life = incarnation
+        incarnation = context.get(INCARNATION) or self.harness
+        task.incarnation = incarnation
         if incarnation.is_dead:
             self._graves.append(task)
         return task
 
     # Lives
 
-    def wake(self, incarnation: Life) -> None:
-        """Let a life run if it has something to run and may."""
+    def wake(self, incarnation: Incarnation) -> None:
+        """Let an incarnation run if it has something to run and may."""
         if incarnation.ready and not incarnation.is_queued and not incarnation.is_stopped:
             incarnation.is_queued = True
             self._runnable.append(incarnation)
 
-    def bury(self, incarnation: Life) -> None:
-        """Keep a dead life's tasks to the end, so that nothing of them runs."""
-        self._graves.extend(task for task in self._pending_tasks() if task.life is incarnation)
+    def bury(self, incarnation: Incarnation) -> None:
+        """Keep a dead incarnation's tasks to the end, so that nothing of them runs."""
+        self._graves.extend(
+            task for task in self._pending_tasks() if task.incarnation is incarnation
+        )
 
     def fail(self, error: BaseException) -> None:
         """End the run with this error when the present callback returns, even if somebody swallows it there."""
@@ -272,8 +274,8 @@ class SimulationLoop(asyncio.BaseEventLoop):
             failure, self._failure = self._failure, None
             raise failure
 
-    def _run_batch(self, incarnation: Life) -> None:
-        """Run what the life's queue holds now, as one iteration of a real loop does."""
+    def _run_batch(self, incarnation: Incarnation) -> None:
+        """Run what the incarnation's queue holds now, as one iteration of a real loop does."""
         ready = incarnation.ready
         for _ in range(len(ready)):
             handle = ready.popleft()
@@ -289,31 +291,33 @@ class SimulationLoop(asyncio.BaseEventLoop):
             if incarnation.is_stopped:
                 break
 
-    def _report(self, incarnation: Life, handle: SimulationHandle, error: BaseException) -> None:
+    def _report(
+        self, incarnation: Incarnation, handle: SimulationHandle, error: BaseException
+    ) -> None:
         if isinstance(error, SystemExit):
             incarnation.leave(error)
             return
         message = {"message": f"Exception in callback {handle.call[0]!r}", "exception": error}
         handle.home.run(self.call_exception_handler, message)
 
-    def _stall(self, incarnation: Life, share: float) -> None:
-        """Keep a life from running for a time between the shortest and the longest, drawn evenly by magnitude."""
+    def _stall(self, incarnation: Incarnation, share: float) -> None:
+        """Stop an incarnation for a time between the shortest and the longest, drawn evenly by magnitude."""
         self.deviations += 1
         stall_s = SHORTEST_STALL_S * (LONGEST_STALL_S / SHORTEST_STALL_S) ** share
         self.call_later(stall_s, self._end_stall, incarnation, context=Context())
 
-    def _end_stall(self, incarnation: Life) -> None:
+    def _end_stall(self, incarnation: Incarnation) -> None:
         incarnation.is_queued = False
         self.wake(incarnation)
 
     def _fire(self) -> None:
-        """Give every timer that is due to its life, and draw whether a life that this wakes is to stall."""
+        """Give every due timer to its incarnation, and draw whether an incarnation that this wakes stalls."""
         heap, now = self._heap, self.now
         while heap and heap[0][0] <= now:
             timer = heappop(heap)[2]
             if timer.call is CANCELLED:
                 continue
-            incarnation = timer.life
+            incarnation = timer.incarnation
             incarnation.ready.append(timer)
             if incarnation.is_queued or incarnation.is_stopped:
                 continue
@@ -328,7 +332,7 @@ class SimulationLoop(asyncio.BaseEventLoop):
     def _jump(self) -> None:
         """Go to the next deadline of anybody who lives."""
         heap = self._heap
-        while heap and (heap[0][2].call is CANCELLED or heap[0][2].life.is_dead):
+        while heap and (heap[0][2].call is CANCELLED or heap[0][2].incarnation.is_dead):
             heappop(heap)
         if not heap:
             self._raise_deadlock()
@@ -336,14 +340,14 @@ class SimulationLoop(asyncio.BaseEventLoop):
 
     def _raise_deadlock(self) -> NoReturn:
         waiting = [
-            f"{task.life.node}: {task.get_name()} in {getattr(task.get_coro(), '__qualname__', '?')}"
+            f"{task.incarnation.node}: {task.get_name()} in {getattr(task.get_coro(), '__qualname__', '?')}"
             for task in self._pending_tasks()
-            if not task.life.is_dead
+            if not task.incarnation.is_dead
         ]
         listed = "; ".join(waiting) or "no task at all"
         raise DeadlockError(f"nothing can run at {self.now:.6f} s; waiting: {listed}")
 
-    def _raise_livelock(self, incarnation: Life) -> NoReturn:
+    def _raise_livelock(self, incarnation: Incarnation) -> NoReturn:
         next_up = [repr(handle) for handle in list(incarnation.ready)[:3]]
         raise LivelockError(
             f"{LIVELOCK_CALLBACKS} callbacks at {self.now:.6f} s; {incarnation.node} runs {next_up}"
@@ -361,12 +365,12 @@ class SimulationLoop(asyncio.BaseEventLoop):
             super().close()
             return
         was_broken_off = not self.harness.is_dead and any(
-            task.life is self.harness for task in self._pending_tasks()
+            task.incarnation is self.harness for task in self._pending_tasks()
         )
         for task in self._pending_tasks():
-            if not task.life.is_dead:
-                task.life.is_dead = task.life.is_stopped = True
-                self.bury(task.life)
+            if not task.incarnation.is_dead:
+                task.incarnation.is_dead = task.incarnation.is_stopped = True
+                self.bury(task.incarnation)
         if self.network is not None:
             self.network.close()
         dispose(self._graves, was_broken_off=was_broken_off)

@@ -16,7 +16,7 @@ from nemesis.history.recorder import Clock, Recorder
 from nemesis.history.znodes import PROCESS as ZOOKEEPER
 from nemesis.history.znodes import ZnodeEvents
 from nemesis.history.zookeeper_log import Transaction
-from nemesis.simulation.incarnation import Life
+from nemesis.simulation.incarnation import Incarnation
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -32,7 +32,7 @@ class MemoryRecord:
     def __init__(self, clock: Clock, observer: Callable[[Event], None] | None = None) -> None:
         """``onlooker`` is shown every event, and must not touch the simulation."""
         self._clock = clock
-        self._onlooker = observer
+        self._observer = observer
         self._is_sealed = self._has_transactions = False
         self.entries: list[Entry] = []
         self.phases: list[str] = []
@@ -40,8 +40,8 @@ class MemoryRecord:
     def recorder(self, process: str, file: str) -> Recorder:
         return _MemoryRecorder(self, file, process=process, clock=self._clock)
 
-    def tracer(self, process: str, node: int, incarnation: Life) -> LifeTracer:
-        """Return the tracer of one life of a broker; its events carry the present time as incarnation."""
+    def tracer(self, process: str, node: int, incarnation: Incarnation) -> IncarnationTracer:
+        """Return the tracer of one incarnation of a broker; its events carry the present time as incarnation."""
         recorder = _MemoryRecorder(
             self,
             process,
@@ -50,7 +50,7 @@ class MemoryRecord:
             node=node,
             incarnation=self._clock(),
         )
-        return LifeTracer(recorder, incarnation)
+        return IncarnationTracer(recorder, incarnation)
 
     def set_transactions(self, transactions: Sequence[Transaction]) -> None:
         """Add what ZooKeeper has committed, as ``nemesis.history.ingest`` reads it from the log of a real one; once."""
@@ -68,8 +68,8 @@ class MemoryRecord:
         if self._is_sealed:
             return
         self.entries.append(entry)
-        if self._onlooker is not None:
-            self._onlooker(entry.event)
+        if self._observer is not None:
+            self._observer(entry.event)
 
     def phase(self, name: str) -> None:
         self.phases.append(name)
@@ -78,15 +78,15 @@ class MemoryRecord:
         """There is nothing to close."""
 
 
-class LifeTracer:
-    """Implements ``nemesis.reference.trace.Tracer`` for one life: the dead tell nothing."""
+class IncarnationTracer:
+    """Implements ``nemesis.reference.trace.Tracer`` for one incarnation: the dead tell nothing."""
 
-    def __init__(self, recorder: Recorder, incarnation: Life) -> None:
+    def __init__(self, recorder: Recorder, incarnation: Incarnation) -> None:
         self._write = recorder.write
-        self._life = incarnation
+        self._incarnation = incarnation
 
     def event(self, kind: Kind, /, **columns: Any) -> None:
-        incarnation = self._life
+        incarnation = self._incarnation
         if incarnation.actions_left is not None:
             incarnation.act()
         if not incarnation.is_dead:

@@ -1,12 +1,13 @@
 """The simulated network: hosts that belong to nodes, listeners that belong to lives, connections between them.
 
 ``loop.create_connection`` and ``create_server`` (hence asyncio's streams) come here. Who calls is told by the address
-that the caller binds (``local_addr``), else by its life; hosts that nobody registered are the harness's. Dialling takes
-a latency each way; where nobody listens it is refused. Over a held link nothing is dialled before the release, and a
-caller that gave up by then was never there. A paused process's port accepts, as the kernel's backlog does.
+that the caller binds (``local_addr``), else by its incarnation; hosts that nobody registered are the harness's.
+Dialling takes a latency each way; where nobody listens it is refused. Over a held link nothing is dialled before the
+release, and a caller that gave up by then was never there. A paused process's port accepts, as the kernel's backlog
+does.
 
-When a life ends, the kernel closes its sockets: what it sent is delivered, then the end of the stream, or a reset if it
-left bytes unread. ``reset`` breaks connections from outside. A node's links to itself are never held.
+When an incarnation ends, the kernel closes its sockets: what it sent is delivered, then the end of the stream, or a
+reset if it left bytes unread. ``reset`` breaks connections from outside. A node's links to itself are never held.
 
 When a machine loses its power (``power_off``), nobody is told anything: what it had not yet put on the wire is lost,
 held bytes too; calls are not answered, and who writes to its old connections meets silence, and after ``power_on`` a
@@ -26,7 +27,7 @@ from random import Random
 from typing import Any
 
 from nemesis.interfaces.runtime import Link, LinkCounters
-from nemesis.simulation.incarnation import LIFE, Life
+from nemesis.simulation.incarnation import INCARNATION, Incarnation
 from nemesis.simulation.links import Ending, Latency, LinkState, Pipe
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.power import Power
@@ -107,7 +108,7 @@ class Network:
         return [transport for transport in self._transports if is_meant(transport)]
 
     def power_off(self, node: str) -> None:
-        """Let the node's machine fall silent at once, with all that it was to send. Its life is the caller's to end."""
+        """Let the node's machine fall silent at once, with all that it was to send. The caller ends its incarnation."""
         self._power_of(node).off()
         for (owner, _), sockets in self._sockets.items():
             if owner == node:
@@ -166,7 +167,7 @@ class Network:
             self._loop, protocol_factory, address, self._listeners.pop, copy_context()
         )
         self._listeners[address] = server
-        incarnation = LIFE.get()
+        incarnation = INCARNATION.get()
         if incarnation is not None:
             incarnation.on_death(server.close_socket)
         return server
@@ -224,18 +225,18 @@ class Network:
             on_closed=self._forget,
         )
         self._transports[transport] = None
-        incarnation = context.get(LIFE)
+        incarnation = context.get(INCARNATION)
         if incarnation is not None:
             self._sockets_of(incarnation)[transport] = None
         return transport
 
     def _forget(self, transport: SimulatedTransport) -> None:
         self._transports.pop(transport, None)
-        incarnation = transport.context.get(LIFE)
+        incarnation = transport.context.get(INCARNATION)
         if incarnation is not None:
             self._sockets_of(incarnation).pop(transport, None)
 
-    def _sockets_of(self, incarnation: Life) -> dict[SimulatedTransport, None]:
+    def _sockets_of(self, incarnation: Incarnation) -> dict[SimulatedTransport, None]:
         sockets = self._sockets.get((incarnation.node, incarnation.number))
         if sockets is None:
             sockets = self._sockets[incarnation.node, incarnation.number] = {}
@@ -267,7 +268,7 @@ class Attempt:
         self.local = local
         self.remote = (_plain(remote[0]) or HARNESS_HOST, remote[1])
         self.context = copy_context()
-        self._life = LIFE.get()
+        self._incarnation = INCARNATION.get()
         self.outcome: asyncio.Future[SimulatedTransport] = self._loop.create_future()
         self._transport: SimulatedTransport | None = None
         self._is_given_up = False
@@ -301,7 +302,7 @@ class Attempt:
         return self._network.link_between(self.local[0], self.remote[0]).delay_s
 
     def _is_over(self) -> bool:
-        return self._is_given_up or (self._life is not None and self._life.is_dead)
+        return self._is_given_up or (self._incarnation is not None and self._incarnation.is_dead)
 
     def _ring(self) -> None:
         """The call has arrived at the host."""
@@ -351,5 +352,5 @@ def _plain(host: str | None) -> str | None:
 
 
 def _own_host() -> str:
-    incarnation = LIFE.get()
+    incarnation = INCARNATION.get()
     return HARNESS_HOST if incarnation is None else incarnation.host

@@ -1,7 +1,7 @@
-"""Nodes: machines on which one process (``incarnation.Life``) after another runs.
+"""Nodes: machines on which one process (``incarnation.Incarnation``) after another runs.
 
-A *life* is one process of a node, from its start to its death: what SIGKILL, SIGTERM, SIGSTOP and SIGCONT mean for
-tasks that share one thread.
+An *incarnation* is one process of a node, from its start to its death: what SIGKILL, SIGTERM, SIGSTOP and SIGCONT mean
+for tasks that share one thread.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass
 from typing import Any
 
-from nemesis.simulation.incarnation import LIFE, Life
+from nemesis.simulation.incarnation import INCARNATION, Incarnation
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.task import SimulationTask
 
@@ -31,29 +31,29 @@ class Node:
         self._loop = loop
         self.name = name
         self.host = host
-        self.life: Life | None = None
-        """The present life, or the last one."""
+        self.incarnation: Incarnation | None = None
+        """The present incarnation, or the last one."""
         self.exit: Exit | None = None
-        """What ended the last life by itself; None while it lives and when it was killed."""
-        self._lives = 0
+        """What ended the last incarnation by itself; None while it lives and when it was killed."""
+        self._incarnations = 0
         self._main: SimulationTask | None = None
         """Kept: a main coroutine that waits on a future of its own is held by nobody else."""
 
     @property
     def is_alive(self) -> bool:
         """Whether a process exists (a paused one does)."""
-        return self.life is not None and not self.life.is_dead
+        return self.incarnation is not None and not self.incarnation.is_dead
 
-    def start(self, main: Callable[[], Coroutine[Any, Any, None]]) -> Life:
-        """Begin a new life, which ends when ``main`` does. Raises RuntimeError when there is one already."""
+    def start(self, main: Callable[[], Coroutine[Any, Any, None]]) -> Incarnation:
+        """Begin a new incarnation, which ends when ``main`` does. Raises RuntimeError when there is one already."""
         if self.is_alive:
             raise RuntimeError(f"{self.name} runs already")
-        self._lives += 1
-        incarnation = Life(self.name, self.host, self._lives)
-        self.life, self.exit = incarnation, None
+        self._incarnations += 1
+        incarnation = Incarnation(self.name, self.host, self._incarnations)
+        self.incarnation, self.exit = incarnation, None
         incarnation.leave = lambda error: self._leave(incarnation, error)
         context = copy_context()
-        context.run(LIFE.set, incarnation)
+        context.run(INCARNATION.set, incarnation)
         name = f"{self.name}#{incarnation.number}"
         task = self._main = self._loop.create_task(context.run(main), name=name, context=context)
         task.add_done_callback(
@@ -63,8 +63,8 @@ class Node:
 
     def kill(self) -> None:
         """SIGKILL. Killing a dead node changes nothing."""
-        if self.life is not None:
-            self.life.die(self._loop.bury)
+        if self.incarnation is not None:
+            self.incarnation.die(self._loop.bury)
 
     def terminate(self) -> None:
         """SIGTERM: the main coroutine is cancelled, and the process ends with it. A dead node is left as it is."""
@@ -83,12 +83,12 @@ class Node:
             incarnation.is_paused = incarnation.is_stopped = False
             self._loop.wake(incarnation)
 
-    def _living(self) -> Life:
-        if self.life is None or self.life.is_dead:
+    def _living(self) -> Incarnation:
+        if self.incarnation is None or self.incarnation.is_dead:
             raise RuntimeError(f"{self.name} does not run")
-        return self.life
+        return self.incarnation
 
-    def _leave(self, incarnation: Life, error: BaseException | None) -> None:
+    def _leave(self, incarnation: Incarnation, error: BaseException | None) -> None:
         if not incarnation.is_dead:
             self.exit = Exit(error, self._loop.time())
             incarnation.die(self._loop.bury)

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from nemesis.simulation.incarnation import LIFE
+from nemesis.simulation.incarnation import INCARNATION
 
 LOGGERS = ("nemesis.reference", "asyncio", "nemesis.simulation")
 """Who prints on behalf of a node."""
@@ -30,7 +30,7 @@ class NodeLogs(logging.Handler):
         """Unexpected exceptions in nodes, a sentence each."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        incarnation = LIFE.get()
+        incarnation = INCARNATION.get()
         if incarnation is None or incarnation.is_dead:  # the dead are only taken down
             return
         if record.levelno >= logging.ERROR and record.exc_info:
@@ -68,4 +68,4 @@ def node_logs(level: int) -> Iterator[NodeLogs]:
 
 
 def _is_of_harness(_record: logging.LogRecord) -> bool:
-    return LIFE.get() is None
+    return INCARNATION.get() is None

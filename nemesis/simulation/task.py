@@ -11,7 +11,7 @@ import asyncio
 from contextvars import Context
 from typing import Any
 
-from nemesis.simulation.incarnation import Life
+from nemesis.simulation.incarnation import Incarnation
 
 
 class SimulationFuture(asyncio.Future[Any]):
@@ -29,14 +29,14 @@ class SimulationFuture(asyncio.Future[Any]):
 
 
 class SimulationTask(asyncio.Task[Any]):
-    """A task whose hash is a count; it knows its life and its context (which Python 3.11 does not tell).
+    """A task whose hash is a count; it knows its incarnation and its context (which Python 3.11 does not tell).
 
     ``number`` is to be set before ``__init__``, which puts the task into asyncio's set of all tasks.
     """
 
-    __slots__ = ("home", "life", "number")
+    __slots__ = ("home", "incarnation", "number")
     number: int
-    life: Life
+    incarnation: Incarnation
     home: Context
 
     def __hash__(self) -> int:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextvars import Context
 from typing import TYPE_CHECKING
 
-from nemesis.simulation.incarnation import LIFE
+from nemesis.simulation.incarnation import INCARNATION
 from nemesis.simulation.links import Ending, Item, Pipe
 from nemesis.simulation.power import Power
 
@@ -49,7 +49,7 @@ class SimulatedTransport(asyncio.Transport):
     ) -> None:
         super().__init__(names)
         self.context = context
-        self._life = context.get(LIFE)
+        self._incarnation = context.get(INCARNATION)
         self.outbound = outbound
         self.is_socket_closed = False
         inbound.receiver = self
@@ -181,8 +181,8 @@ class SimulatedTransport(asyncio.Transport):
             raise RuntimeError("Cannot call write() after write_eof()")
         if not data:
             return
-        if self._life is not None:
-            self._life.act()
+        if self._incarnation is not None:
+            self._incarnation.act()
         if self._lost_writes or self.is_socket_closed:
             if self._lost_writes >= LOST_WRITES_BEFORE_WARNING:
                 logger.warning("socket.send() raised exception.")

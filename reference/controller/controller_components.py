@@ -36,7 +36,7 @@ from nemesis.reference.controller.controller_events import (
     IsrChangeNotification,
     ListPartitionReassignments,
     LogDirEventNotification,
-    NewerControllerSeen,
+    NewerControllerNoticed,
     PartitionModifications,
     PartitionReassignmentIsrChange,
     ReplicaLeaderElection,
@@ -215,7 +215,7 @@ class ControllerComponents:
             case AlterPartitionReceived():
                 if await self._isr_changes.process(event):
                     reason = "an AlterPartition with newer epochs"
-                    self._put(NewerControllerSeen(self.context.epoch, reason))
+                    self._put(NewerControllerNoticed(self.context.epoch, reason))
             case _:
                 await self._process_request(event)
 

@@ -118,7 +118,7 @@ class AutoPreferredReplicaLeaderElection(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class NewerControllerSeen(Event):
+class NewerControllerNoticed(Event):
     """Somebody knows of a newer controller than the one that we were in ``controller_epoch``."""
 
     controller_epoch: int

@@ -33,7 +33,7 @@ from nemesis.reference.controller.controller_events import (
     AlterPartitionResult,
     Answer,
     Expire,
-    NewerControllerSeen,
+    NewerControllerNoticed,
     Reelect,
     RegisterBrokerAndReelect,
     RequestEvent,
@@ -196,7 +196,7 @@ class KafkaController:
                 await self._register_broker()
                 await self._maybe_resign()
                 await self._elect()
-            case NewerControllerSeen(controller_epoch, reason):
+            case NewerControllerNoticed(controller_epoch, reason):
                 if self.is_active and self.context.epoch == controller_epoch:
                     await self._trigger_controller_move(reason)
             case _ if self.is_active:

@@ -16,7 +16,7 @@ from nemesis.reference.controller import control_requests
 from nemesis.reference.controller.controller_context import ControllerContext
 from nemesis.reference.controller.controller_events import (
     Event,
-    NewerControllerSeen,
+    NewerControllerNoticed,
     ReplicasFailed,
     TopicDeletionStopReplicaResponseReceived,
 )
@@ -31,7 +31,7 @@ def event_of(
     error = response.error_code
     if error is ErrorCode.stale_controller_epoch:
         reason = f"broker {broker_id} answered {api} with STALE_CONTROLLER_EPOCH"
-        return NewerControllerSeen(request.controller_epoch, reason)
+        return NewerControllerNoticed(request.controller_epoch, reason)
     if error is not ErrorCode.none:
         _logger.warning("broker %d answered %s with %s", broker_id, api, error.name)
     if api == "StopReplica":

@@ -2,7 +2,7 @@
 
 * ``runtime``  the ``Runtime`` that a run and its faults see: nodes, links, disks and clocks of a ``World``; start here
 * ``config``   what the cluster is made from
-* ``broker``   one life of a reference broker: the same code as everywhere, on simulated ports
+* ``broker``   one incarnation of a reference broker: the same code as everywhere, on simulated ports
 
 What simulates loop, network, disk, clock and ZooKeeper is ``nemesis.simulation``.
 """

@@ -1,6 +1,7 @@
 """A reference broker as a node of a simulation: what ``nemesis.reference.__main__`` is to a process.
 
-Disk and wall clock belong to the node and outlive its lives; session, tracer and randomness are those of one life.
+Disk and wall clock belong to the node and outlive its lives; session, tracer and randomness are those of one
+incarnation.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from nemesis.reference.protocol.codec import Codec
 from nemesis.reference.server.kafka_server import KafkaServer
 from nemesis.simulation.clock import SimulatedWallClock
 from nemesis.simulation.disk import SimulatedDisk
-from nemesis.simulation.incarnation import LIFE
+from nemesis.simulation.incarnation import INCARNATION
 from nemesis.simulation.memory_record import MemoryRecord
 from nemesis.simulation.zookeeper.client import SimulatedZooKeeperClient
 
@@ -38,24 +39,24 @@ class SimulatedBroker:
     """A stream by its name."""
 
     async def main(self) -> None:
-        """One life: start, and serve until something ends it from outside, or its last log directory has failed.
+        """One incarnation: start, and serve until something ends it from outside, or its last log directory has failed.
 
         A cancellation is SIGTERM: the broker stops in order. Raises what a start raises, and SystemExit.
         """
-        life = LIFE.get()
-        assert life is not None, "a broker lives on a node"
+        incarnation = INCARNATION.get()
+        assert incarnation is not None, "a broker lives on a node"
         config = KafkaConfig.from_properties(dict(self.properties))
         server = KafkaServer(
             config,
-            disk=self.disk.fenced(life),
+            disk=self.disk.fenced(incarnation),
             zookeeper=SimulatedZooKeeperClient(
                 config.zookeeper_connect,
                 config.zookeeper_session_timeout_ms,
                 config.source_host,
-                self.random(f"{self.name}/{life.number}/zookeeper"),
+                self.random(f"{self.name}/{incarnation.number}/zookeeper"),
             ),
-            tracer=self.record.tracer(self.name, config.broker_id, life),
-            rng=self.random(f"{self.name}/{life.number}"),
+            tracer=self.record.tracer(self.name, config.broker_id, incarnation),
+            rng=self.random(f"{self.name}/{incarnation.number}"),
             wall_clock=self.clock,
             codec=self.codec,
         )

@@ -32,7 +32,7 @@ class SimulationRuntimeConfig:
     real_codec: bool = False
     """Whether messages are encoded, as on a real network; otherwise they cross by reference."""
     strike_within_actions: int = 0
-    """A kill or a pause strikes between two of so many next actions of a process (see ``Life``); 0: while it waits."""
+    """A kill or a pause strikes between two of this many next actions of a process; 0: while the process waits."""
     start_timeout_s: float = 40.0
 
     def __post_init__(self) -> None:

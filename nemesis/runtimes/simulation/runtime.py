@@ -190,7 +190,7 @@ class SimulationRuntime(WholeStreams):
 
     async def terminate(self, node: str, *, grace_s: float) -> dict[str, Any]:
         """SIGTERM, SIGKILL after the grace; returns what ``kill`` does and ``ended_by``."""
-        life = self._nodes[node].life
+        incarnation = self._nodes[node].incarnation
         self._nodes[node].terminate()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + grace_s
@@ -198,7 +198,7 @@ class SimulationRuntime(WholeStreams):
             await asyncio.sleep(POLL_INTERVAL_S)
         ended_by = "SIGKILL" if self.is_alive(node) else "SIGTERM"
         self._nodes[node].kill()
-        pid = 0 if life is None else life.number
+        pid = 0 if incarnation is None else incarnation.number
         return {"pid": pid, "dead": not self.is_alive(node), "ended_by": ended_by}
 
     async def restart(self, node: str) -> dict[str, Any]:
@@ -207,9 +207,9 @@ class SimulationRuntime(WholeStreams):
         Raises ``NodeExited`` when it exits.
         """
         self._start(node)
-        life = self._nodes[node].life
-        assert life is not None
-        return {"pid": life.number, "answered": await self._until_it_answers(node)}
+        incarnation = self._nodes[node].incarnation
+        assert incarnation is not None
+        return {"pid": incarnation.number, "answered": await self._until_it_answers(node)}
 
     async def add_broker(self, node: str) -> dict[str, Any]:
         """Let one more broker belong to the cluster, and start it on an empty disk; returns as ``restart`` does."""
@@ -233,7 +233,7 @@ class SimulationRuntime(WholeStreams):
         return {"paused": False}
 
     def is_alive(self, node: str) -> bool:
-        """Whether the node has a life (a paused one does)."""
+        """Whether the node has an incarnation (a paused one does)."""
         return self._nodes[node].is_alive
 
     async def power_cut(self, node: str) -> dict[str, Any]:
@@ -299,7 +299,8 @@ class SimulationRuntime(WholeStreams):
         return {
             node: member
             for node, member in self._ensemble.members().items()
-            if (life := self._nodes[node].life) is not None and not life.is_stopped
+            if (incarnation := self._nodes[node].incarnation) is not None
+            and not incarnation.is_stopped
         }
 
     async def delay(self, links: frozenset[Link], *, delay_ms: int) -> None:
@@ -328,19 +329,22 @@ class SimulationRuntime(WholeStreams):
 
     async def _end(self, node: str, strike: Callable[[], None]) -> dict[str, Any]:
         """End a process, somehow; returns what ``kill`` does."""
-        life = self._nodes[node].life
+        incarnation = self._nodes[node].incarnation
         await self._in_the_middle(node, strike)
         strike()
-        return {"pid": 0 if life is None else life.number, "dead": not self.is_alive(node)}
+        return {
+            "pid": 0 if incarnation is None else incarnation.number,
+            "dead": not self.is_alive(node),
+        }
 
     async def _in_the_middle(self, node: str, strike: Callable[[], None]) -> None:
         """Strike a process between two of its next few actions; return when that has happened, or it does nothing.
 
         Without this every signal would meet a process that waits, because whoever sends it runs in between.
         """
-        life = self._nodes[node].life
+        incarnation = self._nodes[node].incarnation
         actions = self._moments.randint(0, self._config.strike_within_actions)
-        if life is None or life.is_stopped or not actions:
+        if incarnation is None or incarnation.is_stopped or not actions:
             return
         struck = asyncio.Event()
 
@@ -348,12 +352,12 @@ class SimulationRuntime(WholeStreams):
             strike()
             struck.set()
 
-        life.strike_after(actions, strike_now)
+        incarnation.strike_after(actions, strike_now)
         try:
             async with asyncio.timeout(STRIKE_PATIENCE_S):
                 await struck.wait()
         except TimeoutError:
-            life.actions_left = None
+            incarnation.actions_left = None
 
     def _make_node(self, name: str, *, speaks_kafka: bool = False) -> None:
         self._network.register(host_of(name), name, speaks_kafka=speaks_kafka)

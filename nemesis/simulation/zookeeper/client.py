@@ -72,7 +72,7 @@ LONGEST_CLOSE_S: Final = 10.0
 @dataclass(slots=True)
 class _Pending:
     xid: int
-    what: str
+    description: str
     future: asyncio.Future[Reply]
     read: Read | None
     watch: Watch | None
@@ -262,7 +262,7 @@ class SimulatedZooKeeperClient:
     def _fail_pending(self, error: type[ZooKeeperError]) -> None:
         for pending in self._pending:
             if not pending.future.done():
-                pending.future.set_exception(error(pending.what))
+                pending.future.set_exception(error(pending.description))
 
     # The connection
 

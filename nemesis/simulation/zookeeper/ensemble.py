@@ -50,7 +50,7 @@ class SimulatedEnsemble:
         self._committed = CommittedLog()
 
     async def main(self, node: str) -> None:
-        """One life of a member, on the disk that its lives before have left; runs until it is ended from outside."""
+        """One incarnation of a member, on the disk of its earlier ones; runs until it is ended from outside."""
         number = self._numbers[node]
         process = MemberProcess(
             number,

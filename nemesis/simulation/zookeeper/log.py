@@ -26,7 +26,7 @@ class MemberDisk:
     """Promised: no older leader is followed."""
     current_epoch: int = 0
     """Of the leader whose history this log has taken over."""
-    lives: int = 0
+    incarnations: int = 0
     entries: list[Transaction] = field(default_factory=list)
 
     @property

@@ -20,7 +20,7 @@ from nemesis.simulation.zookeeper.service import ClientService
 from nemesis.simulation.zookeeper.tree import Tree
 
 SESSION_ID_MEMBER_SHIFT = 56
-SESSION_ID_LIFE_SHIFT = 32
+SESSION_ID_INCARNATION_SHIFT = 32
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,11 +86,11 @@ class Member:
         self.tree = Tree()
         self.peers = [peer for peer in endpoints if peer != number]
         self.majority = len(endpoints) // 2 + 1
-        disk.lives += 1
+        disk.incarnations += 1
         self.service = ClientService(
             self.tree,
             first_session=(number << SESSION_ID_MEMBER_SHIFT)
-            + (disk.lives << SESSION_ID_LIFE_SHIFT),
+            + (disk.incarnations << SESSION_ID_INCARNATION_SHIFT),
             session_timeouts_ms=settings.session_timeouts_ms,
         )
         self.role: Role | None = None

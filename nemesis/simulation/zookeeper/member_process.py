@@ -1,4 +1,4 @@
-"""One life of a member: it listens for clients and peers, takes part in elections, and changes its role.
+"""One incarnation of a member: it listens for clients and peers, takes part in elections, and changes its role.
 
 Members promise epochs (``NewEpoch``): a member that has promised an epoch follows no leader of an older one, so two
 leaders can never both have a quorum.

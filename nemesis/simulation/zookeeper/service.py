@@ -83,7 +83,7 @@ class _Connection:
 
 
 class ClientService:
-    """The clients' side of one life of a member."""
+    """The clients' side of one incarnation of a member."""
 
     def __init__(
         self,

@@ -80,7 +80,7 @@ def test_faults_are_measured_and_undone(tmp_path: Path) -> None:
             async with runtime.zookeeper_admin() as zookeeper:
                 context = FaultContext.of(runtime, ClusterView(zookeeper))
                 await partitions(context)
-                await lives(context)
+                await incarnations(context)
                 await clocks(context)
                 await sessions(context, runtime.zookeeper_connect())
         finally:
@@ -103,7 +103,7 @@ async def partitions(context: FaultContext) -> None:
         assert "grudge" in result.intent
 
 
-async def lives(context: FaultContext) -> None:
+async def incarnations(context: FaultContext) -> None:
     for fault in (
         Kill(selector="broker-1"),
         Restart(selector="broker-2"),

@@ -44,7 +44,7 @@ class Machines:
     def __init__(self) -> None:
         self.time = Time()
         self.alive = set(BROKERS)
-        self.lives = dict.fromkeys(BROKERS, 1)
+        self.incarnations = dict.fromkeys(BROKERS, 1)
         self.disks = {node: SimulatedDisk() for node in BROKERS}
         self.clocks = {node: SimulatedWallClock(self.time, 0) for node in BROKERS}
         self.exits_at_start: set[str] = set()
@@ -54,15 +54,15 @@ class Machines:
 
     async def kill(self, node: str) -> dict[str, Any]:
         self.alive.remove(node)
-        return {"pid": self.lives[node], "dead": True}
+        return {"pid": self.incarnations[node], "dead": True}
 
     async def restart(self, node: str) -> dict[str, Any]:
         assert node not in self.alive
         if node in self.exits_at_start:
             raise NodeExited(f"{node} exited with code 1")
         self.alive.add(node)
-        self.lives[node] += 1
-        return {"pid": self.lives[node], "answered": True}
+        self.incarnations[node] += 1
+        return {"pid": self.incarnations[node], "answered": True}
 
     async def power_cut(self, node: str) -> dict[str, Any]:
         return await self.kill(node) | asdict(self.disks[node].power_cut(Random(1)))
@@ -146,7 +146,7 @@ def test_a_power_cut_ends_the_process_and_loses_what_was_not_synced() -> None:
         assert disk.contents()["/f"].startswith(b"synced")
         assert len(disk.contents()["/f"].rstrip(b"\0")) == 6 + 1600 - lost
         await healed(strike)
-        assert machines.lives["broker-2"] == 2
+        assert machines.incarnations["broker-2"] == 2
         assert not context.stopped
 
     asyncio.run(scene())
@@ -195,11 +195,11 @@ def test_a_broken_disk_refuses_calls_and_its_broker_is_bounced_once_it_works(
         with pytest.raises(OSError, match="f"):
             machines.disks["broker-1"].append("f", b"data")
         machines.disks["broker-2"].append("f", b"data")
-        assert machines.lives["broker-1"] == 1
+        assert machines.incarnations["broker-1"] == 1
         detail = await healed(strike)
         assert detail["disk"]["broker-1"]["refused"] == {refused: 1}
         machines.disks["broker-1"].append("f", b"data")
-        assert machines.lives == {"broker-1": 2, "broker-2": 1, "broker-3": 1}
+        assert machines.incarnations == {"broker-1": 2, "broker-2": 1, "broker-3": 1}
         assert not context.stopped
 
     asyncio.run(scene())
@@ -221,7 +221,7 @@ def test_one_of_two_log_directories_fails_and_the_other_works() -> None:
         assert len(refused) == 1
         await healed(strike)
         disk.append(f"{refused[0]}/f", b"data")
-        assert machines.lives["broker-1"] == 2
+        assert machines.incarnations["broker-1"] == 2
 
     asyncio.run(scene())
 
@@ -237,7 +237,7 @@ def test_the_end_of_a_log_is_damaged_only_where_there_is_something_unsynced() ->
         strike = await struck(CorruptTail(selector="broker-2"), context_of(machines))
         assert disk.contents()[f"/{segment}"] != batch() * 3
         await healed(strike)
-        assert machines.lives["broker-2"] == 2
+        assert machines.incarnations["broker-2"] == 2
         disk.fsync(segment)
         strike = await CorruptTail(selector="broker-2").aim(context_of(machines), Random(1))
         with pytest.MonkeyPatch.context() as patch:

@@ -15,7 +15,7 @@ from nemesis.faults.moves import Moved, coming, leaving, pending, returning
 from nemesis.faults.rolling_restart import Order, missing_of, next_in_turn
 
 TP = ("orders", 0)
-FIRST_LIFE, SECOND_LIFE = UUID(int=1), UUID(int=2)
+FIRST_EPOCH, SECOND_EPOCH = UUID(int=1), UUID(int=2)
 
 
 def state(
@@ -29,7 +29,7 @@ def state(
         leader_epoch=0,
         isr=isr or replicas,
         replicas=replicas,
-        topic_id=FIRST_LIFE,
+        topic_id=FIRST_EPOCH,
         is_moving=is_adding or bool(removing),
         removing=removing,
     )
@@ -71,12 +71,12 @@ class TestLeaving:
         assert leaving(cluster(1, 2, orders=state(1, 2)), 2, {}, Random(1)) == {TP: None}
 
     def test_where_it_came_from_is_preferred(self) -> None:
-        moved = {TP: Moved(FIRST_LIFE, home=(3, 1), asked=(3, 5))}
+        moved = {TP: Moved(FIRST_EPOCH, home=(3, 1), asked=(3, 5))}
         observed = cluster(1, 2, 3, 5, orders=state(3, 5))
         assert leaving(observed, 5, moved, Random(1)) == {TP: (3, 1)}
-        of_another_life = {TP: Moved(SECOND_LIFE, home=(3, 1), asked=(3, 5))}
+        of_another_epoch = {TP: Moved(SECOND_EPOCH, home=(3, 1), asked=(3, 5))}
         observed = cluster(2, 3, 5, orders=state(3, 5))
-        assert leaving(observed, 5, of_another_life, Random(1)) == {TP: (3, 2)}
+        assert leaving(observed, 5, of_another_epoch, Random(1)) == {TP: (3, 2)}
 
     def test_topics_that_are_being_deleted_and_partitions_without_state_are_waited_for(
         self,
@@ -127,7 +127,7 @@ class TestComing:
 
 
 class TestReturning:
-    MOVED = {TP: Moved(FIRST_LIFE, home=(1, 2, 3), asked=(1, 3))}  # noqa: RUF012
+    MOVED = {TP: Moved(FIRST_EPOCH, home=(1, 2, 3), asked=(1, 3))}  # noqa: RUF012
 
     def test_what_we_moved_goes_back(self) -> None:
         assert returning(cluster(orders=state(1, 3)), self.MOVED) == {TP: (1, 2, 3)}
@@ -139,7 +139,7 @@ class TestReturning:
         assert returning(cluster(orders=state(3, 4)), self.MOVED) == {}
         assert returning(cluster(), self.MOVED) == {}
         assert returning(cluster(orders=state(1, 3), deletions=("orders",)), self.MOVED) == {}
-        another = {TP: Moved(SECOND_LIFE, home=(1, 2, 3), asked=(1, 3))}
+        another = {TP: Moved(SECOND_EPOCH, home=(1, 2, 3), asked=(1, 3))}
         assert returning(cluster(orders=state(1, 3)), another) == {}
 
 

@@ -57,7 +57,7 @@ class Store:
 
     def names(self) -> set[str]:
         everything = pyarrow.fs.FileSelector(BUCKET, recursive=True)
-        return {found.path for found in self.filesystem.get_file_info(everything)}
+        return {result.path for result in self.filesystem.get_file_info(everything)}
 
 
 @pytest.fixture
@@ -70,9 +70,9 @@ def bucket(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 
 
 def remote(uri: str) -> RemotePath:
-    found = parse_location(uri)
-    assert isinstance(found, RemotePath)
-    return found
+    location = parse_location(uri)
+    assert isinstance(location, RemotePath)
+    return location
 
 
 def results(run: RunDirectory) -> object:
@@ -192,7 +192,7 @@ def test_a_manifest_that_names_a_place_is_read_from_there(
     judged: RunDirectory, tmp_path: Path
 ) -> None:
     """Local files too: a place is a URI, whatever its file system."""
-    told = msgspec.structs.replace(read_manifest(judged.history), at=judged.history.as_uri())
-    (tmp_path / MANIFEST).write_bytes(msgspec.json.encode(told))
+    reported = msgspec.structs.replace(read_manifest(judged.history), at=judged.history.as_uri())
+    (tmp_path / MANIFEST).write_bytes(msgspec.json.encode(reported))
     assert open_history(tmp_path).table().equals(open_history(judged.history).table())
-    assert msgspec.json.decode((tmp_path / MANIFEST).read_bytes(), type=Manifest) == told
+    assert msgspec.json.decode((tmp_path / MANIFEST).read_bytes(), type=Manifest) == reported

@@ -18,7 +18,7 @@ SEEDS = range(300)
 
 
 @dataclass
-class Life:
+class Incarnation:
     is_dead: bool = False
     actions: int = 0
 
@@ -240,7 +240,7 @@ def test_a_failing_disk_fails_at_what_it_is_told_below_where_it_is_told(
 
 
 def test_a_dead_life_reaches_the_disk_no_more_and_the_next_one_finds_what_was_written() -> None:
-    disk, incarnation = SimulatedDisk(), Life()
+    disk, incarnation = SimulatedDisk(), Incarnation()
     view = disk.fenced(incarnation)
     view.append("f", b"written")
     incarnation.is_dead = True
@@ -259,4 +259,4 @@ def test_a_dead_life_reaches_the_disk_no_more_and_the_next_one_finds_what_was_wr
         [],
     )
     assert disk.contents() == {"/f": b"written"}
-    assert disk.fenced(Life()).read("f", 0, 9) == b"written"
+    assert disk.fenced(Incarnation()).read("f", 0, 9) == b"written"

@@ -305,7 +305,7 @@ class MortalDisk(SimulatedDisk):
         super().remove(path)
 
 
-def scripted_life(log: Log, expected: Expected) -> None:
+def scripted_incarnation(log: Log, expected: Expected) -> None:
     """Lead, append, sync, truncate across segments, again and again."""
     for term in range(4):
         log.maybe_assign_epoch_start_offset(2 * term, log.log_end_offset)
@@ -322,19 +322,19 @@ def scripted_life(log: Log, expected: Expected) -> None:
         log.truncate_to(end)
 
 
-CALLS_IN_A_LIFE = 123
+CALLS_IN_AN_INCARNATION = 123
 
 
-@pytest.mark.parametrize("calls", range(CALLS_IN_A_LIFE + 1))
+@pytest.mark.parametrize("calls", range(CALLS_IN_AN_INCARNATION + 1))
 def test_whenever_the_power_goes_a_log_opens_with_what_was_synced(calls: int) -> None:
     for seed in range(12):
         disk, expected = MortalDisk(calls), Expected(UUID(int=1))
         is_killed = False
         try:
-            scripted_life(open_log(disk), expected)
+            scripted_incarnation(open_log(disk), expected)
         except Killed:
             is_killed = True
-        assert is_killed == (calls < CALLS_IN_A_LIFE), "a call goes untested"
+        assert is_killed == (calls < CALLS_IN_AN_INCARNATION), "a call goes untested"
         disk.calls = MANY
         disk.power_cut(Random(seed))
         log = open_log(disk)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from nemesis.simulation.incarnation import LIFE
+from nemesis.simulation.incarnation import INCARNATION
 from nemesis.simulation.loop import DeadlockError, LivelockError, Schedule, SimulationLoop
 from nemesis.simulation.node import Node
 
@@ -173,7 +173,7 @@ def run_talkers(schedule: Schedule) -> tuple[list[tuple[str, int]], int]:
     steps: list[tuple[str, int]] = []
 
     async def talk() -> None:
-        incarnation = LIFE.get()
+        incarnation = INCARNATION.get()
         assert incarnation is not None
         for number in range(5):
             steps.append((incarnation.node, number))

@@ -66,19 +66,19 @@ def interrupted(changes: int) -> MortalDisk:
     """Return the disk of a broker that was killed before that change of its move, if the move has so many."""
     disk = MortalDisk()
     logs = filled(disk)
-    disk.life = Mortal(changes)
+    disk.incarnation = Mortal(changes)
     with suppress(Killed):
         move(logs)
-    disk.life = Mortal()
+    disk.incarnation = Mortal()
     return disk
 
 
 def test_a_move_has_so_many_changes() -> None:
     disk = MortalDisk()
     logs = filled(disk)
-    disk.life = Mortal(1_000)
+    disk.incarnation = Mortal(1_000)
     move(logs)
-    assert disk.life.changes_left == 1_000 - CHANGES_OF_A_MOVE
+    assert disk.incarnation.changes_left == 1_000 - CHANGES_OF_A_MOVE
 
 
 @pytest.mark.parametrize("power_fails", [False, True])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nemesis.simulation.incarnation import LIFE
+from nemesis.simulation.incarnation import INCARNATION
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.node import Exit, Node
 
@@ -39,7 +39,7 @@ class Ticker:
                 self.ticks.append(asyncio.get_running_loop().time())
                 await asyncio.sleep(1)
         finally:
-            incarnation = LIFE.get()
+            incarnation = INCARNATION.get()
             self.ended.append(incarnation is None or not incarnation.is_dead)
             helper.cancel()
 
@@ -47,7 +47,7 @@ class Ticker:
         try:
             await asyncio.sleep(1e9)
         finally:
-            incarnation = LIFE.get()
+            incarnation = INCARNATION.get()
             self.ended.append(incarnation is None or not incarnation.is_dead)
 
 
@@ -100,7 +100,7 @@ def test_death_is_told_outside_of_the_life_in_order(loop: SimulationLoop, node: 
     reported: list[object] = []
     incarnation = node.start(Ticker().run)
     for name in ("first", "second"):
-        incarnation.on_death(lambda name=name: reported.append((name, LIFE.get())))  # type: ignore[misc]
+        incarnation.on_death(lambda name=name: reported.append((name, INCARNATION.get())))  # type: ignore[misc]
     loop.run_until_complete(asyncio.sleep(1))
     node.kill()
     node.kill()

@@ -10,7 +10,7 @@ import pytest
 
 from nemesis.history.events import Kind
 from nemesis.simulation.disk import SimulatedDisk
-from nemesis.simulation.incarnation import LIFE
+from nemesis.simulation.incarnation import INCARNATION
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
 from nemesis.simulation.node import Node
@@ -28,7 +28,7 @@ class Writer:
         self.turns = 0
 
     async def main(self) -> None:
-        incarnation = LIFE.get()
+        incarnation = INCARNATION.get()
         assert incarnation is not None
         disk, tracer = self.disk.fenced(incarnation), self.record.tracer("broker-1", 1, incarnation)
         while True:

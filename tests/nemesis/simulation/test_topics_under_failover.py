@@ -13,7 +13,7 @@ from kio.schema.errors import ErrorCode
 
 from tests.nemesis.simulation.administered_cluster import PARTITIONS, Cluster, simulate
 
-MOMENTS_MS = range(0, 61, 4)
+START_TIMES_MS = range(0, 61, 4)
 
 
 async def strike(cluster: Cluster, victim: str, after_ms: int) -> None:
@@ -24,7 +24,7 @@ async def strike(cluster: Cluster, victim: str, after_ms: int) -> None:
 
 
 @pytest.mark.parametrize("is_controller", [True, False], ids=["controller", "broker"])
-@pytest.mark.parametrize("after_ms", MOMENTS_MS)
+@pytest.mark.parametrize("after_ms", START_TIMES_MS)
 def test_a_deletion_survives_a_death(after_ms: int, *, is_controller: bool) -> None:
     async def test(cluster: Cluster) -> None:
         for partition in range(PARTITIONS):
@@ -46,7 +46,7 @@ def test_a_deletion_survives_a_death(after_ms: int, *, is_controller: bool) -> N
     simulate(test)
 
 
-@pytest.mark.parametrize("after_ms", MOMENTS_MS)
+@pytest.mark.parametrize("after_ms", START_TIMES_MS)
 def test_growth_survives_the_death_of_the_controller(after_ms: int) -> None:
     async def test(cluster: Cluster) -> None:
         growing = asyncio.create_task(cluster.grow("t", PARTITIONS + 2))

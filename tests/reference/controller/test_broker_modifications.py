@@ -11,7 +11,7 @@ from nemesis.reference.zk import zk_data
 from tests.reference.controller.cluster import Node, create_topic, nodes, run, until
 
 
-def told_racks(node: Node, broker_id: int) -> dict[int, str | None]:
+def racks_sent(node: Node, broker_id: int) -> dict[int, str | None]:
     """The racks in the last UpdateMetadata to a broker; nothing before the first."""
     requests = node.wire.to(broker_id, "UpdateMetadata")
     return {b.id_: b.rack for b in requests[-1].live_brokers} if requests else {}
@@ -28,8 +28,8 @@ def test_everybody_learns_of_a_new_rack_each_time(zookeeper_address: str) -> Non
             for rack in ("a", "b"):
                 moved = Broker.at(2, "127.0.0.1", 9002, rack)
                 await register(second, moved)
-                await until(lambda rack=rack: told_racks(first, 3).get(2) == rack)  # type: ignore[misc]
-                assert told_racks(first, 1) == told_racks(first, 2) == {1: None, 2: rack, 3: None}
+                await until(lambda rack=rack: racks_sent(first, 3).get(2) == rack)  # type: ignore[misc]
+                assert racks_sent(first, 1) == racks_sent(first, 2) == {1: None, 2: rack, 3: None}
                 assert first.controller.context.live_brokers[2] == moved
 
     run(test())
@@ -39,11 +39,11 @@ def test_the_same_registration_again_says_nothing(zookeeper_address: str) -> Non
     async def test() -> None:
         async with nodes(zookeeper_address, 1, 2) as (first, second):
             await register(second, Broker.at(2, "127.0.0.1", 9002, "a"))
-            await until(lambda: told_racks(first, 1).get(2) == "a")
+            await until(lambda: racks_sent(first, 1).get(2) == "a")
             before = len(first.wire.to(1, "UpdateMetadata"))
             await register(second, Broker.at(2, "127.0.0.1", 9002, "a"))
             await register(second, Broker.at(2, "127.0.0.1", 9002, "b"))
-            await until(lambda: told_racks(first, 1)[2] == "b")
+            await until(lambda: racks_sent(first, 1)[2] == "b")
             assert len(first.wire.to(1, "UpdateMetadata")) == before + 1
 
     run(test())

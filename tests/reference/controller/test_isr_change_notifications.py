@@ -32,7 +32,7 @@ def known_isr(node: Node) -> tuple[int, ...] | None:
     return None if known is None else known.leader_and_isr.isr
 
 
-def told_isrs(node: Node, broker_id: int) -> list[tuple[int, ...]]:
+def isrs_sent(node: Node, broker_id: int) -> list[tuple[int, ...]]:
     """The ISRs of the partition that UpdateMetadata has told a broker of."""
     return [
         tuple(partition.isr)
@@ -51,7 +51,7 @@ def test_the_controller_reads_the_states_and_tells_everybody(zookeeper_address: 
             await second.zk_client.isr_change_notifications.propagate_isr_changes([TP])
             await until(lambda: known_isr(first) == (2,))
             for broker_id in (1, 2, 3):
-                await until(lambda to=broker_id: told_isrs(first, to)[-1:] == [(2,)])  # type: ignore[misc]
+                await until(lambda to=broker_id: isrs_sent(first, to)[-1:] == [(2,)])  # type: ignore[misc]
             await until_no_notifications(second)
             # The leader knows, and followers need not.
             assert len(first.wire.to(2, "LeaderAndIsr")) == 1

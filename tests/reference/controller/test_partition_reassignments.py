@@ -101,7 +101,7 @@ def stops(node: Node, broker_id: int) -> list[tuple[int, bool]]:
     ]
 
 
-def told(node: Node, broker_id: int) -> list[Any]:
+def requests_sent(node: Node, broker_id: int) -> list[Any]:
     """The states of t-0 in each LeaderAndIsr."""
     return [
         state
@@ -141,9 +141,9 @@ def test_replicas_are_added_first_and_removed_when_the_new_ones_are_in_sync(
         assert await assignment(first) == moving
         assert await in_progress(first) == {TP: moving}
         assert await leader_and_isr(first) == LeaderAndIsr(1, 1, (1, 2), partition_epoch=1)
-        await until(lambda: len(told(first, 4)) == 2)
+        await until(lambda: len(requests_sent(first, 4)) == 2)
         for broker_id, is_new in ((1, False), (2, False), (3, True), (4, True)):
-            state = told(first, broker_id)[-1]
+            state = requests_sent(first, broker_id)[-1]
             assert (state.leader, state.leader_epoch, state.is_new) == (1, 1, is_new)
             assert state.replicas == (3, 4, 1, 2)
             assert (state.adding_replicas, state.removing_replicas) == ((3, 4), (1, 2))
@@ -166,7 +166,7 @@ def test_replicas_are_added_first_and_removed_when_the_new_ones_are_in_sync(
         assert stops(first, 1) == [(2, STOPPED), (4, DELETED)]
         assert stops(first, 2) == [(3, STOPPED), (4, DELETED)]
         assert stops(first, 3) == stops(first, 4) == []
-        assert told(first, 4)[-1].replicas == (3, 4)
+        assert requests_sent(first, 4)[-1].replicas == (3, 4)
 
         def last_metadata() -> tuple[int, ...]:
             request = first.wire.to(2, "UpdateMetadata")[-1]
@@ -501,7 +501,7 @@ def test_another_controller_goes_on_where_one_broke_down(
     async def test(*all_nodes: Node) -> None:
         first = all_nodes[0]
         await ask_in_znode(first, zk_data.encode_partition_reassignment({TP: (3, 4)}))
-        await until(lambda: len(told(first, 4)) == 2)
+        await until(lambda: len(requests_sent(first, 4)) == 2)
         fails_once(first, phase, after=after)
         await propose_isr(first, first, 1, 2, 3, 4)
         heir = await controller_of(*all_nodes)
@@ -545,7 +545,7 @@ def test_one_that_has_just_begun_is_begun_again(zookeeper_address: str) -> None:
         assert error is ErrorCode.not_controller
         heir = await controller_of(*all_nodes)
         assert list(await in_progress(heir)) == [TP]
-        assert told(heir, 3)[-1].adding_replicas == (3,)
+        assert requests_sent(heir, 3)[-1].adding_replicas == (3,)
         await propose_isr(heir, first, 1, 2, 3)
         await until_moved(heir, 1, 3)
 
@@ -560,7 +560,7 @@ def test_a_broker_that_comes_back_is_told_again(zookeeper_address: str) -> None:
         before = (await leader_and_isr(first)).leader_epoch
         again = await Node(zookeeper_address, 3).start()
         await until(lambda: 3 in first.controller.context.live_brokers)
-        await until(lambda: told(first, 3)[-1].leader_epoch == before + 1)
+        await until(lambda: requests_sent(first, 3)[-1].leader_epoch == before + 1)
         await propose_isr(first, first, 1, 2, 3)
         await until_moved(first, 1, 3)
         await again.stop()

@@ -15,7 +15,7 @@ from kio.static.primitive import i32
 from nemesis.reference.controller import control_requests
 from nemesis.reference.controller.controller_context import ControllerContext
 from nemesis.reference.controller.controller_events import (
-    NewerControllerSeen,
+    NewerControllerNoticed,
     ReplicasFailed,
     TopicDeletionStopReplicaResponseReceived,
 )
@@ -83,7 +83,7 @@ def test_a_newer_controller_is_noticed_in_any_answer() -> None:
         answer = ok(request, ErrorCode.stale_controller_epoch)
         event = event_of(knowing_t(), api, 2, request, answer)
         reason = f"broker 2 answered {api} with STALE_CONTROLLER_EPOCH"
-        assert event == NewerControllerSeen(7, reason)
+        assert event == NewerControllerNoticed(7, reason)
 
 
 def test_only_what_was_deleted_with_its_topic_drives_the_deletion() -> None:

@@ -30,28 +30,28 @@ class MortalDisk(SimulatedDisk):
 
     def __init__(self) -> None:
         super().__init__()
-        self.life = Mortal()
+        self.incarnation = Mortal()
 
     def append(self, path: str, data: bytes) -> None:
-        self.life.act()
+        self.incarnation.act()
         super().append(path, data)
 
     def truncate(self, path: str, size: int) -> None:
-        self.life.act()
+        self.incarnation.act()
         super().truncate(path, size)
 
     def fsync(self, path: str) -> None:
-        self.life.act()
+        self.incarnation.act()
         super().fsync(path)
 
     def replace(self, path: str, data: bytes) -> None:
-        self.life.act()
+        self.incarnation.act()
         super().replace(path, data)
 
     def rename(self, source: str, target: str) -> None:
-        self.life.act()
+        self.incarnation.act()
         super().rename(source, target)
 
     def remove(self, path: str) -> None:
-        self.life.act()
+        self.incarnation.act()
         super().remove(path)

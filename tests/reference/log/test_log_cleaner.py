@@ -40,10 +40,10 @@ class Events:
     """A tracer that remembers."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[Kind, dict[str, Any]]] = []
+        self.recorded: list[tuple[Kind, dict[str, Any]]] = []
 
     def event(self, kind: Kind, /, **columns: Any) -> None:
-        self.told.append((kind, columns))
+        self.recorded.append((kind, columns))
 
 
 class Logs:
@@ -296,7 +296,7 @@ def test_a_cleaning_is_given_up_when_the_log_is_truncated() -> None:
 
     asyncio.run(truncated_meanwhile())
     assert [record.offset for record in logs.held()] == list(range(10))
-    assert Kind.LOG_CLEANED not in {kind for kind, _ in logs.events.told}
+    assert Kind.LOG_CLEANED not in {kind for kind, _ in logs.events.recorded}
     filled(logs)
     assert logs.clean() == 1
 
@@ -355,12 +355,14 @@ def test_what_is_rewritten_is_traced_before() -> None:
     for number in range(10):
         logs.write((f"once-{number}", "v"), ("again", f"v{number}"))
     logs.clean()
-    kinds = [kind for kind, _ in logs.events.told if kind in (Kind.LOG_CLEANED, Kind.BATCH_CLEANED)]
+    kinds = [
+        kind for kind, _ in logs.events.recorded if kind in (Kind.LOG_CLEANED, Kind.BATCH_CLEANED)
+    ]
     assert kinds.count(Kind.BATCH_CLEANED) > 3
     assert kinds[-1] is Kind.LOG_CLEANED
     crcs = {
         columns["offset"]: columns["crc"]
-        for kind, columns in logs.events.told
+        for kind, columns in logs.events.recorded
         if kind is Kind.BATCH_CLEANED
     }
     segment = logs.log.segments[0]
@@ -394,10 +396,10 @@ def test_no_last_value_is_lost_wherever_a_cleaning_ends(
         )
     before = logs.held()
     logs.log.flush()
-    disk.life = Mortal(steps)
+    disk.incarnation = Mortal(steps)
     with suppress(Killed):
         logs.clean()
-    disk.life = Mortal()
+    disk.incarnation = Mortal()
     if loses_power:
         disk.power_cut(rng)
     for _ in range(2):

@@ -19,7 +19,7 @@ from tests.reference.log.batches import batch
 from tests.reference.log.logs import read_all
 
 TP, ID = TopicPartition("t", 0), UUID(int=7)
-ONE = len(batch(1))
+FIRST = len(batch(1))
 
 
 class ReadCounter(RealDisk):
@@ -177,7 +177,7 @@ def test_a_deleted_log_is_renamed_at_once_and_removed_later(tmp_path: Path) -> N
 def test_the_recurring_work_has_kafkas_names(tmp_path: Path) -> None:
     wall_ms, trace, later = [1000], Trace(), Later()
     logs = LogManager(
-        config(tmp_path, log_segment_bytes=ONE, log_retention_ms=100, log_flush_interval_ms=50),
+        config(tmp_path, log_segment_bytes=FIRST, log_retention_ms=100, log_flush_interval_ms=50),
         RealDisk(),
         wall_clock=lambda: wall_ms[0],
         tracer=trace,

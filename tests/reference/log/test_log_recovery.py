@@ -163,7 +163,9 @@ def test_a_segment_is_rolled_without_what_a_failed_append_left(tmp_path: Path) -
     assert read_all(open_log(tmp_path)) == [(0, 0), (1, 3)]
 
 
-def scripted_life(log: Log, sure: list[tuple[int, int]], possible: list[tuple[int, int]]) -> None:
+def scripted_incarnation(
+    log: Log, sure: list[tuple[int, int]], possible: list[tuple[int, int]]
+) -> None:
     """Lead, append, truncate. Of (base offset, epoch) ``sure`` must be there and ``possible`` may be, at any moment."""
     for term in range(4):
         log.maybe_assign_epoch_start_offset(2 * term, log.log_end_offset)
@@ -176,10 +178,10 @@ def scripted_life(log: Log, sure: list[tuple[int, int]], possible: list[tuple[in
         possible[:] = sure
 
 
-CHANGES_IN_A_LIFE = 88
+CHANGES_IN_AN_INCARNATION = 88
 
 
-@pytest.mark.parametrize("changes", range(CHANGES_IN_A_LIFE + 1))
+@pytest.mark.parametrize("changes", range(CHANGES_IN_AN_INCARNATION + 1))
 def test_killed_before_any_change_of_a_file_a_log_opens_with_what_it_acknowledged(
     tmp_path: Path, changes: int
 ) -> None:
@@ -188,10 +190,10 @@ def test_killed_before_any_change_of_a_file_a_log_opens_with_what_it_acknowledge
     disk = FencedDisk(RealDisk(), Mortal(changes))
     killed = False
     try:
-        scripted_life(open_log(tmp_path, disk=disk, segment_bytes=200), sure, possible)
+        scripted_incarnation(open_log(tmp_path, disk=disk, segment_bytes=200), sure, possible)
     except Killed:
         killed = True
-    assert killed == (changes < CHANGES_IN_A_LIFE), "a change of a file goes untested"
+    assert killed == (changes < CHANGES_IN_AN_INCARNATION), "a change of a file goes untested"
     log = open_log(tmp_path, segment_bytes=200)
     offsets = [base for base, _ in read_all(log)]
     assert offsets == [base for base, _ in possible][: len(offsets)]

@@ -13,7 +13,7 @@ from nemesis.reference.log.log_config import LogConfig
 from tests.reference.log.batches import batch
 from tests.reference.log.logs import MANY, TP, read_all
 
-ONE = len(batch(1))
+FIRST = len(batch(1))
 Reason = LogStartOffsetIncrementReason
 
 
@@ -28,7 +28,7 @@ class Kept:
             TP,
             str(tmp_path / "t-0"),
             disk=RealDisk(),
-            config=LogConfig(segment_bytes=ONE, **config),
+            config=LogConfig(segment_bytes=FIRST, **config),
             wall_clock=lambda: self.now_ms,
             delete_later=self.delete_later,
             on_start_moved=lambda log, reason: self.moved.append((log.log_start_offset, reason)),
@@ -44,7 +44,7 @@ class Kept:
 
 
 def test_the_oldest_segments_go_when_the_log_is_too_large(tmp_path: Path) -> None:
-    kept = Kept(tmp_path, retention_bytes=2 * ONE + 5, retention_ms=-1)
+    kept = Kept(tmp_path, retention_bytes=2 * FIRST + 5, retention_ms=-1)
     kept.append(1, 2, 3, 4, 5)
     assert kept.log.delete_old_segments() == 2  # a third would leave less than may stay
     assert kept.log.log_start_offset == 2
@@ -126,7 +126,7 @@ def test_the_start_is_kept_where_it_was_checkpointed(tmp_path: Path) -> None:
             TP,
             str(tmp_path / "t-0"),
             disk=RealDisk(),
-            config=LogConfig(segment_bytes=ONE),
+            config=LogConfig(segment_bytes=FIRST),
             log_start_offset=start,
         )
         assert (log.log_start_offset, log.log_end_offset) == expected

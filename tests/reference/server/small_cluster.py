@@ -218,7 +218,7 @@ class Cluster:
         """What an acks=all produce returned for, by base offset."""
         self.violations: list[str] = []
         self.events: list[tuple[int, Kind, dict[str, Any]]] = []
-        self._told: dict[int, asyncio.Queue[Callable[[Broker], None]]] = {}
+        self._updates: dict[int, asyncio.Queue[Callable[[Broker], None]]] = {}
 
     async def start(self) -> None:
         for broker in BROKERS:
@@ -255,12 +255,12 @@ class Cluster:
 
     def _open_channel(self, broker: int) -> None:
         queue: asyncio.Queue[Callable[[Broker], None]] = asyncio.Queue()
-        self._told[broker] = queue
+        self._updates[broker] = queue
         self.wire.spawn(self._deliver(self.brokers[broker], queue))
 
     async def _deliver(self, broker: Broker, queue: asyncio.Queue[Any]) -> None:
         epoch = broker.epoch
-        while self._told.get(broker.id) is queue:
+        while self._updates.get(broker.id) is queue:
             tell = await queue.get()
             await self.wire.cross(CONTROLLER, broker.id)
             if broker.is_up and broker.epoch == epoch:
@@ -291,14 +291,14 @@ class Cluster:
             broker.replicas.become_leader_or_follower(CONTROLLER, 1, -1, [decided], nodes)
 
         for broker in sorted(self.registered):
-            self._told[broker].put_nowait(update)
+            self._updates[broker].put_nowait(update)
             if broker in brokers:
-                self._told[broker].put_nowait(apply)
+                self._updates[broker].put_nowait(apply)
 
     def unregister(self, broker: int) -> None:
         """The broker's session ended: it leaves the ISR unless it is the last, and somebody else leads."""
         self.registered.discard(broker)
-        self._told.pop(broker, None)
+        self._updates.pop(broker, None)
         isr = tuple(member for member in self.state.isr if member != broker) or self.state.isr
         live = [member for member in isr if member in self.registered]
         if broker in self.state.isr:

@@ -39,7 +39,7 @@ def log_of(node: Node) -> Log:
     return log
 
 
-def place_of(node: Node) -> str:
+def location_of(node: Node) -> str:
     return Path(log_of(node).log_dir).name
 
 
@@ -152,7 +152,7 @@ def test_answers(tmp_path: Path) -> None:
         assert alter(node, tmp_path / "three") is ErrorCode.log_dir_not_found
         assert alter(node, tmp_path / "two") is ErrorCode.replica_not_available
         await leading(node, 1)
-        assert place_of(node) == "two"  # where it was wanted before there was one
+        assert location_of(node) == "two"  # where it was wanted before there was one
         assert alter(node, tmp_path / "two") is NONE
         assert not is_moving(node)
         long = TopicPartition("t" * 220, 0)
@@ -195,7 +195,7 @@ def test_a_move_survives_restarts_and_new_epochs(tmp_path: Path) -> None:
         assert is_moving(node)
         node.lisr(lisr(isr=(1,), leader_epoch=2))
         await until_moved(node)
-        assert place_of(node) == "two"
+        assert location_of(node) == "two"
         assert read_all(log_of(node)) == [(0, 1), (2, 3), (4, 5), (6, 7)]
 
     in_two(tmp_path, first, **SLOWLY)
@@ -303,7 +303,7 @@ def test_a_replica_whose_old_directory_fails_is_offline_until_that_is_back(
     async def second(node: Node) -> None:
         node.lisr(lisr(isr=(1,), leader_epoch=1))
         await until_moved(node)
-        assert place_of(node) == "two"
+        assert location_of(node) == "two"
         assert read_all(log_of(node)) == [(0, 1), (2, 3), (4, 5), (6, 7)]
 
     in_two(tmp_path, first, **SLOWLY)

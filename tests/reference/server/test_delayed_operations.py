@@ -13,7 +13,7 @@ from tests.reference.virtual_time import run
 A, B, C = (TopicPartition("t", number) for number in range(3))
 
 
-class Seen:
+class RecordedCompletion:
     """Complete once it was told of ``last``; answers with all that it was told of."""
 
     def __init__(self, last: TopicPartition) -> None:
@@ -29,7 +29,7 @@ class Seen:
 
 
 def watch(purgatory: DelayedOperationPurgatory, last: TopicPartition) -> asyncio.Future[int]:
-    return purgatory.watch(Seen(last), [A, B], timeout_s=1, respond=len)
+    return purgatory.watch(RecordedCompletion(last), [A, B], timeout_s=1, respond=len)
 
 
 def test_it_completes_in_the_step_of_the_progress_and_is_forgotten() -> None:
@@ -73,7 +73,7 @@ def test_a_failure_is_told_to_who_waits_not_to_who_made_the_progress() -> None:
 
     async def main() -> None:
         purgatory = DelayedOperationPurgatory()
-        failing = purgatory.watch(Seen(A), [A], timeout_s=1, respond=fail)
+        failing = purgatory.watch(RecordedCompletion(A), [A], timeout_s=1, respond=fail)
         well = watch(purgatory, A)
         purgatory.check_and_complete(A)
         assert well.result() == 1

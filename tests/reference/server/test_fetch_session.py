@@ -43,7 +43,7 @@ def asked(
     return FetchPartitionRequest(key, topic_id, epoch, offset, -1, 0, 1 << 20)
 
 
-def found(
+def read_result(
     key: TopicPartition,
     high_watermark: int = 0,
     *,
@@ -78,8 +78,8 @@ class Client:
             is_follower=True,
             uses_topic_ids=uses_topic_ids,
         )
-        self.seen = context.requests
-        outcome = {key: found(key) for key in context.requests}
+        self.observed = context.requests
+        outcome = {key: read_result(key) for key in context.requests}
         outcome |= {result.topic_partition: result for result in results}
         answer = context.answer(outcome)
         if answer.error is ErrorCode.none:
@@ -99,12 +99,14 @@ def test_a_session_is_asked_and_told_what_is_new() -> None:
         assert list(client.fetch(asked(A), asked(B)).results) == [A, B]
         assert client.session_id > 0
         assert client.fetch().results == {}
-        assert client.seen == {A: asked(A), B: asked(B)}
-        moved = client.fetch(asked(B, offset=3), results=(found(A, 5),))
+        assert client.observed == {A: asked(A), B: asked(B)}
+        moved = client.fetch(asked(B, offset=3), results=(read_result(A, 5),))
         assert list(moved.results) == [A]
-        assert client.seen[B].fetch_offset == 3
-        assert client.fetch(results=(found(A, 5),)).results == {}
-        assert list(client.fetch(results=(found(A, 5), found(B, records=b"x"))).results) == [B]
+        assert client.observed[B].fetch_offset == 3
+        assert client.fetch(results=(read_result(A, 5),)).results == {}
+        assert list(
+            client.fetch(results=(read_result(A, 5), read_result(B, records=b"x"))).results
+        ) == [B]
 
     with_client(scenario)
 
@@ -112,8 +114,8 @@ def test_a_session_is_asked_and_told_what_is_new() -> None:
 @pytest.mark.parametrize(
     "trouble",
     [
-        found(A, 5, error=ErrorCode.not_leader_or_follower),
-        found(A, 5, diverging=EpochEndOffset(3, 2)),
+        read_result(A, 5, error=ErrorCode.not_leader_or_follower),
+        read_result(A, 5, diverging=EpochEndOffset(3, 2)),
     ],
 )
 def test_what_the_client_may_not_have_taken_in_is_told_again(
@@ -123,9 +125,9 @@ def test_what_the_client_may_not_have_taken_in_is_told_again(
         client.fetch(asked(A), asked(B))
         for _ in range(2):
             assert list(client.fetch(results=(trouble,)).results) == [A]
-        assert list(client.fetch(results=(found(A, 5),)).results) == [A]
-        assert list(client.fetch(asked(A, epoch=5), results=(found(A, 5),)).results) == [A]
-        assert client.fetch(results=(found(A, 5),)).results == {}
+        assert list(client.fetch(results=(read_result(A, 5),)).results) == [A]
+        assert list(client.fetch(asked(A, epoch=5), results=(read_result(A, 5),)).results) == [A]
+        assert client.fetch(results=(read_result(A, 5),)).results == {}
 
     with_client(scenario)
 
@@ -136,10 +138,10 @@ def test_the_leader_epoch_stays_with_the_partition() -> None:
     def scenario(client: Client) -> None:
         client.fetch(asked(A, epoch=4))
         client.fetch()
-        assert client.seen[A].current_leader_epoch == 4
+        assert client.observed[A].current_leader_epoch == 4
         client.fetch(asked(A, epoch=6))
         client.fetch()
-        assert client.seen[A].current_leader_epoch == 6
+        assert client.observed[A].current_leader_epoch == 6
 
     with_client(scenario)
 
@@ -148,9 +150,9 @@ def test_a_forgotten_partition_leaves_and_an_empty_session_ends() -> None:
     def scenario(client: Client) -> None:
         client.fetch(asked(A), asked(B))
         client.fetch(forgotten=[(UUID(int=8), 0)])
-        assert set(client.seen) == {A, B}
+        assert set(client.observed) == {A, B}
         client.fetch(forgotten=[(TOPIC_ID, 0)])
-        assert set(client.seen) == {B}
+        assert set(client.observed) == {B}
         assert client.fetch(forgotten=[(TOPIC_ID, 1)]).session_id == 0
         assert len(client.manager.cache) == 0
 
@@ -162,7 +164,7 @@ def test_a_topic_that_came_back_under_its_name_replaces_the_earlier_one() -> Non
         client.fetch(asked(A))
         again = UUID(int=9)
         client.fetch(asked(A, topic_id=again), forgotten=[(TOPIC_ID, 0)])
-        assert client.seen[A].topic_id == again
+        assert client.observed[A].topic_id == again
 
     with_client(scenario)
 
@@ -173,12 +175,12 @@ def test_a_topic_gets_its_name_when_the_broker_hears_of_it() -> None:
         unnamed = TopicPartition(unnamed_topic(later), 0)
         client.fetch(asked(A), asked(unnamed, topic_id=later))
         client.fetch()
-        assert set(client.seen) == {A, unnamed}
+        assert set(client.observed) == {A, unnamed}
         client.names[later] = "later"
         client.fetch()
         named = TopicPartition("later", 0)
-        assert client.seen[named].topic_partition == named
-        assert set(client.seen) == {A, named}
+        assert client.observed[named].topic_partition == named
+        assert set(client.observed) == {A, named}
 
     with_client(scenario)
 
@@ -210,9 +212,9 @@ def test_an_answer_that_was_overtaken_by_the_next_fetch_tells_nothing() -> None:
             )
 
         first, second = begin(1), begin(2)
-        late = first.answer({A: found(A, 3)})
+        late = first.answer({A: read_result(A, 3)})
         assert (late.error, late.results) == (ErrorCode.invalid_fetch_session_epoch, {})
-        assert list(second.answer({A: found(A, 3)}).results) == [A]
+        assert list(second.answer({A: read_result(A, 3)}).results) == [A]
 
     with_client(scenario)
 
@@ -237,9 +239,9 @@ def test_without_room_a_fetch_is_answered_without_a_session() -> None:
 
 def test_a_partition_that_was_served_goes_to_the_end_of_the_line() -> None:
     def scenario(client: Client) -> None:
-        client.fetch(asked(A), asked(B), results=(found(A, records=b"x"),))
+        client.fetch(asked(A), asked(B), results=(read_result(A, records=b"x"),))
         client.fetch()
-        assert list(client.seen) == [B, A]
+        assert list(client.observed) == [B, A]
 
     with_client(scenario)
 
@@ -306,12 +308,12 @@ def test_a_client_knows_every_high_watermark_after_each_answer(steps: list[str])
                 epoch += 1
                 requests, known[A] = (asked(A, epoch=epoch),), -1
             elif step == "forget":
-                client.fetch(forgotten=[(TOPIC_ID, 0)], results=(found(B, truth[B]),))
+                client.fetch(forgotten=[(TOPIC_ID, 0)], results=(read_result(B, truth[B]),))
                 known[B] = truth[B]
                 requests, known[A] = (asked(A, epoch=epoch),), -1
             else:
                 error = ErrorCode.unknown_leader_epoch
-            results = (found(A, truth[A], error=error), found(B, truth[B]))
+            results = (read_result(A, truth[A], error=error), read_result(B, truth[B]))
             answer = client.fetch(*requests, results=results)
             for key, result in answer.results.items():
                 if result.error is ErrorCode.none:

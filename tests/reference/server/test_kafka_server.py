@@ -100,7 +100,7 @@ def update_metadata(broker_epoch: int) -> UpdateMetadataRequest:
     )
 
 
-class PreviousLife:
+class PreviousIncarnation:
     """The session of an earlier life of broker 1, which still holds its registration."""
 
     def __init__(self, address: str) -> None:
@@ -131,7 +131,7 @@ def test_what_was_said_to_the_previous_life_waits_for_the_registration_and_is_re
     tmp_path: Path, zookeeper_address: str
 ) -> None:
     async def test() -> None:
-        previous = await asyncio.to_thread(PreviousLife, zookeeper_address)
+        previous = await asyncio.to_thread(PreviousIncarnation, zookeeper_address)
         server, tracer, port = broker(
             tmp_path, KazooZooKeeperClient(zookeeper_address, SESSION_TIMEOUT_MS, None)
         )
@@ -164,7 +164,7 @@ def test_a_broker_that_is_not_registered_yet_can_be_stopped(
     tmp_path: Path, zookeeper_address: str
 ) -> None:
     async def test() -> None:
-        previous = await asyncio.to_thread(PreviousLife, zookeeper_address)
+        previous = await asyncio.to_thread(PreviousIncarnation, zookeeper_address)
         server, tracer, port = broker(
             tmp_path, KazooZooKeeperClient(zookeeper_address, SESSION_TIMEOUT_MS, None)
         )

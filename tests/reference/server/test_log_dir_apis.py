@@ -32,19 +32,19 @@ def describe(logs: LogManager, asked: list[TopicPartition] | None, version: int 
         items = ({"topic": tp.topic, "partitions": (tp.partition,)} for tp in asked)
         topics = build_items(schema, "topics", items)
     apis = LogDirApis(logs, alter=lambda _: {}, on_storage_error=_raised)
-    return seen(apis.handle_describe_log_dirs(build(schema, topics=topics)))
+    return described(apis.handle_describe_log_dirs(build(schema, topics=topics)))
 
 
 def _raised(error: KafkaStorageError) -> None:
     raise error
 
 
-def seen(response: Any) -> Any:
+def described(response: Any) -> Any:
     frame = encode_response(response, correlation_id=1)
     return decode_response(frame[SIZE_BYTES:], type(response))[1]
 
 
-def told(response: Any) -> dict[str, tuple[ErrorCode, list[tuple[str, int, int]]]]:
+def replica_lags(response: Any) -> dict[str, tuple[ErrorCode, list[tuple[str, int, int]]]]:
     """Log directory → its error, and (topic, partition, bytes) of its logs."""
     return {
         Path(result.log_dir).name: (
@@ -73,7 +73,7 @@ def logs(tmp_path: Path) -> LogManager:
 def test_every_log_is_told_of(logs: LogManager, version: int) -> None:
     size = logs.all_logs()[A1].size_in_bytes
     assert size > 0
-    assert told(describe(logs, None, version)) == {
+    assert replica_lags(describe(logs, None, version)) == {
         "one": (ErrorCode.none, [("a", 0, 0), ("b-c.d_e", 0, 0)]),
         "two": (ErrorCode.none, [("a", 1, size)]),
     }
@@ -81,7 +81,7 @@ def test_every_log_is_told_of(logs: LogManager, version: int) -> None:
 
 def test_only_what_is_asked_for_is_told_of(logs: LogManager) -> None:
     absent = TopicPartition("absent", 0)
-    assert told(describe(logs, [B0, absent])) == {
+    assert replica_lags(describe(logs, [B0, absent])) == {
         "one": (ErrorCode.none, [("b-c.d_e", 0, 0)]),
         "two": (ErrorCode.none, []),
     }
@@ -92,7 +92,7 @@ def test_what_was_deleted_is_gone_and_an_offline_directory_says_so(
 ) -> None:
     logs.delete_log(A0)
     logs.handle_log_dir_failure(str(tmp_path / "two"))
-    assert told(describe(logs, None)) == {
+    assert replica_lags(describe(logs, None)) == {
         "one": (ErrorCode.none, [("b-c.d_e", 0, 0)]),
         "two": (ErrorCode.kafka_storage_error, []),
     }
@@ -151,7 +151,7 @@ def test_replicas_are_moved_in_every_version(logs: LogManager, version: int) -> 
     )
     apis = LogDirApis(logs, alter=alter, on_storage_error=_raised)
     request = build(schema, dirs=build_items(schema, "dirs", dirs))
-    response = seen(apis.handle_alter_replica_log_dirs(request))
+    response = described(apis.handle_alter_replica_log_dirs(request))
     assert asked == [{A0: "/x", B0: "/x", A1: "/y"}]
     assert {
         TopicPartition(topic.topic_name, p.partition_index): p.error_code

@@ -94,12 +94,12 @@ class ComparingCodec(ByReferenceCodec):
 def test_differences_are_seen() -> None:
     """Of type as well as of value: 1 == True == ErrorCode(1), and b'' == memoryview(b'')."""
 
-    class One(Enum):
-        ONE = 1
+    class Item(Enum):
+        FIRST = 1
 
     assert differences("x", (1, b""), (1, b"")) == []
     assert differences("x", (True, b""), (1, memoryview(b""))) != []
-    assert differences("x", One.ONE, 1) != []
+    assert differences("x", Item.FIRST, 1) != []
     assert differences("x", (1,), (1, 2)) != []
 
 

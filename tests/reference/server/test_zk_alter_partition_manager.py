@@ -31,7 +31,7 @@ class ZooKeeper:
     script: list[Callable[[LeaderAndIsr], LeaderAndIsr | None]] = field(default_factory=list)
     latency_s: float = 0.01
     written: list[Written] = field(default_factory=list)
-    told: list[tuple[float, list[TopicPartition]]] = field(default_factory=list)
+    propagated: list[tuple[float, list[TopicPartition]]] = field(default_factory=list)
     is_session_lost: bool = False
 
     async def update_leader_and_isr(
@@ -46,7 +46,7 @@ class ZooKeeper:
         await asyncio.sleep(self.latency_s)
         if self.is_session_lost:
             raise SessionExpiredError("creating")
-        self.told.append((asyncio.get_running_loop().time(), changed))
+        self.propagated.append((asyncio.get_running_loop().time(), changed))
 
 
 def item(partition: int = 0) -> AlterPartitionItem:
@@ -143,7 +143,7 @@ def test_a_conflict_waits_for_the_controller_and_a_refusal_changes_nothing(
         (ErrorCode.operation_not_attempted, None),
     ]
     assert "t-0 keeps its ISR: not authorised" in caplog.text
-    assert zookeeper.told == [], "nothing has changed"
+    assert zookeeper.propagated == [], "nothing has changed"
 
 
 def test_the_controller_is_told_after_five_quiet_seconds_at_the_next_look(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_the_controller_is_told_after_five_quiet_seconds_at_the_next_look(tmp_pa
     with_zookeeper(tmp_path, zookeeper, scenario)
     # The last change is of second 4; looks are at 2.5, 5, 7.5, 10.
     both = [TopicPartition("t", 1), TopicPartition("t", 0)]
-    assert zookeeper.told == [(10.0, both)]
+    assert zookeeper.propagated == [(10.0, both)]
 
 
 def test_changes_that_do_not_end_are_told_of_every_minute(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_changes_that_do_not_end_are_told_of_every_minute(tmp_path: Path) -> Non
             await asyncio.sleep(1)
 
     with_zookeeper(tmp_path, zookeeper, scenario)
-    assert [time for time, _ in zookeeper.told] == [62.5, 125.0]
+    assert [time for time, _ in zookeeper.propagated] == [62.5, 125.0]
 
 
 def test_what_could_not_be_told_is_told_at_the_next_look(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_what_could_not_be_told_is_told_at_the_next_look(tmp_path: Path) -> None
         await asyncio.sleep(60)
 
     with_zookeeper(tmp_path, zookeeper, scenario)
-    [(_, partitions)] = zookeeper.told
+    [(_, partitions)] = zookeeper.propagated
     assert partitions == [TopicPartition("t", 0), TopicPartition("t", 1)]
 
 

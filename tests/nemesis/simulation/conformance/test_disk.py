@@ -33,7 +33,7 @@ sizes = st.integers(0, 90)
 
 
 @dataclass
-class Life:
+class Incarnation:
     is_dead: bool = False
 
     def act(self) -> None:
@@ -48,7 +48,7 @@ class BothDisks(RuleBasedStateMachine):
         self.root = mkdtemp()
         self.simulated = SimulatedDisk()
         self.simulated.make_directory(self.root)
-        self.life = Life()
+        self.incarnation = Incarnation()
         self.start()
 
     def teardown(self) -> None:
@@ -56,8 +56,8 @@ class BothDisks(RuleBasedStateMachine):
 
     def start(self) -> None:
         self.real = self.open()
-        self.life.is_dead, self.life = True, Life()
-        self.fenced = self.simulated.fenced(self.life)
+        self.incarnation.is_dead, self.incarnation = True, Incarnation()
+        self.fenced = self.simulated.fenced(self.incarnation)
 
     def open(self) -> Disk:
         return RealDisk(max_handles=2)
