@@ -51,16 +51,16 @@ def event_line(event: Mapping[str, Any]) -> str:
 
 def quantity(name: str, value: float) -> tuple[str, str]:
     """Split a measured number into what it is and its value with the unit that its name ends in."""
-    what, _, unit = name.rpartition("_")
-    if what and unit in {"ms", "s", "ns", "us", "bytes", "records"}:
-        return what.replace("_", " "), f"{value:,.10g} {unit}"
+    label, _, unit = name.rpartition("_")
+    if label and unit in {"ms", "s", "ns", "us", "bytes", "records"}:
+        return label.replace("_", " "), f"{value:,.10g} {unit}"
     return name.replace("_", " "), f"{value:,.10g}"
 
 
 def phases(info: RunInfo) -> str:
     """Return what the run went through and how long each part took; the names alone where that is not told."""
-    told = [f"{name} {seconds:,.1f} s" for name, seconds in info.durations_s.items()]
-    return ", ".join(told or info.phases)
+    reported = [f"{name} {seconds:,.1f} s" for name, seconds in info.durations_s.items()]
+    return ", ".join(reported or info.phases)
 
 
 def measured(detail: str) -> str:
@@ -69,12 +69,12 @@ def measured(detail: str) -> str:
     ``detail`` is the JSON object that the nemesis recorded; anything else is returned as it is.
     """
     try:
-        told = json.loads(detail)
+        report = json.loads(detail)
     except ValueError:
         return detail
-    if not isinstance(told, dict):
+    if not isinstance(report, dict):
         return detail
-    return "; ".join(_measure(name, value, colon=": ") for name, value in told.items())
+    return "; ".join(_measure(name, value, colon=": ") for name, value in report.items())
 
 
 _SAID_AS: Final = {"held_bytes": "bytes stopped"}
@@ -87,10 +87,10 @@ def _measure(name: str, value: Any, *, colon: str) -> str:
     if isinstance(value, bool):
         return name if value else f"not {name}"
     if isinstance(value, dict):
-        is_poll = all(isinstance(one, bool) for one in value.values())
+        is_poll = all(isinstance(item, bool) for item in value.values())
         if is_poll and (len(value) > 1 or name.startswith("probes")):
             return f"{name}{colon}{sum(value.values())} of {len(value)}"
-        inner = (_measure(key, one, colon=" ") for key, one in value.items())
+        inner = (_measure(key, value, colon=" ") for key, value in value.items())
         return f"{name}{colon}{', '.join(inner) or 'none'}"
     if isinstance(value, list):
         return f"{name}{colon}{', '.join(map(str, value)) or 'none'}"

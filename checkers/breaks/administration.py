@@ -18,7 +18,7 @@ def asked(time: int, f: str, outcome: str = "ok", **columns: Any) -> list[Event]
 
 
 def seen_at_the_end(
-    what: str,
+    label: str,
     partitions: dict[str, list[int]] | None = None,
     *,
     node: int | None = None,
@@ -26,7 +26,7 @@ def seen_at_the_end(
 ) -> list[Event]:
     """One look at the end: ``{"t_0": [1, 2]}`` is partition t-0 with these replicas."""
     events = [
-        Event(time=900, process="harness", kind="end-state", detail=what, node=node, error=error)
+        Event(time=900, process="harness", kind="end-state", detail=label, node=node, error=error)
     ]
     for name, replicas in (partitions or {}).items():
         topic, partition = name.split("_")
@@ -35,7 +35,7 @@ def seen_at_the_end(
                 time=900,
                 process="harness",
                 kind="end-state",
-                detail=what,
+                detail=label,
                 node=node,
                 topic=topic,
                 partition=int(partition),

@@ -58,7 +58,7 @@ ALL_IS_WELL = [
 def test_a_history_in_which_all_is_well() -> None:
     results = judge(ClientLog(), ALL_IS_WELL)
     assert list(results) == list(property_names(ClientLog))
-    assert {name: one.verdict for name, one in results.items()} == dict.fromkeys(
+    assert {name: result.verdict for name, result in results.items()} == dict.fromkeys(
         property_names(ClientLog), Verdict.VALID
     )
     assert results["unseen"].checked == 2
@@ -101,8 +101,8 @@ class TestLostWrite:
     def test_an_unclean_election_allows_it(self) -> None:
         unclean = broker(2, 9, "leader-elected", leader=2, leader_epoch=1, detail="unclean", **TP)
         events: list[Said] = [send(3, 7, offset=0), unclean, final(20, {0: 5})]
-        one = result("lost-write", *events)
-        assert (one.verdict, one.finding_count) == (Verdict.VALID, 1)
+        judged = result("lost-write", *events)
+        assert (judged.verdict, judged.finding_count) == (Verdict.VALID, 1)
         allowed = result("lost-write", started(1, 1, unclean=True), *events)
         assert allowed.verdict == Verdict.VALID
         for name in ("lost-write", "unseen"):
@@ -124,9 +124,9 @@ class TestUnseen:
         )
 
     def test_a_final_read_that_did_not_reach_the_end_is_unknown(self) -> None:
-        one = result("unseen", send(1, 7, offset=3), final(20, {0: 5}, mark=4))
-        assert one.verdict == Verdict.UNKNOWN
-        assert one.findings[0].sentence == (
+        judged = result("unseen", send(1, 7, offset=3), final(20, {0: 5}, mark=4))
+        assert judged.verdict == Verdict.UNKNOWN
+        assert judged.findings[0].sentence == (
             "1 acknowledged value of t-0 was not seen again, but its final read ended at 1 (NONE)."
         )
 
@@ -200,16 +200,16 @@ class TestReadsAboveEveryHighWatermark:
         read = poll(2, 0, {0: 7}, node=2)
         assert result("stale-read-above-hw", opened, follows, read).verdict == Verdict.VALID
         traced = loaded(0, 1, 0, high_watermark=0)
-        one = result("stale-read-above-hw", opened, traced, follows, read)
-        assert one.verdict == Verdict.INVALID
+        judged = result("stale-read-above-hw", opened, traced, follows, read)
+        assert judged.verdict == Verdict.INVALID
 
 
 class TestOtherAnomalies:
     def test_duplicate_is_reported_and_allowed(self) -> None:
         sent, read = send(1, 7, offset=0), poll(3, 1, {1: 7})
-        one = result("duplicate", sent, read)
-        assert one.verdict == Verdict.VALID
-        assert one.findings == (
+        judged = result("duplicate", sent, read)
+        assert judged.verdict == Verdict.VALID
+        assert judged.findings == (
             finding(
                 "duplicate",
                 "t-0",
@@ -222,9 +222,9 @@ class TestOtherAnomalies:
 
     def test_duplicate_of_an_idempotent_producer_is_invalid(self) -> None:
         sent, read = send(1, 7, offset=0, role="idempotent"), poll(3, 1, {1: 7})
-        one = result("duplicate", sent, read)
-        assert one.verdict == Verdict.INVALID
-        assert [found.verdict for found in one.findings] == [Verdict.INVALID]
+        judged = result("duplicate", sent, read)
+        assert judged.verdict == Verdict.INVALID
+        assert [finding.verdict for finding in judged.findings] == [Verdict.INVALID]
         other = send(2, 8, offset=2, role="idempotent")
         assert result("duplicate", other, send(1, 7, offset=0), read).verdict == Verdict.VALID
 
@@ -273,13 +273,13 @@ class TestOtherAnomalies:
         )
 
     def test_poll_skip_between_polls(self) -> None:
-        one, two = poll(3, 0, {0: 7}), poll(5, 2, {2: 8})
-        assert result("poll-skip", one, two).findings == (
+        first, two = poll(3, 0, {0: 7}), poll(5, 2, {2: 8})
+        assert result("poll-skip", first, two).findings == (
             finding(
                 "poll-skip",
                 "t-0",
                 "consumer-0 polled t-0 from 2 though its last poll there had ended at 1.",
-                one[1],
+                first[1],
                 two[1],
             ),
         )
@@ -311,14 +311,14 @@ class TestOtherAnomalies:
         ]
 
     def test_nonmonotonic_send(self) -> None:
-        one, two = send(1, 7, offset=5), send(3, 8, offset=4)
-        assert result("nonmonotonic-send", one, two).findings == (
+        first, two = send(1, 7, offset=5), send(3, 8, offset=4)
+        assert result("nonmonotonic-send", first, two).findings == (
             finding(
                 "nonmonotonic-send",
                 "t-0",
                 "producer-0 sent value 8 to t-0 after 7 had been acknowledged at offset 5, and it was acknowledged at "
                 "offset 4.",
-                one[1],
+                first[1],
                 two[1],
             ),
         )
@@ -414,7 +414,7 @@ def test_nothing_seen_is_unknown() -> None:
     results = judge(
         ClientLog(), [client(1, "admin-0", "invoke", "create-topic", 1, partition=None)]
     )
-    assert {one.verdict for one in results.values()} == {Verdict.UNKNOWN}
+    assert {result.verdict for result in results.values()} == {Verdict.UNKNOWN}
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 4)), max_size=6), st.integers(0, 20))

@@ -24,7 +24,7 @@ def result(*events: Event | list[Event]) -> Result:
 
 
 def sentences(*events: Event | list[Event]) -> list[str]:
-    return [found.sentence for found in result(*events).findings]
+    return [finding.sentence for finding in result(*events).findings]
 
 
 MARK = "/admin/delete_topics/t"
@@ -58,10 +58,10 @@ class TestTheModel:
         self, operations: list[list[Event]], allowed: set[int]
     ) -> None:
         for count in range(4):
-            found = result(*operations, seen_at_the_end("zookeeper", partitions(count)))
+            judged = result(*operations, seen_at_the_end("zookeeper", partitions(count)))
             verdict = Verdict.VALID if count in allowed else Verdict.INVALID
-            assert (count, found.verdict) == (count, verdict)
-            assert found.checked == 1
+            assert (count, judged.verdict) == (count, verdict)
+            assert judged.checked == 1
 
     def test_the_finding(self) -> None:
         assert result(CREATED, seen_at_the_end("zookeeper")).findings == (
@@ -94,7 +94,7 @@ class TestWhatIsLeft:
         log = seen_at_the_end("logs", {"t_0": []}, node=2)
         gone = topic_znode(7, zk_op="delete")
         znodes = [MARKED, gone, UNMARKED]
-        found = result(
+        judged = result(
             CREATED,
             DELETED,
             znodes,
@@ -102,7 +102,7 @@ class TestWhatIsLeft:
             seen_at_the_end("logs", node=1),
             log,
         )
-        assert found.findings == (
+        assert judged.findings == (
             finding(
                 "deletion",
                 "t",
@@ -113,8 +113,8 @@ class TestWhatIsLeft:
         )
 
     def test_a_broker_that_tells_of_what_was_deleted(self) -> None:
-        told = seen_at_the_end("metadata", {"t_0": [1, 2]}, node=2)
-        assert sentences(CREATED, DELETED, seen_at_the_end("zookeeper"), told) == [
+        reported = seen_at_the_end("metadata", {"t_0": [1, 2]}, node=2)
+        assert sentences(CREATED, DELETED, seen_at_the_end("zookeeper"), reported) == [
             "At the end broker-2 tells of t-0, which does not exist."
         ]
 
@@ -128,25 +128,25 @@ class TestWhatIsLeft:
     )
     def test_a_znode_of_what_was_deleted(self, path: str) -> None:
         left = znode(2, 9, path, zk_op="create")
-        life = [topic_znode(1), left, MARKED, topic_znode(7, zk_op="delete")]
-        life += [] if path == MARK else [UNMARKED]
-        assert sentences(CREATED, DELETED, life, seen_at_the_end("zookeeper")) == [
+        incarnation = [topic_znode(1), left, MARKED, topic_znode(7, zk_op="delete")]
+        incarnation += [] if path == MARK else [UNMARKED]
+        assert sentences(CREATED, DELETED, incarnation, seen_at_the_end("zookeeper")) == [
             f"t was deleted, its znode {path} was not."
         ]
         deleted = znode(8, 9, path, zk_op="delete", seq=1)
-        assert sentences(CREATED, DELETED, life, deleted, seen_at_the_end("zookeeper")) == []
+        assert sentences(CREATED, DELETED, incarnation, deleted, seen_at_the_end("zookeeper")) == []
 
     def test_the_configuration_of_a_creation_that_then_failed_may_stay(self) -> None:
-        life = [topic_znode(1), MARKED, topic_znode(7, zk_op="delete"), UNMARKED]
+        incarnation = [topic_znode(1), MARKED, topic_znode(7, zk_op="delete"), UNMARKED]
         later = znode(8, 9, "/config/topics/t", zk_op="create")
-        assert sentences(CREATED, DELETED, life, later, seen_at_the_end("zookeeper")) == []
+        assert sentences(CREATED, DELETED, incarnation, later, seen_at_the_end("zookeeper")) == []
 
     def test_a_topic_id_that_comes_back(self) -> None:
         first, gone, second = topic_znode(1), topic_znode(7, zk_op="delete"), topic_znode(9)
-        lives = [first, MARKED, gone, UNMARKED, second]
+        incarnations = [first, MARKED, gone, UNMARKED, second]
         again = asked(7, CREATE, value=1)
         end = seen_at_the_end("zookeeper", partitions(1))
-        assert result(CREATED, DELETED, again, lives, end).findings == (
+        assert result(CREATED, DELETED, again, incarnations, end).findings == (
             finding(
                 "deletion",
                 "t and t",
@@ -180,14 +180,14 @@ class TestWhatIsLeft:
     [[], seen_at_the_end("zookeeper", error="ZooKeeper does not answer the harness")],
 )
 def test_what_nobody_looked_at_is_unknown(looked: list[Event]) -> None:
-    found = result(CREATED, looked)
-    assert (found.verdict, found.checked) == (Verdict.UNKNOWN, 0)
+    judged = result(CREATED, looked)
+    assert (judged.verdict, judged.checked) == (Verdict.UNKNOWN, 0)
 
 
 def test_a_broker_that_did_not_say_what_it_keeps_leaves_it_unknown() -> None:
     silent = seen_at_the_end("logs", node=3, error="CLIENT_TIMED_OUT")
-    found = result(CREATED, seen_at_the_end("zookeeper", partitions(2)), silent)
-    assert found.verdict == Verdict.UNKNOWN
+    judged = result(CREATED, seen_at_the_end("zookeeper", partitions(2)), silent)
+    assert judged.verdict == Verdict.UNKNOWN
     assert sentences(CREATED, seen_at_the_end("zookeeper", partitions(2)), silent) == [
         "At the end logs of broker-3 could not be looked at: CLIENT_TIMED_OUT."
     ]

@@ -154,15 +154,17 @@ class OffsetsSummed(PartitionedCheck[int]):
         return sum(sums)
 
     def finish(self, summaries: list[tuple[Key, int]]) -> Results:
-        sums = {f"{topic}-{partition}": float(one) for (topic, partition), one in summaries}
+        sums = {f"{topic}-{partition}": float(item) for (topic, partition), item in summaries}
         return conclude(*self.properties(), checked=len(summaries), numbers=sums)
 
 
 def sum_of_offsets(key: Key, group: RowGroup, least: int) -> int:
     columns = ["time", "process", "seq", "kind", *OffsetsSummed.keys, "offset"]
     rows = Segment.starting_at(group.read(columns), group.first_row).only(OffsetsSummed.kinds)
-    found = [part.numbers("offset") for one, part in rows.by(*OffsetsSummed.keys) if one == key]
-    return sum(int(offsets[offsets >= least].sum()) for offsets in found)
+    collected = [
+        part.numbers("offset") for item, part in rows.by(*OffsetsSummed.keys) if item == key
+    ]
+    return sum(int(offsets[offsets >= least].sum()) for offsets in collected)
 
 
 class OffsetsOnce(GlobalCheck[tuple[list[int], list[int]]]):
@@ -281,7 +283,7 @@ def test_what_was_proved_first_comes_first_whatever_partition_it_is_of(tmp_path:
         for partition, time in enumerate((90, 50, 70))
     ]
     (result,) = check(history_of(tmp_path, events, []), [AppendsAreEven()]).results
-    assert [one.events[0]["time"] for one in result.findings] == [50, 70, 90]
+    assert [finding.events[0]["time"] for finding in result.findings] == [50, 70, 90]
 
 
 def test_findings_carry_whole_events_and_the_faults_in_force(tmp_path: Path) -> None:
@@ -313,9 +315,9 @@ def test_findings_carry_whole_events_and_the_faults_in_force(tmp_path: Path) -> 
         fault(21, Kind.FAULT_SKIPPED, 6),
     ]
     (result,) = check(history_of(tmp_path, events, []), [AppendsAreEven()]).results
-    (found,) = result.findings
-    assert found.faults == ("pause on broker-2", "pause on broker-3", "pause on broker-5")
-    assert found.events == (
+    (only_finding,) = result.findings
+    assert only_finding.faults == ("pause on broker-2", "pause on broker-3", "pause on broker-5")
+    assert only_finding.events == (
         {
             "time": 50,
             "process": "broker-1",

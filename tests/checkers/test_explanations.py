@@ -7,14 +7,14 @@ from nemesis.checkers.explain import explain
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.pages import broken
 
-FINDINGS = [(name, found) for name, one in CHECKERS.items() for found in broken(one)]
+FINDINGS = [(name, result) for name, value in CHECKERS.items() for result in broken(value)]
 
 
 def test_each_step_is_a_sentence_of_its_own() -> None:
-    for name, found in FINDINGS:
-        assert len(found.steps) > len(found.events), name
-        assert len(set(found.steps)) == len(found.steps), found.steps
-        for step in found.steps:
+    for name, result in FINDINGS:
+        assert len(result.steps) > len(result.events), name
+        assert len(set(result.steps)) == len(result.steps), result.steps
+        for step in result.steps:
             assert step.endswith("."), step
             assert "None" not in step, step
             assert "  " not in step, step
@@ -98,10 +98,10 @@ def test_transactions_are_told_by_what_they_read_and_wrote() -> None:
 
 
 def test_a_log_of_which_only_the_answers_are_known_is_told_without_gaps() -> None:
-    place = {"topic": "x", "partition": 0}
+    columns = {"topic": "x", "partition": 0}
     assert told(
-        {"time": 1, "kind": "fail", "f": "send", "value": 7, **place},
-        {"time": 1, "kind": "ok", "f": "poll", "offsets": [0], "values": [7], **place},
+        {"time": 1, "kind": "fail", "f": "send", "value": 7, **columns},
+        {"time": 1, "kind": "ok", "f": "poll", "offsets": [0], "values": [7], **columns},
     ) == (
         "The send of value 7 to x-0 by process 0 certainly failed.",
         "At the same moment, process 0 polled x-0 and was given offset 0 (value 7).",

@@ -73,17 +73,17 @@ def test_grouping_splits_rows_by_key_in_order_of_first_appearance(
 def test_nothing_checked_is_unknown_and_the_worst_finding_decides() -> None:
     assert conclude(P, checked=0).verdict == Verdict.UNKNOWN
     assert conclude(P, checked=3).verdict == Verdict.VALID
-    found = [finding(Verdict.UNKNOWN), finding(Verdict.INVALID), finding(Verdict.VALID)]
-    result = conclude(P, checked=3, findings=found)
+    collected = [finding(Verdict.UNKNOWN), finding(Verdict.INVALID), finding(Verdict.VALID)]
+    result = conclude(P, checked=3, findings=collected)
     assert result.verdict == Verdict.INVALID
-    assert [one.verdict for one in result.findings] == ["invalid", "unknown", "valid"]
+    assert [finding.verdict for finding in result.findings] == ["invalid", "unknown", "valid"]
 
 
 def test_many_findings_are_all_counted_and_some_kept() -> None:
-    found = [finding(Verdict.UNKNOWN, str(n)) for n in range(MAX_FINDINGS + 5)]
-    result = conclude(P, checked=1, findings=found)
+    collected = [finding(Verdict.UNKNOWN, str(n)) for n in range(MAX_FINDINGS + 5)]
+    result = conclude(P, checked=1, findings=collected)
     assert result.finding_count == MAX_FINDINGS + 5
-    assert [one.key for one in result.findings] == [str(n) for n in range(MAX_FINDINGS)]
+    assert [finding.key for finding in result.findings] == [str(n) for n in range(MAX_FINDINGS)]
 
 
 def test_a_check_that_counts_fewer_findings_than_it_tells_is_wrong() -> None:

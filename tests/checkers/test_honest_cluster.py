@@ -24,9 +24,9 @@ def judge_all(events: list[Event], cut: list[int] | None = None) -> dict[str, Re
 @given(steps, cuts)
 def test_an_honest_cluster_is_never_convicted(taken: list[tuple[int, int]], cut: list[int]) -> None:
     results = judge_all(honest_history(taken), cut)
-    bad = {name: one.findings for name, one in results.items() if one.findings}
+    bad = {name: result.findings for name, result in results.items() if result.findings}
     assert not bad
-    assert {one.verdict for one in results.values()} == {Verdict.VALID}
+    assert {result.verdict for result in results.values()} == {Verdict.VALID}
 
 
 @pytest.mark.parametrize(
@@ -42,16 +42,16 @@ def test_an_honest_cluster_is_never_convicted(taken: list[tuple[int, int]], cut:
 def test_one_anomaly_is_found_and_named(
     name: str, spoil: Spoil, taken: list[tuple[int, int]], cut: list[int], data: st.DataObject
 ) -> None:
-    def choose(places: Sequence[int]) -> int:
-        assume(len(places) > 0)
-        return data.draw(st.sampled_from(places))
+    def choose(positions: Sequence[int]) -> int:
+        assume(len(positions) > 0)
+        return data.draw(st.sampled_from(positions))
 
     spoiled = spoil(honest_history(taken), choose)
     assume(spoiled is not None)
     assert spoiled is not None
-    found = judge(CHECKERS[name].check(), spoiled, cut)[name]
-    assert found.findings
-    assert found.verdict == (Verdict.VALID if name == "duplicate" else Verdict.INVALID)
+    result = judge(CHECKERS[name].check(), spoiled, cut)[name]
+    assert result.findings
+    assert result.verdict == (Verdict.VALID if name == "duplicate" else Verdict.INVALID)
 
 
 def test_every_property_but_those_of_the_harness_and_the_measured_has_an_anomaly() -> None:

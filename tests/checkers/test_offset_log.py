@@ -52,9 +52,9 @@ def result(name: str, *events: Event) -> Result:
 
 def broken(events: Iterable[Event]) -> list[str]:
     return [
-        one.property
-        for one in judge(OffsetLog(), events).values()
-        if one.verdict is Verdict.INVALID
+        item.property
+        for item in judge(OffsetLog(), events).values()
+        if item.verdict is Verdict.INVALID
     ]
 
 
@@ -85,14 +85,14 @@ ALL_IS_WELL = [
 def test_a_log_in_which_all_is_well() -> None:
     results = judge(OffsetLog(), ALL_IS_WELL)
     assert list(results) == list(property_names(OffsetLog))
-    assert {one.verdict for one in results.values()} == {Verdict.VALID}
+    assert {result.verdict for result in results.values()} == {Verdict.VALID}
     assert results["lost-write"].checked == 3
     assert results["poll-skip"].checked == 7
     assert results["lost-write"].numbers == {"acknowledged_and_never_read_records": 0.0}
 
 
 def test_who_saw_nothing_has_proved_nothing() -> None:
-    verdicts = {name: one.verdict for name, one in judge(OffsetLog(), [send(1, 7, 0)]).items()}
+    verdicts = {name: value.verdict for name, value in judge(OffsetLog(), [send(1, 7, 0)]).items()}
     assert verdicts["lost-write"] is verdicts["poll-skip"] is Verdict.UNKNOWN
     assert verdicts["duplicate"] is verdicts["nonmonotonic-send"] is Verdict.VALID
 
@@ -115,9 +115,9 @@ def test_lost_write() -> None:
 
 
 def test_what_nobody_has_read_yet_is_not_lost_but_counted() -> None:
-    one = result("lost-write", send(1, 7, 0), send(2, 8, 1), poll(3, (0, 7)))
-    assert one.verdict is Verdict.VALID
-    assert one.numbers == {"acknowledged_and_never_read_records": 1.0}
+    judged = result("lost-write", send(1, 7, 0), send(2, 8, 1), poll(3, (0, 7)))
+    assert judged.verdict is Verdict.VALID
+    assert judged.numbers == {"acknowledged_and_never_read_records": 1.0}
 
 
 def test_duplicate() -> None:
@@ -159,8 +159,8 @@ def test_poll_skip() -> None:
 
 
 def test_poll_skip_within_a_poll() -> None:
-    one = poll(2, (0, 7), (2, 9))
-    assert result("poll-skip", send(1, 8, 1), one).findings[0].events == (as_row(one),)
+    item = poll(2, (0, 7), (2, 9))
+    assert result("poll-skip", send(1, 8, 1), item).findings[0].events == (as_row(item),)
 
 
 def test_a_gap_in_which_nothing_is_known_is_no_skip() -> None:
@@ -196,37 +196,39 @@ def test_nonmonotonic_send() -> None:
 def logs(draw: st.DrawFn) -> list[Event]:
     """What clients of a correct log see: records at growing offsets, each consumer reading on."""
     gaps = draw(st.lists(st.integers(1, 3), min_size=1, max_size=10))
-    offsets = [sum(gaps[: at + 1]) for at in range(len(gaps))]
+    offsets = [sum(gaps[: index + 1]) for index in range(len(gaps))]
     events = []
     for value, offset in enumerate(offsets):
         outcome = draw(st.sampled_from(["ok", "ok", "info"]))
-        place = offset if outcome == "ok" else None
-        events.append(send(value, value, place, outcome, process=draw(st.sampled_from("ab"))))
+        position = offset if outcome == "ok" else None
+        events.append(send(value, value, position, outcome, process=draw(st.sampled_from("ab"))))
     events.append(send(len(offsets), 99, kind="fail"))
     time = len(events)
     for consumer in "xy":
-        at = 0
+        row_index = 0
         for size in draw(st.lists(st.integers(0, 4), max_size=6)):
-            records = [(offsets[i], i) for i in range(at, min(at + size, len(offsets)))]
+            records = [
+                (offsets[i], i) for i in range(row_index, min(row_index + size, len(offsets)))
+            ]
             events.append(poll(time, *records, process=consumer))
             time += 1
-            at += size
+            row_index += size
     return events
 
 
 @given(logs(), st.lists(st.integers(0, 99), max_size=4))
 def test_a_correct_log_is_never_convicted(events: list[Event], cuts: list[int]) -> None:
     results = judge(OffsetLog(), events, cuts)
-    assert [name for name, one in results.items() if one.findings] == []
+    assert [name for name, result in results.items() if result.findings] == []
 
 
 def brute_force(events: Sequence[Event]) -> set[str]:
     """The anomalies by their definitions, one pair at a time."""
-    sends = [one for one in events if one.f == "send" and one.kind == "ok"]
-    polls = [one for one in events if one.f == "poll"]
-    read = [record for one in polls for record in records_of(one)]
+    sends = [event for event in events if event.f == "send" and event.kind == "ok"]
+    polls = [event for event in events if event.f == "poll"]
+    read = [record for poll in polls for record in records_of(poll)]
     values_read = {value for _, value in read}
-    acknowledged = [(one.offset, one.value) for one in sends if one.offset is not None]
+    acknowledged = [(send.offset, send.value) for send in sends if send.offset is not None]
     known = [*acknowledged, *read]
     tells = {
         "lost-write": any(
@@ -236,8 +238,8 @@ def brute_force(events: Sequence[Event]) -> set[str]:
         "inconsistent-offset": any(a[0] == b[0] and a[1] != b[1] for a in known for b in known),
         "duplicate": any(a[0] != b[0] and a[1] == b[1] for a in known for b in known),
         "dirty-read": any(
-            one.kind == "fail" and one.value in values_read - {send.value for send in sends}
-            for one in events
+            event.kind == "fail" and event.value in values_read - {send.value for send in sends}
+            for event in events
         ),
         "nonmonotonic-poll": any(
             after <= before for before, after in successive(polls, records_of)
@@ -252,20 +254,22 @@ def brute_force(events: Sequence[Event]) -> set[str]:
     return {name for name, is_broken in tells.items() if is_broken}
 
 
-def records_of(one: Event) -> Records:
-    return list(zip(one.offsets or [], one.values or [], strict=True))
+def records_of(event: Event) -> Records:
+    return list(zip(event.offsets or [], event.values or [], strict=True))
 
 
-def place_of(one: Event) -> Records:
-    return [] if one.offset is None else [(one.offset, 0)]
+def place_of(event: Event) -> Records:
+    return [] if event.offset is None else [(event.offset, 0)]
 
 
 def successive(
-    events: Sequence[Event], places: Callable[[Event], Records]
+    events: Sequence[Event], positions: Callable[[Event], Records]
 ) -> Iterator[tuple[int, int]]:
     """The offsets that each process was told of, one and the next."""
-    for process in {one.process for one in events}:
-        own = [offset for one in events if one.process == process for offset, _ in places(one)]
+    for process in {event.process for event in events}:
+        own = [
+            offset for event in events if event.process == process for offset, _ in positions(event)
+        ]
         yield from pairwise(own)
 
 
@@ -283,8 +287,8 @@ def history(steps: Sequence[tuple[object, ...]], processes: Sequence[str]) -> li
     for time, (step, process) in enumerate(zip(steps, processes, strict=False)):
         if step[0] == "send":
             _, value, offset, kind = step
-            place = offset if kind == "ok" else None
-            events.append(send(time, value, place, kind, process))  # type: ignore[arg-type]
+            position = offset if kind == "ok" else None
+            events.append(send(time, value, position, kind, process))  # type: ignore[arg-type]
         else:
             events.append(poll(time, *step[1], process=process))  # type: ignore[misc]
     return events
@@ -300,4 +304,4 @@ def test_it_agrees_with_the_definitions(
 ) -> None:
     events = history(steps, processes)
     results = judge(OffsetLog(), events, cuts)
-    assert {name for name, one in results.items() if one.findings} == brute_force(events)
+    assert {name for name, result in results.items() if result.findings} == brute_force(events)

@@ -67,9 +67,9 @@ class TestTheModel:
         self, operations: list[list[Event]], allowed: list[tuple[int, ...]]
     ) -> None:
         for replicas in [(1, 2), (2, 1), (2, 3), (3, 2), (1, 3), (3, 4)]:
-            found = result(*operations, end(*replicas))
+            judged = result(*operations, end(*replicas))
             verdict = Verdict.VALID if replicas in allowed else Verdict.INVALID
-            assert (replicas, found.verdict) == (replicas, verdict)
+            assert (replicas, judged.verdict) == (replicas, verdict)
 
     def test_the_finding(self) -> None:
         over = end(1, 2)
@@ -90,18 +90,18 @@ class TestTheModel:
         assert result(MOVED, about(5, CANCEL), end(8, 9)).verdict == Verdict.VALID
 
     def test_one_whose_topic_was_created_again_is_not_judged(self) -> None:
-        lives = [
+        incarnations = [
             topic_znode(1, "{}"),
             topic_znode(2, zk_op="delete"),
             topic_znode(3, "{}", topic_id="another"),
         ]
-        assert result(lives[:1], FIRST, MOVED, end(5, 6)).verdict == Verdict.INVALID
-        assert result(lives, FIRST, MOVED, end(5, 6)).verdict == Verdict.VALID
+        assert result(incarnations[:1], FIRST, MOVED, end(5, 6)).verdict == Verdict.INVALID
+        assert result(incarnations, FIRST, MOVED, end(5, 6)).verdict == Verdict.VALID
 
     def test_one_that_is_still_being_moved_is_not_judged(self) -> None:
         moving = assigned(4, 2, 3, 1, adding_replicas=[3], removing_replicas=[1])
-        found = result(FIRST, MOVED, moving, end(2, 3, 1))
-        assert (found.verdict, found.checked) == (Verdict.UNKNOWN, 0)
+        judged = result(FIRST, MOVED, moving, end(2, 3, 1))
+        assert (judged.verdict, judged.checked) == (Verdict.UNKNOWN, 0)
 
 
 class TestLogs:
@@ -152,9 +152,9 @@ class TestLogs:
             end(2, 3),
             self.KEPT,
         ]
-        found = result(*history)
-        assert [item.verdict for item in found.findings] == [Verdict.VALID]
-        assert found.verdict == Verdict.VALID
+        judged = result(*history)
+        assert [item.verdict for item in judged.findings] == [Verdict.VALID]
+        assert judged.verdict == Verdict.VALID
 
     def test_what_happened_before_excuses_nothing(self) -> None:
         earlier = [*grant(3, 9, 2, 5), znode(4, 9, "/brokers/ids/1", zk_op="create")]
@@ -181,13 +181,13 @@ class TestLogs:
         assert result(*history).verdict == Verdict.INVALID
 
     def test_a_replica_without_a_log(self) -> None:
-        found = result(
+        judged = result(
             FIRST,
             end(1, 2),
             seen_at_the_end("logs", {"t_0": []}, node=1),
             seen_at_the_end("logs", node=2),
         )
-        assert [item.sentence for item in found.findings] == [
+        assert [item.sentence for item in judged.findings] == [
             "At the end broker-2, a replica of t-0, has no log of it."
         ]
 
