@@ -7,12 +7,12 @@ killed, never paused.
 * Death runs nothing more of the incarnation: no callback, no ``finally``, no ``__del__``. Its tasks are kept to the
   end of the simulation, because dropping them would close their coroutines, which runs their ``finally``. The ports
   that an incarnation was given (disk, streams, tracer, ZooKeeper client) look at ``is_dead`` of *their* incarnation
-  and do nothing then, whoever calls them. What death means outside of the process is told by ``on_death`` (the
+  and do nothing then, whoever calls them. What death means outside of the process is registered with ``on_death`` (the
   network ends connections).
 * A pause keeps the incarnation's callbacks in their queue; timers that come due meanwhile join it in order.
 
-* Either may come in the middle of a turn (``Life.strike_after``): ports count what a process does to the world outside
-  (a write to disk, a line of its trace, bytes sent), and the strike comes between two of these.
+* Either may come in the middle of a turn (``Incarnation.strike_after``): ports count what a process does to the world
+  outside (a write to disk, a line of its trace, bytes sent), and the strike comes between two of these.
 
 Limit: a callback in the middle of which its own incarnation is killed or paused runs on to its next ``await``.
 Killed, it does nothing more outside, because its ports are fenced; paused, it ends what it had begun, and the rest of
@@ -102,7 +102,7 @@ class Incarnation:
         self._death_callbacks: list[Callable[[], None]] = []
 
     def __repr__(self) -> str:
-        return f"<Life {self.number} of {self.node}>"
+        return f"<Incarnation {self.number} of {self.node}>"
 
     def strike_after(self, actions: int, strike: Callable[[], None]) -> None:
         """Have ``strike`` called right before the process has acted that many times more, and acts again."""
