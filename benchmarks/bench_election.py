@@ -99,7 +99,7 @@ async def measure(partitions: int) -> dict[str, list[tuple[float, int]]]:
     results: dict[str, list[tuple[float, int]]] = {}
     async with (
         cluster(partitions=partitions) as running,
-        running.runtime.zookeeper_admin() as zookeeper,
+        running.runtime.ensemble.admin() as zookeeper,
     ):
         view = ClusterView(zookeeper)
         for victim in VICTIMS:
@@ -119,7 +119,7 @@ async def _fail(running: Cluster, view: ClusterView, *, is_controller: bool) -> 
     dies = next(b for b in brokers if (b == controller.broker_id) is is_controller)
     traces = {b: running.trace(f"broker-{b}") for b in brokers if b != dies}
     ends = {b: trace.stat().st_size for b, trace in traces.items()}
-    await running.runtime.kill(f"broker-{dies}")
+    await running.runtime.processes.kill(f"broker-{dies}")
     died = time.monotonic_ns()
     await view.zookeeper.end_session(brokers[dies].session)
     news: dict[int, int] = {}
@@ -136,7 +136,7 @@ async def _fail(running: Cluster, view: ClusterView, *, is_controller: bool) -> 
                     elected.add(event.partition)
                 elif event.kind == Kind.METADATA_UPDATED and event.detail != "0":
                     news[broker] = event.time
-    await running.runtime.restart(f"broker-{dies}")
+    await running.runtime.processes.restart(f"broker-{dies}")
     return (max(news.values()) - died) / 1e9, len(elected)
 
 

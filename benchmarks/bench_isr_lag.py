@@ -22,7 +22,7 @@ from rich.table import Table
 
 from benchmarks.cluster import BROKERS, PARTITIONS, TOPIC, Cluster, cluster, events_after
 from nemesis.history.events import Kind
-from nemesis.interfaces.runtime import FETCH_API_KEY, Link
+from nemesis.interfaces.links import FETCH_API_KEY, Link
 
 LAG_TIME_MAX_MS = 2_000
 ROUNDS = 10
@@ -70,7 +70,7 @@ async def measure() -> list[list[float]]:
     async with cluster(properties=properties) as running, asyncio.TaskGroup() as group:
         load = group.create_task(_write(running))
         await asyncio.sleep(WARM_UP_S)
-        for _, follower in zip(range(ROUNDS), cycle(running.runtime.brokers), strict=False):
+        for _, follower in zip(range(ROUNDS), cycle(running.runtime.cluster.brokers), strict=False):
             await running.until_in_sync()
             await asyncio.sleep(rng.uniform(0, LAG_TIME_MAX_MS / 1000))  # whenever a leader looks
             rounds.append(await _stall(running, follower))
@@ -96,11 +96,11 @@ async def _write(running: Cluster) -> None:
 
 async def _stall(running: Cluster, follower: str) -> list[float]:
     runtime = running.runtime
-    leaders = [broker for broker in runtime.brokers if broker != follower]
+    leaders = [broker for broker in runtime.cluster.brokers if broker != follower]
     links = frozenset(Link(follower, leader, api_key=FETCH_API_KEY) for leader in leaders)
     ends = {leader: running.trace(leader).stat().st_size for leader in leaders}
     lagging = int(follower.removeprefix("broker-"))
-    await runtime.cut(links)
+    await runtime.network.cut(links)
     began = time.monotonic_ns()
     deadline = time.monotonic() + DEADLINE_S
     left: dict[int | None, float] = {}
@@ -114,7 +114,7 @@ async def _stall(running: Cluster, follower: str) -> list[float]:
             for event in events:
                 if event.kind == Kind.ISR_CHANGE_COMMITTED and lagging not in (event.isr or ()):
                     left.setdefault(event.partition, (event.time - began) / 1e9)
-    await runtime.restore(links)
+    await runtime.network.restore(links)
     return list(left.values())
 
 

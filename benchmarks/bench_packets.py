@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.namespaces import PORT, SWITCH, Machine, network, transfer
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.runtimes.docker.packets import kernel
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.packets.namespace import NamespaceError

@@ -14,11 +14,13 @@ import msgspec
 import psutil
 
 from nemesis.history.events import Event
-from nemesis.interfaces.runtime import Address
+from nemesis.interfaces.cluster import bootstrap as addresses_of
+from nemesis.interfaces.links import Address
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.runtimes.local.addresses import AddressPlan
-from nemesis.targets.base import BrokerPlace
+from nemesis.runtimes.local.nodes import LocalNodes
+from nemesis.targets.base import BrokerEndpoint
 from nemesis.workloads.kafka.admin import KafkaAdmin
 from nemesis.workloads.kafka.errors import KafkaError
 
@@ -32,11 +34,11 @@ READY_TIMEOUT_S = 180.0
 _DECODER = msgspec.json.Decoder(Event)
 
 
-class DirectRuntime(LocalRuntime):
+class DirectNodes(LocalNodes):
     """Brokers advertise where they listen: clients and replicas go past the proxy, only ZooKeeper is behind it."""
 
-    def _place(self, broker: str, plan: AddressPlan) -> BrokerPlace:
-        endpoint = super()._place(broker, plan)
+    def endpoint(self, broker: str, plan: AddressPlan) -> BrokerEndpoint:
+        endpoint = super().endpoint(broker, plan)
         return replace(endpoint, advertised=endpoint.bind)
 
 
@@ -50,7 +52,9 @@ class Cluster:
         self._bootstrap = bootstrap
         self._partitions = partitions
         self._directory = directory
-        configs = {str(directory / "config" / f"{broker}.json") for broker in runtime.brokers}
+        configs = {
+            str(directory / "config" / f"{broker}.json") for broker in runtime.cluster.brokers
+        }
         self._brokers = [
             process
             for process in psutil.Process().children()
@@ -71,7 +75,7 @@ class Cluster:
         return KafkaAdmin(
             [(address.host, address.port) for address in bootstrap or self._bootstrap],
             client_id=name,
-            source_host=self.runtime.client_host(self.runtime.clients[0]),
+            source_host=self.runtime.cluster.client_host(self.runtime.cluster.clients[0]),
             rng=Random(name),
         )
 
@@ -159,17 +163,17 @@ async def cluster(
             },
             tracing=tracing,
         )
-        runtime = LocalRuntime(config) if through_links else DirectRuntime(config)
-        await runtime.start()
+        runtime = LocalRuntime(config) if through_links else LocalRuntime(config, DirectNodes)
+        await runtime.lifecycle.start()
         try:
             bootstrap = (
-                runtime.bootstrap()
+                addresses_of(runtime.cluster)
                 if through_links
-                else [runtime.direct_address(broker) for broker in runtime.brokers]
+                else [runtime.cluster.direct_address(broker) for broker in runtime.cluster.brokers]
             )
             running = Cluster(runtime, bootstrap, config.run_directory.resolve(), partitions)
             async with asyncio.timeout(READY_TIMEOUT_S):
                 await running.create_topic()
             yield running
         finally:
-            await runtime.stop()
+            await runtime.lifecycle.stop()

@@ -155,7 +155,7 @@ def _exit_code(error: Exception) -> int | None:
     if isinstance(error, HistoryError | SparkError):
         return EXIT_USAGE
     # Imported when something has failed: it takes a second, and most commands do without.
-    from nemesis.interfaces.runtime import FaultUnsupported, RuntimeFailure
+    from nemesis.interfaces.errors import FaultUnsupported, RuntimeFailure
 
     if isinstance(error, RuntimeFailure):
         return EXIT_CRASH

@@ -6,10 +6,12 @@
   ``delay_control``, ``delay_alter_partition``   the faults of every runtime
 * ``administrator``, ``moves``, ``departure``   replicas that are moved for the sake of a fault
 * ``held_requests``   requests of one kind that are held at the links
-* ``power_cut``, ``corrupt_tail``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own
+* ``power_cut``, ``corrupt_tail``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own;
+  ``unsynced_writes`` what the first two have in common
 * ``connections``   slow links and connections that are reset
 * ``packets``, ``bandwidth``   networks that lose, delay, double and reorder packets, or are narrow
 * ``zookeeper``   faults of single members of the ensemble; ``members`` whom they strike
+* ``link_rules``  what faults do to links: values, with guards that remove them
 * ``grudge``      shapes of a partition, pure and seeded
 * ``selectors``   names of victims, resolved when a fault strikes
 * ``plan``        what strikes when: derived from the seed, or read from a file; ``recipes`` are scripted combinations
@@ -88,5 +90,5 @@ _KINDS: Final[tuple[type[Fault], ...]] = (
 FAULTS: Final[Registry[type[Fault]]] = Registry("fault", by_name(_KINDS))
 """Every fault by the name that ``--faults`` and plan files use."""
 
-DEFAULT_KINDS: Final = tuple(name for name, kind in FAULTS.items() if kind.capability in EVERYWHERE)
+DEFAULT_KINDS: Final = tuple(name for name, kind in FAULTS.items() if kind.needs <= EVERYWHERE)
 """The kinds of a scenario that names none: those that every runtime can do. The others must be asked for."""

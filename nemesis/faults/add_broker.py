@@ -29,7 +29,9 @@ from nemesis.faults.departure import depart, described, named, trace_of
 from nemesis.faults.moves import Moves
 from nemesis.faults.remove_broker import MAX_PATIENCE_S, UNDO_PATIENCE_S
 from nemesis.faults.selectors import id_of
-from nemesis.interfaces.runtime import Capability, NodeExited
+from nemesis.interfaces.errors import NodeExited
+from nemesis.interfaces.processes import BrokerMembership, Processes
+from nemesis.interfaces.unsupported import supported
 
 MAX_PARTITIONS = 1_000
 
@@ -39,7 +41,7 @@ class AddBroker(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "add-broker"
     summary: ClassVar[str] = "a new broker joins, gets replicas, and leaves again later"
-    capability: ClassVar[Capability] = Capability.MEMBERSHIP
+    needs: ClassVar[frozenset[type]] = frozenset({Processes, BrokerMembership})
     recovery_s: ClassVar[float] = 2 * RESTART_S
 
     partitions: Annotated[int, Meta(ge=0, le=MAX_PARTITIONS)] = 2
@@ -51,7 +53,7 @@ class AddBroker(Fault, frozen=True, kw_only=True):
         return cls(duration_s=duration_s, partitions=rng.randint(1, 4))
 
     async def aim(self, context: FaultContext, rng: Random) -> AddBrokerStrike:
-        node = context.runtime.next_broker
+        node = supported(context.processes.membership).next_broker
         if node is None:
             raise SelectorUnresolved("there is no address left for another broker")
         return AddBrokerStrike(context, node, rng, self)
@@ -73,7 +75,7 @@ class AddBrokerStrike:
         [node], context = self.victims, self._context
         deadline = asyncio.get_running_loop().time() + self._fault.patience_s
         try:
-            started = await context.runtime.add_broker(node)
+            started = await supported(context.processes.membership).add_broker(node)
         except NodeExited as error:
             self._exited = error
             return Measured(is_effective=False, detail={"exited": str(error)})
@@ -100,12 +102,12 @@ class AddBrokerStrike:
     async def undo(self) -> None:
         if self._exited is not None:
             raise self._exited
-        [node], runtime = self.victims, self._context.runtime
-        if not runtime.is_alive(node):
+        [node] = self.victims
+        if not self._context.is_alive(node):
             raise NodeExited(f"{node} has exited by itself")
         left = await depart(self._context, node, self._moves, patience_s=UNDO_PATIENCE_S)
         if left.is_effective:
-            runtime.retire(node)
+            supported(self._context.processes.membership).retire(node)
         else:
             self._stays = left.detail
 

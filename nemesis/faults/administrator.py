@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from nemesis.history.recorder import Recorder
-from nemesis.interfaces.runtime import Runtime
+from nemesis.interfaces.cluster import Cluster, bootstrap
 from nemesis.workloads.kafka.admin import KafkaAdmin
 from nemesis.workloads.operations import OperationLog
 
@@ -28,9 +28,9 @@ Replicas = tuple[int, ...]
 class Administrator:
     """Asks on behalf of all faults of a run; their operations are numbered together."""
 
-    def __init__(self, runtime: Runtime, recorder: Recorder | None = None) -> None:
+    def __init__(self, cluster: Cluster, recorder: Recorder | None = None) -> None:
         """Without a ``recorder`` nobody is told of the requests."""
-        self._runtime = runtime
+        self._cluster = cluster
         self._recorder = recorder or Recorder(lambda _: None, process=NAME, clock=lambda: 0)
         self._log = OperationLog()
 
@@ -61,11 +61,11 @@ class Administrator:
             client.close()
 
     def _client(self, rng: Random) -> KafkaAdmin:
-        runtime = self._runtime
+        cluster = self._cluster
         return KafkaAdmin(
-            [(address.host, address.port) for address in runtime.bootstrap()],
+            [(address.host, address.port) for address in bootstrap(cluster)],
             client_id="nemesis-administrator",
-            source_host=runtime.client_host(runtime.clients[0]),
+            source_host=cluster.client_host(cluster.clients[0]),
             rng=Random(rng.getrandbits(64)),
-            codec=runtime.codec,
+            codec=cluster.codec,
         )

@@ -14,7 +14,9 @@ from msgspec import Meta
 
 from nemesis.faults import selectors
 from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
-from nemesis.interfaces.runtime import Capability
+from nemesis.faults.link_rules import Throttle
+from nemesis.interfaces.network import BandwidthLimits
+from nemesis.interfaces.unsupported import supported
 
 MEASURED_EXCESS = 1.25
 """What comes through may be so much more: a bucket lets small amounts pass at once."""
@@ -26,7 +28,7 @@ class Bandwidth(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "bandwidth"
     summary: ClassVar[str] = "a broker can send only so much in a second (docker)"
-    capability: ClassVar[Capability] = Capability.BANDWIDTH
+    needs: ClassVar[frozenset[type]] = frozenset({BandwidthLimits})
 
     selector: str = selector_field("one")
     rate_kbit_s: Annotated[int, Meta(ge=500, le=100_000)] = 2_000
@@ -54,12 +56,13 @@ class BandwidthStrike:
         self._context = context
         self._victim = victim
         self._rate_kbit_s = rate_kbit_s
+        self._limit = context.links.guard(Throttle(victim, rate_kbit_s))
         self.victims = [victim]
         self.intent: dict[str, Any] = {"rate_kbit_s": rate_kbit_s}
 
     async def apply(self) -> Measured:
         before = await self._measure()
-        await self._context.runtime.throttle(self._victim, rate_kbit_s=self._rate_kbit_s)
+        await self._limit.put()
         now = await self._measure()
         return Measured(
             is_effective=0 < now <= self._rate_kbit_s * MEASURED_EXCESS,
@@ -67,7 +70,7 @@ class BandwidthStrike:
         )
 
     async def undo(self) -> None:
-        await self._context.runtime.throttle(self._victim, rate_kbit_s=0)
+        await self._limit.remove()
 
     async def verify(self) -> Measured:
         now = await self._measure()
@@ -77,8 +80,8 @@ class BandwidthStrike:
 
     async def _measure(self) -> int:
         """Return 0 when the victim is dead."""
-        if not self._context.runtime.is_alive(self._victim):
+        if not self._context.is_alive(self._victim):
             return 0
-        return await self._context.runtime.rate_kbit_s(
+        return await supported(self._context.network.bandwidth).measure(
             self._victim, expected_kbit_s=self._rate_kbit_s
         )

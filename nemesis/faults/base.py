@@ -7,16 +7,15 @@ A fault says what, whom and how long. It is carried out in four steps, driven by
 3. ``undo``: take it back.
 4. ``verify``: see that it is taken back; asked again until it says yes or the run ends.
 
-Overlapping faults do not undo one another: ``LinkBook`` counts how many hold a link, ``DelayBook`` adds up by how much
-they slow it down, ``ImpairmentBook`` what they do to its packets, and nodes that a fault has touched are not chosen by
-another one unless it says so (``shares_target``).
+Overlapping faults do not undo one another: ``link_rules`` composes what they do to links, and nodes that a fault has
+touched are not chosen by another fault unless it declares so (``shares_victim``).
 """
 
 from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
@@ -27,9 +26,17 @@ from msgspec import Meta
 
 from nemesis.faults.administrator import Administrator
 from nemesis.faults.cluster_view import ClusterView
+from nemesis.faults.link_rules import LinkRules
 from nemesis.history.recorder import Recorder
-from nemesis.interfaces.impairment import Impairment
-from nemesis.interfaces.runtime import Capability, Link, Runtime
+from nemesis.interfaces.clocks import Clocks
+from nemesis.interfaces.cluster import Cluster
+from nemesis.interfaces.disks import Disks
+from nemesis.interfaces.ensemble import ZooKeeperMember
+from nemesis.interfaces.network import Network
+from nemesis.interfaces.packets import Packets
+from nemesis.interfaces.processes import Processes
+from nemesis.interfaces.runtime import Runtime
+from nemesis.interfaces.unsupported import Unsupported, supported
 
 MAX_DURATION_S = 3600.0
 RESTART_S = 3.0
@@ -40,7 +47,7 @@ Duration = Annotated[float, Meta(ge=0.0, le=MAX_DURATION_S)]
 
 
 class SelectorUnresolved(Exception):
-    """Nobody answers to the victim at this moment. Try again for a few seconds, then skip the fault."""
+    """No node matches the selector now. Ask again for a few seconds, then skip the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,87 +69,17 @@ class DrawRange:
         return round(rng.uniform(self.low_s, self.high_s), 2)
 
 
-class LinkBook:
-    """Holds links on behalf of several faults: a link flows again when the last of them lets go."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._holds: Counter[Link] = Counter()
-
-    async def hold(self, links: frozenset[Link]) -> None:
-        new = frozenset(link for link in links if not self._holds[link])
-        self._holds.update(links)
-        if new:
-            await self._runtime.cut(new)
-
-    async def release(self, links: frozenset[Link]) -> None:
-        self._holds.subtract(links)
-        free = frozenset(link for link in links if self._holds[link] <= 0)
-        for link in free:
-            del self._holds[link]
-        if free:
-            await self._runtime.restore(free)
-
-    def is_pair_open(self, a: str, b: str) -> bool:
-        """Whether no rule holds whole connections between the two, in either direction."""
-        return not (self._holds[Link(a, b)] > 0 or self._holds[Link(b, a)] > 0)
-
-
-class DelayBook:
-    """Slows links down on behalf of several faults, whose delays add up."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._delays_ms: Counter[Link] = Counter()
-
-    async def slow(self, links: frozenset[Link], delay_ms: int) -> None:
-        self._delays_ms.update(dict.fromkeys(links, delay_ms))
-        await self._tell(links)
-
-    async def quicken(self, links: frozenset[Link], delay_ms: int) -> None:
-        self._delays_ms.subtract(dict.fromkeys(links, delay_ms))
-        await self._tell(links)
-
-    async def _tell(self, links: frozenset[Link]) -> None:
-        for delay_ms in sorted({self._delays_ms[link] for link in links}):
-            same = frozenset(link for link in links if self._delays_ms[link] == delay_ms)
-            await self._runtime.delay(same, delay_ms=delay_ms)
-
-
-class ImpairmentBook:
-    """Treats the packets of links badly on behalf of several faults, each of which adds to it."""
-
-    def __init__(self, runtime: Runtime) -> None:
-        self._runtime = runtime
-        self._causes: defaultdict[Link, list[Impairment]] = defaultdict(list)
-
-    async def add(self, links: frozenset[Link], impairment: Impairment) -> None:
-        for link in links:
-            self._causes[link].append(impairment)
-        await self._tell(links)
-
-    async def remove(self, links: frozenset[Link], impairment: Impairment) -> None:
-        for link in links:
-            self._causes[link].remove(impairment)
-        await self._tell(links)
-
-    async def _tell(self, links: frozenset[Link]) -> None:
-        alike: defaultdict[Impairment, set[Link]] = defaultdict(set)
-        for link in links:
-            alike[Impairment.of(self._causes[link])].add(link)
-        for impairment, same in alike.items():
-            await self._runtime.impair(frozenset(same), impairment)
-
-
 @dataclass(slots=True)
 class FaultContext:
-    """What faults act on: the runtime, ZooKeeper as the harness sees it, and who is touched already."""
+    """What faults act on: the parts of a runtime, ZooKeeper as the harness sees it, and the nodes in use by a fault.
+
+    The parts are those that the fault needs; asking for one that the runtime lacks raises ``FaultUnsupported``.
+    """
 
     runtime: Runtime
     view: ClusterView
-    links: LinkBook
-    delays: DelayBook
-    impairments: ImpairmentBook
+    links: LinkRules
+    """The link rules that the faults of the run have in force."""
     administrator: Administrator
     touched: Counter[str] = field(default_factory=Counter)
     """How many faults in force have chosen a node."""
@@ -151,29 +88,60 @@ class FaultContext:
 
     @classmethod
     def of(cls, runtime: Runtime, view: ClusterView, recorder: Recorder | None = None) -> Self:
-        """``recorder`` is for what faults ask of the controller."""
+        """Return the context of a run; ``recorder`` is for what faults ask of the controller."""
         return cls(
             runtime=runtime,
             view=view,
-            links=LinkBook(runtime),
-            delays=DelayBook(runtime),
-            impairments=ImpairmentBook(runtime),
-            administrator=Administrator(runtime, recorder),
+            links=LinkRules(runtime),
+            administrator=Administrator(runtime.cluster, recorder),
         )
 
+    @property
+    def cluster(self) -> Cluster:
+        return self.runtime.cluster
+
+    @property
+    def network(self) -> Network:
+        return supported(self.runtime.network)
+
+    @property
+    def processes(self) -> Processes:
+        return supported(self.runtime.processes)
+
+    @property
+    def disks(self) -> Disks:
+        return supported(self.runtime.disks)
+
+    @property
+    def clocks(self) -> Clocks:
+        return supported(self.runtime.clocks)
+
+    @property
+    def packets(self) -> Packets:
+        return supported(self.runtime.packets)
+
+    async def members(self) -> dict[str, ZooKeeperMember]:
+        """Return the states of the members of the ensemble that answer."""
+        return await supported(supported(self.runtime.ensemble).members).states()
+
+    def is_alive(self, node: str) -> bool:
+        """Return whether a node's process exists. A node that the harness did not start counts as alive."""
+        processes = self.runtime.processes
+        return isinstance(processes, Unsupported) or processes.is_alive(node)
+
     def can_answer(self, node: str) -> bool:
-        """Whether a probe of this node would be answered but for the links."""
-        if node in self.runtime.clients:
+        """Return whether a probe of this node would be answered if the links are open."""
+        if node in self.cluster.clients:
             return True
-        return node not in self.stopped and self.runtime.is_alive(node)
+        return node not in self.stopped and self.is_alive(node)
 
     async def probe_all(
         self, pairs: Iterable[tuple[str, str]], *, timeout_s: float
     ) -> dict[tuple[str, str], bool]:
-        """Probe these (source, target) pairs at the same time."""
+        """Probe these (source, receiver) pairs at the same time."""
         wanted = sorted(set(pairs))
         answers = await asyncio.gather(
-            *(self.runtime.probe(a, b, timeout_s=timeout_s) for a, b in wanted)
+            *(self.network.probe(a, b, timeout_s=timeout_s) for a, b in wanted)
         )
         return dict(zip(wanted, answers, strict=True))
 
@@ -208,7 +176,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """What ``--faults`` and plan files call it."""
     summary: ClassVar[str]
     """One line for ``nemesis list``."""
-    capability: ClassVar[Capability]
+    needs: ClassVar[frozenset[type]]
+    """The parts of a runtime that the fault needs, by their types (``nemesis.interfaces``)."""
     shares_victim: ClassVar[bool] = False
     """Whether it may strike a node that another fault has touched, and another one its node."""
 

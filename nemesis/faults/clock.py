@@ -16,7 +16,8 @@ from msgspec import Meta
 
 from nemesis.faults import members, selectors
 from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
-from nemesis.interfaces.runtime import Capability
+from nemesis.interfaces.clocks import Clocks
+from nemesis.interfaces.ensemble import EnsembleMembers
 from nemesis.support.errors import UsageError
 
 MAX_OFFSET_MS = 86_400_000
@@ -31,7 +32,7 @@ class ClockSkew(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "clock-skew"
     summary: ClassVar[str] = "a broker's wall clock is stepped and drifts; set right later"
-    capability: ClassVar[Capability] = Capability.CLOCK
+    needs: ClassVar[frozenset[type]] = frozenset({Clocks})
 
     selector: str = selector_field("one")
     offset_ms: Annotated[int, Meta(ge=-MAX_OFFSET_MS, le=MAX_OFFSET_MS)] = 0
@@ -69,7 +70,7 @@ class ClockSkewZookeeper(ClockSkew, frozen=True, kw_only=True):
         "the wall clock of members of the ZooKeeper ensemble is stepped and drifts; set right later "
         "(simulation, docker)"
     )
-    capability: ClassVar[Capability] = Capability.MEMBER_CLOCK
+    needs: ClassVar[frozenset[type]] = frozenset({Clocks, EnsembleMembers})
 
     selector: str = selector_field("leader")
 
@@ -103,7 +104,9 @@ class ClockStrike:
         measured: dict[str, Any] = {}
         for node in self.victims:
             self._skewed.append(node)
-            measured[node] = await self._set(node, self._fault.offset_ms, self._fault.drift)
+            measured[node] = await self._context.clocks.skew(
+                node, offset_ms=self._fault.offset_ms, drift=self._fault.drift
+            )
         is_effective = all(
             _shows(clock, self._fault.offset_ms, self._fault.drift) for clock in measured.values()
         )
@@ -112,14 +115,11 @@ class ClockStrike:
     async def undo(self) -> None:
         while self._skewed:
             node = self._skewed.pop()
-            self._reset[node] = await self._set(node, 0, 0.0)
+            self._reset[node] = await self._context.clocks.correct(node)
 
     async def verify(self) -> Measured:
         right = [node for node in self.victims if _shows(self._reset.get(node, {}), 0, 0.0)]
         return Measured(is_effective=right == self.victims, detail=dict(self._reset))
-
-    async def _set(self, node: str, offset_ms: int, drift: float) -> dict[str, Any]:
-        return await self._context.runtime.skew_clock(node, offset_ms=offset_ms, drift=drift)
 
 
 def _shows(clock: dict[str, Any], offset_ms: int, drift: float) -> bool:

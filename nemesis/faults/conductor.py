@@ -21,7 +21,8 @@ from nemesis.faults.base import Fault, FaultContext, Measured, SelectorUnresolve
 from nemesis.faults.plan import PlannedFault, PlanSettings, redraw
 from nemesis.history.events import Kind
 from nemesis.history.recorder import Recorder
-from nemesis.interfaces.runtime import FaultLost, NodeExited, RuntimeFailure
+from nemesis.interfaces.errors import FaultLost, NodeExited, RuntimeFailure
+from nemesis.interfaces.runtime import first_missing, missing_of
 
 RESOLVE_TIMEOUT_S = 5.0
 RESOLVE_INTERVAL_S = 0.03
@@ -206,8 +207,9 @@ def _json(detail: dict[str, Any]) -> str:
 
 def _only_supported(settings: PlanSettings, context: FaultContext) -> PlanSettings:
     """Leave out what the runtime cannot do: a plan made for another one may be carried out here."""
+    missing = missing_of(context.runtime)
     kinds = tuple(
-        kind for kind in settings.kinds if FAULTS[kind].capability in context.runtime.capabilities
+        kind for kind in settings.kinds if first_missing(FAULTS[kind].needs, missing) is None
     )
     return replace(settings, kinds=kinds)
 

@@ -27,8 +27,11 @@ from nemesis.faults.base import (
     SelectorUnresolved,
     selector_field,
 )
+from nemesis.faults.link_rules import Delay
 from nemesis.faults.partition import CROSSES_TIMEOUT_S, PROBED_PAIRS, open_pairs, probes_cross
-from nemesis.interfaces.runtime import Capability, Link
+from nemesis.interfaces.links import Link
+from nemesis.interfaces.network import Connections, Delays
+from nemesis.interfaces.unsupported import supported
 
 Peers = Literal["brokers", "clients", "zookeeper", "all"]
 LEAST_DELAY_MS = 50
@@ -49,7 +52,7 @@ class SlowLink(Fault, frozen=True, kw_only=True):
     summary: ClassVar[str] = (
         "everything between a broker and others takes longer; nothing is lost (simulation, docker)"
     )
-    capability: ClassVar[Capability] = Capability.SLOW
+    needs: ClassVar[frozenset[type]] = frozenset({Delays})
 
     selector: str = selector_field("one")
     peers: Peers = "brokers"
@@ -84,7 +87,7 @@ class ResetConnections(Fault, frozen=True, kw_only=True):
     summary: ClassVar[str] = (
         "the connections between a broker and others are reset (simulation, docker)"
     )
-    capability: ClassVar[Capability] = Capability.RESET
+    needs: ClassVar[frozenset[type]] = frozenset({Connections})
     shares_victim: ClassVar[bool] = True
 
     selector: str = selector_field("one")
@@ -106,18 +109,18 @@ class ResetConnections(Fault, frozen=True, kw_only=True):
         links = links_of(victim, self.peers, context)
         if not open_pairs(links, context):
             raise SelectorUnresolved(f"no probe can cross between {victim} and its peers")
-        if not await context.runtime.connection_ends(links):
+        if not await supported(context.network.connections).ends(links):
             raise SelectorUnresolved(f"nobody of its peers is connected with {victim}")
         return ResetStrike(context, victim, links)
 
 
 def links_of(victim: str, peers: Peers, context: FaultContext) -> frozenset[Link]:
     """Return both directions between a broker and its peers."""
-    runtime = context.runtime
+    cluster = context.cluster
     others = {
-        "brokers": [node for node in runtime.brokers if node != victim],
-        "clients": runtime.clients,
-        "zookeeper": runtime.zookeepers,
+        "brokers": [node for node in cluster.brokers if node != victim],
+        "clients": cluster.clients,
+        "zookeeper": cluster.zookeepers,
     }
     chosen = [node for nodes in others.values() for node in nodes]
     return grudge.links(grudge.between([victim], others.get(peers, chosen)))
@@ -131,14 +134,13 @@ class SlowLinkStrike:
     ) -> None:
         self._context = context
         self._delay_ms = delay_ms
-        self._is_slow = False
+        self._delay = context.links.guard(Delay(links, delay_ms))
         self.links = links
         self.victims = [victim]
         self.intent: dict[str, Any] = {"delay_ms": delay_ms, "links": len(links)}
 
     async def apply(self) -> Measured:
-        self._is_slow = True
-        await self._context.delays.slow(self.links, self._delay_ms)
+        await self._delay.put()
         times_ms = await self._round_trips_ms()
         return Measured(
             is_effective=bool(times_ms) and min(times_ms.values()) >= self._least_ms,
@@ -146,9 +148,7 @@ class SlowLinkStrike:
         )
 
     async def undo(self) -> None:
-        if self._is_slow:
-            self._is_slow = False
-            await self._context.delays.quicken(self.links, self._delay_ms)
+        await self._delay.remove()
 
     async def verify(self) -> Measured:
         times_ms = await self._round_trips_ms()
@@ -168,7 +168,7 @@ class SlowLinkStrike:
 
         async def probe(pair: tuple[str, str]) -> tuple[str, float | None]:
             begin = loop.time()
-            has_crossed = await self._context.runtime.probe(*pair, timeout_s=timeout_s)
+            has_crossed = await self._context.network.probe(*pair, timeout_s=timeout_s)
             took_ms = round((loop.time() - begin) * 1000, 3)
             return " to ".join(pair), took_ms if has_crossed else None
 
@@ -189,10 +189,10 @@ class ResetStrike:
     async def apply(self) -> Measured:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + RESET_TIMEOUT_S
-        ends = await self._context.runtime.reset(self._links)
+        ends = await supported(self._context.network.connections).reset(self._links)
         while not ends and loop.time() < deadline:
             await asyncio.sleep(RESET_INTERVAL_S)
-            ends = await self._context.runtime.reset(self._links)
+            ends = await supported(self._context.network.connections).reset(self._links)
         return Measured(is_effective=ends > 0, detail={"connection_ends": ends})
 
     async def undo(self) -> None:

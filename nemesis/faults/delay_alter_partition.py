@@ -26,7 +26,10 @@ from nemesis.faults.base import (
 )
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.held_requests import HeldRequests
-from nemesis.interfaces.runtime import ALTER_PARTITION_API_KEY, Capability, Link
+from nemesis.interfaces.brokers import AlterPartitionRequests
+from nemesis.interfaces.ensemble import Ensemble
+from nemesis.interfaces.links import ALTER_PARTITION_API_KEY, Link
+from nemesis.interfaces.network import RequestLinks
 
 STEP_TIMEOUT_S: Final = 3.0
 """For the victim to register anew, and for its leaders to propose it."""
@@ -40,7 +43,7 @@ class DelayAlterPartition(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "delay-alter-partition"
     summary: ClassVar[str] = "leaders propose ISRs with a member whose life is over"
-    capability: ClassVar[Capability] = Capability.ALTER_PARTITION
+    needs: ClassVar[frozenset[type]] = frozenset({RequestLinks, Ensemble, AlterPartitionRequests})
 
     selector: str = selector_field("bystander")
 
@@ -74,7 +77,7 @@ class DelayAlterPartitionStrike:
 
     def __init__(self, context: FaultContext, victim: str) -> None:
         self._context = context
-        brokers = context.runtime.brokers
+        brokers = context.cluster.brokers
         links = frozenset(
             Link(leader, controller, api_key=ALTER_PARTITION_API_KEY)
             for leader in brokers

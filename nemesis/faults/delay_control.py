@@ -22,7 +22,9 @@ from msgspec import Meta
 from nemesis.faults import selectors
 from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
 from nemesis.faults.held_requests import HeldRequests
-from nemesis.interfaces.runtime import CONTROL_API_KEYS, Capability, Link
+from nemesis.interfaces.ensemble import Ensemble
+from nemesis.interfaces.links import CONTROL_API_KEYS, Link
+from nemesis.interfaces.network import RequestLinks
 
 ELECTION_TIMEOUT_S = 3.0
 """From the end of a session until orders that follow from it are held."""
@@ -34,7 +36,7 @@ class DelayControl(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "delay-control"
     summary: ClassVar[str] = "a broker hears of elections late, in order and twice"
-    capability: ClassVar[Capability] = Capability.STALL
+    needs: ClassVar[frozenset[type]] = frozenset({RequestLinks, Ensemble})
 
     selector: str = selector_field("bystander")
     elections: Annotated[int, Meta(ge=1, le=10)] = 3
@@ -60,7 +62,7 @@ class DelayControlStrike:
         self._elections = elections
         links = frozenset(
             Link(sender, victim, api_key=key)
-            for sender in context.runtime.brokers
+            for sender in context.cluster.brokers
             if sender != victim
             for key in CONTROL_API_KEYS
         )

@@ -27,20 +27,20 @@ async def depart(context: FaultContext, node: str, moves: Moves, *, patience_s: 
     Otherwise ``detail`` says what was in the way when the patience was over, and it runs unless it has ended by itself.
     Raises ``NodeExited`` when it had to start again and did not.
     """
-    loop, runtime = asyncio.get_running_loop(), context.runtime
+    loop, processes = asyncio.get_running_loop(), context.processes
     deadline = loop.time() + patience_s
     while True:
         left = await moves.away_from(id_of(node), deadline=deadline)
         if left:
             return Measured(is_effective=False, detail={"not_moved": named(left)})
-        if not runtime.is_alive(node):
+        if not processes.is_alive(node):
             return Measured(is_effective=False, detail={"exited": "it has ended by itself"})
         context.stopped.add(node)
-        ended = await runtime.terminate(node, grace_s=GRACE_S)
+        ended = await processes.terminate(node, grace_s=GRACE_S)
         in_the_way = await _until_it_is_gone(context, node, deadline)
         if in_the_way is None:
             return Measured(is_effective=True, detail={"ended": ended})
-        await runtime.restart(node)
+        await processes.restart(node)
         context.stopped.discard(node)
         if loop.time() > deadline:
             return Measured(is_effective=False, detail={"in_the_way": in_the_way})

@@ -15,7 +15,10 @@ from typing import Any, ClassVar, Self
 
 from nemesis.faults import selectors
 from nemesis.faults.base import RESTART_S, DrawRange, Fault, FaultContext, Measured, selector_field
-from nemesis.interfaces.runtime import Capability, NodeExited
+from nemesis.interfaces.disks import Disks, LogDirs
+from nemesis.interfaces.errors import NodeExited
+from nemesis.interfaces.processes import Processes
+from nemesis.interfaces.unsupported import supported
 
 OPERATIONS = ("read", "write", "fsync")
 MAX_LOG_DIRS = 12
@@ -29,7 +32,7 @@ class DiskFull(Fault, frozen=True, kw_only=True):
     summary: ClassVar[str] = (
         "a broker's disk is full (ENOSPC); freed and the broker restarted later"
     )
-    capability: ClassVar[Capability] = Capability.DISK
+    needs: ClassVar[frozenset[type]] = frozenset({Disks, Processes})
     recovery_s: ClassVar[float] = RESTART_S
     error: ClassVar[str] = "ENOSPC"
 
@@ -62,7 +65,7 @@ class LogDirFailure(DiskFull, frozen=True, kw_only=True):
     summary: ClassVar[str] = (
         "one of a broker's log directories fails (EIO); mended and the broker restarted later"
     )
-    capability: ClassVar[Capability] = Capability.LOG_DIR
+    needs: ClassVar[frozenset[type]] = frozenset({Disks, LogDirs, Processes})
     error: ClassVar[str] = "EIO"
 
     async def aim(self, context: FaultContext, rng: Random) -> DiskStrike:
@@ -95,18 +98,18 @@ class DiskStrike:
         return Measured(is_effective=is_effective, detail=measured)
 
     async def _break(self, node: str) -> dict[str, Any]:
-        runtime = self._context.runtime
+        disks = self._context.disks
         if self._error == DiskFull.error:
-            return await runtime.fill_disk(node)
+            return await disks.fill(node)
         if self._log_dir is None:
-            return await runtime.fail_disk(node)
-        return await runtime.fail_log_dir(node, self._log_dir)
+            return await disks.fail(node)
+        return await supported(disks.log_dirs).fail(node, self._log_dir)
 
     async def undo(self) -> None:
         exited: NodeExited | None = None
         while self._struck:
             node = self._struck.pop()
-            self._healed[node] = await self._context.runtime.heal_disk(node)
+            self._healed[node] = await self._context.disks.heal(node)
             try:
                 self._restarted[node] = await self._restart(node)
             except NodeExited as error:  # the others are owed their disks and their start
@@ -115,8 +118,7 @@ class DiskStrike:
             raise exited
 
     async def verify(self) -> Measured:
-        runtime = self._context.runtime
-        answers = {node: runtime.is_alive(node) for node in self.victims}
+        answers = {node: self._context.is_alive(node) for node in self.victims}
         works = all(
             node in self._healed
             and all(self._healed[node].get(operation) is None for operation in OPERATIONS)
@@ -129,11 +131,11 @@ class DiskStrike:
 
     async def _restart(self, node: str) -> dict[str, Any]:
         """Bounce the broker, or start it if it could not bear its disk."""
-        runtime = self._context.runtime
+        processes = self._context.processes
         self._context.stopped.add(node)
         try:
-            if runtime.is_alive(node):
-                await runtime.kill(node)
-            return await runtime.restart(node)
+            if processes.is_alive(node):
+                await processes.kill(node)
+            return await processes.restart(node)
         finally:
             self._context.stopped.discard(node)

@@ -42,4 +42,4 @@ class GracefulRestartStrike(RestartStrike):
         self.intent = {"signal": "SIGTERM", "grace_s": grace_s, "then": "start"}
 
     async def end(self, node: str) -> dict[str, Any]:
-        return await self._context.runtime.terminate(node, grace_s=self._grace_s)
+        return await self._context.processes.terminate(node, grace_s=self._grace_s)

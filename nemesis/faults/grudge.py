@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Literal
 
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 
 Grudge = Mapping[str, frozenset[str]]
 """Node → the nodes that it no longer hears; nobody is left out of hearing itself."""

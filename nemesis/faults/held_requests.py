@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 
 from nemesis.faults.base import FaultContext
-from nemesis.interfaces.runtime import Link
+from nemesis.faults.link_rules import HoldRequests
+from nemesis.interfaces.links import Link
 
 
 class HeldRequests:
@@ -18,16 +19,20 @@ class HeldRequests:
     def __init__(self, context: FaultContext, links: frozenset[Link]) -> None:
         self._context = context
         self._links = links
+        self._guard = context.links.guard(HoldRequests(links))
         self._held_before = 0
         self._forwarded_at_release = 0
-        self.is_held = False
         self.held_bytes = 0
         """Seen held at the last look, by this strike."""
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the requests are held by this strike."""
+        return self._guard.is_put
+
     async def hold(self) -> None:
         _, self._held_before = await self._bytes()
-        self.is_held = True  # also if what holds them fails in the middle
-        await self._context.links.hold(self._links)
+        await self._guard.put()
 
     async def wait_for_more(self, *, timeout_s: float, interval_s: float) -> None:
         """Wait until more is held than at the last look, or the time is over."""
@@ -43,9 +48,8 @@ class HeldRequests:
         """Harmless when nothing is held."""
         if not self.is_held:
             return
-        self.is_held = False
         self._forwarded_at_release, _ = await self._bytes()
-        await self._context.links.release(self._links)
+        await self._guard.remove()
 
     async def bytes_since(self) -> int:
         """What has got through since the release; none before it."""
@@ -57,5 +61,5 @@ class HeldRequests:
         self.held_bytes = held - self._held_before
 
     async def _bytes(self) -> tuple[int, int]:
-        counters = (await self._context.runtime.counters(self._links)).values()
+        counters = (await self._context.network.counters(self._links)).values()
         return sum(c.forwarded_bytes for c in counters), sum(c.held_bytes for c in counters)

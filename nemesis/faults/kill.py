@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from nemesis.faults import selectors
 from nemesis.faults.base import RESTART_S, DrawRange, Fault, FaultContext, Measured, selector_field
-from nemesis.interfaces.runtime import Capability
+from nemesis.interfaces.processes import Processes
 
 
 class Kill(Fault, frozen=True, kw_only=True):
@@ -19,7 +19,7 @@ class Kill(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "kill"
     summary: ClassVar[str] = "kill brokers with SIGKILL and start them again later"
-    capability: ClassVar[Capability] = Capability.KILL
+    needs: ClassVar[frozenset[type]] = frozenset({Processes})
     recovery_s: ClassVar[float] = RESTART_S
 
     selector: str = selector_field("one")
@@ -60,22 +60,22 @@ class KillStrike:
         self.intent: dict[str, Any] = {"signal": "SIGKILL"}
 
     async def apply(self) -> Measured:
-        runtime, measured = self._context.runtime, {}
+        measured = {}
         for node in self.victims:
             self._context.stopped.add(node)
-            if runtime.is_alive(node):
+            if self._context.is_alive(node):
                 measured[node] = await self._end(node)
                 self._dead.append(node)
-        dead = [node for node in self._dead if not runtime.is_alive(node)]
+        dead = [node for node in self._dead if not self._context.is_alive(node)]
         return Measured(is_effective=dead == self.victims, detail=measured)
 
     async def _end(self, node: str) -> dict[str, Any]:
-        return await self._context.runtime.kill(node)
+        return await self._context.processes.kill(node)
 
     async def undo(self) -> None:
         # Together: a member of ZooKeeper answers only when a quorum is there.
         dead, self._dead = self._dead, []
-        starts = (self._context.runtime.restart(node) for node in dead)
+        starts = (self._context.processes.restart(node) for node in dead)
         results = await asyncio.gather(*starts, return_exceptions=True)
         self._context.stopped.difference_update(self.victims)
         for node, result in zip(dead, results, strict=True):
@@ -84,7 +84,7 @@ class KillStrike:
             self._restarted[node] = result
 
     async def verify(self) -> Measured:
-        answers = {node: self._context.runtime.is_alive(node) for node in self.victims}
+        answers = {node: self._context.is_alive(node) for node in self.victims}
         return Measured(
             is_effective=all(answers.values()),
             detail={"alive": answers, "restarted": self._restarted},

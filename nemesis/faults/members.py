@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from nemesis.faults.base import FaultContext, SelectorUnresolved
-from nemesis.interfaces.runtime import ZooKeeperMember
+from nemesis.interfaces.ensemble import ZooKeeperMember
 from nemesis.support.errors import UsageError
 
 ALLOWED = "leader, follower, one, minority, majority, zookeeper-N"
@@ -43,9 +43,9 @@ def check(text: str, nodes: frozenset[str], *, duration_s: float) -> None:
 
 async def resolve(text: str, context: FaultContext, rng: Random) -> dict[str, ZooKeeperMember]:
     """Return the members that the selector stands for at this moment; raises ``SelectorUnresolved``."""
-    members = await context.runtime.zookeeper_members()
+    members = await context.members()
     free = {node: members[node] for node in sorted(members) if not context.touched[node]}
-    chosen = choose(text, free=free, ensemble=context.runtime.zookeepers, rng=rng)
+    chosen = choose(text, free=free, ensemble=context.cluster.zookeepers, rng=rng)
     return {node: free[node] for node in chosen}
 
 

@@ -32,9 +32,11 @@ from nemesis.faults.base import (
     selector_field,
 )
 from nemesis.faults.connections import Peers, links_of
+from nemesis.faults.link_rules import Impair
 from nemesis.faults.partition import CROSSES_TIMEOUT_S, PROBED_PAIRS, open_pairs
 from nemesis.interfaces.impairment import Impairment, PacketCounters
-from nemesis.interfaces.runtime import Capability, Link
+from nemesis.interfaces.links import Link
+from nemesis.interfaces.packets import Packets
 from nemesis.support.errors import UsageError
 
 EFFECT_TIMEOUT_S = 4.0
@@ -52,7 +54,7 @@ PositiveMilliseconds = Annotated[int, Meta(ge=1, le=2_000)]
 class PacketFault(Fault, frozen=True, kw_only=True):
     """The base of these faults. ``counted`` is what ``PacketCounters`` calls a packet to which it happened."""
 
-    capability: ClassVar[Capability] = Capability.PACKETS
+    needs: ClassVar[frozenset[type]] = frozenset({Packets})
     counted: ClassVar[str]
 
     selector: str = selector_field("one")
@@ -174,7 +176,7 @@ class PacketStrike:
         self._context = context
         self._impairment = impairment
         self._counted = counted
-        self._is_applied = False
+        self._guard = context.links.guard(Impair(links, impairment))
         self.links = links
         self.victims = [victim]
         self.intent: dict[str, Any] = {
@@ -184,8 +186,7 @@ class PacketStrike:
 
     async def apply(self) -> Measured:
         before = await self._counters()
-        self._is_applied = True
-        await self._context.impairments.add(self.links, self._impairment)
+        await self._guard.put()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + EFFECT_TIMEOUT_S
         seen = PacketCounters()
@@ -196,9 +197,7 @@ class PacketStrike:
         return Measured(is_effective=self._hits(seen) > 0, detail=self._detail(seen))
 
     async def undo(self) -> None:
-        if self._is_applied:
-            self._is_applied = False
-            await self._context.impairments.remove(self.links, self._impairment)
+        await self._guard.remove()
 
     async def verify(self) -> Measured:
         before = await self._counters()
@@ -216,7 +215,7 @@ class PacketStrike:
         return {f"{a} to {b}": has_crossed for (a, b), has_crossed in crossed.items()}
 
     async def _counters(self) -> PacketCounters:
-        return PacketCounters.of((await self._context.runtime.packet_counters(self.links)).values())
+        return PacketCounters.of((await self._context.packets.counters(self.links)).values())
 
     def _hits(self, seen: PacketCounters) -> int:
         hits: int = asdict(seen)[self._counted]

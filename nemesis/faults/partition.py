@@ -29,7 +29,9 @@ from nemesis.faults.base import (
     selector_field,
 )
 from nemesis.faults.grudge import Direction, Grudge
-from nemesis.interfaces.runtime import Capability, Link
+from nemesis.faults.link_rules import Cut
+from nemesis.interfaces.links import Link
+from nemesis.interfaces.network import Network
 from nemesis.support.errors import UsageError
 
 ShapeName = Literal[
@@ -55,7 +57,7 @@ class Partition(Fault, frozen=True, kw_only=True):
         "hold the bytes between two sides: halves, majority-ring, bridge, one-way, one-node, "
         "from-zookeeper, from-clients"
     )
-    capability: ClassVar[Capability] = Capability.CUT
+    needs: ClassVar[frozenset[type]] = frozenset({Network})
 
     shape: ShapeName
     selector: str = selector_field("one")
@@ -103,12 +105,12 @@ class Partition(Fault, frozen=True, kw_only=True):
 
     async def aim(self, context: FaultContext, rng: Random) -> PartitionStrike:
         victim = (await selectors.resolve(self.selector, context, rng))[0]
-        runtime = context.runtime
+        cluster = context.cluster
         found = self.grudge(
             victim,
-            brokers=runtime.brokers,
-            zookeepers=runtime.zookeepers,
-            clients=runtime.clients,
+            brokers=cluster.brokers,
+            zookeepers=cluster.zookeepers,
+            clients=cluster.clients,
             rng=rng,
         )
         return PartitionStrike.aimed(self.shape, context, victim, found)
@@ -146,7 +148,7 @@ class PartitionStrike:
     def __init__(self, shape: str, context: FaultContext, victim: str, found: Grudge) -> None:
         self._context = context
         self._links = grudge.links(found)
-        self._is_held = False
+        self._guard = context.links.guard(Cut(self._links))
         self.victims = [victim]
         self.intent: dict[str, Any] = {
             "shape": shape,
@@ -164,11 +166,10 @@ class PartitionStrike:
     async def apply(self) -> Measured:
         context = self._context
         before = await self._probe_before()
-        self._is_held = True  # also if what holds them fails in the middle
-        await context.links.hold(self._links)
+        await self._guard.put()
         crossed = [pair for pair, has_crossed in before.items() if has_crossed]
         after = await context.probe_all(crossed, timeout_s=HELD_TIMEOUT_S)
-        counters = await context.runtime.counters(self._links)
+        counters = await context.network.counters(self._links)
         return Measured(
             is_effective=bool(after) and not any(after.values()),
             detail={
@@ -179,9 +180,7 @@ class PartitionStrike:
         )
 
     async def undo(self) -> None:
-        if self._is_held:
-            self._is_held = False
-            await self._context.links.release(self._links)
+        await self._guard.remove()
 
     async def verify(self) -> Measured:
         return await probes_cross(self.pairs(), self._context)
@@ -200,7 +199,7 @@ class PartitionStrike:
 
     def pairs(self) -> list[tuple[str, str]]:
         """What can be probed at this moment: both ends answer and no rule of another fault is in the way."""
-        return open_pairs(self._links, self._context, is_held=self._is_held)
+        return open_pairs(self._links, self._context, is_held=self._guard.is_put)
 
 
 def open_pairs(

@@ -23,7 +23,7 @@ from nemesis.faults.base import (
     SelectorUnresolved,
     selector_field,
 )
-from nemesis.interfaces.runtime import Capability
+from nemesis.interfaces.processes import Processes
 
 
 class Pause(Fault, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class Pause(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "pause"
     summary: ClassVar[str] = "stop broker processes with SIGSTOP and let them go on later"
-    capability: ClassVar[Capability] = Capability.PAUSE
+    needs: ClassVar[frozenset[type]] = frozenset({Processes})
 
     selector: str = selector_field("one")
     when: Literal["now", "broker-loss", "new-controller"] = "now"
@@ -48,7 +48,7 @@ class Pause(Fault, frozen=True, kw_only=True):
     async def aim(self, context: FaultContext, rng: Random) -> PauseStrike:
         if self.when == "new-controller":
             winner = await trigger.new_controller(context)
-            if not context.runtime.is_alive(winner):
+            if not context.is_alive(winner):
                 raise SelectorUnresolved(f"{winner} was elected and died")
             return PauseStrike(context, [winner])
         victims = await selectors.resolve(self.selector, context, rng)
@@ -72,19 +72,19 @@ class PauseStrike:
     async def apply(self) -> Measured:
         measured: dict[str, Any] = {}
         for node in self.victims:
-            if not self._context.runtime.is_alive(node):
+            if not self._context.is_alive(node):
                 continue
             self._context.stopped.add(node)
             self._paused.append(node)
-            measured[node] = await self._context.runtime.pause(node)
+            measured[node] = await self._context.processes.pause(node)
         stopped = [node for node in self.victims if measured.get(node, {}).get("paused") is True]
         return Measured(is_effective=stopped == self.victims, detail=measured)
 
     async def undo(self) -> None:
         while self._paused:
             node = self._paused.pop()
-            if self._context.runtime.is_alive(node):
-                self._resumed[node] = await self._context.runtime.resume(node)
+            if self._context.is_alive(node):
+                self._resumed[node] = await self._context.processes.resume(node)
         self._context.stopped.difference_update(self.victims)
 
     async def verify(self) -> Measured:

@@ -21,7 +21,8 @@ from nemesis.faults import selectors
 from nemesis.faults.base import RESTART_S, DrawRange, Fault, FaultContext, Measured, selector_field
 from nemesis.faults.departure import depart, described, named
 from nemesis.faults.moves import LEAST_REPLICAS, Moves
-from nemesis.interfaces.runtime import Capability, NodeExited
+from nemesis.interfaces.errors import NodeExited
+from nemesis.interfaces.processes import Processes
 from nemesis.support.errors import UsageError
 
 LEAST_BROKERS = LEAST_REPLICAS + 1
@@ -35,7 +36,7 @@ class RemoveBroker(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "remove-broker"
     summary: ClassVar[str] = "move a broker's replicas away and stop it; it comes back later"
-    capability: ClassVar[Capability] = Capability.RESTART
+    needs: ClassVar[frozenset[type]] = frozenset({Processes})
     recovery_s: ClassVar[float] = 2 * RESTART_S
 
     selector: str = selector_field("one")
@@ -83,10 +84,10 @@ class RemoveBrokerStrike:
         return Measured(is_effective=False, detail={"given_up": left.detail})
 
     async def undo(self) -> None:
-        node, runtime = self.victims[0], self._context.runtime
-        if not runtime.is_alive(node):
+        node, processes = self.victims[0], self._context.processes
+        if not processes.is_alive(node):
             try:
-                await runtime.restart(node)
+                await processes.restart(node)
             finally:
                 self._context.stopped.discard(node)
         await self._back()

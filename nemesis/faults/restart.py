@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Self
 
 from nemesis.faults import selectors
 from nemesis.faults.base import RESTART_S, DrawRange, Fault, FaultContext, Measured, selector_field
-from nemesis.interfaces.runtime import Capability, NodeExited
+from nemesis.interfaces.errors import NodeExited
+from nemesis.interfaces.processes import Processes
 
 
 class Restart(Fault, frozen=True, kw_only=True):
@@ -22,7 +23,7 @@ class Restart(Fault, frozen=True, kw_only=True):
     summary: ClassVar[str] = (
         "kill brokers and start them again at once, within their session time-out"
     )
-    capability: ClassVar[Capability] = Capability.RESTART
+    needs: ClassVar[frozenset[type]] = frozenset({Processes})
     recovery_s: ClassVar[float] = RESTART_S
 
     selector: str = selector_field("one")
@@ -50,14 +51,14 @@ class RestartStrike:
         self.intent: dict[str, Any] = {"signal": "SIGKILL", "then": "start"}
 
     async def apply(self) -> Measured:
-        runtime, measured, bounced = self._context.runtime, {}, []
+        measured, bounced = {}, []
         for node in self.victims:
-            if not runtime.is_alive(node):
+            if not self._context.is_alive(node):
                 continue
             self._context.stopped.add(node)
             killed = await self.end(node)
             self._dead.append(node)
-            is_dead = not runtime.is_alive(node)
+            is_dead = not self._context.is_alive(node)
             started = await self._start(node)
             measured[node] = {"killed": killed, "started": started}
             if is_dead and started.get("pid") != killed.get("pid"):
@@ -71,17 +72,17 @@ class RestartStrike:
             raise self._exited
 
     async def verify(self) -> Measured:
-        alive = {node: self._context.runtime.is_alive(node) for node in self.victims}
+        alive = {node: self._context.is_alive(node) for node in self.victims}
         return Measured(is_effective=all(alive.values()), detail={"alive": alive})
 
     async def end(self, node: str) -> dict[str, Any]:
         """End the process; returns what the runtime measured, ``pid`` among it."""
-        return await self._context.runtime.kill(node)
+        return await self._context.processes.kill(node)
 
     async def _start(self, node: str) -> dict[str, Any]:
         self._dead.remove(node)
         try:
-            return await self._context.runtime.restart(node)
+            return await self._context.processes.restart(node)
         except NodeExited as error:
             self._exited = error
             return {"exited": str(error)}

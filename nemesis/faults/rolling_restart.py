@@ -24,7 +24,7 @@ from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.departure import named
 from nemesis.faults.graceful_restart import MAX_GRACE_S, GracefulRestartStrike
 from nemesis.faults.selectors import id_of, node_of
-from nemesis.interfaces.runtime import Capability
+from nemesis.interfaces.processes import Processes
 
 Order = Literal["controller-last", "controller-first", "by-id"]
 MAX_PAUSE_S = 60.0
@@ -39,7 +39,7 @@ class RollingRestart(Fault, frozen=True, kw_only=True):
     summary: ClassVar[str] = (
         "restart all brokers one after the other, each when the last is back in sync"
     )
-    capability: ClassVar[Capability] = Capability.RESTART
+    needs: ClassVar[frozenset[type]] = frozenset({Processes})
     recovery_s: ClassVar[float] = 5 * RESTART_S
 
     order: Order = "controller-last"
@@ -101,7 +101,7 @@ class RollingRestartStrike(GracefulRestartStrike):
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._fault.back_within_s
         while (what := missing_of(await self._context.view.snapshot(), node, epoch)) is not None:
-            if loop.time() > deadline or not self._context.runtime.is_alive(node):
+            if loop.time() > deadline or not self._context.is_alive(node):
                 return what
             await asyncio.sleep(POLL_INTERVAL_S)
         return None

@@ -100,14 +100,14 @@ async def resolve(
     text: str, context: FaultContext, rng: Random, *, shares_victim: bool = False
 ) -> list[str]:
     """Return the nodes that the selector stands for at this moment; raises ``SelectorUnresolved``."""
-    runtime = context.runtime
+    cluster = context.cluster
     free = [
         node
-        for node in runtime.brokers
-        if runtime.is_alive(node) and (shares_victim or not context.touched[node])
+        for node in cluster.brokers
+        if context.is_alive(node) and (shares_victim or not context.touched[node])
     ]
     snapshot = await context.view.snapshot()
-    total = len(runtime.brokers)
+    total = len(cluster.brokers)
     return choose(parse(text), free=free, snapshot=snapshot, total=total, rng=rng)
 
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from nemesis.faults import selectors, trigger
 from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
-from nemesis.interfaces.runtime import Capability
+from nemesis.interfaces.ensemble import Ensemble
 
 GONE_TIMEOUT_S = 2.0
 POLL_INTERVAL_S = 0.05
@@ -29,7 +29,7 @@ class ExpireSession(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "expire-session"
     summary: ClassVar[str] = "end the ZooKeeper session of the controller or of a broker"
-    capability: ClassVar[Capability] = Capability.SESSION
+    needs: ClassVar[frozenset[type]] = frozenset({Ensemble})
     shares_victim: ClassVar[bool] = True
 
     selector: str = selector_field("controller")

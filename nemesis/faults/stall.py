@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Self
 from nemesis.faults import selectors
 from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
 from nemesis.faults.held_requests import HeldRequests
-from nemesis.interfaces.runtime import FETCH_API_KEY, Capability, Link
+from nemesis.interfaces.links import FETCH_API_KEY, Link
+from nemesis.interfaces.network import RequestLinks
 
 HELD_TIMEOUT_S = 4.0
 POLL_INTERVAL_S = 0.1
@@ -26,7 +27,7 @@ class StallFollower(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "stall-follower"
     summary: ClassVar[str] = "a follower stops fetching while everything else of it works"
-    capability: ClassVar[Capability] = Capability.STALL
+    needs: ClassVar[frozenset[type]] = frozenset({RequestLinks})
 
     selector: str = selector_field("follower")
 
@@ -50,7 +51,7 @@ class StallFollowerStrike:
         self._context = context
         links = frozenset(
             Link(follower, leader, api_key=FETCH_API_KEY)
-            for leader in context.runtime.brokers
+            for leader in context.cluster.brokers
             if leader != follower
         )
         self._requests = HeldRequests(context, links)

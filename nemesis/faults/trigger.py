@@ -48,7 +48,7 @@ async def sessions_of(victims: Sequence[str], context: FaultContext) -> dict[str
 
 async def require_same(selector: str, sessions: Mapping[str, int], context: FaultContext) -> None:
     """Raise ``SelectorUnresolved`` unless the nodes are still what ``selector`` names, alive and in these sessions."""
-    dead = [node for node in sessions if not context.runtime.is_alive(node)]
+    dead = [node for node in sessions if not context.is_alive(node)]
     if dead:
         raise SelectorUnresolved(f"{dead[0]} died before the moment came")
     if selector == "controller":
@@ -60,7 +60,7 @@ async def require_same(selector: str, sessions: Mapping[str, int], context: Faul
             selectors.parse(selector),
             free=list(sessions),
             snapshot=snapshot,
-            total=len(context.runtime.brokers),
+            total=len(context.cluster.brokers),
             rng=Random(0),  # there is no choice left
         )
         owners = {selectors.node_of(broker): owner for broker, owner in snapshot.brokers.items()}

@@ -30,7 +30,9 @@ from nemesis.faults.kill import KillStrike
 from nemesis.faults.partition import PartitionStrike
 from nemesis.faults.pause import PauseStrike
 from nemesis.faults.selectors import node_of
-from nemesis.interfaces.runtime import Capability, ZooKeeperMember
+from nemesis.interfaces.ensemble import EnsembleMembers, ZooKeeperMember
+from nemesis.interfaces.network import Network
+from nemesis.interfaces.processes import Processes
 from nemesis.support.errors import UsageError
 
 MembersShape = Literal["from-members", "from-brokers", "from-one-broker", "from-all"]
@@ -44,7 +46,7 @@ class KillZookeeper(Fault, frozen=True, kw_only=True):
     summary: ClassVar[str] = (
         "kill members of the ZooKeeper ensemble with SIGKILL and start them again later (simulation, docker)"
     )
-    capability: ClassVar[Capability] = Capability.ZOOKEEPER
+    needs: ClassVar[frozenset[type]] = frozenset({Processes, EnsembleMembers})
     recovery_s: ClassVar[float] = RESTART_S
 
     selector: str = selector_field("leader")
@@ -87,7 +89,7 @@ class PartitionZookeeper(Fault, frozen=True, kw_only=True):
         "hold the bytes between a member of the ZooKeeper ensemble and others: from-members, from-brokers, "
         "from-one-broker, from-all (simulation, docker)"
     )
-    capability: ClassVar[Capability] = Capability.ZOOKEEPER
+    needs: ClassVar[frozenset[type]] = frozenset({Network, EnsembleMembers})
 
     shape: MembersShape
     selector: str = selector_field("leader")
@@ -125,8 +127,8 @@ class PartitionZookeeper(Fault, frozen=True, kw_only=True):
         rng: Random,
     ) -> list[str]:
         """From whom the member is cut; of brokers one that is connected to it, if there is any."""
-        brokers = context.runtime.brokers
-        peers = [node for node in context.runtime.zookeepers if node != victim]
+        brokers = context.cluster.brokers
+        peers = [node for node in context.cluster.zookeepers if node != victim]
         if self.shape == "from-members":
             return peers
         if self.shape == "from-brokers":
@@ -156,7 +158,7 @@ class MemberStrike:
         }
 
     async def apply(self) -> Measured:
-        self._before = await self._context.runtime.zookeeper_members()
+        self._before = await self._context.members()
         return await self._strike.apply()
 
     async def undo(self) -> None:
@@ -164,7 +166,7 @@ class MemberStrike:
 
     async def verify(self) -> Measured:
         undone = await self._strike.verify()
-        now = await self._context.runtime.zookeeper_members()
+        now = await self._context.members()
         epoch = max((member.epoch for member in now.values()), default=0)
         is_back = all(node in now and now[node].epoch == epoch for node in self.victims)
         return replace(

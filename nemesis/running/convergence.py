@@ -23,6 +23,7 @@ from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView
 from nemesis.faults.selectors import id_of
 from nemesis.history.events import NO_ERROR, Kind
 from nemesis.history.recorder import Recorder
+from nemesis.interfaces.cluster import bootstrap
 from nemesis.interfaces.runtime import Runtime
 from nemesis.running.convergence_checks import (
     Wrong,
@@ -98,9 +99,9 @@ class ConvergenceWatch:
 
     async def look(self) -> None:
         """One look at everything; raises ``HarnessError`` when ZooKeeper does not answer the harness."""
-        ids = [id_of(node) for node in self._runtime.brokers]
+        ids = [id_of(node) for node in self._runtime.cluster.brokers]
         answers = await asyncio.gather(
-            *(self._brokers.metadata(node) for node in self._runtime.brokers)
+            *(self._brokers.metadata(node) for node in self._runtime.cluster.brokers)
         )
         snapshot = self._snapshot = await self._view.snapshot()
         now = asyncio.get_running_loop().time()
@@ -138,14 +139,14 @@ class ConvergenceWatch:
         return worked and whole
 
     async def _use_all(self, deadline: float) -> bool:
-        hosts = self._runtime.client_host(self._runtime.clients[0])
-        bootstrap = [(address.host, address.port) for address in self._runtime.bootstrap()]
+        hosts = self._runtime.cluster.client_host(self._runtime.cluster.clients[0])
+        servers = [(a.host, a.port) for a in bootstrap(self._runtime.cluster)]
         client = KafkaClient(
-            bootstrap,
+            servers,
             client_id=CLIENT_ID,
             source_host=hosts,
             rng=Random(self._rng.getrandbits(64)),
-            codec=self._runtime.codec,
+            codec=self._runtime.cluster.codec,
         )
         worked = True
         partitions = sorted({*self._snapshot.partitions, *self._snapshot.unassigned})

@@ -53,7 +53,7 @@ class BrokerViews:
         """What the broker keeps on its disks."""
         client = self._client(node)
         try:
-            address = self._runtime.direct_address(node)
+            address = self._runtime.cluster.direct_address(node)
             return await client.log_dirs((address.host, address.port), timeout_s=LOG_DIRS_TIMEOUT_S)
         except KafkaError as error:
             return error.name
@@ -61,13 +61,13 @@ class BrokerViews:
             client.close()
 
     def _client(self, node: str) -> KafkaAdmin:
-        address = self._runtime.direct_address(node)
+        address = self._runtime.cluster.direct_address(node)
         return KafkaAdmin(
             [(address.host, address.port)],
             client_id=CLIENT_ID,
-            source_host=self._runtime.direct_source(node),
+            source_host=self._runtime.cluster.direct_source(node),
             rng=Random(self._rng.getrandbits(64)),
-            codec=self._runtime.codec,
+            codec=self._runtime.cluster.codec,
         )
 
 
@@ -119,7 +119,7 @@ class EndState:
             self._tell("logs", broker, logs if isinstance(logs, str) else _partitions(logs))
 
     async def _look(self) -> EndStateView:
-        nodes = self._runtime.brokers
+        nodes = self._runtime.cluster.brokers
         ids = [id_of(node) for node in nodes]
         snapshot = await self._view.snapshot()
         metadata = await asyncio.gather(*(self._brokers.metadata(node) for node in nodes))

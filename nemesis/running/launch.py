@@ -19,7 +19,7 @@ from typing import Final
 from rich.console import Console
 
 from nemesis.history.run_directory import RunDirectory
-from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.running.preflight import RunRequest
 from nemesis.running.progress import Progress
 from nemesis.running.record import FileRecord

@@ -22,7 +22,10 @@ from nemesis.faults import plan as plans
 from nemesis.faults.plan import Plan
 from nemesis.history.recorder import Recorder
 from nemesis.history.run_directory import RunDirectory
-from nemesis.interfaces.runtime import Capability, FaultUnsupported, Lacks, Runtime
+from nemesis.interfaces.disks import LogDirs
+from nemesis.interfaces.errors import FaultUnsupported
+from nemesis.interfaces.runtime import Missing, Runtime, first_missing, missing_of
+from nemesis.interfaces.unsupported import Unsupported
 from nemesis.mutants import MUTANTS
 from nemesis.running import doctor, run_directories
 from nemesis.running.checking_options import checker_names, engine_of, spark_master_of
@@ -31,7 +34,7 @@ from nemesis.running.simulated.specification import SimulationSpec
 from nemesis.running.simulated.stored import encode_spec
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.kinds import RUNTIMES
-from nemesis.runtimes.simulation.runtime import SimulationRuntime
+from nemesis.runtimes.simulation.runtime import UNSUPPORTED as SIMULATION_UNSUPPORTED
 from nemesis.scenarios import scenario
 from nemesis.scenarios.broker_properties import BrokerProperties, arguments, parse
 from nemesis.scenarios.scenario import Scenario
@@ -102,15 +105,18 @@ class RunRequest:
             checkers=None if self.checkers is None else tuple(self.checkers),
         )
 
-    def lacks(self) -> Lacks:
-        """Return what the runtime cannot do to these brokers; raises ``UsageError`` for a wrong property of theirs."""
-        brokers = dict(TARGETS[self.scenario.target].lacks(self.scenario.broker_properties))
+    def missing(self) -> Missing:
+        """Return the parts that the runtime does not have for these brokers; raises ``UsageError``.
+
+        The error names a broker property that is wrong.
+        """
+        brokers = dict(TARGETS[self.scenario.target].missing(self.scenario.broker_properties))
         if self.scenario.log_dirs == 1:
-            brokers[Capability.LOG_DIR] = "log_dirs is 1 in the scenario"
+            brokers[LogDirs] = Unsupported("log_dirs is 1 in the scenario")
         if self.is_simulated:
             runtime_config(self.simulation())
-            return {**SimulationRuntime.lacks, **brokers}
-        return {**self.runtime(self.store).lacks, **brokers}
+            return {**SIMULATION_UNSUPPORTED, **brokers}
+        return {**missing_of(self.runtime(self.store)), **brokers}
 
     def runtime(self, run_directory: Path) -> Runtime:
         """Return the runtime of real processes, not started; raises ``UsageError`` when a broker property is wrong."""
@@ -197,12 +203,12 @@ def make_ready(request: RunRequest, say: Callable[[str], None]) -> None:
 
 def _require_support(request: RunRequest, *, kinds: Sequence[str]) -> None:
     """Raise ``FaultUnsupported`` for a fault of the plan, or one of these kinds, that the runtime cannot do."""
-    lacks = request.lacks()
+    missing = request.missing()
     wanted = {*(planned.fault.name for planned in request.plan), *kinds}
     unable: defaultdict[str, list[str]] = defaultdict(list)
     for name, fault in FAULTS.items():
-        if name in wanted and fault.capability in lacks:
-            unable[lacks[fault.capability]].append(name)
+        if name in wanted and (lacking := first_missing(fault.needs, missing)) is not None:
+            unable[lacking.reason].append(name)
     if unable:
         refused = ", ".join(f"{', '.join(names)} ({why})" for why, names in unable.items())
         raise FaultUnsupported(
@@ -212,8 +218,10 @@ def _require_support(request: RunRequest, *, kinds: Sequence[str]) -> None:
 
 def _able(request: RunRequest) -> tuple[str, ...]:
     """Return the kinds of faults that the runtime can do on this machine."""
-    lacks = request.lacks()
-    return tuple(name for name, fault in FAULTS.items() if fault.capability not in lacks)
+    missing = request.missing()
+    return tuple(
+        name for name, fault in FAULTS.items() if first_missing(fault.needs, missing) is None
+    )
 
 
 def create_run_directory(request: RunRequest, command_line: Sequence[str]) -> RunDirectory:

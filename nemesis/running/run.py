@@ -24,7 +24,10 @@ from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.conductor import Conductor
 from nemesis.faults.plan import Plan
 from nemesis.history.events import Kind
-from nemesis.interfaces.runtime import Runtime, RuntimeFailure
+from nemesis.interfaces.cluster import bootstrap
+from nemesis.interfaces.errors import RuntimeFailure
+from nemesis.interfaces.runtime import Runtime
+from nemesis.interfaces.unsupported import supported
 from nemesis.running.convergence import ConvergenceWatch
 from nemesis.running.progress import Status
 from nemesis.running.record import Record
@@ -108,7 +111,7 @@ class Run:
             async with self._background(self._trace_lag()):
                 self._phase("start")
                 try:
-                    await self._runtime.start()
+                    await self._runtime.lifecycle.start()
                     await self._run_cluster()
                 except WorkloadError as error:
                     raise HarnessError(f"the workload failed: {error}") from error
@@ -120,7 +123,7 @@ class Run:
     async def _run_cluster(self) -> None:
         scenario, phases = self._scenario, self._scenario.phases
         async with AsyncExitStack() as stack:
-            zookeeper = await stack.enter_async_context(self._runtime.zookeeper_admin())
+            zookeeper = await stack.enter_async_context(supported(self._runtime.ensemble).admin())
             view = ClusterView(zookeeper)
             workload = self._workload()
             self._phase("warm-up")
@@ -199,18 +202,20 @@ class Run:
         """End the cluster and bring its records in; a failure to collect must not leave processes behind."""
         self._ticker.status.phase = "stop"
         self._ticker.show(self._ticker.status)
-        await self._runtime.stop()
-        await self._runtime.collect()
+        await self._runtime.lifecycle.stop()
+        await self._runtime.lifecycle.collect()
         await record_stored_logs(self._runtime, self._harness, self._at_the_end)
 
     def _workload(self) -> Workload:
         runtime, scenario = self._runtime, self._scenario
         context = WorkloadContext(
-            bootstrap=[(address.host, address.port) for address in runtime.bootstrap()],
-            client_hosts=[runtime.client_host(client) for client in runtime.clients],
+            bootstrap=[(address.host, address.port) for address in bootstrap(runtime.cluster)],
+            client_hosts=[
+                runtime.cluster.client_host(client) for client in runtime.cluster.clients
+            ],
             recorder=lambda process: self._record.recorder(process, "clients"),
             rng=Random(f"{self._seed}/workload"),
-            codec=runtime.codec,
+            codec=runtime.cluster.codec,
             epoch_ms=self._epoch_ms,
         )
         if self._permits is not None:

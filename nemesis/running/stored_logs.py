@@ -14,13 +14,17 @@ from nemesis.history.events import NO_ERROR, Kind
 from nemesis.history.recorder import Recorder
 from nemesis.history.stored_logs import StoredLog
 from nemesis.interfaces.runtime import Runtime
+from nemesis.interfaces.unsupported import Unsupported
 
 ALIVE, DEAD = "alive", "dead"
 
 
 def liveness(runtime: Runtime) -> dict[str, str]:
-    """Return which brokers are alive, to be asked before they are stopped."""
-    return {node: ALIVE if runtime.is_alive(node) else DEAD for node in runtime.brokers}
+    """Return which brokers are alive, asked before they are stopped; none of a cluster that we did not start."""
+    processes = runtime.processes
+    if isinstance(processes, Unsupported):
+        return {}
+    return {node: ALIVE if processes.is_alive(node) else DEAD for node in runtime.cluster.brokers}
 
 
 async def record_stored_logs(runtime: Runtime, recorder: Recorder, was: Mapping[str, str]) -> None:
@@ -28,7 +32,7 @@ async def record_stored_logs(runtime: Runtime, recorder: Recorder, was: Mapping[
     for node, state in sorted(was.items()):
         number = id_of(node)
         try:
-            logs = await runtime.stored_logs(node)
+            logs = await runtime.lifecycle.stored_logs(node)
         except (OSError, ValueError) as error:
             recorder.record(Kind.STORED_LOG, node=number, detail=state, error=str(error))
             continue

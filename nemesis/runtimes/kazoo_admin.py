@@ -22,7 +22,7 @@ CONNECT_TIMEOUT_S = 5.0
 
 
 class KazooAdmin:
-    """``ZooKeeperAdmin`` on a real ensemble; an asynchronous context manager. Calls block in worker threads."""
+    """Implements ``ZooKeeperAdmin``; an asynchronous context manager. Calls block in worker threads."""
 
     def __init__(self, hosts: str, *, session_timeout_s: float = SESSION_TIMEOUT_S) -> None:
         """``hosts`` is a connect string, ``host:port,host:port``. A member that falls silent is left after two thirds

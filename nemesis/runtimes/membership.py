@@ -5,7 +5,7 @@ Names are numbered from 1 and never given again, so that whatever the record say
 
 from __future__ import annotations
 
-from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.support.node_names import node_names
 
 ROLE = "broker"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from nemesis.interfaces.runtime import Address
+from nemesis.interfaces.links import Address
 
 API_VERSIONS_KEY = 18
 CORRELATION_ID = 0x6E656D

@@ -20,7 +20,7 @@ from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
-from nemesis.interfaces.runtime import Link, LinkCounters
+from nemesis.interfaces.links import Link, LinkCounters
 from nemesis.support.frame_scanner import NO_KEYS, FrameScanner
 
 if TYPE_CHECKING:

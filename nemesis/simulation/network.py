@@ -26,7 +26,7 @@ from contextvars import Context, copy_context
 from random import Random
 from typing import Any
 
-from nemesis.interfaces.runtime import Link, LinkCounters
+from nemesis.interfaces.links import Link, LinkCounters
 from nemesis.simulation.incarnation import INCARNATION, Incarnation
 from nemesis.simulation.links import Ending, Latency, LinkState, Pipe
 from nemesis.simulation.loop import SimulationLoop

@@ -7,10 +7,10 @@
     │   ├── UsageError              exit 254: the request is invalid
     │   │   └── MissingRequirement  exit 254: this machine lacks something; ``nemesis doctor`` says what
     │   └── HarnessError            exit 255: our own failure, never a verdict
-    ├── base.FaultUnsupported       exit 254: the runtime cannot do what the plan asks, seen before the start
-    └── base.RuntimeFailure         exit 255: the runtime broke (a process did not start, a proxy died)
+    ├── FaultUnsupported            exit 254: the runtime cannot do what the plan asks, seen before the start
+    └── RuntimeFailure              exit 255: the runtime broke (a process did not start, a proxy died)
 
-The last two live in ``nemesis.interfaces.runtime``. A failure of the harness is never reported
+The last two are in ``nemesis.interfaces.errors``. A failure of the harness is never reported
 as a failure of the system under test, nor as a pass. Every message is one sentence that names the offending value
 and, where there is one, the cure.
 """

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from nemesis.interfaces.runtime import Address, Lacks
+from nemesis.interfaces.links import Address
+from nemesis.interfaces.runtime import Missing
 
 SEED_STRIDE = 1_000
 """Brokers of one run draw from different seeds, and so do equal brokers of neighbouring seeds."""
@@ -18,8 +19,8 @@ CONTROL_PLANE_PORT_OFFSET = 1
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerPlace:
-    """Where a broker lives: what the runtime decides and a scenario may not."""
+class BrokerEndpoint:
+    """A broker's addresses and files: what the runtime decides and a scenario may not."""
 
     broker_id: int
     bind: Address
@@ -51,12 +52,12 @@ class Target(Protocol):
     def name(self) -> str: ...
 
     def broker_properties(
-        self, place: BrokerPlace, properties: Mapping[str, object]
+        self, endpoint: BrokerEndpoint, properties: Mapping[str, object]
     ) -> dict[str, object]:
         """Return the whole configuration of one broker under Kafka's names; raises ``UsageError``."""
 
-    def lacks(self, properties: Mapping[str, object]) -> Lacks:
-        """Return what cannot be done to brokers with these properties on any runtime, and why."""
+    def missing(self, properties: Mapping[str, object]) -> Missing:
+        """Return the parts, by type, that brokers with these properties make impossible on any runtime, and why."""
 
     def broker_command(
         self,

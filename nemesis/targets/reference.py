@@ -6,11 +6,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from nemesis.interfaces.runtime import Capability, Lacks
+from nemesis.interfaces.brokers import AlterPartitionRequests
+from nemesis.interfaces.disks import LogTails
+from nemesis.interfaces.runtime import Missing
+from nemesis.interfaces.unsupported import Unsupported
 from nemesis.reference.kafka_config import ConfigError, KafkaConfig
 from nemesis.reference.model import PLAINTEXT
 from nemesis.support.errors import UsageError
-from nemesis.targets.base import BrokerPlace
+from nemesis.targets.base import BrokerEndpoint
 
 RUNTIME_PROPERTIES = frozenset(
     {
@@ -32,7 +35,7 @@ class ReferenceTarget:
     name = "reference"
 
     def broker_properties(
-        self, place: BrokerPlace, properties: Mapping[str, object]
+        self, endpoint: BrokerEndpoint, properties: Mapping[str, object]
     ) -> dict[str, object]:
         """Return a validated configuration; raises ``UsageError`` naming the property that is wrong."""
         if taken := sorted(RUNTIME_PROPERTIES & properties.keys()):
@@ -41,12 +44,12 @@ class ReferenceTarget:
             )
         whole: dict[str, object] = {
             **properties,
-            "broker.id": place.broker_id,
-            **_listeners(place, properties),
-            "zookeeper.connect": place.zookeeper_connect,
-            "log.dirs": [str(log_dir) for log_dir in place.log_dirs],
-            "trace.file": None if place.trace_file is None else str(place.trace_file),
-            "random.seed": place.seed,
+            "broker.id": endpoint.broker_id,
+            **_listeners(endpoint, properties),
+            "zookeeper.connect": endpoint.zookeeper_connect,
+            "log.dirs": [str(log_dir) for log_dir in endpoint.log_dirs],
+            "trace.file": None if endpoint.trace_file is None else str(endpoint.trace_file),
+            "random.seed": endpoint.seed,
         }
         try:
             KafkaConfig.from_properties(whole)
@@ -54,18 +57,18 @@ class ReferenceTarget:
             raise UsageError(str(error)) from None
         return whole
 
-    def lacks(self, properties: Mapping[str, object]) -> Lacks:
-        """Return AlterPartition where leaders write their ISRs themselves, and unsynced ends where all is synced."""
-        lacks = {}
+    def missing(self, properties: Mapping[str, object]) -> Missing:
+        """Return AlterPartition where leaders write their ISRs themselves, and log tails where all is synced."""
+        missing: dict[type, Unsupported] = {}
         if properties.get("inter.broker.protocol.version") == "2.6":
-            lacks[Capability.ALTER_PARTITION] = (
+            missing[AlterPartitionRequests] = Unsupported(
                 "under inter.broker.protocol.version 2.6 nobody sends AlterPartition"
             )
         if properties.get("log.flush.interval.messages") == 1:
-            lacks[Capability.TAIL] = (
+            missing[LogTails] = Unsupported(
                 "with log.flush.interval.messages 1 a broker has nothing that is not synced"
             )
-        return lacks
+        return missing
 
     def broker_command(
         self,
@@ -83,11 +86,11 @@ class ReferenceTarget:
         return [python, "-m", module, str(config_file), *options]
 
 
-def _listeners(place: BrokerPlace, properties: Mapping[str, object]) -> dict[str, object]:
+def _listeners(endpoint: BrokerEndpoint, properties: Mapping[str, object]) -> dict[str, object]:
     """The listener for everybody, and the one for the controller alone if the scenario names one."""
-    bind, advertised = [f"{PLAINTEXT}://{place.bind}"], [f"{PLAINTEXT}://{place.advertised}"]
+    bind, advertised = [f"{PLAINTEXT}://{endpoint.bind}"], [f"{PLAINTEXT}://{endpoint.advertised}"]
     name = properties.get("control.plane.listener.name")
     if isinstance(name, str):
-        bind.append(f"{name}://{place.control_plane_bind}")
-        advertised.append(f"{name}://{place.control_plane_advertised}")
+        bind.append(f"{name}://{endpoint.control_plane_bind}")
+        advertised.append(f"{name}://{endpoint.control_plane_advertised}")
     return {"listeners": ",".join(bind), "advertised.listeners": ",".join(advertised)}

@@ -10,7 +10,7 @@
 * a kind that the runtime lacks on every machine is refused with the reason that the runtime declares.
 
 To add a kind, say in ``conformance_effects`` what it looks like from outside, and run the suite. What a runtime lacks
-it declares itself (``lacks``), and from that the table in ``docs/faults.md`` is made (``conformance_table``).
+it declares itself (``UNSUPPORTED``), and from that the table in ``docs/faults.md`` is made (``conformance_table``).
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ from nemesis.faults.base import DrawRange, FaultContext, Measured, SelectorUnres
 from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView, Ephemeral, PartitionState
 from nemesis.faults.partition import Partition, ShapeName
 from nemesis.history.recorder import Recorder
-from nemesis.interfaces.runtime import FaultUnsupported, Runtime
+from nemesis.interfaces.cluster import bootstrap
+from nemesis.interfaces.errors import FaultUnsupported
+from nemesis.interfaces.runtime import Runtime, first_missing, missing_of
+from nemesis.interfaces.unsupported import supported
 from nemesis.workloads import WORKLOADS, Workload, WorkloadContext
 from tests.e2e import conformance_table
 from tests.e2e.conformance_effects import NOTHING, Effect, effect_of
@@ -91,14 +94,15 @@ async def conform(
 
     Raises ``Deviation`` for the first one that did not do what it says.
     """
-    async with runtime.zookeeper_admin() as zookeeper, _load(runtime, clock_ns):
+    async with supported(runtime.ensemble).admin() as zookeeper, _load(runtime, clock_ns):
         context = FaultContext.of(runtime, ClusterView(zookeeper))
         await _settle(context)
         await _must_look(context, NOTHING, await count(runtime))
         await symbols_resolve(context)
         for partition in partitions:
             await strike(partition, context)
-        able = [name for name, kind in FAULTS.items() if kind.capability not in runtime.lacks]
+        missing = missing_of(runtime)
+        able = [name for name, kind in FAULTS.items() if first_missing(kind.needs, missing) is None]
         for name in able:
             await strike(_example(name, runtime), context)
         for name in sorted(FAULTS.keys() - conformance_table.kinds(runtime.name)):
@@ -165,10 +169,13 @@ async def _is_refused(fault: Fault, context: FaultContext) -> None:
         # What it has noted by then concerns nobody else.
         await (await _aim(fault, FaultContext.of(runtime, context.view))).apply()
     except FaultUnsupported as refused:
-        words, why = str(refused), runtime.lacks[fault.capability]
-        _require(words.endswith(f": {why}"), f"{fault} is refused with {words!r}, not for {why!r}")
+        missing = first_missing(fault.needs, missing_of(runtime))
+        _require(
+            missing is not None and str(refused).endswith(f": {missing.reason}"),
+            f"{fault} is refused with {str(refused)!r}, not because of {missing}",
+        )
         return
-    raise Deviation(f"{fault} is carried out, although the runtime lacks {fault.capability}")
+    raise Deviation(f"{fault} is carried out, although the runtime lacks a part of {fault.needs}")
 
 
 async def _must_look(context: FaultContext, effect: Effect, changed: Counts) -> None:
@@ -187,7 +194,7 @@ async def _must_look(context: FaultContext, effect: Effect, changed: Counts) -> 
 
 def _example(name: str, runtime: Runtime) -> Fault:
     """Return a fault of the kind that suits the cluster and strikes now."""
-    nodes = frozenset([*runtime.brokers, *runtime.zookeepers])
+    nodes = frozenset([*runtime.cluster.brokers, *runtime.cluster.zookeepers])
     for seed in itertools.count():
         fault = FAULTS[name].draw(Random(seed), SPAN)
         if getattr(fault, "when", "now") == "now" and getattr(fault, "selector", "") != "majority":
@@ -217,17 +224,13 @@ async def _settle(context: FaultContext) -> None:
     """Wait until every broker is registered, somebody controls, and each partition is whole and led as preferred."""
     deadline = asyncio.get_running_loop().time() + PATIENCE_S
     while True:
-        snapshot = await context.view.snapshot()
-        is_whole = snapshot.controller is not None and len(snapshot.brokers) == len(
-            context.runtime.brokers
-        )
-        states = snapshot.partitions.values()
+        seen = await context.view.snapshot()
+        is_whole = seen.controller is not None and len(seen.brokers) == len(context.cluster.brokers)
+        states = seen.partitions.values()
         is_led = all(s.leader == s.replicas[0] for s in states)
         if is_whole and states and is_led and all(set(s.isr) == set(s.replicas) for s in states):
             return
-        _require(
-            asyncio.get_running_loop().time() < deadline, f"the cluster is not whole: {snapshot}"
-        )
+        _require(asyncio.get_running_loop().time() < deadline, f"the cluster is not whole: {seen}")
         await asyncio.sleep(POLL_INTERVAL_S)
 
 
@@ -236,11 +239,13 @@ async def _load(runtime: Runtime, clock_ns: Callable[[], int]) -> AsyncIterator[
     """Clients that produce and consume meanwhile; what they see is nobody's concern here."""
     workload: Workload = WORKLOADS["produce-consume"](
         WorkloadContext(
-            bootstrap=[(address.host, address.port) for address in runtime.bootstrap()],
-            client_hosts=[runtime.client_host(client) for client in runtime.clients],
+            bootstrap=[(address.host, address.port) for address in bootstrap(runtime.cluster)],
+            client_hosts=[
+                runtime.cluster.client_host(client) for client in runtime.cluster.clients
+            ],
             recorder=lambda process: Recorder(lambda _: None, process=process, clock=clock_ns),
             rng=Random(SEED),
-            codec=runtime.codec,
+            codec=runtime.cluster.codec,
         ),
         LOAD,
     )

@@ -15,12 +15,7 @@ from typing import Any, Final
 from nemesis.faults import Fault, grudge
 from nemesis.faults.base import FaultContext, Strike
 from nemesis.faults.connections import links_of
-from nemesis.interfaces.runtime import (
-    ALTER_PARTITION_API_KEY,
-    CONTROL_API_KEYS,
-    FETCH_API_KEY,
-    Link,
-)
+from nemesis.interfaces.links import ALTER_PARTITION_API_KEY, CONTROL_API_KEYS, FETCH_API_KEY, Link
 
 NO_LINKS: Final[frozenset[Link]] = frozenset()
 NOBODY: Final[frozenset[str]] = frozenset()
@@ -78,7 +73,7 @@ def _silence_in_the_ensemble(fault: Fault, strike: Strike, context: FaultContext
     """The other members elect a leader meanwhile, and serve nobody."""
     del fault
     silent = frozenset(strike.victims)
-    return Effect(silent=silent, doubtful=frozenset(context.runtime.zookeepers) - silent)
+    return Effect(silent=silent, doubtful=frozenset(context.cluster.zookeepers) - silent)
 
 
 def _cut(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
@@ -89,20 +84,20 @@ def _cut(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
 
 def _cut_in_the_ensemble(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
     blocked = _cut(fault, strike, context).blocked
-    return Effect(blocked=blocked, doubtful=frozenset(context.runtime.zookeepers))
+    return Effect(blocked=blocked, doubtful=frozenset(context.cluster.zookeepers))
 
 
 def _stall(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
     del fault
     [follower] = strike.victims
-    others = [broker for broker in context.runtime.brokers if broker != follower]
+    others = [broker for broker in context.cluster.brokers if broker != follower]
     return Effect(blocked=frozenset(Link(follower, leader, FETCH_API_KEY) for leader in others))
 
 
 def _delayed_control(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
     del fault
     [deaf] = strike.victims
-    others = [broker for broker in context.runtime.brokers if broker != deaf]
+    others = [broker for broker in context.cluster.brokers if broker != deaf]
     return Effect(
         blocked=frozenset(Link(other, deaf, key) for other in others for key in CONTROL_API_KEYS)
     )
@@ -110,7 +105,7 @@ def _delayed_control(fault: Fault, strike: Strike, context: FaultContext) -> Eff
 
 def _delayed_alter_partition(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
     del fault, strike
-    pairs = permutations(context.runtime.brokers, 2)
+    pairs = permutations(context.cluster.brokers, 2)
     return Effect(blocked=frozenset(Link(*pair, ALTER_PARTITION_API_KEY) for pair in pairs))
 
 

@@ -13,15 +13,15 @@ from itertools import permutations
 
 from nemesis.faults.bandwidth import FREE_FACTOR, MEASURED_EXCESS
 from nemesis.interfaces.impairment import PacketCounters
-from nemesis.interfaces.runtime import (
+from nemesis.interfaces.links import (
     ALTER_PARTITION_API_KEY,
     CONTROL_API_KEYS,
     FETCH_API_KEY,
-    Capability,
     Link,
     LinkCounters,
-    Runtime,
 )
+from nemesis.interfaces.runtime import Runtime
+from nemesis.interfaces.unsupported import Unsupported, supported
 from tests.e2e.conformance_effects import Effect
 
 NO_ANSWER_S = 0.6
@@ -73,10 +73,11 @@ async def count(runtime: Runtime) -> Counts:
     """Read the counters of all links; those of packets where there are any."""
     links = links_of_all(runtime)
     whole = frozenset(link for link in links if link.api_key is None)
-    has_packets = Capability.PACKETS not in runtime.lacks
     return Counts(
-        links=await runtime.counters(links),
-        packets=await runtime.packet_counters(whole) if has_packets else {},
+        links=await supported(runtime.network).counters(links),
+        packets={}
+        if isinstance(runtime.packets, Unsupported)
+        else await runtime.packets.counters(whole),
     )
 
 
@@ -123,9 +124,9 @@ def against(effect: Effect, sight: Sight, calls: list[Pair]) -> Verdict:
 
 def calls_of(runtime: Runtime) -> list[Pair]:
     """Return who calls whom: clients and brokers all nodes but themselves, members of the ensemble one another."""
-    nodes = [*runtime.brokers, *runtime.zookeepers]
-    callers = [*runtime.clients, *runtime.brokers]
-    among_members = list(permutations(runtime.zookeepers, 2))
+    nodes = [*runtime.cluster.brokers, *runtime.cluster.zookeepers]
+    callers = [*runtime.cluster.clients, *runtime.cluster.brokers]
+    among_members = list(permutations(runtime.cluster.zookeepers, 2))
     return [(a, b) for a in callers for b in nodes if a != b] + among_members
 
 
@@ -134,7 +135,7 @@ def links_of_all(runtime: Runtime) -> frozenset[Link]:
     whole = {link for a, b in calls_of(runtime) for link in (Link(a, b), Link(b, a))}
     narrow = {
         Link(a, b, key)
-        for a, b in permutations(runtime.brokers, 2)
+        for a, b in permutations(runtime.cluster.brokers, 2)
         for key in (FETCH_API_KEY, ALTER_PARTITION_API_KEY, *CONTROL_API_KEYS)
     }
     return frozenset(whole | narrow)
@@ -193,7 +194,7 @@ async def _call(runtime: Runtime, effect: Effect) -> dict[Pair, float]:
         is_sure = is_open and not _is_in_doubt(effect, (caller, called))
         timeout_s = (ANSWER_S if is_sure else NO_ANSWER_S) + TRIPS * effect.delay_ms / 1000
         begin = loop.time()
-        is_answered = await runtime.probe(caller, called, timeout_s=timeout_s)
+        is_answered = await supported(runtime.network).probe(caller, called, timeout_s=timeout_s)
         return (caller, called), (loop.time() - begin) * 1000 if is_answered else None
 
     pairs = [pair for pair in calls_of(runtime) if pair[0] not in effect.silent]
@@ -206,7 +207,9 @@ async def _rates(runtime: Runtime, effect: Effect) -> dict[str, int]:
     if not effect.narrow:
         return {}
     rates = [
-        await runtime.rate_kbit_s(node, expected_kbit_s=effect.rate_kbit_s)
-        for node in runtime.brokers
+        await supported(supported(runtime.network).bandwidth).measure(
+            node, expected_kbit_s=effect.rate_kbit_s
+        )
+        for node in runtime.cluster.brokers
     ]
-    return dict(zip(runtime.brokers, rates, strict=True))
+    return dict(zip(runtime.cluster.brokers, rates, strict=True))

@@ -1,4 +1,4 @@
-"""The table fault × runtime of ``docs/faults.md``, from what the runtimes say that they lack, and why.
+"""The table fault × runtime of ``docs/faults.md``, from the parts that the runtimes lack, and why.
 
 The test of this module writes it anew, and fails, when the one in the docs is not current; the conformance suite says
 whether it is true.
@@ -10,29 +10,30 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nemesis.faults import FAULTS
-from nemesis.interfaces.runtime import Lacks
-from nemesis.runtimes.docker.disk_faults import ONE_DISK
-from nemesis.runtimes.local import LocalRuntime
-from nemesis.runtimes.simulation import SimulationRuntime
+from nemesis.interfaces.runtime import Missing, first_missing
+from nemesis.interfaces.unsupported import Unsupported
+from nemesis.runtimes.docker.runtime import UNSUPPORTED as DOCKER
+from nemesis.runtimes.local.runtime import UNSUPPORTED as LOCAL
+from nemesis.runtimes.simulation.runtime import UNSUPPORTED as SIMULATION
 
 DOCS = Path(__file__).parents[2] / "docs" / "faults.md"
 BEGIN = "<!-- conformance: written by tests/nemesis/faults/test_conformance_table.py -->\n"
 END = "<!-- end of conformance -->\n"
 
 
-def runtimes() -> Mapping[str, Lacks]:
+def runtimes() -> Mapping[str, Missing]:
     """Return what each runtime lacks on a machine that has everything."""
     return {
-        "simulation": SimulationRuntime.lacks,
-        "local": LocalRuntime.lacks,
-        "docker": ONE_DISK,
+        "simulation": SIMULATION,
+        "local": LOCAL,
+        "docker": DOCKER,
     }
 
 
 def kinds(runtime: str) -> list[str]:
     """Return the faults that a runtime can do."""
-    unsupported = runtimes()[runtime]
-    return [name for name, kind in FAULTS.items() if kind.capability not in unsupported]
+    missing = runtimes()[runtime]
+    return [name for name, kind in FAULTS.items() if first_missing(kind.needs, missing) is None]
 
 
 def render() -> str:
@@ -40,7 +41,10 @@ def render() -> str:
     rows = [["fault", *(f"`{runtime}`" for runtime in runtimes())]]
     rows += [["---"] * len(rows[0])]
     rows += [
-        [f"`{name}`", *(_cell(runtime.get(kind.capability)) for runtime in runtimes().values())]
+        [
+            f"`{name}`",
+            *(_cell(first_missing(kind.needs, missing)) for missing in runtimes().values()),
+        ]
         for name, kind in FAULTS.items()
     ]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
@@ -60,5 +64,5 @@ def write() -> None:
     DOCS.write_text(before + begin + render() + end + after, "utf-8")
 
 
-def _cell(why_not: str | None) -> str:
-    return "yes" if why_not is None else f"no: {why_not}"
+def _cell(missing: Unsupported | None) -> str:
+    return "yes" if missing is None else f"no: {missing.reason}"

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from confluent_kafka.admin import AdminClient
 
+from nemesis.interfaces.cluster import bootstrap
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from tests.e2e.onlooker import until_complete
@@ -19,11 +20,11 @@ class LocalCluster:
     """Brokers, how clients find them, and their files."""
 
     def __init__(self, runtime: LocalRuntime, directory: Path, runner: asyncio.Runner) -> None:
-        self.addresses = runtime.bootstrap()
+        self.addresses = bootstrap(runtime.cluster)
         self.bootstrap = ",".join(map(str, self.addresses))
         self.client = {"bootstrap.servers": self.bootstrap}
         self.admin = AdminClient(self.client)
-        self.zookeeper = runtime.zookeeper_connect()
+        self.zookeeper = runtime.cluster.zookeeper_connect()
         self.directory = directory
         self.runtime = runtime
         self.runner = runner
@@ -52,10 +53,10 @@ def running(
         )
     )
     with asyncio.Runner() as runner:
-        runner.run(runtime.start())
+        runner.run(runtime.lifecycle.start())
         try:
             cluster = kind(runtime, directory, runner)
             until_complete(cluster.bootstrap)
             yield cluster
         finally:
-            runner.run(runtime.stop())
+            runner.run(runtime.lifecycle.stop())

@@ -13,7 +13,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
-from nemesis.interfaces.runtime import FETCH_API_KEY, Link, Runtime, RuntimeFailure
+from nemesis.interfaces.cluster import bootstrap
+from nemesis.interfaces.errors import RuntimeFailure
+from nemesis.interfaces.links import FETCH_API_KEY, Link
+from nemesis.interfaces.runtime import Runtime
+from nemesis.interfaces.unsupported import supported
 from tests.e2e.command import wait_until
 
 BOUND_S = 30.0
@@ -117,39 +121,48 @@ def produce(bootstrap: str, topic: str, value: bytes = b"value") -> None:
 
 async def stall_a_follower(runtime: Runtime, watcher: Watcher) -> None:
     """Only its fetches get no further: it leaves the ISR once it lacks a record, yet answers and stays registered."""
-    bootstrap = ",".join(map(str, runtime.bootstrap()))
-    await asyncio.to_thread(create_topic, bootstrap, "stalled")
+    servers = ",".join(map(str, bootstrap(runtime.cluster)))
+    await asyncio.to_thread(create_topic, servers, "stalled")
     await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})
     leader = await asyncio.to_thread(watcher.leader, "stalled")
     follower = next(broker for broker in (1, 2, 3) if broker != leader)
     link = Link(f"broker-{follower}", f"broker-{leader}", FETCH_API_KEY)
-    await runtime.cut(frozenset({link}))
-    await asyncio.to_thread(produce, bootstrap, "stalled")
+    await supported(runtime.network).cut(frozenset({link}))
+    await asyncio.to_thread(produce, servers, "stalled")
     await watcher.until(lambda: follower not in watcher.isr("stalled"))
-    assert (await runtime.counters(frozenset({link})))[link].held_bytes > 0
+    assert (await supported(runtime.network).counters(frozenset({link})))[link].held_bytes > 0
     assert await asyncio.to_thread(watcher.registered) == {1, 2, 3}
-    assert await runtime.probe(link.source, link.target, timeout_s=PROBE_TIMEOUT_S)
-    await runtime.restore(frozenset({link}))
+    assert await supported(runtime.network).probe(
+        link.source, link.target, timeout_s=PROBE_TIMEOUT_S
+    )
+    await supported(runtime.network).restore(frozenset({link}))
     await watcher.until(lambda: watcher.isr("stalled") == {1, 2, 3})
 
 
 async def join_and_leave(runtime: Runtime, watcher: Watcher) -> None:
     """A broker that has joined has links as any other; one that has left is nobody's any more."""
-    assert (await runtime.add_broker("broker-4"))["answered"]
+    assert (await supported(supported(runtime.processes).membership).add_broker("broker-4"))[
+        "answered"
+    ]
     await watcher.until(lambda: watcher.registered() == {1, 2, 3, 4})
-    assert runtime.brokers == [f"broker-{number}" for number in (1, 2, 3, 4)]
+    assert runtime.cluster.brokers == [f"broker-{number}" for number in (1, 2, 3, 4)]
     link = frozenset({Link("broker-4", "broker-1")})
-    await runtime.cut(link)
-    assert not await runtime.probe("broker-4", "broker-1", timeout_s=SILENCE_S)
-    assert await runtime.probe("client-1", "broker-4", timeout_s=PROBE_TIMEOUT_S)
-    assert sum(count.held_bytes for count in (await runtime.counters(link)).values()) > 0
-    await runtime.restore(link)
-    assert await runtime.probe("broker-4", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+    await supported(runtime.network).cut(link)
+    assert not await supported(runtime.network).probe("broker-4", "broker-1", timeout_s=SILENCE_S)
+    assert await supported(runtime.network).probe("client-1", "broker-4", timeout_s=PROBE_TIMEOUT_S)
+    assert (
+        sum(
+            count.held_bytes for count in (await supported(runtime.network).counters(link)).values()
+        )
+        > 0
+    )
+    await supported(runtime.network).restore(link)
+    assert await supported(runtime.network).probe("broker-4", "broker-1", timeout_s=PROBE_TIMEOUT_S)
     with pytest.raises(RuntimeFailure, match="broker-4 cannot be retired: it is running"):
-        runtime.retire("broker-4")
-    await runtime.terminate("broker-4", grace_s=5.0)
-    runtime.retire("broker-4")
+        supported(supported(runtime.processes).membership).retire("broker-4")
+    await supported(runtime.processes).terminate("broker-4", grace_s=5.0)
+    supported(supported(runtime.processes).membership).retire("broker-4")
     await watcher.until(lambda: watcher.registered() == {1, 2, 3})
-    assert runtime.brokers == [f"broker-{number}" for number in (1, 2, 3)]
+    assert runtime.cluster.brokers == [f"broker-{number}" for number in (1, 2, 3)]
     with pytest.raises(RuntimeFailure, match="the next broker is broker-5"):
-        await runtime.add_broker("broker-4")
+        await supported(supported(runtime.processes).membership).add_broker("broker-4")

@@ -15,10 +15,10 @@ import pytest
 
 from nemesis.running.clean import clean
 from nemesis.runtimes.docker import labels
+from nemesis.runtimes.docker.bridge import device
 from nemesis.runtimes.docker.disks import loop
 from nemesis.runtimes.docker.disks.disk import Disk
 from nemesis.runtimes.docker.machine import disk_obstacle
-from nemesis.runtimes.docker.network import device
 from nemesis.support.journal import Journal, read_journals
 from tests.e2e.command import processes_of
 from tests.e2e.docker_machine import build_image, engine, needs_docker, things
@@ -29,7 +29,7 @@ HARNESS = textwrap.dedent(
     """
     import asyncio, sys
     from pathlib import Path
-    from nemesis.interfaces.runtime import Link
+    from nemesis.interfaces.links import Link
     from nemesis.runtimes.config import ClusterConfig
     from nemesis.runtimes.docker.disk_faults import DISKS
     from nemesis.runtimes.docker.machine import packet_features
@@ -42,14 +42,14 @@ HARNESS = textwrap.dedent(
         runtime = DockerRuntime(
             ClusterConfig(broker_count=1, client_count=1, run_directory=run), features
         )
-        await runtime.start()
-        await runtime.cut(frozenset({Link("client-1", "broker-1"), Link("zookeeper-2", "broker-1")}))
-        await runtime.impair(frozenset({Link("client-1", "zookeeper-1")}), Impairment(delay_ms=10))
-        await runtime.throttle("zookeeper-1", rate_kbit_s=8_000)
-        await runtime.pause("zookeeper-3")
+        await runtime.lifecycle.start()
+        await runtime.network.cut(frozenset({Link("client-1", "broker-1"), Link("zookeeper-2", "broker-1")}))
+        await runtime.packets.impair(frozenset({Link("client-1", "zookeeper-1")}), Impairment(delay_ms=10))
+        await runtime.network.bandwidth.limit("zookeeper-1", rate_kbit_s=8_000)
+        await runtime.processes.pause("zookeeper-3")
         if runtime.capabilities >= DISKS:
-            await runtime.fill_disk("broker-1")
-            await runtime.fail_disk("broker-1")
+            await runtime.disks.fill("broker-1")
+            await runtime.disks.fail("broker-1")
         print("up", flush=True)
         await asyncio.Event().wait()
 

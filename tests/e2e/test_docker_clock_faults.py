@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from nemesis.history.zookeeper_log import read_log
+from nemesis.interfaces.unsupported import supported
 from nemesis.runtimes.clock_control.library import found_library
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker.machine import packet_features
@@ -103,27 +104,27 @@ def test_a_clock_is_its_nodes_own_and_outlives_its_processes(
 
     async def scene() -> None:
         runtime = DockerRuntime(config, packet_features())
-        await runtime.start()
+        await runtime.lifecycle.start()
         try:
-            watcher = await asyncio.to_thread(Watcher, runtime.zookeeper_connect())
+            watcher = await asyncio.to_thread(Watcher, runtime.cluster.zookeeper_connect())
             try:
                 await a_broker_alone(runtime, watcher)
                 await the_ensemble(runtime, watcher)
             finally:
                 await asyncio.to_thread(watcher.close)
         finally:
-            await runtime.stop()
+            await runtime.lifecycle.stop()
 
     asyncio.run(scene())
 
 
 async def a_broker_alone(runtime: DockerRuntime, watcher: Watcher) -> None:
     for offset_ms in (-HOUR_MS, 0):
-        skewed = await runtime.skew_clock("broker-1", offset_ms=offset_ms, drift=0.0)
+        skewed = await supported(runtime.clocks).skew("broker-1", offset_ms=offset_ms, drift=0.0)
         assert skewed["offset_ms"] == pytest.approx(offset_ms, abs=50)
-        await runtime.kill("broker-1")
+        await runtime.processes.kill("broker-1")
         await watcher.until(lambda: watcher.registered() == set())
-        await runtime.restart("broker-1")
+        await runtime.processes.restart("broker-1")
         await watcher.until(lambda: watcher.registered() == {1})
         registered_ms, true_ms = await asyncio.to_thread(watcher.registration_times_ms, 1)
         assert registered_ms - true_ms == pytest.approx(offset_ms, abs=NEAR_MS)
@@ -131,8 +132,8 @@ async def a_broker_alone(runtime: DockerRuntime, watcher: Watcher) -> None:
 
 async def the_ensemble(runtime: DockerRuntime, watcher: Watcher) -> None:
     for offset_ms in (HOUR_MS, 0):
-        for member in runtime.zookeepers:
-            skewed = await runtime.skew_clock(member, offset_ms=offset_ms, drift=0.0)
+        for member in runtime.cluster.zookeepers:
+            skewed = await supported(runtime.clocks).skew(member, offset_ms=offset_ms, drift=0.0)
             assert skewed["offset_ms"] == pytest.approx(offset_ms, abs=50)
         created_ms = await asyncio.to_thread(watcher.creation_time_ms, f"/at-{offset_ms}")
         assert created_ms - time.time() * 1000 == pytest.approx(offset_ms, abs=NEAR_MS)

@@ -54,8 +54,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runtime = DockerRuntime(config, packet_features())
 
     async def go() -> None:
-        await runtime.start()
-        await runtime.stop()
+        await runtime.lifecycle.start()
+        await runtime.lifecycle.stop()
 
     asyncio.run(go())
     return directory

@@ -14,6 +14,8 @@ from nemesis.faults.base import Fault, FaultContext, Strike
 from nemesis.faults.cluster_view import ClusterView
 from nemesis.faults.disk import DiskFailure, DiskFull
 from nemesis.faults.power_cut import PowerCut
+from nemesis.interfaces.cluster import bootstrap
+from nemesis.interfaces.unsupported import supported
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker.disks import loop
 from nemesis.runtimes.docker.machine import disk_obstacle, packet_features
@@ -73,30 +75,30 @@ async def running(
         ),
         packet_features(),
     )
-    await runtime.start()
+    await runtime.lifecycle.start()
     [(_, journal)] = read_journals()
     assert journal is not None
     [run_id] = journal.engine_runs
     try:
         assert len(loop.devices_of(run_id)) == len(ALL)
-        watcher = await asyncio.to_thread(Watcher, runtime.zookeeper_connect())
+        watcher = await asyncio.to_thread(Watcher, runtime.cluster.zookeeper_connect())
         try:
             await watcher.until(lambda: watcher.registered() == ALL)
-            await asyncio.to_thread(create_topic, bootstrap(runtime), TOPIC)
+            await asyncio.to_thread(create_topic, servers_of(runtime), TOPIC)
             await watcher.until(lambda: watcher.isr(TOPIC) == ALL)
-            async with runtime.zookeeper_admin() as zookeeper:
+            async with runtime.ensemble.admin() as zookeeper:
                 yield runtime, watcher, FaultContext.of(runtime, ClusterView(zookeeper))
         finally:
             await asyncio.to_thread(watcher.close)
     finally:
-        await runtime.stop()
-        await runtime.collect()
+        await runtime.lifecycle.stop()
+        await runtime.lifecycle.collect()
     assert things(run_id) == []
     assert read_journals() == []
 
 
-def bootstrap(runtime: DockerRuntime) -> str:
-    return ",".join(map(str, runtime.bootstrap()))
+def servers_of(runtime: DockerRuntime) -> str:
+    return ",".join(map(str, bootstrap(runtime.cluster)))
 
 
 async def struck(fault: Fault, context: FaultContext) -> Strike:
@@ -117,11 +119,11 @@ async def power_cut(runtime: DockerRuntime, watcher: Watcher, context: FaultCont
     """What its leader took a moment ago was not synced: the disk has it no more, and the broker catches up again."""
     leader = await asyncio.to_thread(watcher.leader, TOPIC)
     node = f"broker-{leader}"
-    await asyncio.to_thread(produce, bootstrap(runtime), TOPIC)
+    await asyncio.to_thread(produce, servers_of(runtime), TOPIC)
     strike = await PowerCut(selector=node).aim(context, Random(1))
     applied = await strike.apply()
     assert applied.is_effective
-    assert not runtime.is_alive(node)
+    assert not runtime.processes.is_alive(node)
     assert applied.detail[node]["device"].startswith("/dev/loop")
     assert applied.detail[node]["lost_bytes"] > 0
     await watcher.until(lambda: watcher.isr(TOPIC) == ALL - {leader})
@@ -134,11 +136,11 @@ async def disk_fault(
     """Kafka's broker halts when its last log directory has failed, which it learns when it needs more space."""
     node = fault.selector
     strike = await struck(fault, context)
-    await asyncio.to_thread(produce, bootstrap(runtime), TOPIC, MORE_THAN_A_BLOCK)
+    await asyncio.to_thread(produce, servers_of(runtime), TOPIC, MORE_THAN_A_BLOCK)
     await watcher.until(lambda: int(node[-1]) not in watcher.registered())
-    assert not runtime.is_alive(node)
+    assert not runtime.processes.is_alive(node)
     assert not (await strike.verify()).is_effective
-    await asyncio.to_thread(produce, bootstrap(runtime), TOPIC)
+    await asyncio.to_thread(produce, servers_of(runtime), TOPIC)
     await healed(strike, watcher)
 
 
@@ -155,12 +157,13 @@ def test_every_fault_has_its_effect_and_heals(tmp_path: Path) -> None:
 def test_a_cluster_that_ends_in_the_middle_of_them_leaves_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         async with running(tmp_path) as (runtime, _, _):
-            await runtime.power_cut("broker-1")
-            await runtime.fill_disk("broker-2")
-            await runtime.fail_disk("broker-3")
-        assert await runtime.stored_logs("broker-2")
+            disks = supported(runtime.disks)
+            await supported(disks.power).cut("broker-1")
+            await disks.fill("broker-2")
+            await disks.fail("broker-3")
+        assert await runtime.lifecycle.stored_logs("broker-2")
         with pytest.raises(OSError, match=r"the data of .*broker-3 was not copied"):
-            await runtime.stored_logs("broker-3")
+            await runtime.lifecycle.stored_logs("broker-3")
 
     asyncio.run(scene())
     traces = [tmp_path / "raw" / f"broker-{number}.jsonl" for number in ALL]

@@ -13,7 +13,9 @@ import yaml
 
 from nemesis.history.zookeeper_ensemble import merge
 from nemesis.history.zookeeper_log import read_log
-from nemesis.interfaces.runtime import Link, RuntimeFailure, ZooKeeperMember
+from nemesis.interfaces.ensemble import ZooKeeperMember
+from nemesis.interfaces.errors import RuntimeFailure
+from nemesis.interfaces.links import Link
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import addresses
 from nemesis.runtimes.docker.compose_file import disk_volume
@@ -61,9 +63,9 @@ def runtime_in(run_directory: Path, *, brokers: int = 3) -> DockerRuntime:
 @asynccontextmanager
 async def running(run_directory: Path) -> AsyncIterator[tuple[DockerRuntime, Watcher]]:
     runtime = runtime_in(run_directory)
-    await runtime.start()
+    await runtime.lifecycle.start()
     try:
-        watcher = await asyncio.to_thread(Watcher, runtime.zookeeper_connect())
+        watcher = await asyncio.to_thread(Watcher, runtime.cluster.zookeeper_connect())
         try:
             await watcher.until(lambda: watcher.registered() == {1, 2, 3})
             await watcher.until(lambda: watcher.controller() is not None)
@@ -71,8 +73,8 @@ async def running(run_directory: Path) -> AsyncIterator[tuple[DockerRuntime, Wat
         finally:
             await asyncio.to_thread(watcher.close)
     finally:
-        await runtime.stop()
-        await runtime.collect()
+        await runtime.lifecycle.stop()
+        await runtime.lifecycle.collect()
 
 
 def test_every_fault_has_its_effect_and_heals(tmp_path: Path) -> None:
@@ -106,26 +108,26 @@ def test_every_fault_has_its_effect_and_heals(tmp_path: Path) -> None:
 
 async def addresses_of_their_own(runtime: DockerRuntime) -> None:
     for source in ("client-1", "client-2", "broker-2", "zookeeper-3"):
-        assert await runtime.probe(source, "broker-1", timeout_s=PROBE_TIMEOUT_S)
-        assert await runtime.probe(source, "zookeeper-1", timeout_s=PROBE_TIMEOUT_S)
+        assert await runtime.network.probe(source, "broker-1", timeout_s=PROBE_TIMEOUT_S)
+        assert await runtime.network.probe(source, "zookeeper-1", timeout_s=PROBE_TIMEOUT_S)
     with pytest.raises(RuntimeFailure, match="there is no node 'broker-4'"):
-        await runtime.kill("broker-4")
+        await runtime.processes.kill("broker-4")
 
 
 async def cut_from_zookeeper(runtime: DockerRuntime, watcher: Watcher) -> None:
     """Its session expires, though it lives and its peers still reach it; it comes back by itself."""
     links = frozenset(
         Link(*pair)
-        for member in runtime.zookeepers
+        for member in runtime.cluster.zookeepers
         for pair in (("broker-1", member), (member, "broker-1"))
     )
-    await runtime.cut(links)
-    assert not await runtime.probe("broker-1", "zookeeper-1", timeout_s=SILENCE_S)
-    assert await runtime.probe("broker-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+    await runtime.network.cut(links)
+    assert not await runtime.network.probe("broker-1", "zookeeper-1", timeout_s=SILENCE_S)
+    assert await runtime.network.probe("broker-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
     await watcher.until(lambda: watcher.registered() == {2, 3})
-    assert runtime.is_alive("broker-1")
-    assert sum(c.held_bytes for c in (await runtime.counters(links)).values()) > 0
-    await runtime.restore(links)
+    assert runtime.processes.is_alive("broker-1")
+    assert sum(c.held_bytes for c in (await runtime.network.counters(links)).values()) > 0
+    await runtime.network.restore(links)
     await watcher.until(lambda: watcher.registered() == {1, 2, 3})
 
 
@@ -133,13 +135,13 @@ async def kill_and_restart_the_controller(runtime: DockerRuntime, watcher: Watch
     await watcher.until(lambda: watcher.controller() is not None)
     old = await asyncio.to_thread(watcher.controller)
     node = f"broker-{old}"
-    killed = await runtime.kill(node)
+    killed = await runtime.processes.kill(node)
     assert killed["dead"]
     assert killed["container"].endswith(f"-{node}")
-    assert not runtime.is_alive(node)
-    assert not await runtime.probe(node, "zookeeper-1", timeout_s=SILENCE_S)
+    assert not runtime.processes.is_alive(node)
+    assert not await runtime.network.probe(node, "zookeeper-1", timeout_s=SILENCE_S)
     await watcher.until(lambda: watcher.controller() not in (None, old))
-    started = await runtime.restart(node)
+    started = await runtime.processes.restart(node)
     assert started["answered"]
     assert started["pid"] != killed["pid"]
     await watcher.until(lambda: watcher.registered() == {1, 2, 3})
@@ -147,28 +149,28 @@ async def kill_and_restart_the_controller(runtime: DockerRuntime, watcher: Watch
 
 async def a_cut_outlives_a_restart(runtime: DockerRuntime) -> None:
     link = frozenset({Link("client-1", "broker-1"), Link("broker-2", "broker-1")})
-    await runtime.cut(link)
-    await runtime.kill("broker-1")
-    assert (await runtime.restart("broker-1"))["answered"]
-    assert not await runtime.probe("client-1", "broker-1", timeout_s=SILENCE_S)
-    assert not await runtime.probe("broker-2", "broker-1", timeout_s=SILENCE_S)
-    assert await runtime.probe("client-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
-    await runtime.restore(link)
-    assert await runtime.probe("client-1", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+    await runtime.network.cut(link)
+    await runtime.processes.kill("broker-1")
+    assert (await runtime.processes.restart("broker-1"))["answered"]
+    assert not await runtime.network.probe("client-1", "broker-1", timeout_s=SILENCE_S)
+    assert not await runtime.network.probe("broker-2", "broker-1", timeout_s=SILENCE_S)
+    assert await runtime.network.probe("client-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+    await runtime.network.restore(link)
+    assert await runtime.network.probe("client-1", "broker-1", timeout_s=PROBE_TIMEOUT_S)
 
 
 async def pause_and_resume(runtime: DockerRuntime, watcher: Watcher) -> None:
-    assert (await runtime.pause("broker-2"))["paused"]
-    assert runtime.is_alive("broker-2")
-    assert not await runtime.probe("client-1", "broker-2", timeout_s=SILENCE_S)
+    assert (await runtime.processes.pause("broker-2"))["paused"]
+    assert runtime.processes.is_alive("broker-2")
+    assert not await runtime.network.probe("client-1", "broker-2", timeout_s=SILENCE_S)
     await watcher.until(lambda: watcher.registered() == {1, 3})
-    assert not (await runtime.resume("broker-2"))["paused"]
+    assert not (await runtime.processes.resume("broker-2"))["paused"]
     await watcher.until(lambda: watcher.registered() == {1, 2, 3})
-    assert await runtime.probe("client-1", "broker-2", timeout_s=PROBE_TIMEOUT_S)
+    assert await runtime.network.probe("client-1", "broker-2", timeout_s=PROBE_TIMEOUT_S)
 
 
 async def end_a_session(runtime: DockerRuntime, watcher: Watcher) -> None:
-    async with runtime.zookeeper_admin() as zookeeper:
+    async with runtime.ensemble.admin() as zookeeper:
         stat = await zookeeper.exists("/brokers/ids/3")
         assert stat is not None
         assert await zookeeper.end_session(stat.ephemeral_owner)
@@ -180,11 +182,11 @@ async def end_a_session(runtime: DockerRuntime, watcher: Watcher) -> None:
 def test_members_of_the_ensemble_one_by_one(tmp_path: Path) -> None:
     async def scene() -> None:
         async with running(tmp_path / "run") as (runtime, watcher):
-            members = await runtime.zookeeper_members()
-            assert sorted(members) == runtime.zookeepers
+            members = await runtime.ensemble.members.states()
+            assert sorted(members) == runtime.cluster.zookeepers
             assert sorted(m.mode for m in members.values()) == ["follower", "follower", "leader"]
             (epoch,) = {member.epoch for member in members.values()}
-            async with runtime.zookeeper_admin() as zookeeper:
+            async with runtime.ensemble.admin() as zookeeper:
                 owners = {
                     stat.ephemeral_owner
                     for broker in (1, 2, 3)
@@ -193,23 +195,23 @@ def test_members_of_the_ensemble_one_by_one(tmp_path: Path) -> None:
                 assert len(owners) == 3
                 served = {
                     session
-                    for member in (await runtime.zookeeper_members()).values()
+                    for member in (await runtime.ensemble.members.states()).values()
                     for session in member.sessions
                 }
                 assert owners < served
 
                 leader = next(node for node in members if members[node].mode == "leader")
-                await runtime.kill(leader)
+                await runtime.processes.kill(leader)
                 now = await until_led(runtime, without=leader)
                 assert {member.epoch for member in now.values()} == {epoch + 1}
                 await watcher.until(lambda: watcher.registered() == {1, 2, 3})
-                assert (await runtime.restart(leader))["answered"]
+                assert (await runtime.processes.restart(leader))["answered"]
 
                 follower = next(node for node in now if now[node].mode == "follower")
-                await runtime.pause(follower)
-                assert follower not in await runtime.zookeeper_members()
+                await runtime.processes.pause(follower)
+                assert follower not in await runtime.ensemble.members.states()
                 assert await zookeeper.children("/brokers/ids") is not None
-                await runtime.resume(follower)
+                await runtime.processes.resume(follower)
                 await until_led(runtime, without=None)
 
     asyncio.run(scene())
@@ -219,10 +221,10 @@ async def until_led(
     runtime: DockerRuntime, *, without: str | None
 ) -> Mapping[str, ZooKeeperMember]:
     """Wait until all members but one serve clients, one of them as leader."""
-    wanted = set(runtime.zookeepers) - {without}
+    wanted = set(runtime.cluster.zookeepers) - {without}
     async with asyncio.timeout(30.0):
         while True:
-            members = await runtime.zookeeper_members()
+            members = await runtime.ensemble.members.states()
             if set(members) == wanted and "leader" in {m.mode for m in members.values()}:
                 return members
             await asyncio.sleep(0.1)
@@ -231,25 +233,25 @@ async def until_led(
 def test_two_clusters_do_not_meet_and_leave_nothing(tmp_path: Path) -> None:
     async def scene() -> None:
         first, second = (runtime_in(tmp_path / name, brokers=1) for name in ("one", "two"))
-        await asyncio.gather(first.start(), second.start())
+        await asyncio.gather(first.lifecycle.start(), second.lifecycle.start())
         try:
             first_id, two = (run_id_of(tmp_path / name) for name in ("one", "two"))
             assert things(first_id) == all_of(first, first_id)
             assert things(two) == all_of(second, two)
-            assert first.address("broker-1") != second.address("broker-1")
+            assert first.cluster.address("broker-1") != second.cluster.address("broker-1")
             everything = frozenset({Link("client-1", "broker-1"), Link("broker-1", "client-1")})
-            await first.cut(everything)
-            assert not await first.probe("client-1", "broker-1", timeout_s=SILENCE_S)
-            assert await second.probe("client-1", "broker-1", timeout_s=PROBE_TIMEOUT_S)
-            await first.pause("broker-1")
-            await first.stop()
+            await first.network.cut(everything)
+            assert not await first.network.probe("client-1", "broker-1", timeout_s=SILENCE_S)
+            assert await second.network.probe("client-1", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+            await first.processes.pause("broker-1")
+            await first.lifecycle.stop()
             assert things(first_id) == []
-            await first.stop()
+            await first.lifecycle.stop()
             assert things(two) == all_of(second, two)
-            assert second.is_alive("broker-1")
-            assert await second.probe("client-1", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+            assert second.processes.is_alive("broker-1")
+            assert await second.network.probe("client-1", "broker-1", timeout_s=PROBE_TIMEOUT_S)
         finally:
-            await asyncio.gather(first.stop(), second.stop())
+            await asyncio.gather(first.lifecycle.stop(), second.lifecycle.stop())
         assert things(two) == []
 
     asyncio.run(scene())
@@ -263,9 +265,9 @@ def all_of(runtime: DockerRuntime, run_id: str) -> list[str]:
         + [
             f"{kind} nemesis-{run_id}-{node}"
             for kind in ("container", "volume")
-            for node in (*runtime.brokers, *runtime.zookeepers)
+            for node in (*runtime.cluster.brokers, *runtime.cluster.zookeepers)
         ]
-        + [f"volume nemesis-{run_id}-{disk_volume(node)}" for node in runtime.brokers]
+        + [f"volume nemesis-{run_id}-{disk_volume(node)}" for node in runtime.cluster.brokers]
         + [f"disk {device}" for device in loop.devices_of(run_id)]
     )
 
@@ -283,7 +285,7 @@ def test_without_a_free_subnet_nothing_is_started(
             monkeypatch.setattr(addresses, "routes", list)
             runtime = runtime_in(tmp_path / "run")
             with pytest.raises(MissingRequirement, match=r"every subnet of .* is taken"):
-                asyncio.run(runtime.start())
+                asyncio.run(runtime.lifecycle.start())
         finally:
             taken.remove()
     assert things() == before

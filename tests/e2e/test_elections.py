@@ -47,10 +47,12 @@ class Cluster(LocalCluster):
         until(is_led)
 
     def terminate(self, broker: int) -> dict[str, object]:
-        return self.runner.run(self.runtime.terminate(f"broker-{broker}", grace_s=GRACE_S))
+        return self.runner.run(
+            self.runtime.processes.terminate(f"broker-{broker}", grace_s=GRACE_S)
+        )
 
     def start(self, broker: int) -> None:
-        assert self.runner.run(self.runtime.restart(f"broker-{broker}"))["answered"]
+        assert self.runner.run(self.runtime.processes.restart(f"broker-{broker}"))["answered"]
 
     def elections(self, topic: str) -> list[str]:
         """How each election of the topic came about, in the order of leader epochs, as the controllers traced it."""

@@ -11,12 +11,14 @@ import pytest
 
 from nemesis.faults import FAULTS
 from nemesis.faults.partition import Partition
-from nemesis.interfaces.runtime import Link, Runtime
+from nemesis.interfaces.links import Link
+from nemesis.interfaces.runtime import Runtime, first_missing, missing_of
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker.machine import packet_features
 from nemesis.runtimes.docker.runtime import DockerRuntime
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
+from nemesis.runtimes.simulation.network import SimulationNetwork
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
 from tests.e2e import conformance_table
@@ -43,14 +45,14 @@ def _surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path))
 
 
-class LeavesOneDirectionCut(SimulationRuntime):
+class LeavesOneDirectionCut(SimulationNetwork):
     """Forgets a link when it heals."""
 
     async def restore(self, links: frozenset[Link]) -> None:
         await super().restore(links - {min(links, key=str)})
 
 
-class CutsBothDirections(SimulationRuntime):
+class CutsBothDirections(SimulationNetwork):
     """Holds more than it is told, and lets go of it again."""
 
     async def cut(self, links: frozenset[Link]) -> None:
@@ -60,18 +62,23 @@ class CutsBothDirections(SimulationRuntime):
         await super().restore(_both_directions(links))
 
 
-class CutsNothing(SimulationRuntime):
+class CutsNothing(SimulationNetwork):
     """Says yes and does nothing."""
 
     async def cut(self, links: frozenset[Link]) -> None:
         del links
 
 
-class SlowsEverybody(SimulationRuntime):
+class SlowsEverybody(SimulationNetwork):
     """Delays all links when it is to delay some."""
 
+    @property
+    def delays(self) -> SlowsEverybody:
+        return self
+
     async def delay(self, links: frozenset[Link], *, delay_ms: int) -> None:
-        nodes = [*self.brokers, *self.zookeepers, *self.clients]
+        cluster = self.machines
+        nodes = [*cluster.brokers, *cluster.zookeepers, *cluster.clients]
         everything = frozenset(Link(a, b) for a in nodes for b in nodes if a != b)
         await super().delay(everything | links, delay_ms=delay_ms)
 
@@ -81,7 +88,7 @@ def _both_directions(links: frozenset[Link]) -> frozenset[Link]:
 
 
 def test_simulation() -> None:
-    assert _simulated(SimulationRuntime) == conformance_table.kinds("simulation")
+    assert _simulated(SimulationNetwork) == conformance_table.kinds("simulation")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +101,7 @@ def test_simulation() -> None:
     ],
 )
 def test_a_runtime_that_does_too_little_or_too_much_does_not_pass(
-    broken: type[SimulationRuntime], complaint: str
+    broken: type[SimulationNetwork], complaint: str
 ) -> None:
     with pytest.raises(Deviation, match=complaint):
         _simulated(broken)
@@ -121,7 +128,7 @@ def test_docker(tmp_path: Path, partitions: Partitions) -> None:
     _conforms(DockerRuntime(_config(tmp_path), packet_features()), partitions)
 
 
-def _simulated(kind: type[SimulationRuntime]) -> list[str]:
+def _simulated(kind: type[SimulationNetwork]) -> list[str]:
     loop = SimulationLoop(Schedule(SEED, 0.0))
     config = SimulationRuntimeConfig(
         broker_count=BROKERS,
@@ -130,14 +137,15 @@ def _simulated(kind: type[SimulationRuntime]) -> list[str]:
         seed=SEED,
         log_dirs=LOG_DIRS,
     )
-    runtime = kind(config, loop, MemoryRecord(loop.clock_ns))
+    runtime = SimulationRuntime(config, loop, MemoryRecord(loop.clock_ns))
+    runtime.network = kind(runtime.machines)
 
     async def scene() -> list[str]:
-        await runtime.start()
+        await runtime.lifecycle.start()
         try:
             return await conform(runtime, loop.clock_ns, partitions=all_partitions())
         finally:
-            await runtime.stop()
+            await runtime.lifecycle.stop()
 
     try:
         return loop.run_until_complete(scene())
@@ -162,18 +170,18 @@ def _conforms(runtime: Runtime, partitions: Partitions) -> None:
     """Try all that this machine can do; skip in the end, with the reasons, when that is not all."""
 
     async def scene() -> list[str]:
-        await runtime.start()
+        await runtime.lifecycle.start()
         try:
             return await conform(runtime, time.monotonic_ns, partitions=partitions())
         finally:
-            await runtime.stop()
+            await runtime.lifecycle.stop()
 
     conformed = asyncio.run(scene())
-    wanted = conformance_table.kinds(runtime.name)
+    wanted, missing = conformance_table.kinds(runtime.name), missing_of(runtime)
     why_not = {
-        name: runtime.lacks[FAULTS[name].capability]
+        name: lacking.reason
         for name in wanted
-        if FAULTS[name].capability in runtime.lacks
+        if (lacking := first_missing(FAULTS[name].needs, missing)) is not None
     }
     assert conformed == [name for name in wanted if name not in why_not]
     if why_not:

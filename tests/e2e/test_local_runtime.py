@@ -14,7 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nemesis.interfaces.runtime import CONTROL_API_KEYS, Link
+from nemesis.interfaces.cluster import bootstrap
+from nemesis.interfaces.links import CONTROL_API_KEYS, Link
 from nemesis.running.clean import clean
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
@@ -63,9 +64,9 @@ async def running(
             broker_properties=PROPERTIES | dict(properties or {}),
         )
     )
-    await runtime.start()
+    await runtime.lifecycle.start()
     try:
-        watcher = await asyncio.to_thread(Watcher, runtime.zookeeper_connect())
+        watcher = await asyncio.to_thread(Watcher, runtime.cluster.zookeeper_connect())
         try:
             await watcher.until(lambda: watcher.registered() == {1, 2, 3})
             await watcher.until(lambda: watcher.controller() is not None)
@@ -73,30 +74,30 @@ async def running(
         finally:
             await asyncio.to_thread(watcher.close)
     finally:
-        await runtime.stop()
-        await runtime.collect()
+        await runtime.lifecycle.stop()
+        await runtime.lifecycle.collect()
 
 
 def test_the_links_know_what_the_controller_says_over_a_listener_of_its_own(tmp_path: Path) -> None:
     async def scene() -> None:
         async with running(tmp_path, CONTROL_PLANE) as (runtime, watcher):
-            bootstrap = ",".join(map(str, runtime.bootstrap()))
-            await asyncio.to_thread(until_complete, bootstrap)
+            servers = ",".join(map(str, bootstrap(runtime.cluster)))
+            await asyncio.to_thread(until_complete, servers)
             controller = f"broker-{watcher.controller()}"
-            others = [broker for broker in runtime.brokers if broker != controller]
+            others = [broker for broker in runtime.cluster.brokers if broker != controller]
             links = frozenset(Link(controller, other, LEADER_AND_ISR_API_KEY) for other in others)
-            await runtime.cut(links)
-            creating = asyncio.create_task(asyncio.to_thread(create_topic, bootstrap, "t"))
+            await runtime.network.cut(links)
+            creating = asyncio.create_task(asyncio.to_thread(create_topic, servers, "t"))
 
             async def are_held() -> bool:
-                counters = await runtime.counters(links)
+                counters = await runtime.network.counters(links)
                 return all(counters[link].held_bytes for link in links)
 
             async with asyncio.timeout(PROBE_TIMEOUT_S * 2):
                 while not await are_held():
                     await asyncio.sleep(0.05)
             assert watcher.isr("t") == {1, 2, 3}, "decided, but nobody has been told"
-            await runtime.restore(links)
+            await runtime.network.restore(links)
             await creating
 
     asyncio.run(scene())
@@ -128,13 +129,13 @@ def test_every_fault_has_its_effect_and_heals(tmp_path: Path) -> None:
 async def cut_from_zookeeper(runtime: LocalRuntime, watcher: Watcher) -> None:
     """Its session expires, though it lives and its peers still reach it; it comes back by itself."""
     links = frozenset({Link("broker-1", "zookeeper-1"), Link("zookeeper-1", "broker-1")})
-    await runtime.cut(links)
-    assert not await runtime.probe("broker-1", "zookeeper-1", timeout_s=SILENCE_S)
-    assert await runtime.probe("broker-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+    await runtime.network.cut(links)
+    assert not await runtime.network.probe("broker-1", "zookeeper-1", timeout_s=SILENCE_S)
+    assert await runtime.network.probe("broker-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
     await watcher.until(lambda: watcher.registered() == {2, 3})
-    assert runtime.is_alive("broker-1")
-    assert (await runtime.counters(links))[Link("broker-1", "zookeeper-1")].held_bytes > 0
-    await runtime.restore(links)
+    assert runtime.processes.is_alive("broker-1")
+    assert (await runtime.network.counters(links))[Link("broker-1", "zookeeper-1")].held_bytes > 0
+    await runtime.network.restore(links)
     await watcher.until(lambda: watcher.registered() == {1, 2, 3})
 
 
@@ -142,19 +143,19 @@ async def kill_and_restart_the_controller(runtime: LocalRuntime, watcher: Watche
     await watcher.until(lambda: watcher.controller() is not None)
     old = await asyncio.to_thread(watcher.controller)
     node = f"broker-{old}"
-    assert (await runtime.kill(node))["dead"]
+    assert (await runtime.processes.kill(node))["dead"]
     await watcher.until(lambda: watcher.controller() not in (None, old))
-    assert (await runtime.restart(node))["answered"]
+    assert (await runtime.processes.restart(node))["answered"]
     await watcher.until(lambda: watcher.registered() == {1, 2, 3})
 
 
 async def pause_and_resume(runtime: LocalRuntime, watcher: Watcher) -> None:
-    await runtime.pause("broker-2")
-    assert not await runtime.probe("client-1", "broker-2", timeout_s=SILENCE_S)
+    await runtime.processes.pause("broker-2")
+    assert not await runtime.network.probe("client-1", "broker-2", timeout_s=SILENCE_S)
     await watcher.until(lambda: watcher.registered() == {1, 3})
-    await runtime.resume("broker-2")
+    await runtime.processes.resume("broker-2")
     await watcher.until(lambda: watcher.registered() == {1, 2, 3})
-    assert await runtime.probe("client-1", "broker-2", timeout_s=PROBE_TIMEOUT_S)
+    assert await runtime.network.probe("client-1", "broker-2", timeout_s=PROBE_TIMEOUT_S)
 
 
 HARNESS = textwrap.dedent(
@@ -168,8 +169,8 @@ HARNESS = textwrap.dedent(
         run = Path(sys.argv[1])
         config = ClusterConfig(broker_count=2, client_count=1, run_directory=run)
         runtime = LocalRuntime(config)
-        await runtime.start()
-        await runtime.pause("broker-2")
+        await runtime.lifecycle.start()
+        await runtime.processes.pause("broker-2")
         print("up", flush=True)
         await asyncio.Event().wait()
 

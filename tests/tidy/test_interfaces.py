@@ -18,12 +18,6 @@ from tests.tidy.sources import PACKAGES, ROOT, parsed, python_files
 
 MOST_METHODS = 8
 FRAMEWORK_BASES = {("typing", "Protocol"), ("typing", "Generic"), ("abc", "ABC")}
-TOO_LARGE = {
-    "nemesis.interfaces.runtime.Runtime",
-    "nemesis.runtimes.docker.disk_faults.DiskFaults",
-}
-"""Interfaces of runtimes that are still to be split into parts."""
-
 Method = ast.FunctionDef | ast.AsyncFunctionDef
 ClassName = tuple[str, str]
 """A module and the name of a class in it."""
@@ -108,14 +102,7 @@ def interfaces() -> list[ClassName]:
     return sorted(name for name, declared in declarations().items() if declared.is_interface)
 
 
-def _cases() -> Iterator[object]:
-    for name in interfaces():
-        is_too_large = ".".join(name) in TOO_LARGE
-        marks = [pytest.mark.xfail(strict=True, reason="to be split")] if is_too_large else []
-        yield pytest.param(name, marks=marks, id=".".join(name))
-
-
-@pytest.mark.parametrize("name", list(_cases()))
+@pytest.mark.parametrize("name", interfaces(), ids=".".join)
 def test_an_interface_has_at_most_eight_methods(name: ClassName) -> None:
     methods = methods_of(name)
     assert len(methods) <= MOST_METHODS, (

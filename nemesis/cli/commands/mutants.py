@@ -29,7 +29,7 @@ from nemesis.cli.options import (
 from nemesis.cli.search_request import SearchRequest, create_exploration
 from nemesis.history.errors import HistoryError
 from nemesis.history.run_directory import RunDirectory, write_atomically
-from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.mutants import MUTANTS, Mutant
 from nemesis.running.simulated.stored import read_spec
 from nemesis.searching.explore.display import ExplorationProgress

@@ -77,7 +77,7 @@ class Simulation:
                 try:
                     self.loop.run_until_complete(run.execute())
                 except BaseException:
-                    runtime.collect_now()  # of a run that is broken off, too, ZooKeeper's log is the backbone
+                    runtime.lifecycle.collect_now()  # of a run that is broken off, too, ZooKeeper's log is the backbone
                     raise
         finally:
             self.record.seal()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.runtimes.clock_control.library import environment
 
 TIMEOUT_S: Final = 15.0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from nemesis.interfaces.runtime import Capability, FaultUnsupported, Lacks, RuntimeFailure
+from nemesis.interfaces.errors import FaultUnsupported, RuntimeFailure
+from nemesis.interfaces.unsupported import Unsupported
 from nemesis.runtimes.clock_control import control_page, probe
 from nemesis.runtimes.clock_control.control_page import ClockSetting
 from nemesis.runtimes.clock_control.library import environment, wall_clock_library
@@ -20,14 +21,14 @@ class WallClocks:
     """The pages are in the run's directory: the clock of a node outlives its processes."""
 
     def __init__(self, run_directory: Path) -> None:
-        """Where the library cannot be had the clocks are right, and stay so: ``lacks`` says why."""
+        """Without the library the clocks are right and stay so: ``unsupported`` has the reason."""
         self._directory = run_directory / control_page.DIRECTORY
         self._library: Path | None = None
-        self.lacks: Lacks = {}
+        self.unsupported: Unsupported | None = None
         try:
             self._library = wall_clock_library()
         except MissingRequirement as error:
-            self.lacks = dict.fromkeys((Capability.CLOCK, Capability.MEMBER_CLOCK), str(error))
+            self.unsupported = Unsupported(str(error))
 
     def create(self, nodes: Iterable[str]) -> None:
         """Give these nodes clocks that are right; raises ``RuntimeFailure``."""
@@ -49,9 +50,7 @@ class WallClocks:
         told, because it would say nothing about the node. Raises ``RuntimeFailure``.
         """
         if self._library is None:
-            raise FaultUnsupported(
-                f"the wall clock of {node} cannot be moved: {self.lacks[Capability.CLOCK]}"
-            )
+            raise FaultUnsupported(f"the wall clock of {node} cannot be moved: {self._reason}")
         page, since = self._page(node), probe.look()
         try:
             control_page.write(page, ClockSetting(since.wall_ns, offset_ms, drift))
@@ -66,5 +65,25 @@ class WallClocks:
             "drift": round(found.drift, DRIFT_DIGITS) + 0.0,  # never minus zero
         }
 
+    @property
+    def _reason(self) -> str:
+        return "" if self.unsupported is None else self.unsupported.reason
+
     def _page(self, node: str) -> Path:
         return self._directory / node
+
+
+class NodeClocks:
+    """Implements ``nemesis.interfaces.clocks.Clocks`` for real processes."""
+
+    def __init__(self, clocks: WallClocks, pid_of: Callable[[str], int]) -> None:
+        """``pid_of`` gives the process id of a node's main process, and raises ``RuntimeFailure`` without one."""
+        self._clocks = clocks
+        self._pid_of = pid_of
+
+    async def skew(self, node: str, *, offset_ms: int, drift: float) -> dict[str, Any]:
+        """Return ``{"preloaded": True, "offset_ms": ..., "drift": ...}``, measured."""
+        return await self._clocks.skew(node, self._pid_of(node), offset_ms=offset_ms, drift=drift)
+
+    async def correct(self, node: str) -> dict[str, Any]:
+        return await self.skew(node, offset_ms=0, drift=0.0)

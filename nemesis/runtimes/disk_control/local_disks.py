@@ -17,7 +17,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.runtimes.clock_control.control_page import is_mapped
 from nemesis.runtimes.disk_control import unsynced
 from nemesis.runtimes.disk_control.commands import COMMAND, HEALTHY, PAGE, DiskCommand, DiskCommands

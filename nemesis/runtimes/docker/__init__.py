@@ -1,12 +1,14 @@
 """A cluster of containers: addresses of their own, partitions that really lose packets.
 
-* ``runtime``       ``DockerRuntime``: the interface of ``runtimes.base`` (start here)
+* ``runtime``       ``DockerRuntime``: composes the parts (start here)
+* ``nodes``         names, addresses, containers and packet rules, on which the parts act
+* ``network``, ``processes``, ``broker_disks``, ``ensemble``   one part each; ``lifecycle`` starts and stops
 * ``cluster``       all that a run has at the engine: made, stopped, brought home, removed
-* ``addresses``, ``network``   a subnet and a bridge of its own; which node has which address
+* ``addresses``, ``bridge``   a subnet and a bridge of its own; which node has which address
 * ``creation``      containers from the run's compose file
 * ``container_node``  one container: start, kill, pause, resume, end; each measured
-* ``packet_faults``  what the runtime does to packets; the room ``packets`` does it
-* ``disks``         an ext4 of its own for each broker's logs; ``disk_faults`` what befalls it
+* ``packets``       the rules that drop, delay and damage packets
+* ``disks``         an ext4 of its own for each broker's logs
 * ``zookeeper_members``  what each member of the ensemble says of itself
 * ``collect``       brings home what the containers recorded
 * ``labels``, ``leftovers``   whose a thing at the engine is, and how everything of a run is removed

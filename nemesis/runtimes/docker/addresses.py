@@ -18,7 +18,7 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Final
 
-from nemesis.interfaces.runtime import Address
+from nemesis.interfaces.links import Address
 from nemesis.support.node_names import node_names
 
 BROKER_PORT: Final = 9092

@@ -12,9 +12,10 @@ from pathlib import Path
 from docker import DockerClient
 from docker.models.networks import Network
 
-from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.runtimes.docker import compose_file, labels, leftovers
 from nemesis.runtimes.docker.addresses import TEST_NETWORKS, DockerAddresses, candidates
+from nemesis.runtimes.docker.bridge import add_addresses, create_network, device
 from nemesis.runtimes.docker.collect import NotHad, bring_home
 from nemesis.runtimes.docker.compose_file import Compose
 from nemesis.runtimes.docker.container_node import ContainerNode
@@ -24,7 +25,6 @@ from nemesis.runtimes.docker.disks.errors import DiskError
 from nemesis.runtimes.docker.engine import connect
 from nemesis.runtimes.docker.engine_calls import ask, together, unbroken
 from nemesis.runtimes.docker.image import ensure_image
-from nemesis.runtimes.docker.network import add_addresses, create_network, device
 from nemesis.support.errors import MissingRequirement
 
 Describe = Callable[[DockerAddresses, str], Compose]

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 from docker.models.containers import Container
 
-from nemesis.interfaces.runtime import NodeExited, RuntimeFailure
+from nemesis.interfaces.errors import NodeExited, RuntimeFailure
 from nemesis.runtimes.docker.engine_calls import EngineRefused, ask
 
 POLL_INTERVAL_S = 0.01

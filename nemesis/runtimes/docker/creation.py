@@ -19,7 +19,7 @@ from docker import DockerClient
 from docker.models.containers import Container
 from docker.types import LogConfig, Mount, NetworkingConfig
 
-from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.runtimes.docker import labels
 
 UNDERSTOOD: Final = frozenset(

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import requests
 from docker.errors import APIError, DockerException
 
-from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
 
 T = TypeVar("T")
 

@@ -1,69 +1,113 @@
-"""A run's own network: a bridge with a free subnet, and the clients' addresses on the bridge's device.
+"""The parts ``network`` and ``packets`` of the docker runtime: rules of iptables and the packet handler.
 
-The engine makes the device, and takes it away with the network; the clients' addresses go with it.
+Packet faults are injected in ``packets``; this module hands the calls on to the rules of the run.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+import socket
 
-from docker import DockerClient
-from docker.errors import APIError
-from docker.models.networks import Network
-from docker.types import IPAMConfig, IPAMPool
-
-from nemesis.interfaces.runtime import RuntimeFailure
-from nemesis.runtimes.docker.engine_calls import reason
-
-OVERLAP: Final = "overlap"
-ID_DIGITS: Final = 12
+from nemesis.interfaces.impairment import Impairment, PacketCounters
+from nemesis.interfaces.links import Link, LinkCounters
+from nemesis.interfaces.network import BandwidthLimits, Connections, Delays, RequestLinks
+from nemesis.interfaces.runtime import Missing
+from nemesis.interfaces.unsupported import Unsupported
+from nemesis.runtimes.docker.nodes import DockerNodes
+from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError
 
 
-def create_network(
-    client: DockerClient, described: Mapping[str, Any], marks: Mapping[str, str]
-) -> Network | None:
-    """Make the network that a compose file describes; None when another network has its subnet.
+class DockerNetwork:
+    """Implements ``nemesis.interfaces.network.Network``. What is cut is dropped, and TCP sends it again."""
 
-    Blocks; raises the SDK's errors.
-    """
-    pools = [IPAMPool(**pool) for pool in described["ipam"]["config"]]
-    try:
-        return client.networks.create(
-            described["name"],
-            driver=described["driver"],
-            ipam=IPAMConfig(pool_configs=pools),
-            labels=dict(marks),
+    def __init__(self, nodes: DockerNodes, missing: Missing) -> None:
+        """``missing`` has the parts that this kernel cannot provide."""
+        self._nodes = nodes
+        links = DockerLinks(nodes)
+        self.requests: RequestLinks | Unsupported = missing.get(RequestLinks) or links
+        self.delays: Delays | Unsupported = missing.get(Delays) or links
+        self.connections: Connections | Unsupported = missing.get(Connections) or DockerConnections(
+            nodes
         )
-    except APIError as error:
-        if OVERLAP in reason(error).lower():
-            return None
-        raise
+        self.bandwidth: BandwidthLimits | Unsupported = missing.get(
+            BandwidthLimits
+        ) or DockerBandwidth(nodes)
+
+    async def cut(self, links: frozenset[Link]) -> None:
+        await self._nodes.packets.cut(links)
+
+    async def restore(self, links: frozenset[Link]) -> None:
+        await self._nodes.packets.restore(links)
+
+    async def counters(self, links: frozenset[Link]) -> dict[Link, LinkCounters]:
+        return await self._nodes.packets.counters(links)
+
+    async def probe(self, source: str, target: str, *, timeout_s: float) -> bool:
+        nodes, address = self._nodes, self._nodes.address(target)
+        if source in nodes.clients:
+            host = nodes.client_host(source)
+            return await nodes.ask(target, address, source_host=host, timeout_s=timeout_s)
+        node = nodes.node(source)
+        try:
+            namespace = Namespace(node.pid)
+        except NamespaceError:  # it is dead: nothing can be sent from there
+            return False
+        try:
+            caller = namespace.socket(socket.AF_INET, socket.SOCK_STREAM)
+        finally:
+            namespace.close()
+        return await nodes.ask(target, address, caller=caller, timeout_s=timeout_s)
 
 
-def device(network: Network) -> str:
-    """Return the name of the bridge's device on the host."""
-    return f"br-{str(network.id)[:ID_DIGITS]}"
+class DockerLinks:
+    """Implements ``nemesis.interfaces.network.RequestLinks`` and ``Delays``."""
+
+    def __init__(self, nodes: DockerNodes) -> None:
+        self._nodes = nodes
+
+    async def hold(self, links: frozenset[Link]) -> None:
+        await self._nodes.packets.cut(links)
+
+    async def release(self, links: frozenset[Link]) -> None:
+        await self._nodes.packets.restore(links)
+
+    async def delay(self, links: frozenset[Link], *, delay_ms: int) -> None:
+        await self._nodes.packets.delay(links, delay_ms=delay_ms)
 
 
-async def add_addresses(device_name: str, hosts: Iterable[str]) -> None:
-    """Let the host own these addresses, too; raises ``RuntimeFailure``."""
-    for host in hosts:
-        await _ip("address", "add", f"{host}/32", "dev", device_name)
+class DockerConnections:
+    """Implements ``nemesis.interfaces.network.Connections``."""
+
+    def __init__(self, nodes: DockerNodes) -> None:
+        self._nodes = nodes
+
+    async def ends(self, links: frozenset[Link]) -> int:
+        return await self._nodes.packets.connection_ends(links)
+
+    async def reset(self, links: frozenset[Link]) -> int:
+        return await self._nodes.packets.reset(links)
 
 
-async def _ip(*arguments: str) -> None:
-    try:
-        process = await asyncio.create_subprocess_exec(
-            "ip",
-            *arguments,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-        )
-    except OSError as error:
-        raise RuntimeFailure(f"`ip` cannot be run: {error.strerror}") from None
-    _, said = await process.communicate()
-    if process.returncode:
-        words = " ".join(said.decode(errors="replace").split())
-        raise RuntimeFailure(f"`ip {' '.join(arguments)}` failed: {words}")
+class DockerBandwidth:
+    """Implements ``nemesis.interfaces.network.BandwidthLimits``."""
+
+    def __init__(self, nodes: DockerNodes) -> None:
+        self._nodes = nodes
+
+    async def limit(self, node: str, *, rate_kbit_s: int) -> None:
+        await self._nodes.packets.throttle(node, rate_kbit_s=rate_kbit_s)
+
+    async def measure(self, node: str, *, expected_kbit_s: int) -> int:
+        return await self._nodes.packets.rate_kbit_s(node, expected_kbit_s=expected_kbit_s)
+
+
+class DockerPackets:
+    """Implements ``nemesis.interfaces.packets.Packets``."""
+
+    def __init__(self, nodes: DockerNodes) -> None:
+        self._nodes = nodes
+
+    async def impair(self, links: frozenset[Link], impairment: Impairment) -> None:
+        await self._nodes.packets.impair(links, impairment)
+
+    async def counters(self, links: frozenset[Link]) -> dict[Link, PacketCounters]:
+        return await self._nodes.packets.packet_counters(links)

@@ -14,7 +14,8 @@ import re
 from contextlib import suppress
 
 from nemesis.history.zookeeper_log import CURRENT_EPOCH
-from nemesis.interfaces.runtime import Address, ZooKeeperMember
+from nemesis.interfaces.ensemble import ZooKeeperMember
+from nemesis.interfaces.links import Address
 from nemesis.runtimes.docker.collect import TRANSACTION_LOGS
 from nemesis.runtimes.docker.container_node import ContainerNode
 

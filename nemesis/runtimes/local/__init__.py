@@ -1,6 +1,8 @@
 """A cluster of processes on this machine: no root, no containers, one lease of 127.x.y.0/24 per run.
 
-* ``runtime``           ``LocalRuntime``: the interface of ``runtimes.base`` (start here)
+* ``runtime``           ``LocalRuntime``: composes the parts (start here)
+* ``nodes``             names, addresses and processes of the cluster, on which the parts act
+* ``network``, ``processes``, ``disks``, ``ensemble``   one part each; ``lifecycle`` starts and stops
 * ``addresses``         the lease, and which node gets which address and port
 * ``node_process``      one operating-system process: start, kill, pause, resume, end; each measured
 * ``zookeeper_server``  the real ZooKeeper from the jars that PySpark ships

@@ -13,7 +13,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from nemesis.interfaces.runtime import Address
+from nemesis.interfaces.links import Address
 from nemesis.support.errors import MissingRequirement
 from nemesis.support.journal import Journal, runtime_directory
 from nemesis.support.node_names import node_names

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import msgspec
 
-from nemesis.interfaces.runtime import Address
+from nemesis.interfaces.links import Address
 from nemesis.runtimes.local.node_process import NodeProcess
 from nemesis.support.journal import Journal
 from nemesis.targets import Target
-from nemesis.targets.base import BrokerPlace, log_dirs_in, seed_of_broker
+from nemesis.targets.base import BrokerEndpoint, log_dirs_in, seed_of_broker
 
 
-def broker_place(
+def broker_endpoint(
     name: str,
     *,
     bind: Address,
@@ -28,10 +28,10 @@ def broker_place(
     seed: int,
     tracing: bool,
     log_dirs: int,
-) -> BrokerPlace:
+) -> BrokerEndpoint:
     """Return where the broker called ``broker-N`` lives and keeps its files."""
     broker_id = int(name.removeprefix("broker-"))
-    return BrokerPlace(
+    return BrokerEndpoint(
         broker_id=broker_id,
         bind=bind,
         advertised=advertised,
@@ -44,7 +44,7 @@ def broker_place(
 
 def broker_process(
     name: str,
-    place: BrokerPlace,
+    endpoint: BrokerEndpoint,
     *,
     target: Target,
     properties: Mapping[str, object],
@@ -55,12 +55,12 @@ def broker_process(
     disk_commands: Path | None,
 ) -> NodeProcess:
     """Write the broker's configuration and return its process, not yet started; raises ``UsageError``."""
-    whole = target.broker_properties(place, properties)
+    whole = target.broker_properties(endpoint, properties)
     config_file = run_directory / "config" / f"{name}.json"
-    for folder in (config_file.parent, *place.log_dirs):
+    for folder in (config_file.parent, *endpoint.log_dirs):
         folder.mkdir(parents=True, exist_ok=True)
-    if place.trace_file is not None:
-        place.trace_file.parent.mkdir(parents=True, exist_ok=True)
+    if endpoint.trace_file is not None:
+        endpoint.trace_file.parent.mkdir(parents=True, exist_ok=True)
     config_file.write_bytes(msgspec.json.format(msgspec.json.encode(whole), indent=2))
     return NodeProcess(
         name,

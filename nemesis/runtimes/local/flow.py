@@ -17,7 +17,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.runtimes.local.link_table import LinkTable
 from nemesis.support.frame_scanner import FrameScanner
 

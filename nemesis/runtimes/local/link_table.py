@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nemesis.interfaces.runtime import Link, LinkCounters
+from nemesis.interfaces.links import Link, LinkCounters
 from nemesis.support.frame_scanner import NO_KEYS
 
 

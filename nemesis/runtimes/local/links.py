@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from nemesis.interfaces.runtime import Link, LinkCounters, RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
+from nemesis.interfaces.links import Link, LinkCounters
 from nemesis.runtimes.local.addresses import AddressPlan
 from nemesis.runtimes.local.node_process import open_log
 from nemesis.runtimes.local.proxy import Command, LinkName, Reply, Route

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import psutil
 
-from nemesis.interfaces.runtime import NodeExited, RuntimeFailure
+from nemesis.interfaces.errors import NodeExited, RuntimeFailure
 from nemesis.support.journal import Journal
 
 POLL_INTERVAL_S = 0.005

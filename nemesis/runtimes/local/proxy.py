@@ -19,7 +19,7 @@ from functools import partial
 
 import msgspec
 
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.runtimes.local.flow import Flow
 from nemesis.runtimes.local.link_table import LinkTable
 

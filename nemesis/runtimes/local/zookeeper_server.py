@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nemesis.history.java_locale import JAVA_LOCALE
-from nemesis.interfaces.runtime import Address
+from nemesis.interfaces.links import Address
 from nemesis.runtimes.local.java import properties_text, require_java, zookeeper_classpath
 from nemesis.runtimes.local.node_process import NodeProcess
 from nemesis.support.journal import Journal

@@ -1,8 +1,10 @@
 """The runtime ``simulation``: the whole cluster in this process, on virtual time.
 
-* ``runtime``  the ``Runtime`` that a run and its faults see: nodes, links, disks and clocks of a ``World``; start here
-* ``config``   what the cluster is made from
-* ``broker``   one incarnation of a reference broker: the same code as everywhere, on simulated ports
+* ``runtime``   ``SimulationRuntime``: composes the parts; start here
+* ``machines``  nodes, disks, clocks and the network of the cluster, on which the parts act
+* ``network``, ``processes``, ``disks``, ``clocks``, ``ensemble``   one part each; ``lifecycle`` starts and stops
+* ``config``    what the cluster is made from
+* ``broker``    one incarnation of a reference broker: the same code as everywhere, on simulated ports
 
 What simulates loop, network, disk, clock and ZooKeeper is ``nemesis.simulation``.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nemesis.interfaces.runtime import Address
+from nemesis.interfaces.links import Address
 
 HARNESS_HOST = "10.0.0.1"
 BROKER_PORT = 9092

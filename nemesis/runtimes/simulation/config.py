@@ -10,7 +10,7 @@ from nemesis.runtimes.simulation.addresses import address_of, names
 from nemesis.simulation.links import Latency
 from nemesis.support.errors import UsageError
 from nemesis.targets import TARGETS
-from nemesis.targets.base import BrokerPlace, log_dirs_in, seed_of_broker
+from nemesis.targets.base import BrokerEndpoint, log_dirs_in, seed_of_broker
 
 TARGET = "reference"
 
@@ -54,7 +54,7 @@ class SimulationRuntimeConfig:
         """Return a broker's whole configuration; raises ``UsageError``."""
         address, number = address_of(broker), int(broker.removeprefix("broker-"))
         zookeepers = names("zookeeper", self.zookeeper_count)
-        place = BrokerPlace(
+        endpoint = BrokerEndpoint(
             broker_id=number,
             bind=address,
             advertised=address,
@@ -63,4 +63,4 @@ class SimulationRuntimeConfig:
             trace_file=None,
             seed=seed_of_broker(self.seed, number),
         )
-        return TARGETS[self.target].broker_properties(place, self.broker_properties)
+        return TARGETS[self.target].broker_properties(endpoint, self.broker_properties)

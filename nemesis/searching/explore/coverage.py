@@ -25,7 +25,7 @@ from nemesis.faults import FAULTS as ALL_FAULTS
 from nemesis.history.events import NO_ERROR, Event, Kind
 from nemesis.history.znodes import PROCESS as ZOOKEEPER
 from nemesis.history.zookeeper_log import EPOCH_BITS
-from nemesis.interfaces.runtime import Capability
+from nemesis.interfaces.ensemble import EnsembleMembers
 from nemesis.reference.controller import partition_state_machine, replica_state_machine
 from nemesis.searching.explore.coverage_counts import Coverage, Reach
 
@@ -100,7 +100,7 @@ def measure(events: Iterable[Event], kinds: Sequence[str] = DEFAULT_KINDS) -> Co
         group: dict.fromkeys(names, 0) for group, names in EXPECTED.items()
     }
     counts[FAULTS] = {f"{kind} measured": 0 for kind in kinds}
-    if any(ALL_FAULTS[kind].capability is Capability.ZOOKEEPER for kind in kinds):
+    if any(EnsembleMembers in ALL_FAULTS[kind].needs for kind in kinds):
         counts[ENSEMBLE] = {NEW_LEADER: 0, MOVED: 0}
     for group, what in _reached(events):
         counts[group][what] = counts[group].get(what, 0) + 1

@@ -43,7 +43,7 @@ _T = TypeVar("_T")
 
 
 class SimulatedZooKeeperAdmin:
-    """``nemesis.runtimes.zookeeper_admin.ZooKeeperAdmin``; an asynchronous context manager."""
+    """``nemesis.runtimes.kazoo_admin.ZooKeeperAdmin``; an asynchronous context manager."""
 
     def __init__(
         self,

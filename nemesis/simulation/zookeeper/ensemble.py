@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from nemesis.history.zookeeper_log import Transaction
-from nemesis.interfaces.runtime import ZooKeeperMember
+from nemesis.interfaces.ensemble import ZooKeeperMember
 from nemesis.simulation.clock import EPOCH_MS
 from nemesis.simulation.zookeeper.channel import FROM_MEMBER, Channel, ask, dial
 from nemesis.simulation.zookeeper.leading import Leading

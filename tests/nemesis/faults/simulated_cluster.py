@@ -9,6 +9,7 @@ from typing import Any
 
 from nemesis.faults.base import Fault, FaultContext, Strike
 from nemesis.faults.cluster_view import ClusterView
+from nemesis.interfaces.cluster import bootstrap
 from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
@@ -26,13 +27,13 @@ def in_cluster(test: Callable[[FaultContext], Coroutine[Any, Any, None]]) -> Non
     runtime = SimulationRuntime(config, loop, MemoryRecord(loop.clock_ns))
 
     async def scene() -> None:
-        await runtime.start()
-        async with runtime.zookeeper_admin() as zookeeper:
+        await runtime.lifecycle.start()
+        async with runtime.ensemble.admin() as zookeeper:
             view = ClusterView(zookeeper)
-            while len((await view.snapshot()).brokers) < len(runtime.brokers):
+            while len((await view.snapshot()).brokers) < len(runtime.cluster.brokers):
                 await asyncio.sleep(0.1)
             await test(FaultContext.of(runtime, view))
-        await runtime.stop()
+        await runtime.lifecycle.stop()
 
     try:
         loop.run_until_complete(scene())
@@ -65,11 +66,11 @@ async def create_topic(context: FaultContext) -> None:
     """Three partitions, each led by another broker, or nearly so; returns when they are led."""
     runtime = context.runtime
     client = KafkaAdmin(
-        [(address.host, address.port) for address in runtime.bootstrap()],
+        [(address.host, address.port) for address in bootstrap(runtime.cluster)],
         client_id="test",
-        source_host=runtime.client_host(runtime.clients[0]),
+        source_host=runtime.cluster.client_host(runtime.cluster.clients[0]),
         rng=Random(1),
-        codec=runtime.codec,
+        codec=runtime.cluster.codec,
     )
     try:
         await client.refresh_metadata()

@@ -15,15 +15,19 @@ from nemesis.faults.base import (
     DrawRange,
     Fault,
     FaultContext,
-    LinkBook,
     Measured,
     SelectorUnresolved,
     Strike,
 )
 from nemesis.faults.conductor import Conductor
+from nemesis.faults.link_rules import Cut, LinkRules
 from nemesis.faults.plan import PlannedFault, PlanSettings
 from nemesis.history.recorder import Recorder
-from nemesis.interfaces.runtime import EVERYWHERE, Capability, FaultLost, Link, NodeExited, Runtime
+from nemesis.interfaces.errors import FaultLost, NodeExited
+from nemesis.interfaces.links import Link
+from nemesis.interfaces.network import Network
+from nemesis.interfaces.runtime import Runtime
+from nemesis.interfaces.unsupported import Unsupported
 from nemesis.support.errors import HarnessError
 
 SETTINGS = PlanSettings(
@@ -34,10 +38,13 @@ SETTINGS = PlanSettings(
 )
 
 
-class RecordingRuntime:
-    """Of a runtime only what a ``LinkBook`` needs."""
+NOTHING_ELSE = Unsupported("it only records")
 
-    capabilities = EVERYWHERE
+
+class RecordingNetwork:
+    """Of a network only what cuts need."""
+
+    requests = delays = connections = bandwidth = NOTHING_ELSE
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, frozenset[Link]]] = []
@@ -49,12 +56,22 @@ class RecordingRuntime:
         self.calls.append(("restore", links))
 
 
+class RecordingRuntime:
+    """A runtime of one part: a network that records."""
+
+    cluster = None
+    processes = disks = clocks = ensemble = packets = NOTHING_ELSE
+
+    def __init__(self) -> None:
+        self.network = RecordingNetwork()
+
+
 class Touch(Fault, frozen=True, kw_only=True):
     """Strikes a node by name; ``verify`` says yes at the second time of asking."""
 
     name: ClassVar[str] = "touch"
     summary: ClassVar[str] = "nothing happens"
-    capability: ClassVar[Capability] = Capability.KILL
+    needs: ClassVar[frozenset[type]] = frozenset({Network})
 
     node: str
     is_effective: bool = True
@@ -238,20 +255,21 @@ def test_a_harness_failure_comes_out_as_itself() -> None:
 
 def test_a_link_flows_again_when_the_last_fault_lets_go() -> None:
     runtime = RecordingRuntime()
-    book = LinkBook(cast("Runtime", runtime))
+    rules = LinkRules(cast("Runtime", runtime))
     shared, other = Link("broker-1", "broker-2"), Link("broker-3", "broker-2")
 
     async def overlap() -> None:
-        await book.hold(frozenset({shared}))
-        await book.hold(frozenset({shared, other}))
-        assert not book.is_pair_open("broker-2", "broker-1")
-        await book.release(frozenset({shared}))
-        assert not book.is_pair_open("broker-2", "broker-1")
-        await book.release(frozenset({shared, other}))
-        assert book.is_pair_open("broker-2", "broker-1")
+        one = rules.guard(Cut(frozenset({shared})))
+        await one.put()
+        async with rules.guard(Cut(frozenset({shared, other}))):
+            assert not rules.is_pair_open("broker-2", "broker-1")
+            await one.remove()
+            assert not rules.is_pair_open("broker-2", "broker-1")
+        assert rules.is_pair_open("broker-2", "broker-1")
+        await one.remove()
 
     asyncio.run(overlap())
-    assert runtime.calls == [
+    assert runtime.network.calls == [
         ("cut", frozenset({shared})),
         ("cut", frozenset({other})),
         ("restore", frozenset({shared, other})),

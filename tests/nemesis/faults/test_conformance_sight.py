@@ -8,7 +8,7 @@ import pytest
 
 from nemesis.faults import FAULTS
 from nemesis.interfaces.impairment import PacketCounters
-from nemesis.interfaces.runtime import FETCH_API_KEY, Link
+from nemesis.interfaces.links import FETCH_API_KEY, Link
 from tests.e2e.conformance_effects import EFFECTS, NOTHING, Effect
 from tests.e2e.conformance_sight import Sight, against
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from nemesis.faults.base import DelayBook, DrawRange, Fault, FaultContext, SelectorUnresolved
+from nemesis.faults.base import DrawRange, Fault, FaultContext, SelectorUnresolved
 from nemesis.faults.connections import ResetConnections, SlowLink
+from nemesis.faults.link_rules import Delay, LinkRules
 from nemesis.faults.partition import Partition
-from nemesis.interfaces.runtime import EVERYWHERE, Link
+from nemesis.interfaces.links import Link
+from nemesis.interfaces.runtime import EVERYWHERE, Runtime
 from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
 
 NODES = frozenset({"broker-1", "broker-2", "broker-3"})
@@ -37,7 +40,7 @@ def test_delays_add_up_and_each_fault_takes_back_its_own() -> None:
 
         async def took_s() -> float:
             begin = loop.time()
-            assert await context.runtime.probe("broker-1", "broker-2", timeout_s=3.0)
+            assert await context.network.probe("broker-1", "broker-2", timeout_s=3.0)
             return loop.time() - begin
 
         assert await took_s() > 2 * 0.26
@@ -49,23 +52,23 @@ def test_delays_add_up_and_each_fault_takes_back_its_own() -> None:
     in_cluster(test)
 
 
-def test_the_book_tells_the_sum_of_each_link() -> None:
-    columns: dict[Link, int] = {}
+def test_delays_of_several_faults_add_up_on_each_link() -> None:
+    delays_ms: dict[Link, int] = {}
 
-    class Links:
+    class Delays:
         async def delay(self, links: frozenset[Link], *, delay_ms: int) -> None:
-            columns.update(dict.fromkeys(links, delay_ms))
+            delays_ms.update(dict.fromkeys(links, delay_ms))
+
+    runtime = SimpleNamespace(network=SimpleNamespace(delays=Delays()))
 
     async def test() -> None:
-        book = DelayBook(cast("Any", Links()))
-        a, b = Link("a", "b"), Link("b", "a")
-        await book.slow(frozenset({a, b}), 100)
-        await book.slow(frozenset({a}), 30)
-        assert columns == {a: 130, b: 100}
-        await book.quicken(frozenset({a, b}), 100)
-        assert columns == {a: 30, b: 0}
-        await book.quicken(frozenset({a}), 30)
-        assert columns == {a: 0, b: 0}
+        rules = LinkRules(cast("Runtime", runtime))
+        a, b, c = Link("a", "b"), Link("b", "c"), Link("c", "a")
+        async with rules.guard(Delay(frozenset({a, b}), 100)):
+            async with rules.guard(Delay(frozenset({b, c}), 30)):
+                assert delays_ms == {a: 100, b: 130, c: 30}
+            assert delays_ms == {a: 100, b: 100, c: 0}
+        assert delays_ms == {a: 0, b: 0, c: 0}
 
     asyncio.run(test())
 
@@ -92,8 +95,8 @@ def test_where_no_connection_is_there_is_no_target() -> None:
 
 def test_connections_that_end_before_they_are_reset_are_no_effect() -> None:
     async def test(context: FaultContext) -> None:
-        host = context.runtime.client_host("client-1")
-        address = context.runtime.address("broker-1")
+        host = context.cluster.client_host("client-1")
+        address = context.cluster.address("broker-1")
         fault = ResetConnections(selector="broker-1", peers="clients")
         _, writer = await asyncio.open_connection(address.host, address.port, local_addr=(host, 0))
         strike = await fault.aim(context, Random(1))
@@ -120,4 +123,4 @@ def test_a_reset_may_strike_a_broker_that_is_cut_off_and_is_verified_when_it_is_
 def test_what_is_drawn_makes_sense_in_a_cluster(kind: type[Fault]) -> None:
     for seed in range(200):
         kind.draw(Random(seed), DrawRange(5.0, 7.0)).check(NODES)
-    assert kind.capability not in EVERYWHERE
+    assert not kind.needs <= EVERYWHERE

@@ -20,14 +20,14 @@ def test_the_broker_is_gone_until_its_disk_works(fault: DiskFull) -> None:
         [node] = (await fault.aim(context, Random(1))).victims
         strike = await struck(fault, context)
         async with asyncio.timeout(10.0):  # the next checkpoint of high watermarks meets it
-            while context.runtime.is_alive(node):
+            while context.is_alive(node):
                 await asyncio.sleep(0.1)
             while await controller(context) in (None, node):
                 await asyncio.sleep(0.1)
         assert not (await strike.verify()).is_effective
         detail = await healed(strike, context)
         assert detail["disk"][node]["refused"]
-        assert context.runtime.is_alive(node)
+        assert context.is_alive(node)
 
     in_cluster(scene)
 

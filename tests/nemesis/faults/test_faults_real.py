@@ -20,7 +20,7 @@ from nemesis.faults.partition import Partition
 from nemesis.faults.pause import Pause
 from nemesis.faults.restart import Restart
 from nemesis.faults.session import ExpireSession
-from nemesis.interfaces.runtime import Capability
+from nemesis.interfaces.unsupported import Unsupported
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.targets import TARGETS
@@ -75,16 +75,16 @@ def test_faults_are_measured_and_undone(tmp_path: Path) -> None:
                 broker_count=3, client_count=1, run_directory=tmp_path / "run", target="small"
             )
         )
-        await runtime.start()
+        await runtime.lifecycle.start()
         try:
-            async with runtime.zookeeper_admin() as zookeeper:
+            async with runtime.ensemble.admin() as zookeeper:
                 context = FaultContext.of(runtime, ClusterView(zookeeper))
                 await partitions(context)
                 await incarnations(context)
                 await clocks(context)
-                await sessions(context, runtime.zookeeper_connect())
+                await sessions(context, runtime.cluster.zookeeper_connect())
         finally:
-            await runtime.stop()
+            await runtime.lifecycle.stop()
 
     asyncio.run(scene())
 
@@ -113,11 +113,11 @@ async def incarnations(context: FaultContext) -> None:
         assert applied.is_effective, (fault, applied)
         assert healed.is_effective, (fault, healed)
         assert not context.stopped
-        assert all(context.runtime.is_alive(node) for node in result.victims)
+        assert all(context.is_alive(node) for node in result.victims)
 
 
 async def clocks(context: FaultContext) -> None:
-    if Capability.CLOCK not in context.runtime.capabilities:
+    if isinstance(context.runtime.clocks, Unsupported):
         return
     for fault in (
         ClockSkew(selector="broker-1", offset_ms=3_600_000),

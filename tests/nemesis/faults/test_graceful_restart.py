@@ -67,16 +67,16 @@ def test_a_broker_that_does_not_go_in_time_is_killed() -> None:
     )
 
     async def scene() -> None:
-        await runtime.start()
-        await runtime.pause("broker-1")
+        await runtime.lifecycle.start()
+        await runtime.processes.pause("broker-1")
         paused_at = loop.time()
-        ended = await runtime.terminate("broker-1", grace_s=2.0)
+        ended = await runtime.processes.terminate("broker-1", grace_s=2.0)
         assert ended == {"pid": 1, "dead": True, "ended_by": "SIGKILL"}
         assert 2.0 <= loop.time() - paused_at < 3.0
-        await runtime.restart("broker-1")
-        ended = await runtime.terminate("broker-1", grace_s=2.0)
+        await runtime.processes.restart("broker-1")
+        ended = await runtime.processes.terminate("broker-1", grace_s=2.0)
         assert ended == {"pid": 2, "dead": True, "ended_by": "SIGTERM"}
-        await runtime.stop()
+        await runtime.lifecycle.stop()
 
     try:
         loop.run_until_complete(scene())

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nemesis.faults import grudge
 from nemesis.faults.partition import Partition
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 
 THREE = ["broker-1", "broker-2", "broker-3"]
 FIVE = [f"broker-{number}" for number in range(1, 6)]

@@ -12,7 +12,8 @@ from nemesis.faults.base import FaultContext
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.kill import Kill
 from nemesis.faults.restart import Restart
-from nemesis.interfaces.runtime import NodeExited
+from nemesis.interfaces.errors import NodeExited
+from tests.nemesis.faults.partial_runtime import runtime_of
 
 
 class EmptyView:
@@ -49,7 +50,7 @@ class Processes:
 @pytest.mark.parametrize("lost", ["broker-1", "broker-2"])
 def test_the_others_are_started_and_the_loss_is_told(fault: Kill | Restart, lost: str) -> None:
     runtime = Processes(lost)
-    context = FaultContext.of(cast("Any", runtime), cast("Any", EmptyView()))
+    context = FaultContext.of(runtime_of(runtime, processes=runtime), cast("Any", EmptyView()))
 
     async def scene() -> None:
         strike = await fault.aim(context, Random(1))

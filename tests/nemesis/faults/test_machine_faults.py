@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import partial
 from random import Random
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -17,11 +19,12 @@ from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
 from nemesis.faults.corrupt_tail import CorruptTail
 from nemesis.faults.disk import DiskFailure, DiskFull, LogDirFailure
 from nemesis.faults.power_cut import PowerCut
-from nemesis.interfaces.runtime import NodeExited
+from nemesis.interfaces.errors import NodeExited
 from nemesis.simulation.clock import SimulatedWallClock
 from nemesis.simulation.disk import SimulatedDisk
 from nemesis.support import log_damage as damage
 from nemesis.support.errors import UsageError
+from tests.nemesis.faults.partial_runtime import runtime_of
 from tests.reference.log.batches import batch
 
 LOG_DIRS = ("a", "b")
@@ -110,7 +113,21 @@ class View:
 
 
 def context_of(machines: Any, isr: Iterable[int] = (1, 2, 3)) -> FaultContext:
-    return FaultContext.of(cast("Any", machines), cast("Any", View(isr)))
+    disks = SimpleNamespace(
+        fill=machines.fill_disk,
+        fail=machines.fail_disk,
+        heal=machines.heal_disk,
+        power=SimpleNamespace(cut=machines.power_cut),
+        log_dirs=SimpleNamespace(fail=machines.fail_log_dir),
+        log_tails=SimpleNamespace(
+            unsynced_bytes=machines.unsynced_bytes, corrupt=machines.corrupt_tail
+        ),
+    )
+    clocks = SimpleNamespace(
+        skew=machines.skew_clock, correct=partial(machines.skew_clock, offset_ms=0, drift=0.0)
+    )
+    runtime = runtime_of(machines, processes=machines, disks=disks, clocks=clocks)
+    return FaultContext.of(runtime, cast("Any", View(isr)))
 
 
 async def struck(fault: Fault, context: FaultContext) -> Strike:

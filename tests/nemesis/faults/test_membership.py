@@ -13,13 +13,16 @@ from nemesis.faults.administrator import Administrator, Replicas, TopicPartition
 from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.departure import depart, trace_of
+from nemesis.faults.link_rules import HoldRequests
 from nemesis.faults.moves import Moves
 from nemesis.faults.plan import PlannedFault
 from nemesis.faults.remove_broker import RemoveBroker
 from nemesis.faults.rolling_restart import RollingRestart
 from nemesis.faults.selectors import id_of, node_of
 from nemesis.history.events import Event, Kind
-from nemesis.interfaces.runtime import FETCH_API_KEY, Link, NodeExited
+from nemesis.interfaces.errors import NodeExited
+from nemesis.interfaces.links import FETCH_API_KEY, Link
+from nemesis.runtimes.simulation.processes import SimulationMembership
 from nemesis.support.errors import UsageError
 from nemesis.testing import assert_valid, simulate_plan
 from tests.nemesis.faults.simulated_cluster import create_topic, healed, in_cluster, struck
@@ -42,15 +45,15 @@ class TestAddBroker:
             before = await context.view.snapshot()
             strike = await struck(AddBroker(partitions=2), context)
             assert strike.victims == ["broker-4"]
-            assert context.runtime.brokers == [*BROKERS, "broker-4"]
-            assert await context.runtime.probe("broker-1", "broker-4", timeout_s=1.0)
-            snapshot = await context.view.snapshot()
-            assert 4 in snapshot.brokers
-            assert len([s for s in snapshot.partitions.values() if 4 in s.isr]) == 2
+            assert context.cluster.brokers == [*BROKERS, "broker-4"]
+            assert await context.network.probe("broker-1", "broker-4", timeout_s=1.0)
+            seen = await context.view.snapshot()
+            assert 4 in seen.brokers
+            assert len([s for s in seen.partitions.values() if 4 in s.isr]) == 2
             assert not (await strike.verify()).is_effective
             await healed(strike, context)
-            assert context.runtime.brokers == BROKERS
-            assert not context.runtime.is_alive("broker-4")
+            assert context.cluster.brokers == BROKERS
+            assert not context.is_alive("broker-4")
             assert replicas(await context.view.snapshot()) == replicas(before)
 
         in_cluster(test)
@@ -62,16 +65,16 @@ class TestAddBroker:
             await healed(first, context)
             third = await struck(AddBroker(), context)
             assert [*second.victims, *third.victims] == ["broker-5", "broker-6"]
-            assert context.runtime.brokers == [*BROKERS, "broker-5", "broker-6"]
+            assert context.cluster.brokers == [*BROKERS, "broker-5", "broker-6"]
 
         in_cluster(test)
 
     def test_one_that_does_not_start_is_no_effect(self, monkeypatch: pytest.MonkeyPatch) -> None:
         async def test(context: FaultContext) -> None:
-            async def exits(node: str) -> None:
+            async def exits(_self: object, node: str) -> None:
                 raise NodeExited(f"{node} has exited")
 
-            monkeypatch.setattr(context.runtime, "add_broker", exits)
+            monkeypatch.setattr(SimulationMembership, "add_broker", exits)
             strike = await AddBroker().aim(context, Random(1))
             measured = await strike.apply()
             assert not measured.is_effective
@@ -83,7 +86,7 @@ class TestAddBroker:
 
     def test_without_an_address_nobody_joins(self, monkeypatch: pytest.MonkeyPatch) -> None:
         async def test(context: FaultContext) -> None:
-            monkeypatch.setattr(type(context.runtime), "next_broker", None)
+            monkeypatch.setattr(SimulationMembership, "next_broker", None)
             with pytest.raises(SelectorUnresolved, match="no address"):
                 await AddBroker().aim(context, Random(1))
 
@@ -99,7 +102,7 @@ class TestRemoveBroker:
             [node] = strike.victims
             assert before.controller is not None
             assert node == node_of(before.controller.broker_id)
-            assert not context.runtime.is_alive(node)
+            assert not context.is_alive(node)
             assert not context.can_answer(node)
             snapshot = await context.view.snapshot()
             assert trace_of(snapshot, node) is None
@@ -121,7 +124,7 @@ class TestRemoveBroker:
             measured = await strike.apply()
             assert not measured.is_effective
             assert measured.detail == {"given_up": {"not_moved": ["t-1", "t-2"]}}
-            assert context.runtime.is_alive("broker-2")
+            assert context.is_alive("broker-2")
             assert replicas(await context.view.snapshot()) == replicas(before)
             await healed(strike, context)
 
@@ -196,16 +199,17 @@ class TestRollingRestart:
             await create_topic(context)
             before = await context.view.snapshot()
             fetches = frozenset(Link("broker-2", leader, FETCH_API_KEY) for leader in BROKERS)
-            await context.links.hold(fetches)
+            hold = context.links.guard(HoldRequests(fetches))
+            await hold.put()
             fault = RollingRestart(order="by-id", back_within_s=3.0)
             strike = await fault.aim(context, Random(1))
             measured = await strike.apply()
             assert not measured.is_effective
             assert measured.detail.keys() == {"broker-1", "broker-2"}
             assert measured.detail["broker-2"]["missing"].startswith("it is not in sync in t-")
-            snapshot = await context.view.snapshot()
-            assert epochs(snapshot)[3] == epochs(before)[3]
-            await context.links.release(fetches)
+            seen = await context.view.snapshot()
+            assert epochs(seen)[3] == epochs(before)[3]
+            await hold.remove()
             await healed(strike, context)
 
         in_cluster(test)
@@ -215,7 +219,7 @@ class HardOfHearing(Administrator):
     """Asks for what concerns t-0 only."""
 
     def __init__(self, context: FaultContext) -> None:
-        super().__init__(context.runtime)
+        super().__init__(context.cluster)
 
     async def reassign(
         self, wanted: Mapping[TopicPartition, Replicas], rng: Random, *, deadline: float

@@ -12,7 +12,8 @@ import pytest
 
 from nemesis.faults import bandwidth, packets
 from nemesis.faults.bandwidth import Bandwidth
-from nemesis.faults.base import DrawRange, Fault, FaultContext, ImpairmentBook
+from nemesis.faults.base import DrawRange, Fault, FaultContext
+from nemesis.faults.link_rules import Impair
 from nemesis.faults.packets import (
     PacketDelay,
     PacketDuplication,
@@ -20,10 +21,15 @@ from nemesis.faults.packets import (
     PacketLoss,
     PacketReordering,
 )
+from nemesis.interfaces.errors import FaultUnsupported
 from nemesis.interfaces.impairment import Impairment, PacketCounters
-from nemesis.interfaces.runtime import EVERYWHERE, FaultUnsupported, Link
-from nemesis.runtimes.local import LocalRuntime
-from nemesis.runtimes.simulation import SimulationRuntime
+from nemesis.interfaces.links import Link
+from nemesis.interfaces.network import BandwidthLimits
+from nemesis.interfaces.packets import Packets
+from nemesis.interfaces.runtime import EVERYWHERE, Missing, first_missing
+from nemesis.interfaces.unsupported import supported
+from nemesis.runtimes.local.runtime import UNSUPPORTED as LOCAL_UNSUPPORTED
+from nemesis.runtimes.simulation.runtime import UNSUPPORTED as SIMULATION_UNSUPPORTED
 from nemesis.support.errors import UsageError
 
 NODES = frozenset({"broker-1", "broker-2", "broker-3"})
@@ -32,7 +38,7 @@ PACKETS_PER_PROBE = 10
 
 
 class Network:
-    """A runtime whose probes are ten packets each way; ``is_numb`` leaves them alone whatever it is told."""
+    """A runtime and its parts; a probe is ten packets each way. ``is_numb`` ignores what it is asked to do."""
 
     brokers = sorted(NODES)
     zookeepers = ["zookeeper-1"]  # noqa: RUF012
@@ -44,6 +50,11 @@ class Network:
         self.rate = 1_000_000
         self._counted: defaultdict[Link, PacketCounters] = defaultdict(PacketCounters)
 
+    def part(self) -> Network:
+        return self
+
+    cluster = network = processes = packets = bandwidth = property(part)
+
     def is_alive(self, node: str) -> bool:
         return True
 
@@ -51,7 +62,7 @@ class Network:
         if not self.is_numb:
             self.impairments.update(dict.fromkeys(links, impairment))
 
-    async def packet_counters(self, links: frozenset[Link]) -> dict[Link, PacketCounters]:
+    async def counters(self, links: frozenset[Link]) -> dict[Link, PacketCounters]:
         return {link: self._counted[link] for link in links}
 
     async def probe(self, source: str, target: str, *, timeout_s: float) -> bool:
@@ -67,11 +78,11 @@ class Network:
             self._counted[link] = PacketCounters.of([self._counted[link], packet_counters])
         return True
 
-    async def throttle(self, node: str, *, rate_kbit_s: int) -> None:
+    async def limit(self, node: str, *, rate_kbit_s: int) -> None:
         if not self.is_numb:
             self.rate = rate_kbit_s or 1_000_000
 
-    async def rate_kbit_s(self, node: str, *, expected_kbit_s: int) -> int:
+    async def measure(self, node: str, *, expected_kbit_s: int) -> int:
         return self.rate
 
 
@@ -143,15 +154,14 @@ def test_a_pipe_that_carries_more_than_told_or_nothing_has_no_effect(rate: int) 
 
 def test_several_faults_of_a_link_are_told_as_one_and_end_one_by_one() -> None:
     async def test(context: FaultContext) -> None:
-        book: ImpairmentBook = context.impairments
         a, b = Link("a", "b"), Link("b", "a")
         loss, late = Impairment(loss=0.5), Impairment(delay_ms=30)
-        await book.add(frozenset({a, b}), loss)
-        await book.add(frozenset({a}), late)
-        assert network.impairments == {a: Impairment(loss=0.5, delay_ms=30), b: loss}
-        await book.remove(frozenset({a, b}), loss)
-        assert network.impairments == {a: late, b: Impairment()}
-        await book.remove(frozenset({a}), late)
+        lossy = context.links.guard(Impair(frozenset({a, b}), loss))
+        await lossy.put()
+        async with context.links.guard(Impair(frozenset({a}), late)):
+            assert network.impairments == {a: Impairment(loss=0.5, delay_ms=30), b: loss}
+            await lossy.remove()
+            assert network.impairments == {a: late, b: Impairment()}
         assert network.impairments == {a: Impairment(), b: Impairment()}
 
     network = Network()
@@ -162,8 +172,9 @@ def test_several_faults_of_a_link_are_told_as_one_and_end_one_by_one() -> None:
 def test_what_is_drawn_makes_sense_in_a_cluster(kind: type[Fault]) -> None:
     for seed in range(200):
         kind.draw(Random(seed), DrawRange(5.0, 7.0)).check(NODES)
-    assert kind.capability not in EVERYWHERE
-    assert kind.capability not in SimulationRuntime.capabilities | LocalRuntime.capabilities
+    assert not kind.needs <= EVERYWHERE
+    assert first_missing(kind.needs, SIMULATION_UNSUPPORTED) is not None
+    assert first_missing(kind.needs, LOCAL_UNSUPPORTED) is not None
 
 
 def test_jitter_beyond_the_delay_is_refused() -> None:
@@ -171,12 +182,9 @@ def test_jitter_beyond_the_delay_is_refused() -> None:
         PacketDelay(delay_ms=100, jitter_ms=200).check(NODES)
 
 
-def test_runtimes_whose_links_are_streams_refuse_them() -> None:
-    async def test() -> None:
-        runtime = SimulationRuntime.__new__(SimulationRuntime)
-        with pytest.raises(FaultUnsupported, match="the runtime simulation cannot treat"):
-            await runtime.impair(frozenset(), Impairment())
-        with pytest.raises(FaultUnsupported, match="cannot limit the bandwidth of broker-1"):
-            await runtime.throttle("broker-1", rate_kbit_s=1)
-
-    asyncio.run(test())
+@pytest.mark.parametrize("runtime", [SIMULATION_UNSUPPORTED, LOCAL_UNSUPPORTED])
+def test_runtimes_whose_links_are_streams_refuse_them(runtime: Missing) -> None:
+    with pytest.raises(FaultUnsupported, match="its links carry streams of bytes, not packets"):
+        supported(runtime[Packets])
+    with pytest.raises(FaultUnsupported, match="its links carry bytes at any speed"):
+        supported(runtime[BandwidthLimits])

@@ -14,7 +14,9 @@ from nemesis.faults.cluster_view import ClusterSnapshot
 from nemesis.faults.delay_control import DelayControl
 from nemesis.faults.partition import Partition
 from nemesis.faults.stall import StallFollower
-from nemesis.interfaces.runtime import FaultLost, Link, LinkCounters
+from nemesis.interfaces.errors import FaultLost
+from nemesis.interfaces.links import Link, LinkCounters
+from tests.nemesis.faults.partial_runtime import runtime_of
 
 
 class QuietView:
@@ -43,6 +45,16 @@ class ProbedRuntime:
         if self.fails:
             raise FaultLost("the helper died")
 
+    @property
+    def requests(self) -> ProbedRuntime:
+        return self
+
+    async def hold(self, links: frozenset[Link]) -> None:
+        await self.cut(links)
+
+    async def release(self, links: frozenset[Link]) -> None:
+        await self.restore(links)
+
     async def restore(self, links: frozenset[Link]) -> None:
         self.held -= links
 
@@ -64,7 +76,8 @@ BRIDGE = Partition(shape="bridge", selector="broker-1")
 
 
 def context(runtime: ProbedRuntime) -> FaultContext:
-    return FaultContext.of(cast("Any", runtime), cast("Any", QuietView()))
+    parts = runtime_of(runtime, network=runtime, processes=runtime)
+    return FaultContext.of(parts, cast("Any", QuietView()))
 
 
 def test_a_bridge_with_one_side_dead_is_unresolved_because_nothing_could_be_measured() -> None:

@@ -19,6 +19,7 @@ from nemesis.faults.pause import Pause
 from nemesis.faults.session import ExpireSession
 from nemesis.runtimes.kazoo_admin import KazooAdmin
 from tests.history.zookeeper_server import zookeeper_server
+from tests.nemesis.faults.partial_runtime import runtime_of
 
 
 class ChangingView:
@@ -65,7 +66,8 @@ def cluster(controller: int, *, session: int = 0) -> ClusterSnapshot:
 
 def aim(fault: Fault, before: ClusterSnapshot, after: ClusterSnapshot, *dead: str) -> list[str]:
     view = ChangingView(before, after)
-    context = FaultContext.of(cast("Any", Living(*dead)), cast("Any", view))
+    living = Living(*dead)
+    context = FaultContext.of(runtime_of(living, processes=living), cast("Any", view))
     return asyncio.run(_aim(fault, context))
 
 
@@ -181,6 +183,6 @@ def test_a_broker_that_is_absent_already_or_comes_is_no_loss(tmp_path: Path) -> 
 
 def test_the_moments_ask_for_what_their_names_say() -> None:
     context = FaultContext.of(
-        cast("Any", Living()), cast("Any", ChangingView(cluster(1), cluster(2)))
+        runtime_of(Living()), cast("Any", ChangingView(cluster(1), cluster(2)))
     )
     assert asyncio.run(trigger.new_controller(context)) == "broker-2"

@@ -17,7 +17,8 @@ from nemesis.faults.zookeeper import (
     PauseZookeeper,
     moved_sessions,
 )
-from nemesis.interfaces.runtime import EVERYWHERE, Capability, ZooKeeperMember
+from nemesis.interfaces.ensemble import EnsembleMembers, ZooKeeperMember
+from nemesis.interfaces.runtime import EVERYWHERE
 from nemesis.runtimes.simulation import SimulationRuntime
 from nemesis.support.errors import UsageError
 from tests.nemesis.faults.simulated_cluster import healed, in_cluster, struck
@@ -98,8 +99,8 @@ def test_what_is_drawn_makes_sense_in_an_ensemble(kind: type[Fault]) -> None:
     for fault in drawn:
         fault.check(NODES)
     assert len({getattr(fault, "selector", "") for fault in drawn}) >= 3
-    assert kind.capability in (Capability.ZOOKEEPER, Capability.MEMBER_CLOCK)
-    assert kind.capability not in EVERYWHERE
+    assert EnsembleMembers in kind.needs
+    assert not kind.needs <= EVERYWHERE
 
 
 def test_only_sessions_at_another_member_have_moved() -> None:
@@ -113,7 +114,7 @@ def test_only_sessions_at_another_member_have_moved() -> None:
 async def leader_of(context: FaultContext) -> tuple[str, int]:
     """The present leader and its epoch; waits for one."""
     while True:
-        result = await context.runtime.zookeeper_members()
+        result = await context.members()
         leaders = [
             (member.epoch, node) for node, member in result.items() if member.mode == "leader"
         ]
@@ -153,7 +154,7 @@ def test_a_leader_that_is_struck_is_replaced_and_no_session_ends(fault: Fault) -
 
 def test_a_follower_cut_off_from_brokers_loses_its_sessions_to_others() -> None:
     async def test(context: FaultContext) -> None:
-        before = await context.runtime.zookeeper_members()
+        before = await context.members()
         follower = next(
             node for node, m in before.items() if m.mode == "follower" and len(m.sessions)
         )
@@ -172,7 +173,7 @@ def test_from_one_broker_takes_one_that_is_connected() -> None:
             broker.session: f"broker-{number}"
             for number, broker in (await context.view.snapshot()).brokers.items()
         }
-        for node, member in (await context.runtime.zookeeper_members()).items():
+        for node, member in (await context.members()).items():
             connected = {owners[session] for session in member.sessions if session in owners}
             fault = PartitionZookeeper(shape="from-one-broker", selector=node)
             strike = await fault.aim(context, Random(3))
@@ -187,7 +188,7 @@ def test_without_a_majority_no_session_ends_and_afterwards_all_go_on() -> None:
         sessions = await context.view.sessions()
         strike = await struck(PauseZookeeper(selector="majority"), context)
         await asyncio.sleep(members.MAX_OUTAGE_S)
-        assert len(await context.runtime.zookeeper_members()) <= 1
+        assert len(await context.members()) <= 1
         await healed(strike, context)
         await asyncio.sleep(SESSION_S)
         assert await context.view.sessions() == sessions
@@ -199,7 +200,7 @@ def test_the_harness_reads_from_a_member_that_knows_the_present() -> None:
     """It leaves one that is paused, and one that lags."""
 
     async def test(context: FaultContext) -> None:
-        for node in context.runtime.zookeepers:
+        for node in context.cluster.zookeepers:
             fault = PartitionZookeeper(shape="from-members", selector=node)
             strike = await struck(fault, context)
             snapshot = await context.view.snapshot()
@@ -227,11 +228,13 @@ def test_a_leader_whose_clock_is_off_leads_on_and_stamps_with_it() -> None:
         await asyncio.sleep(6.0)
         assert await leader_of(context) == (leader, epoch)
         assert await context.view.sessions() == sessions
-        await context.runtime.kill("broker-1")
+        await context.processes.kill("broker-1")
         while len(await context.view.sessions()) == len(sessions):
             await asyncio.sleep(0.5)
         await healed(strike, context)
-        before, *_, last = cast("SimulationRuntime", context.runtime)._ensemble.transactions()
+        before, *_, last = cast(
+            "SimulationRuntime", context.runtime
+        ).machines.ensemble.transactions()
         assert last.wall_ms - before.wall_ms == pytest.approx(-3_600_000, abs=60_000)
 
     in_cluster(test)

@@ -75,7 +75,7 @@ class BlindView:
 
 
 class NoBrokers:
-    """Of a runtime what a watch needs that has nobody to ask."""
+    """A runtime whose cluster has no brokers: a watch cannot ask any."""
 
     brokers: tuple[str, ...] = ()
     clients = ("client-1",)
@@ -85,8 +85,9 @@ class NoBrokers:
         del client
         return "127.0.0.1"
 
-    def bootstrap(self) -> list[Any]:
-        return []
+    @property
+    def cluster(self) -> NoBrokers:
+        return self
 
 
 class EmptyView:

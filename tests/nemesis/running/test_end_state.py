@@ -21,7 +21,13 @@ KNOWN = ClusterMetadata(
 
 
 class TwoBrokers:
+    """A runtime of which only the names of the brokers are used."""
+
     brokers = ("broker-1", "broker-2")
+
+    @property
+    def cluster(self) -> TwoBrokers:
+        return self
 
 
 class View:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nemesis.faults import DEFAULT_KINDS
-from nemesis.interfaces.runtime import FaultUnsupported
+from nemesis.interfaces.errors import FaultUnsupported
 from nemesis.running.preflight import RunOptions, create_run_directory, prepare
 from nemesis.runtimes.clock_control.library import found_library, wall_clock_library
 

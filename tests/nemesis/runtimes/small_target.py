@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nemesis.targets.base import BrokerPlace
+from nemesis.targets.base import BrokerEndpoint
 
 SMALL_BROKER = Path(__file__).with_name("small_broker.py")
 
@@ -16,10 +16,10 @@ class SmallTarget:
     name = "small"
 
     def broker_properties(
-        self, position: BrokerPlace, properties: Mapping[str, object]
+        self, endpoint: BrokerEndpoint, properties: Mapping[str, object]
     ) -> dict[str, object]:
-        own = {"host": position.bind.host, "port": position.bind.port}
-        return {**properties, **own, "trace.file": str(position.trace_file)}
+        own = {"host": endpoint.bind.host, "port": endpoint.bind.port}
+        return {**properties, **own, "trace.file": str(endpoint.trace_file)}
 
     def broker_command(self, config_file: Path, mutant: str | None, **_options: Any) -> list[str]:
         return [sys.executable, str(SMALL_BROKER), str(config_file)]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.interfaces.runtime import Address
+from nemesis.interfaces.links import Address
 from nemesis.runtimes.local import addresses
 from nemesis.runtimes.local.addresses import AddressPlan, take_lease
 from nemesis.support.errors import MissingRequirement, UsageError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nemesis.interfaces.runtime import Link, LinkCounters
+from nemesis.interfaces.links import Link, LinkCounters
 from nemesis.runtimes.local.link_table import LinkTable
 from nemesis.support.frame_scanner import FrameScanner
 

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.interfaces.runtime import Link, RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
+from nemesis.interfaces.links import Link
 from nemesis.runtimes.local.addresses import AddressPlan, take_lease
 from nemesis.runtimes.local.links import Links
 from nemesis.support.errors import MissingRequirement

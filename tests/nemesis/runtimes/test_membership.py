@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.runtimes.membership import Membership
 from nemesis.support.errors import UsageError
 

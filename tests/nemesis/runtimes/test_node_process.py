@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.runtimes.local.node_process import NodeProcess
 from nemesis.support.journal import Journal, read_journals
 

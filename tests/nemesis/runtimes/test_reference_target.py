@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.interfaces.runtime import Address, RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
+from nemesis.interfaces.links import Address
 from nemesis.reference.kafka_config import ConfigError, KafkaConfig
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.support.errors import UsageError
 from nemesis.support.journal import read_journals
 from nemesis.targets import TARGETS
-from nemesis.targets.base import BrokerPlace
+from nemesis.targets.base import BrokerEndpoint
 
-PLACE = BrokerPlace(
+PLACE = BrokerEndpoint(
     broker_id=2,
     bind=Address("127.4.9.2", 19092),
     advertised=Address("127.4.9.2", 9092),
@@ -102,7 +103,7 @@ def test_an_unknown_mutant_is_told_by_the_broker_that_should_carry_it(
             broker_count=1, client_count=1, run_directory=tmp_path / "run", mutant="no-such-bug"
         )
         with pytest.raises(RuntimeFailure, match=r"broker-1 exited .*no mutant 'no-such-bug'"):
-            await LocalRuntime(config).start()
+            await LocalRuntime(config).lifecycle.start()
         assert read_journals() == []
 
     asyncio.run(scene())

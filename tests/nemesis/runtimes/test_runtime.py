@@ -12,7 +12,9 @@ from typing import Any
 import psutil
 import pytest
 
-from nemesis.interfaces.runtime import Link, RuntimeFailure
+from nemesis.interfaces.cluster import bootstrap
+from nemesis.interfaces.errors import RuntimeFailure
+from nemesis.interfaces.links import Link
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.local import LocalRuntime
 from nemesis.runtimes.local.zookeeper_server import data_directory
@@ -46,11 +48,11 @@ def config(tmp_path: Path, **changes: Any) -> ClusterConfig:
 @asynccontextmanager
 async def running(tmp_path: Path) -> AsyncIterator[LocalRuntime]:
     runtime = LocalRuntime(config(tmp_path))
-    await runtime.start()
+    await runtime.lifecycle.start()
     try:
         yield runtime
     finally:
-        await runtime.stop()
+        await runtime.lifecycle.stop()
 
 
 def test_a_cluster_from_start_to_end(tmp_path: Path) -> None:
@@ -67,12 +69,12 @@ def test_a_cluster_from_start_to_end(tmp_path: Path) -> None:
                 "proxy",
                 "zookeeper-1",
             ]
-            await runtime.pause("broker-2")
+            await runtime.processes.pause("broker-2")
         assert not any(map(psutil.pid_exists, pids))
         assert read_journals() == []
         assert list((tmp_path / "leases").iterdir()) == []
-        await runtime.stop()
-        await runtime.collect()
+        await runtime.lifecycle.stop()
+        await runtime.lifecycle.collect()
         logs = list((tmp_path / "run/raw/zookeeper/zookeeper-1/version-2").glob("log.*"))
         source = data_directory(tmp_path / "run", "zookeeper-1") / "version-2"
         assert [log.read_bytes() for log in logs] == [
@@ -87,44 +89,44 @@ async def links_and_probes(runtime: LocalRuntime) -> None:
     there, back = Link("broker-1", "zookeeper-1"), Link("zookeeper-1", "broker-1")
 
     async def crosses(source: str, target: str, timeout_s: float = PROBE_TIMEOUT_S) -> bool:
-        return await runtime.probe(source, target, timeout_s=timeout_s)
+        return await runtime.network.probe(source, target, timeout_s=timeout_s)
 
     assert await crosses("broker-1", "broker-2")
     assert await crosses("broker-1", "zookeeper-1")
     assert await crosses("client-1", "broker-1")
-    await runtime.cut(frozenset({back}))
+    await runtime.network.cut(frozenset({back}))
     assert not await crosses("broker-1", "zookeeper-1", SILENCE_S)
     assert await crosses("broker-2", "zookeeper-1")
-    counted = await runtime.counters(frozenset({there, back}))
+    counted = await runtime.network.counters(frozenset({there, back}))
     assert counted[back].held_bytes > 0
     assert counted[there].held_bytes == 0
-    await runtime.restore(frozenset({back}))
+    await runtime.network.restore(frozenset({back}))
     assert await crosses("broker-1", "zookeeper-1")
 
 
 async def lives_and_deaths(runtime: LocalRuntime) -> None:
-    assert (await runtime.kill("broker-1"))["dead"]
-    assert not runtime.is_alive("broker-1")
-    assert not await runtime.probe("broker-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
-    assert (await runtime.restart("broker-1"))["answered"]
-    assert await runtime.probe("broker-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
-    await runtime.pause("broker-1")
-    assert runtime.is_alive("broker-1")
-    assert not await runtime.probe("broker-2", "broker-1", timeout_s=SILENCE_S)
-    await runtime.resume("broker-1")
-    assert await runtime.probe("broker-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
-    await runtime.kill("zookeeper-1")
-    assert (await runtime.restart("zookeeper-1"))["answered"]
+    assert (await runtime.processes.kill("broker-1"))["dead"]
+    assert not runtime.processes.is_alive("broker-1")
+    assert not await runtime.network.probe("broker-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+    assert (await runtime.processes.restart("broker-1"))["answered"]
+    assert await runtime.network.probe("broker-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+    await runtime.processes.pause("broker-1")
+    assert runtime.processes.is_alive("broker-1")
+    assert not await runtime.network.probe("broker-2", "broker-1", timeout_s=SILENCE_S)
+    await runtime.processes.resume("broker-1")
+    assert await runtime.network.probe("broker-2", "broker-1", timeout_s=PROBE_TIMEOUT_S)
+    await runtime.processes.kill("zookeeper-1")
+    assert (await runtime.processes.restart("zookeeper-1"))["answered"]
     for wrong in ("broker-3", "client-1"):
         with pytest.raises(RuntimeFailure, match=f"there is no node '{wrong}'"):
-            await runtime.kill(wrong)
+            await runtime.processes.kill(wrong)
 
 
 def test_a_broker_that_exits_undoes_the_start(tmp_path: Path) -> None:
     async def scene() -> None:
         runtime = LocalRuntime(config(tmp_path, broker_properties={"exit": True}))
         with pytest.raises(RuntimeFailure, match="broker-1 exited with code 1: told to exit"):
-            await runtime.start()
+            await runtime.lifecycle.start()
         assert read_journals() == []
         assert not any("zookeeper-1.cfg" in " ".join(p.cmdline()) for p in children())
 
@@ -137,7 +139,7 @@ def test_no_java_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     async def scene() -> None:
         with pytest.raises(MissingRequirement, match=r"no Java runtime was found: install a Java"):
-            await LocalRuntime(config(tmp_path)).start()
+            await LocalRuntime(config(tmp_path)).lifecycle.start()
         assert read_journals() == []
 
     asyncio.run(scene())
@@ -159,16 +161,16 @@ def test_bad_configuration_is_refused_before_anything_starts(tmp_path: Path) -> 
 
 def test_addresses_are_unknown_before_the_start(tmp_path: Path) -> None:
     runtime = LocalRuntime(config(tmp_path))
-    assert runtime.brokers == ["broker-1", "broker-2"]
+    assert runtime.cluster.brokers == ["broker-1", "broker-2"]
     with pytest.raises(RuntimeFailure, match="no addresses before its start"):
-        runtime.bootstrap()
+        bootstrap(runtime.cluster)
 
 
 def test_two_clusters_do_not_meet(tmp_path: Path) -> None:
     async def scene() -> None:
         async with running(tmp_path / "one") as first, running(tmp_path / "two") as second:
-            assert first.address("broker-1") != second.address("broker-1")
-            host = first.address("broker-1").host
+            assert first.cluster.address("broker-1") != second.cluster.address("broker-1")
+            host = first.cluster.address("broker-1").host
             with socket.socket() as taken, pytest.raises(OSError, match="in use"):
                 taken.bind((host, 9092))
 

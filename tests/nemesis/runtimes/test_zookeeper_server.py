@@ -9,7 +9,7 @@ import pytest
 from kazoo.client import KazooClient
 
 from nemesis.history.zookeeper_log import read_log
-from nemesis.interfaces.runtime import Address
+from nemesis.interfaces.links import Address
 from nemesis.runtimes.local.java import properties_text
 from nemesis.runtimes.local.zookeeper_server import data_directory, zookeeper_process
 from nemesis.support.journal import Journal

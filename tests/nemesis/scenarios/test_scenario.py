@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from nemesis.faults import DEFAULT_KINDS, FAULTS
-from nemesis.runtimes.local import LocalRuntime
-from nemesis.runtimes.simulation import SimulationRuntime
+from nemesis.interfaces.runtime import first_missing
+from nemesis.runtimes.local.runtime import UNSUPPORTED as LOCAL_UNSUPPORTED
+from nemesis.runtimes.simulation.runtime import UNSUPPORTED as SIMULATION_UNSUPPORTED
 from nemesis.scenarios import scenario
 from nemesis.support.errors import UsageError
 
@@ -36,8 +37,12 @@ def test_the_main_job_has_every_fault_and_outlasts_detection() -> None:
 
 def test_the_two_scenarios_of_ours_have_every_fault_of_their_runtimes_between_them() -> None:
     kinds = {kind for name in scenario.names() for kind in scenario.load(name).faults.kinds}
-    able = LocalRuntime.capabilities | SimulationRuntime.capabilities
-    assert kinds == {name for name, fault in FAULTS.items() if fault.capability in able}
+    runtimes = (LOCAL_UNSUPPORTED, SIMULATION_UNSUPPORTED)
+    assert kinds == {
+        name
+        for name, fault in FAULTS.items()
+        if any(first_missing(fault.needs, missing) is None for missing in runtimes)
+    }
 
 
 def test_machine_faults_run_on_the_cluster_of_the_main_job() -> None:

@@ -16,6 +16,7 @@ from kio.schema.types import TopicName
 from kio.static.primitive import i32, i32Timedelta
 
 from nemesis.history.events import Kind
+from nemesis.interfaces.cluster import bootstrap
 from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
@@ -46,11 +47,11 @@ class Cluster:
         self.record = record
         self.zookeeper = zookeeper
         self.client = KafkaAdmin(
-            [(a.host, a.port) for a in runtime.bootstrap()],
+            [(a.host, a.port) for a in bootstrap(runtime.cluster)],
             client_id="test",
-            source_host=runtime.client_host(runtime.clients[0]),
+            source_host=runtime.cluster.client_host(runtime.cluster.clients[0]),
             rng=Random(1),
-            codec=runtime.codec,
+            codec=runtime.cluster.codec,
         )
 
     async def until(self, condition: Callable[[], Awaitable[bool]]) -> None:
@@ -150,7 +151,9 @@ class Cluster:
             for partition, replicas in written["partitions"].items():
                 if not await self._is_whole(topic, partition, replicas):
                     return False
-        return len(await self.zookeeper.children("/brokers/ids")) == len(self.runtime.brokers)
+        return len(await self.zookeeper.children("/brokers/ids")) == len(
+            self.runtime.cluster.brokers
+        )
 
     async def _is_whole(self, topic: str, partition: str, replicas: list[int]) -> bool:
         path = f"/brokers/topics/{topic}/partitions/{partition}/state"
@@ -172,8 +175,8 @@ class Cluster:
         """Of its logs, those left out that are deleted and whose files are removed later."""
         return [
             f"{broker}/{name}"
-            for broker in self.runtime.brokers
-            for name in self.runtime._disks[broker].list("/data")
+            for broker in self.runtime.cluster.brokers
+            for name in self.runtime.machines.disks[broker].list("/data")
             if name.startswith(f"{topic}-") and not name.endswith("-delete")
         ]
 
@@ -204,13 +207,13 @@ def simulate(
     runtime = SimulationRuntime(config, loop, record)
 
     async def scene() -> None:
-        await runtime.start()
-        async with runtime.zookeeper_admin() as zookeeper:
+        await runtime.lifecycle.start()
+        async with runtime.ensemble.admin() as zookeeper:
             cluster = Cluster(runtime, record, zookeeper)
             await cluster.create("t")
             await test(cluster)
             assert cluster.illegal() == []
-        await runtime.stop()
+        await runtime.lifecycle.stop()
 
     try:
         loop.run_until_complete(scene())

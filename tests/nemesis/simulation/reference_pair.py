@@ -13,7 +13,7 @@ from typing import Any
 
 from kio.schema.api_versions.v0.request import ApiVersionsRequest
 
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.reference.kafka_config import KafkaConfig
 from nemesis.reference.network.errors import NetworkError
 from nemesis.reference.network.network_client import BrokerConnection

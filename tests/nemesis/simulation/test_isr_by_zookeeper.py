@@ -30,24 +30,24 @@ async def state(cluster: Cluster) -> dict[str, object]:
 def test_isrs_shrink_and_grow_whoever_dies_before_the_controller_is_told(after_ms: int) -> None:
     async def test(cluster: Cluster) -> None:
         controller = await cluster.controller()
-        victim = next(broker for broker in cluster.runtime.brokers if broker != controller)
+        victim = next(broker for broker in cluster.runtime.cluster.brokers if broker != controller)
         # Paused for less than its session lasts, it leaves the ISR by its leaders' own writes alone.
         for partition in range(3):
             await cluster.send("t", partition, b"1")
-        await cluster.runtime.pause(victim)
+        await cluster.runtime.processes.pause(victim)
         await asyncio.sleep(1.5)
-        await cluster.runtime.resume(victim)
-        await cluster.runtime.kill(victim)
+        await cluster.runtime.processes.resume(victim)
+        await cluster.runtime.processes.kill(victim)
         await asyncio.sleep(3.0)
-        await cluster.runtime.restart(victim)
+        await cluster.runtime.processes.restart(victim)
         for partition in range(3):
             await cluster.send("t", partition, b"2")
         await cluster.until(cluster.is_settled)
         # The leaders have taken it back, and told nobody yet: a new controller has to read it.
         await asyncio.sleep(after_ms / 1000)
-        await cluster.runtime.kill(controller)
+        await cluster.runtime.processes.kill(controller)
         await asyncio.sleep(3.0)
-        await cluster.runtime.restart(controller)
+        await cluster.runtime.processes.restart(controller)
         for partition in range(3):
             assert await cluster.values("t", partition) == [b"1", b"2"]
         await cluster.until(cluster.is_settled)
@@ -68,12 +68,12 @@ def test_the_state_keeps_the_epoch_of_the_controller_that_made_its_leader() -> N
     async def test(cluster: Cluster) -> None:
         leader = f"broker-{(await state(cluster))['leader']}"
         controller = await cluster.controller()
-        follower = next(b for b in cluster.runtime.brokers if b not in (leader, controller))
+        follower = next(b for b in cluster.runtime.cluster.brokers if b not in (leader, controller))
         await cluster.send("t", 0, b"1")
-        await cluster.runtime.kill(follower)
+        await cluster.runtime.processes.kill(follower)
         await asyncio.sleep(3.0)
         before = await state(cluster)
-        await cluster.runtime.restart(follower)
+        await cluster.runtime.processes.restart(follower)
         await cluster.until(cluster.is_settled)
         after = await state(cluster)
         assert (after["leader"], after["leader_epoch"]) == (

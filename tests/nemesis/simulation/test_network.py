@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nemesis.interfaces.runtime import Link, LinkCounters
+from nemesis.interfaces.links import Link, LinkCounters
 from nemesis.simulation.links import LATENCIES
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.network import HARNESS, Network

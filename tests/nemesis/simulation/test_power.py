@@ -192,7 +192,7 @@ def test_a_broker_without_power_does_not_answer_until_it_runs_again() -> None:
         loop,
         MemoryRecord(loop.clock_ns),
     )
-    broker = runtime.address("broker-1")
+    broker = runtime.cluster.address("broker-1")
 
     async def seconds_until_refused() -> float:
         called_at = loop.time()
@@ -202,14 +202,14 @@ def test_a_broker_without_power_does_not_answer_until_it_runs_again() -> None:
         return loop.time() - called_at
 
     async def main() -> None:
-        await runtime.start()
-        await runtime.kill("broker-1")
+        await runtime.lifecycle.start()
+        await runtime.processes.kill("broker-1")
         assert await seconds_until_refused() < 0.1
-        assert (await runtime.restart("broker-1"))["answered"]
-        cut = await runtime.power_cut("broker-1")
+        assert (await runtime.processes.restart("broker-1"))["answered"]
+        cut = await runtime.disks.power.cut("broker-1")
         assert cut["dead"]
         assert await seconds_until_refused() == pytest.approx(10)
-        assert (await runtime.restart("broker-1"))["answered"]
+        assert (await runtime.processes.restart("broker-1"))["answered"]
 
     try:
         loop.run_until_complete(main())

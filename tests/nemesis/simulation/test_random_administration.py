@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from tests.nemesis.simulation.administered_cluster import Cluster, simulate
 
 TOPICS = ("a", "b")
@@ -63,14 +63,14 @@ class Faults:
         self._cut: list[frozenset[Link]] = []
 
     async def strike(self, rng: Random) -> None:
-        broker, other = rng.sample(self._runtime.brokers, 2)
+        broker, other = rng.sample(self._runtime.cluster.brokers, 2)
         match rng.choice(["kill", "pause", "expire", "cut", "heal"]):
             case "kill" if not self._dead and broker not in self._paused:
                 self._dead.append(broker)
-                await self._runtime.kill(broker)
+                await self._runtime.processes.kill(broker)
             case "pause" if broker not in (*self._dead, *self._paused):
                 self._paused.append(broker)
-                await self._runtime.pause(broker)
+                await self._runtime.processes.pause(broker)
             case "expire":
                 number = broker.removeprefix("broker-")
                 znode = await self._cluster.zookeeper.get(f"/brokers/ids/{number}")
@@ -80,17 +80,17 @@ class Faults:
                 both = {Link(broker, other), Link(other, broker)}
                 links = frozenset(both if rng.random() < 0.5 else {Link(broker, other)})
                 self._cut.append(links)
-                await self._runtime.cut(links)
+                await self._runtime.network.cut(links)
             case "heal":
                 await self.heal()
 
     async def heal(self) -> None:
         while self._cut:
-            await self._runtime.restore(self._cut.pop())
+            await self._runtime.network.restore(self._cut.pop())
         while self._paused:
-            await self._runtime.resume(self._paused.pop())
+            await self._runtime.processes.resume(self._paused.pop())
         while self._dead:
-            await self._runtime.restart(self._dead.pop())
+            await self._runtime.processes.restart(self._dead.pop())
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 from kio.static.primitive import i8
 
 from nemesis.history.events import Kind
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.reference.protocol.schema import build, build_items, item_class
 from nemesis.reference.server.zk_config_manager import CHANGE_EXPIRATION_MS
 from nemesis.workloads.kafka.errors import KafkaError
@@ -78,9 +78,9 @@ async def leave_alone(cluster: Cluster) -> tuple[str, list[str]]:
     """Let the leader of t-0 be alone in its ISR; return it, and the others, which are dead."""
     await cluster.send("t", 0, b"of all")
     leader = f"broker-{(await state(cluster))['leader']}"
-    others = [broker for broker in cluster.runtime.brokers if broker != leader]
+    others = [broker for broker in cluster.runtime.cluster.brokers if broker != leader]
     for broker in others:
-        await cluster.runtime.kill(broker)
+        await cluster.runtime.processes.kill(broker)
 
     async def is_alone() -> bool:
         return len((await state(cluster))["isr"]) == 1
@@ -127,17 +127,17 @@ def test_a_broker_that_was_away_has_the_settings_when_it_leads(kind: int) -> Non
     async def test(cluster: Cluster) -> None:
         leader, others = await leave_alone(cluster)
         for broker in others:
-            await cluster.runtime.restart(broker)
+            await cluster.runtime.processes.restart(broker)
 
         await settle(cluster)
         for broker in others:
-            await cluster.runtime.kill(broker)
+            await cluster.runtime.processes.kill(broker)
         await alter(cluster, kind, "t" if kind == TOPIC else "", {MIN_ISR: "2"})
         for broker in others:
-            await cluster.runtime.restart(broker)
+            await cluster.runtime.processes.restart(broker)
         await settle(cluster)
-        await cluster.runtime.kill(leader)
-        await cluster.runtime.kill(others[0])
+        await cluster.runtime.processes.kill(leader)
+        await cluster.runtime.processes.kill(others[0])
         await asyncio.sleep(2 * LAG_S)
         assert not await is_taken(cluster)
 
@@ -147,20 +147,20 @@ def test_a_broker_that_was_away_has_the_settings_when_it_leads(kind: int) -> Non
 def test_a_broker_that_was_cut_off_from_zookeeper_catches_up() -> None:
     async def test(cluster: Cluster) -> None:
         leader, _ = await leave_alone(cluster)
-        for broker in cluster.runtime.brokers:
+        for broker in cluster.runtime.cluster.brokers:
             if broker != leader:
-                await cluster.runtime.restart(broker)
+                await cluster.runtime.processes.restart(broker)
         await cluster.until(cluster.is_settled)
         victim = f"broker-{(await state(cluster))['leader']}"
         cut = frozenset(
             link
-            for member in cluster.runtime.zookeepers
+            for member in cluster.runtime.cluster.zookeepers
             for link in (Link(victim, member), Link(member, victim))
         )
-        await cluster.runtime.cut(cut)
+        await cluster.runtime.network.cut(cut)
         await asyncio.sleep(4.0)  # longer than its session
         await alter(cluster, TOPIC, "t", {MIN_ISR: "2"})
-        await cluster.runtime.restore(cut)
+        await cluster.runtime.network.restore(cut)
         await cluster.until(cluster.is_settled)
         await leave_alone(cluster)
         assert not await is_taken(cluster)
@@ -175,9 +175,9 @@ def test_where_unclean_elections_become_allowed_one_is_held_at_once(
 ) -> None:
     async def test(cluster: Cluster) -> None:
         leader, others = await leave_alone(cluster)
-        await cluster.runtime.kill(leader)
+        await cluster.runtime.processes.kill(leader)
         for broker in others:
-            await cluster.runtime.restart(broker)
+            await cluster.runtime.processes.restart(broker)
 
         async def is_offline() -> bool:
             return bool((await state(cluster))["leader"] == -1)
@@ -194,13 +194,13 @@ def test_where_unclean_elections_become_allowed_one_is_held_at_once(
         if kill_after_ms is not None:
             await asyncio.sleep(kill_after_ms / 1000)
             controller = await cluster.controller()
-            await cluster.runtime.kill(controller)
+            await cluster.runtime.processes.kill(controller)
             await asyncio.sleep(3.0)
-            await cluster.runtime.restart(controller)
+            await cluster.runtime.processes.restart(controller)
         await altering
         await cluster.until(is_led)
         assert "unclean" in elections(cluster)
-        await cluster.runtime.restart(leader)
+        await cluster.runtime.processes.restart(leader)
         await cluster.until(cluster.is_settled)
 
     simulate(test)

@@ -18,9 +18,9 @@ START_TIMES_MS = range(0, 61, 4)
 
 async def strike(cluster: Cluster, victim: str, after_ms: int) -> None:
     await asyncio.sleep(after_ms / 1000)
-    await cluster.runtime.kill(victim)
+    await cluster.runtime.processes.kill(victim)
     await asyncio.sleep(3.0)  # longer than its session
-    await cluster.runtime.restart(victim)
+    await cluster.runtime.processes.restart(victim)
 
 
 @pytest.mark.parametrize("is_controller", [True, False], ids=["controller", "broker"])
@@ -30,7 +30,7 @@ def test_a_deletion_survives_a_death(after_ms: int, *, is_controller: bool) -> N
         for partition in range(PARTITIONS):
             await cluster.send("t", partition, b"of the first life")
         controller = await cluster.controller()
-        others = [broker for broker in cluster.runtime.brokers if broker != controller]
+        others = [broker for broker in cluster.runtime.cluster.brokers if broker != controller]
         victim = controller if is_controller else others[0]
         deleting = asyncio.create_task(cluster.delete("t"))
         await strike(cluster, victim, after_ms)
@@ -65,14 +65,14 @@ def test_a_deletion_waits_for_a_broker_that_is_down() -> None:
     async def test(cluster: Cluster) -> None:
         await cluster.send("t", 0, b"of the first life")
         controller = await cluster.controller()
-        victim = next(broker for broker in cluster.runtime.brokers if broker != controller)
-        await cluster.runtime.kill(victim)
+        victim = next(broker for broker in cluster.runtime.cluster.brokers if broker != controller)
+        await cluster.runtime.processes.kill(victim)
         await asyncio.sleep(3.0)
         await cluster.delete("t")
         await asyncio.sleep(3.0)
         assert not await cluster.is_deleted("t")
         assert {path.split("/")[0] for path in cluster.directories("t")} == {victim}
-        await cluster.runtime.restart(victim)
+        await cluster.runtime.processes.restart(victim)
         await cluster.until(lambda: cluster.is_deleted("t"))
         assert cluster.directories("t") == []
 

@@ -33,7 +33,7 @@ def test_brokers_and_clients_read_frames_from_single_bytes() -> None:
         broker_count=1, client_count=1, zookeeper_count=1, real_codec=True
     )
     runtime = SimulationRuntime(config, loop, MemoryRecord(loop.clock_ns))
-    broker = runtime.address("broker-1")
+    broker = runtime.cluster.address("broker-1")
     pumps = []
 
     async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -42,9 +42,11 @@ def test_brokers_and_clients_read_frames_from_single_bytes() -> None:
         pumps.append(asyncio.create_task(trickle(there, writer)))
 
     async def main() -> None:
-        await runtime.start()
+        await runtime.lifecycle.start()
         await asyncio.start_server(relay, *RELAY)
-        client = KafkaConnection(*RELAY, client_id="a", source_host=runtime.client_host("client-1"))
+        client = KafkaConnection(
+            *RELAY, client_id="a", source_host=runtime.cluster.client_host("client-1")
+        )
         peer = BrokerConnection(client_id="b", source_address=None, max_response_bytes=10_000)
         for _ in range(2):
             for answer in (

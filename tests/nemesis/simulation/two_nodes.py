@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.network import Network
 from nemesis.simulation.node import Node

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.runtimes.docker.packets import rules
 from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError
 from nemesis.runtimes.docker.packets.rules import Chain, Count, Role

@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from nemesis.interfaces.runtime import FaultLost, RuntimeFailure
+from nemesis.interfaces.errors import FaultLost, RuntimeFailure
 from nemesis.runtimes.docker.packets.shaping import Shape, Tally
 from nemesis.support.journal import Journal
 

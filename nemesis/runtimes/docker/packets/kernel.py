@@ -14,7 +14,10 @@ from enum import StrEnum
 from random import Random
 from typing import Final
 
-from nemesis.interfaces.runtime import Capability, Lacks
+from nemesis.interfaces.network import BandwidthLimits, Connections, Delays, RequestLinks
+from nemesis.interfaces.packets import Packets
+from nemesis.interfaces.runtime import Missing
+from nemesis.interfaces.unsupported import Unsupported
 from nemesis.runtimes.docker.packets import bandwidth, connections
 from nemesis.runtimes.docker.packets.chain import RESTORE
 from nemesis.runtimes.docker.packets.handler import Station
@@ -49,21 +52,14 @@ _NAMES: Final[Mapping[Feature, str]] = {
     Feature.BANDWIDTH: "the queue tbf",
     Feature.RESET: "the closing of other processes' sockets",
 }
-_HELD_BY_API: Final = ((Feature.DROP,), (Feature.U32, Feature.QUEUE))
-_NEEDS: Final[Mapping[Capability, Sequence[tuple[Feature, ...]]]] = {
-    Capability.CUT: ((Feature.DROP,),),
-    Capability.STALL: _HELD_BY_API,
-    Capability.ALTER_PARTITION: _HELD_BY_API,
-    Capability.SLOW: ((Feature.DROP,), (Feature.QUEUE,)),
-    Capability.RESET: ((Feature.RESET,),),
-    Capability.PACKETS: (
-        (Feature.DROP,),
-        (Feature.QUEUE,),
-        (Feature.LOSS,),
-    ),
-    Capability.BANDWIDTH: ((Feature.BANDWIDTH,),),
+_NEEDS: Final[Mapping[type, Sequence[tuple[Feature, ...]]]] = {
+    RequestLinks: ((Feature.DROP,), (Feature.U32, Feature.QUEUE)),
+    Delays: ((Feature.DROP,), (Feature.QUEUE,)),
+    Connections: ((Feature.RESET,),),
+    Packets: ((Feature.DROP,), (Feature.QUEUE,), (Feature.LOSS,)),
+    BandwidthLimits: ((Feature.BANDWIDTH,),),
 }
-"""One feature of each group is needed."""
+"""By part of a runtime: one feature of each group is needed."""
 
 _RULES = {
     Feature.DROP: '-s 192.0.2.1 -m mark --mark 1 -m comment --comment "nemesis:a>b:held" -j DROP',
@@ -91,12 +87,12 @@ async def features() -> frozenset[Feature]:
     return frozenset(found)
 
 
-def lacks(found: frozenset[Feature]) -> Lacks:
-    """Return what cannot be done to packets with these features."""
+def missing(found: frozenset[Feature]) -> Missing:
+    """Return the parts of a runtime that need a feature which was not found. Dropping packets is required anyway."""
     return {
-        capability: f"this kernel lacks {' and '.join(missing)}"
-        for capability, needs in _NEEDS.items()
-        if (missing := [_readable(group) for group in needs if found.isdisjoint(group)])
+        part: Unsupported(f"this kernel lacks {' and '.join(lacking)}")
+        for part, needs in _NEEDS.items()
+        if (lacking := [_readable(group) for group in needs if found.isdisjoint(group)])
     }
 
 

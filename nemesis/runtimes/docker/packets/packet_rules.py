@@ -19,13 +19,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from nemesis.interfaces.errors import FaultLost, RuntimeFailure
 from nemesis.interfaces.impairment import Impairment, PacketCounters
-from nemesis.interfaces.runtime import (
-    FaultLost,
-    Link,
-    LinkCounters,
-    RuntimeFailure,
-)
+from nemesis.interfaces.links import Link, LinkCounters
 from nemesis.runtimes.docker.packets import bandwidth, chain, connections, rules
 from nemesis.runtimes.docker.packets.handler_process import HandlerProcess
 from nemesis.runtimes.docker.packets.kernel import Feature

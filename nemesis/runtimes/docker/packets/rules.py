@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from nemesis.interfaces.impairment import Impairment
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.runtimes.docker.packets.netlink import MARK
 from nemesis.runtimes.docker.packets.shaping import MAX_API_VERSION, MAX_FRAME_BYTES, Shape
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nemesis.interfaces.runtime import Capability, FaultUnsupported, RuntimeFailure
+from nemesis.interfaces.errors import FaultUnsupported, RuntimeFailure
+from nemesis.interfaces.unsupported import Unsupported
 from nemesis.runtimes.clock_control import control_page, probe, wall_clocks
 from nemesis.runtimes.clock_control.probe import Reading
 from nemesis.runtimes.clock_control.wall_clocks import WallClocks
@@ -55,7 +56,7 @@ def test_a_clock_that_was_set_is_read_back(
 ) -> None:
     clocks = WallClocks(tmp_path)
     clocks.create([NODE])
-    assert clocks.lacks == {}
+    assert clocks.unsupported is None
     with PythonProgram(library, tmp_path / control_page.DIRECTORY / NODE) as node:
         assert node.ask("answer = 1") == 1
         set_to = clocks.skew(NODE, node.pid, offset_ms=offset_ms, drift=drift)
@@ -82,7 +83,7 @@ def test_without_the_library_clocks_cannot_be_set(
     monkeypatch.setattr(wall_clocks, "wall_clock_library", nothing)
     clocks = WallClocks(tmp_path)
     clocks.create([NODE])
-    assert clocks.lacks[Capability.CLOCK] == "no C compiler was found"
+    assert clocks.unsupported == Unsupported("no C compiler was found")
     assert clocks.environment(NODE) == {}
     words = "the wall clock of broker-1 cannot be moved: no C compiler was found"
     with pytest.raises(FaultUnsupported, match=words):

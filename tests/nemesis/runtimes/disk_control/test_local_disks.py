@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.runtimes.disk_control.faulty_disk import FaultyDisk
 from nemesis.runtimes.disk_control.local_disks import LocalDisks
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.interfaces.runtime import Address
+from nemesis.interfaces.links import Address
 from nemesis.runtimes.docker import addresses
 from nemesis.runtimes.docker.addresses import DockerAddresses, candidates, routes
 from nemesis.support.errors import UsageError

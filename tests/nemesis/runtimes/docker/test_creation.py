@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from docker import APIClient
 
-from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.runtimes.docker.creation import create_container
 
 COMPOSED: dict[str, Any] = {

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
-from nemesis.interfaces.runtime import Capability, FaultUnsupported
+from nemesis.interfaces.disks import Disks, PowerSupply
+from nemesis.interfaces.errors import FaultUnsupported
+from nemesis.interfaces.runtime import missing_of
+from nemesis.interfaces.unsupported import supported
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.runtimes.docker import runtime as docker_runtime
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.runtime import DockerRuntime
 
 WHY = "this host has no loop devices"
-DISK_FAULTS = {Capability.POWER_CUT, Capability.DISK}
+DISK_PARTS = {Disks, PowerSupply}
 
 
 def runtime_on(directory: Path, monkeypatch: pytest.MonkeyPatch, *, obstacle: str) -> DockerRuntime:
@@ -24,13 +26,12 @@ def runtime_on(directory: Path, monkeypatch: pytest.MonkeyPatch, *, obstacle: st
 
 
 def test_with_disks_it_can_break_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert runtime_on(tmp_path, monkeypatch, obstacle="").capabilities >= DISK_FAULTS
+    assert not missing_of(runtime_on(tmp_path, monkeypatch, obstacle="")).keys() & DISK_PARTS
 
 
 def test_without_disks_it_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = runtime_on(tmp_path, monkeypatch, obstacle=WHY)
-    assert not runtime.capabilities & DISK_FAULTS
-    assert {runtime.lacks[capability] for capability in DISK_FAULTS} == {WHY}
-    for act in (runtime.power_cut, runtime.fill_disk, runtime.fail_disk, runtime.heal_disk):
-        with pytest.raises(FaultUnsupported, match=f"cannot touch the disk of broker-1: {WHY}"):
-            asyncio.run(act("broker-1"))
+    missing = missing_of(runtime)
+    assert {missing[part].reason for part in DISK_PARTS} == {WHY}
+    with pytest.raises(FaultUnsupported, match=WHY):
+        supported(runtime.disks)

@@ -8,7 +8,7 @@ import threading
 import pytest
 from docker.errors import APIError
 
-from nemesis.interfaces.runtime import RuntimeFailure
+from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.runtimes.docker.engine_calls import ask, together
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from nemesis.interfaces.runtime import Address, ZooKeeperMember
+from nemesis.interfaces.ensemble import ZooKeeperMember
+from nemesis.interfaces.links import Address
 from nemesis.runtimes.docker.zookeeper_members import (
     four_letter_word,
     parse_member,

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from nemesis.history.events import Event
 from nemesis.history.znodes import ZnodeEvents
 from nemesis.history.zookeeper_log import Transaction, read_log
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.reference.adapters.zookeeper import KazooZooKeeperClient
 from nemesis.reference.ports import ZooKeeperClient
 from tests.history.zookeeper_server import zookeeper_server

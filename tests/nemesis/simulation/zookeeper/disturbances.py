@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.reference.zk.errors import ZooKeeperError
 from tests.nemesis.simulation.zookeeper.world import RecordingClient, World
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from nemesis.history.zookeeper_log import EPOCH_BITS
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.reference.ports import SessionState
 from nemesis.reference.zk.errors import ConnectionLossError, SessionExpiredError
 from tests.nemesis.simulation.zookeeper.disturbances import COUNTED, count, disturb

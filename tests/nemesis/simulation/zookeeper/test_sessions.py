@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from nemesis.history.zookeeper_log import TransactionType
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.reference.ports import SessionState
 from nemesis.reference.zk.errors import ConnectionLossError, SessionExpiredError
 from nemesis.simulation.zookeeper.member import SESSION_ID_MEMBER_SHIFT

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any
 
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.reference.ports import SessionState
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.network import Network

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.namespaces import SWITCH, Machine, network
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.runtimes.docker.packets import kernel
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.packets.namespace import NamespaceError

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from nemesis.interfaces.runtime import Capability
+from nemesis.interfaces.network import BandwidthLimits, Connections, Delays, RequestLinks
+from nemesis.interfaces.packets import Packets
 from nemesis.runtimes.docker.packets import kernel
 from nemesis.runtimes.docker.packets.handler import Station
 from nemesis.runtimes.docker.packets.kernel import Feature
@@ -24,41 +25,35 @@ MANY_FILES = 1_024
 
 
 def test_a_kernel_with_everything_lacks_nothing() -> None:
-    assert kernel.lacks(ALL) == {}
+    assert kernel.missing(ALL) == {}
 
 
 @pytest.mark.parametrize(
     ("missing", "lost"),
     [
-        ({Feature.QUEUE}, {Capability.SLOW, Capability.PACKETS}),
+        ({Feature.QUEUE}, {Delays, Packets}),
         ({Feature.U32}, set()),
         (
             {Feature.U32, Feature.QUEUE},
             {
-                Capability.STALL,
-                Capability.ALTER_PARTITION,
-                Capability.SLOW,
-                Capability.PACKETS,
+                RequestLinks,
+                Delays,
+                Packets,
             },
         ),
-        ({Feature.LOSS}, {Capability.PACKETS}),
-        ({Feature.RESET}, {Capability.RESET}),
-        ({Feature.BANDWIDTH}, {Capability.BANDWIDTH}),
+        ({Feature.LOSS}, {Packets}),
+        ({Feature.RESET}, {Connections}),
+        ({Feature.BANDWIDTH}, {BandwidthLimits}),
     ],
 )
-def test_what_needs_a_missing_feature_is_lacking(
-    missing: set[Feature], lost: set[Capability]
-) -> None:
-    assert set(kernel.lacks(ALL - missing)) == lost
+def test_what_needs_a_missing_feature_is_lacking(missing: set[Feature], lost: set[type]) -> None:
+    assert set(kernel.missing(ALL - missing)) == lost
 
 
 def test_the_reason_names_what_is_missing() -> None:
-    unsupported = kernel.lacks(ALL - {Feature.U32, Feature.QUEUE, Feature.LOSS})
-    assert unsupported[Capability.STALL] == "this kernel lacks the match u32 or the target NFQUEUE"
-    assert (
-        unsupported[Capability.PACKETS]
-        == "this kernel lacks the target NFQUEUE and the match statistic"
-    )
+    missing = kernel.missing(ALL - {Feature.U32, Feature.QUEUE, Feature.LOSS})
+    assert missing[RequestLinks].reason == "this kernel lacks the match u32 or the target NFQUEUE"
+    assert missing[Packets].reason == "this kernel lacks the target NFQUEUE and the match statistic"
 
 
 def test_a_kernel_that_takes_the_rule_and_hands_no_packets_over_has_no_queues(

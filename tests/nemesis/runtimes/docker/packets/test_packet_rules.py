@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.namespaces import transfer
+from nemesis.interfaces.errors import FaultLost, RuntimeFailure
 from nemesis.interfaces.impairment import Impairment
-from nemesis.interfaces.runtime import FaultLost, Link, LinkCounters, RuntimeFailure
+from nemesis.interfaces.links import Link, LinkCounters
 from nemesis.runtimes.docker.packets import handler_process, packet_rules
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError

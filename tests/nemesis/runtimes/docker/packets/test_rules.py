@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nemesis.interfaces.impairment import Impairment
-from nemesis.interfaces.runtime import Link
+from nemesis.interfaces.links import Link
 from nemesis.runtimes.docker.packets import rules
 from nemesis.runtimes.docker.packets.rules import Chain, Count, InForce, PacketNode, Role
 from nemesis.runtimes.docker.packets.shaping import Shape
