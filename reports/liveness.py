@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from nemesis.checkers.framework.model import Distribution, Outcome, Result, Stretch
-from nemesis.checkers.liveness.faults import ALL, NO_FAULT
+from nemesis.checkers.liveness.attribution import ALL, NO_FAULT
 from nemesis.reports.marks import Marks, with_marks
 
 NS: Final = 1e9

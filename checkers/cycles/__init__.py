@@ -3,14 +3,14 @@
 * ``models``         anomalies and consistency models, as one lattice (start here)
 * ``check``          the two checks: lists and registers
 * ``analysis``       from rows to anomalies: the order of the steps
-* ``rows``, ``transactions``             what the history says: rows, micro-operations
-* ``writes``, ``lookup``                 who wrote what
-* ``orders``, ``seen``, ``updates``       versions: their order in lists, who saw them, who replaced them
+* ``transaction_rows``, ``transactions``             what the history says: rows, micro-operations
+* ``write_index``, ``lookup``                 who wrote what
+* ``version_orders``, ``read_index``, ``updates``       versions: their order in lists, who saw them, who replaced them
 * ``internal``       contradictions inside one transaction
 * ``edges``, ``list_edges``, ``register_edges``, ``process_order``  dependencies
-* ``suspects``       where cycles can be at all
+* ``candidate_components``       where cycles can be at all
 * ``states``, ``search``, ``paths``       which cycles there are, the shortest ones
-* ``words``, ``reasons``, ``explain``     findings, step by step
+* ``transaction_names``, ``reasons``, ``explain``     findings, step by step
 * ``log_transactions``    the check of transactions over logs; its ``log_rows``, ``log_analysis``, ``log_explain``
 
 Source: Adya, "Weak Consistency" (1999); Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental

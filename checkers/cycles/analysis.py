@@ -15,12 +15,11 @@ from nemesis.checkers.cycles.internal import contradicting_lists, contradicting_
 from nemesis.checkers.cycles.list_edges import list_edges
 from nemesis.checkers.cycles.lookup import NOTHING
 from nemesis.checkers.cycles.models import Level, Model
-from nemesis.checkers.cycles.orders import ListOrders
 from nemesis.checkers.cycles.process_order import process_edges
+from nemesis.checkers.cycles.read_index import Seen
 from nemesis.checkers.cycles.register_edges import register_edges
-from nemesis.checkers.cycles.rows import FAIL, Rows
 from nemesis.checkers.cycles.search import Cycle, cycles_among
-from nemesis.checkers.cycles.seen import Seen
+from nemesis.checkers.cycles.transaction_rows import FAIL, Rows
 from nemesis.checkers.cycles.transactions import (
     READ,
     UNKNOWN,
@@ -30,7 +29,8 @@ from nemesis.checkers.cycles.transactions import (
     transactions,
 )
 from nemesis.checkers.cycles.updates import Updates, list_versions, register_versions
-from nemesis.checkers.cycles.writes import Writes
+from nemesis.checkers.cycles.version_orders import ListOrders
+from nemesis.checkers.cycles.write_index import Writes
 from nemesis.checkers.framework.arrays import Numbers
 
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from nemesis.checkers.cycles.models import ANOMALIES, CYCLES, SERIALIZABLE, Model
-from nemesis.checkers.cycles.rows import COLUMNS, KINDS, Rows
+from nemesis.checkers.cycles.transaction_rows import COLUMNS, KINDS, Rows
 from nemesis.checkers.framework.fold import GlobalCheck, Results, conclude
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment

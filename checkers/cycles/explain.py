@@ -10,10 +10,10 @@ import numpy as np
 from nemesis.checkers.cycles.analysis import Analysis
 from nemesis.checkers.cycles.models import ANOMALIES, CYCLES, SUFFIXES, Model, Order
 from nemesis.checkers.cycles.reasons import Reasons
-from nemesis.checkers.cycles.rows import FAIL
 from nemesis.checkers.cycles.search import Cycle
+from nemesis.checkers.cycles.transaction_names import SHOWN, Words
+from nemesis.checkers.cycles.transaction_rows import FAIL
 from nemesis.checkers.cycles.transactions import WRITE
-from nemesis.checkers.cycles.words import SHOWN, Words
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import MAX_FINDINGS
 from nemesis.checkers.framework.model import Finding, Verdict

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nemesis.checkers.cycles.rows import Elements
+from nemesis.checkers.cycles.transaction_rows import Elements
 from nemesis.checkers.cycles.transactions import READ, UNKNOWN, Bytes, MicroOperations
 from nemesis.checkers.framework.arrays import Numbers
 from nemesis.checkers.framework.compiled import compiled

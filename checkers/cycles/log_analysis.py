@@ -10,8 +10,8 @@ import numpy as np
 from nemesis.checkers.cycles.edges import WR, WW, Edges
 from nemesis.checkers.cycles.log_rows import LogRows, Placed
 from nemesis.checkers.cycles.process_order import process_edges
-from nemesis.checkers.cycles.rows import OK
 from nemesis.checkers.cycles.search import Cycle, cycles_among
+from nemesis.checkers.cycles.transaction_rows import OK
 from nemesis.checkers.cycles.transactions import Transactions
 from nemesis.checkers.framework.arrays import Numbers
 from nemesis.checkers.framework.columns import UNSET

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from nemesis.checkers.cycles.rows import Elements
+from nemesis.checkers.cycles.transaction_rows import Elements
 from nemesis.checkers.cycles.transactions import Mask
 from nemesis.checkers.framework.arrays import Numbers
 from nemesis.checkers.framework.compiled import compiled

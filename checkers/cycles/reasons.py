@@ -6,8 +6,8 @@ import numpy as np
 
 from nemesis.checkers.cycles.edges import PROCESS, REALTIME, WR, WW
 from nemesis.checkers.cycles.search import Step
+from nemesis.checkers.cycles.transaction_names import SHOWN, Words
 from nemesis.checkers.cycles.transactions import WRITE
-from nemesis.checkers.cycles.words import SHOWN, Words
 
 
 class Reasons:

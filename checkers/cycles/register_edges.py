@@ -17,10 +17,10 @@ import numpy as np
 
 from nemesis.checkers.cycles.edges import RW, WR, WW, Edges, later_writes
 from nemesis.checkers.cycles.lookup import NOTHING
-from nemesis.checkers.cycles.seen import Seen
+from nemesis.checkers.cycles.read_index import Seen
 from nemesis.checkers.cycles.transactions import Mask, MicroOperations, Transactions
 from nemesis.checkers.cycles.updates import Updates
-from nemesis.checkers.cycles.writes import Writes
+from nemesis.checkers.cycles.write_index import Writes
 from nemesis.checkers.framework.arrays import Numbers
 
 

@@ -8,7 +8,8 @@ edge between two parts is reported. So one cause is named once, by the smallest 
 **Real time.** If a cycle has several edges of real time, then one of these edges leads to a transaction that began
 last of all those; the walk from there to the next such edge ends in one that ended before: one edge of real time is
 enough to close it. So a cycle with real time is a walk along dependencies to a transaction that had ended before the
-walk's first one began, and earliest moments (``suspects``), of each level's own graph, find the ends of all such walks
+walk's first one began, and earliest moments (``candidate_components``), of each level's own graph, find the ends of all
+such walks
 in linear time. Reported is a shortest walk to each, except from a beginning that is reported already.
 
 Limits: of each name ``MAX_EXPLAINED`` cycles are searched out. A transaction on a cycle of dependencies is not looked
@@ -23,6 +24,7 @@ from typing import Final
 
 import numpy as np
 
+from nemesis.checkers.cycles.candidate_components import suspects
 from nemesis.checkers.cycles.edges import PROCESS, REALTIME, RW, WR, Edges
 from nemesis.checkers.cycles.models import Level, Order, cycle_name
 from nemesis.checkers.cycles.paths import (
@@ -32,7 +34,6 @@ from nemesis.checkers.cycles.paths import (
     shortest_from_later,
 )
 from nemesis.checkers.cycles.states import States, crossing, join, sizes
-from nemesis.checkers.cycles.suspects import suspects
 from nemesis.checkers.cycles.transactions import Mask, Transactions
 from nemesis.checkers.framework.arrays import Numbers
 from nemesis.checkers.framework.columns import UNSET

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nemesis.checkers.cycles.rows import INFO, INVOKE, OK, Elements, Rows
+from nemesis.checkers.cycles.transaction_rows import INFO, INVOKE, OK, Elements, Rows
 from nemesis.checkers.framework.arrays import Numbers
 from nemesis.checkers.framework.columns import UNSET
 from nemesis.checkers.framework.compiled import compiled

@@ -12,7 +12,7 @@ import numpy as np
 
 from nemesis.checkers.cycles.lookup import NOTHING
 from nemesis.checkers.cycles.transactions import READ, Bytes, Mask, MicroOperations
-from nemesis.checkers.cycles.writes import Writes
+from nemesis.checkers.cycles.write_index import Writes
 from nemesis.checkers.framework.arrays import Numbers
 from nemesis.checkers.framework.compiled import compiled
 

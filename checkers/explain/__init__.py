@@ -4,7 +4,7 @@
 check that knows more of its contradiction than its events say gives the steps itself; they are left as they are.
 
 * ``tell``          what an event says, as a clause
-* ``elsewhere``     what one of another system's history says
+* ``foreign_operations``     what one of another system's history says
 * ``words``         brokers, offsets, zxids, lengths of time
 * ``controllers``, ``leaders``, ``replicas``, ``clients``, ``ends``   the reasons, a function for each property, which
   the property names (``Property.reason``)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from nemesis.checkers.explain.elsewhere import FUNCTIONS, client, error, told_elsewhere
+from nemesis.checkers.explain.foreign_operations import FUNCTIONS, client, error, told_elsewhere
 from nemesis.checkers.explain.words import (
     HARNESS,
     brokers,

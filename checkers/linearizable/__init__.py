@@ -1,13 +1,13 @@
 """Objects on anybody's history: registers, compare-and-set registers, mutexes, sets, queues.
 
 * ``registers``, ``mutex``, ``sets``, ``queues``   the checks, with the prose of their properties (start here)
-* ``object_check``, ``operations``, ``elements``   events → columns of operations; elements of lists
+* ``object_check``, ``object_operations``, ``elements``   events → columns of operations; elements of lists
 * ``pairing``                                      which completion belongs to which invocation, compiled
-* ``zones``, ``zone_walk``, ``zone_findings``      registers whose values are written once, in the time of a sort
+* ``register_zones``, ``zone_walk``, ``zone_findings``   registers whose values are written once, in the time of a sort
 * ``search``                                       all else, with ``nemesis.checkers.possible``; may give up
 * ``set_states``, ``queue_states``                 what became of each element
 * ``set_order``, ``queue_order``                   whether one order of all operations explains that
-* ``told``                                         findings in words
+* ``phrases``                                         findings in words
 
 Which of them judges a history is said by its workload (``nemesis.checkers.foreign``).
 """

@@ -15,7 +15,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nemesis.checkers.framework.segment import Numbers, Segment
-from nemesis.checkers.linearizable.operations import NO_ROW, OK, UNSET, Operations, sequence_numbers
+from nemesis.checkers.linearizable.object_operations import (
+    NO_ROW,
+    OK,
+    UNSET,
+    Operations,
+    sequence_numbers,
+)
 
 COLUMN: Final = "values"
 NONE: Final = -1

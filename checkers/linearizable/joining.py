@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from nemesis.checkers.framework.segment import Numbers, Segment
-from nemesis.checkers.linearizable.operations import (
+from nemesis.checkers.linearizable.object_operations import (
     ALWAYS,
     FAIL,
     INFO,

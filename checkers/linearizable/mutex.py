@@ -17,10 +17,10 @@ import numpy as np
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
-from nemesis.checkers.linearizable import told
+from nemesis.checkers.linearizable import phrases
 from nemesis.checkers.linearizable.elements import Listed
 from nemesis.checkers.linearizable.object_check import ObjectCheck
-from nemesis.checkers.linearizable.operations import (
+from nemesis.checkers.linearizable.object_operations import (
     OK,
     Operations,
     by_key,
@@ -57,8 +57,8 @@ class LinearizableMutex(ObjectCheck):
         if found is None:
             return None
         if isinstance(found, GaveUp):
-            return told.gave_up(self.name, of_key, found, self.limit)
-        return told.misfit(self.name, of_key, effects, found, _state_name)
+            return phrases.gave_up(self.name, of_key, found, self.limit)
+        return phrases.misfit(self.name, of_key, effects, found, _state_name)
 
 
 def _state_name(state: int) -> str:

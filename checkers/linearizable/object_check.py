@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from nemesis.checkers.framework.fold import GlobalCheck, Results, conclude
 from nemesis.checkers.framework.segment import Segment
-from nemesis.checkers.linearizable import told
+from nemesis.checkers.linearizable import phrases
 from nemesis.checkers.linearizable.elements import COLUMN, Listed, all_listed, listed
 from nemesis.checkers.linearizable.joining import (
     COLUMNS,
@@ -21,7 +21,7 @@ from nemesis.checkers.linearizable.joining import (
     operations,
     pairs,
 )
-from nemesis.checkers.linearizable.operations import Operations
+from nemesis.checkers.linearizable.object_operations import Operations
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,11 @@ class ObjectCheck(GlobalCheck[Part]):
             found = operations(found_pairs)
         except UnpairableError as error:
             return [
-                conclude(decided, checked=0, findings=[told.unpairable(decided.name, error.row)])
+                conclude(
+                    decided,
+                    checked=0,
+                    findings=[phrases.unpairable(decided.name, error.row)],
+                )
                 for decided in self.properties()
             ]
         return self.decide(found, all_listed(lists))

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit, types
 
 from nemesis.checkers.framework.segment import Numbers
-from nemesis.checkers.linearizable.operations import (
+from nemesis.checkers.linearizable.object_operations import (
     INFO,
     INVOKE,
     NEVER,

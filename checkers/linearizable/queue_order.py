@@ -13,9 +13,9 @@ import numpy as np
 
 from nemesis.checkers.framework.segment import Numbers
 from nemesis.checkers.linearizable.elements import NONE, at
-from nemesis.checkers.linearizable.operations import NEVER, OK, UNSET, Operations
+from nemesis.checkers.linearizable.object_operations import NEVER, OK, UNSET, Operations
 from nemesis.checkers.linearizable.queue_states import DEQUEUE, DRAIN, QueueStates
-from nemesis.checkers.linearizable.zones import key_after_key
+from nemesis.checkers.linearizable.register_zones import key_after_key
 
 
 def overtaken(operations: Operations, states: QueueStates) -> tuple[Numbers, Numbers]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nemesis.checkers.framework.segment import Mask, Numbers
 from nemesis.checkers.linearizable.elements import NONE, Listed, answers, at, first_of, numbered
-from nemesis.checkers.linearizable.operations import (
+from nemesis.checkers.linearizable.object_operations import (
     ALWAYS,
     FAIL,
     INFO,

@@ -36,10 +36,10 @@ from nemesis.checkers.framework.fold import MAX_FINDINGS, Results, conclude
 from nemesis.checkers.framework.model import Finding, Result, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Numbers
-from nemesis.checkers.linearizable import told
+from nemesis.checkers.linearizable import phrases
 from nemesis.checkers.linearizable.elements import NONE, Listed
 from nemesis.checkers.linearizable.object_check import ObjectCheck
-from nemesis.checkers.linearizable.operations import Operations, in_history_order
+from nemesis.checkers.linearizable.object_operations import Operations, in_history_order
 from nemesis.checkers.linearizable.queue_order import NeverEmpty, overtaken
 from nemesis.checkers.linearizable.queue_states import DRAIN, FS, QueueStates
 
@@ -99,7 +99,7 @@ class _Telling:
         sentence = f"{value} is lost from {key}: it was enqueued, nobody dequeued it, and the queue was empty then."
         steps = [
             f"enqueue {value} was over at {self.operations.finish[enqueue]:,} ns.",
-            f"The queue was found empty by an operation that was under way {told.when(self.operations, empty)}.",
+            f"The queue was found empty by an operation that was under way {phrases.when(self.operations, empty)}.",
             f"No dequeue and no drain returned {value}.",
         ]
         in_doubt = int(self.states.takers_in_doubt[element])
@@ -117,7 +117,7 @@ class _Telling:
             f"{values} enqueued and not dequeued, and may be in the queue or with dequeues of unknown outcome: the "
             f"first is {value} of {key}."
         )
-        proof = self.states.enqueued[shown[: told.TOLD]]
+        proof = self.states.enqueued[shown[: phrases.TOLD]]
         return self._finding(LOST, key, sentence, [], *proof, verdict=Verdict.UNKNOWN)
 
     def unexpected(self) -> Result:
@@ -168,11 +168,11 @@ class _Telling:
             )
             enqueues = (states.attempted[first], states.attempted[second])
             dequeues = (states.first_taken[second], states.first_taken[first])
-            later = f"{value} was dequeued by one under way {told.when(self.operations, dequeues[1])}: later."
+            later = f"{value} was dequeued by one under way {phrases.when(self.operations, dequeues[1])}: later."
             steps = [
-                f"enqueue {value} was under way {told.when(self.operations, enqueues[0])}.",
-                f"enqueue {other} was under way {told.when(self.operations, enqueues[1])}: later.",
-                f"{other} was dequeued by an operation under way {told.when(self.operations, dequeues[0])}.",
+                f"enqueue {value} was under way {phrases.when(self.operations, enqueues[0])}.",
+                f"enqueue {other} was under way {phrases.when(self.operations, enqueues[1])}: later.",
+                f"{other} was dequeued by an operation under way {phrases.when(self.operations, dequeues[0])}.",
                 f"Nobody dequeued {value}." if is_there else later,
                 "A queue gives first what came first.",
             ]
@@ -190,12 +190,16 @@ class _Telling:
         several = zip(found.operations, found.first, found.end, strict=True)
         for operation, first, end in islice(several, MAX_FINDINGS):
             elements = found.values[first:end]
-            key = told.key_name(int(self.operations.key[operation]))
-            values = [told.value_name(int(states.value[one])) for one in elements[: told.TOLD]]
-            more = f" and {len(elements) - told.TOLD} more" if len(elements) > told.TOLD else ""
+            key = phrases.key_name(int(self.operations.key[operation]))
+            values = [
+                phrases.value_name(int(states.value[one])) for one in elements[: phrases.TOLD]
+            ]
+            more = (
+                f" and {len(elements) - phrases.TOLD} more" if len(elements) > phrases.TOLD else ""
+            )
             sentence = f"{key[0].upper()}{key[1:]} was found empty, and held {', '.join(values)}{more} all the while."
             steps = [
-                f"It was found empty by an operation that was under way {told.when(self.operations, operation)}."
+                f"It was found empty by an operation that was under way {phrases.when(self.operations, operation)}."
             ]
             rows = [operation]
             for element, value in zip(elements, values, strict=False):
@@ -228,8 +232,8 @@ class _Telling:
         return found
 
     def _names(self, element: int) -> tuple[str, str]:
-        key = told.key_name(int(self.states.key[element]))
-        return key, told.value_name(int(self.states.value[element]))
+        key = phrases.key_name(int(self.states.key[element]))
+        return key, phrases.value_name(int(self.states.value[element]))
 
     def _finding(
         self,
@@ -240,7 +244,7 @@ class _Telling:
         *operations: int,
         verdict: Verdict = Verdict.INVALID,
     ) -> Finding:
-        shown = told.rows(self.operations, *(one for one in operations if one != NONE))
+        shown = phrases.rows(self.operations, *(one for one in operations if one != NONE))
         return finding(decided.name, key, sentence, *shown, verdict=verdict, steps=steps)
 
 

@@ -7,7 +7,7 @@ Smallest break: write 1 is over; a read that begins afterwards returns nil.
 
 How it is decided, key by key:
 
-* values written once, no compare-and-set: by ``zones``, of all such keys at once, in the time of a sort;
+* values written once, no compare-and-set: by ``register_zones``, of all such keys at once, in the time of a sort;
 * otherwise by ``search``, which may give up at its bound: ``unknown``, and the sentence names the bound. Before, the
   writes of unknown outcome are left out whose value nobody is seen to have found: without them everything else is as
   well possible, and they are what makes a search long.
@@ -31,10 +31,10 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Mask
-from nemesis.checkers.linearizable import told, zone_findings
+from nemesis.checkers.linearizable import phrases, zone_findings
 from nemesis.checkers.linearizable.elements import Listed
 from nemesis.checkers.linearizable.object_check import ObjectCheck
-from nemesis.checkers.linearizable.operations import (
+from nemesis.checkers.linearizable.object_operations import (
     FAIL,
     INFO,
     OK,
@@ -42,8 +42,8 @@ from nemesis.checkers.linearizable.operations import (
     Operations,
     by_key,
 )
+from nemesis.checkers.linearizable.register_zones import Values, written_again
 from nemesis.checkers.linearizable.search import LIMIT, Effect, GaveUp, search
-from nemesis.checkers.linearizable.zones import Values, written_again
 
 FS: Final = ("read", "write", "cas")
 READ, WRITE, CAS = range(len(FS))
@@ -90,7 +90,7 @@ class LinearizableRegister(ObjectCheck):
                 f"{len(searched):,} operations are of keys that need a search (a value is written twice, or there are "
                 f"compare-and-sets); no more than {MAX_SEARCHED:,} are searched."
             )
-            again = told.rows(searched, 0)
+            again = phrases.rows(searched, 0)
             return [finding(self.name, "the history", sentence, *again, verdict=Verdict.UNKNOWN)]
         found = [self._key(one, arguments) for one in by_key(searched)]
         return [one for one in found if one is not None]
@@ -99,10 +99,14 @@ class LinearizableRegister(ObjectCheck):
         effects = arguments.effects(of_key)
         if None in effects:
             position = effects.index(None)
-            key = told.key_name(int(of_key.key[position]))
+            key = phrases.key_name(int(of_key.key[position]))
             sentence = f"A compare-and-set of {key} does not state two values."
             return finding(
-                self.name, key, sentence, *told.rows(of_key, position), verdict=Verdict.UNKNOWN
+                self.name,
+                key,
+                sentence,
+                *phrases.rows(of_key, position),
+                verdict=Verdict.UNKNOWN,
             )
         kept = _matters(of_key, stated := [one for one in effects if one is not None])
         of_key = of_key.at(kept)
@@ -111,8 +115,8 @@ class LinearizableRegister(ObjectCheck):
         if found is None:
             return None
         if isinstance(found, GaveUp):
-            return told.gave_up(self.name, of_key, found, self.limit)
-        return told.misfit(self.name, of_key, stated, found, told.value_name)
+            return phrases.gave_up(self.name, of_key, found, self.limit)
+        return phrases.misfit(self.name, of_key, stated, found, phrases.value_name)
 
 
 class LinearizableCasRegister(LinearizableRegister):

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from nemesis.checkers.framework.segment import Mask
-from nemesis.checkers.linearizable.operations import FAIL, INFO, NEVER, OK, Operations
+from nemesis.checkers.linearizable.object_operations import FAIL, INFO, NEVER, OK, Operations
 from nemesis.checkers.possible import Possible, TooManyConfigurations
 
 LIMIT: Final = 200_000

@@ -14,7 +14,7 @@ import numpy as np
 
 from nemesis.checkers.framework.segment import Mask, Numbers
 from nemesis.checkers.linearizable.elements import NONE, at
-from nemesis.checkers.linearizable.operations import NEVER, OK, Operations
+from nemesis.checkers.linearizable.object_operations import NEVER, OK, Operations
 from nemesis.checkers.linearizable.set_states import READ, SetStates
 
 

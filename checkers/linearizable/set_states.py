@@ -13,7 +13,7 @@ import numpy as np
 
 from nemesis.checkers.framework.segment import Mask, Numbers
 from nemesis.checkers.linearizable.elements import NONE, Listed, answers, at, first_of, numbered
-from nemesis.checkers.linearizable.operations import ALWAYS, FAIL, NEVER, OK, Operations
+from nemesis.checkers.linearizable.object_operations import ALWAYS, FAIL, NEVER, OK, Operations
 
 FS: Final = ("add", "read")
 ADD, READ = range(len(FS))

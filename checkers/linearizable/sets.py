@@ -36,10 +36,10 @@ from nemesis.checkers.framework.fold import MAX_FINDINGS, Results, conclude
 from nemesis.checkers.framework.model import Finding, Result, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Numbers
-from nemesis.checkers.linearizable import told
+from nemesis.checkers.linearizable import phrases
 from nemesis.checkers.linearizable.elements import NONE, Listed
 from nemesis.checkers.linearizable.object_check import ObjectCheck
-from nemesis.checkers.linearizable.operations import Operations, in_history_order
+from nemesis.checkers.linearizable.object_operations import Operations, in_history_order
 from nemesis.checkers.linearizable.set_order import SetOrder
 from nemesis.checkers.linearizable.set_states import FS, READ, SetStates
 
@@ -110,7 +110,7 @@ class _Telling:
         sentence = f"{value} is lost from {key}: a read that began after {since} did not return it."
         steps = [
             f"At {self.operations.finish[before]:,} ns {since}.",
-            f"A read was under way {told.when(self.operations, absent)} and did not return it.",
+            f"A read was under way {phrases.when(self.operations, absent)} and did not return it.",
             "Nothing removes an element.",
         ]
         proof = (self.states.added[element], present, absent)
@@ -121,7 +121,7 @@ class _Telling:
         key, value = self._names(shown[0])
         elements = "1 element was" if len(unread) == 1 else f"{len(unread)} elements were"
         sentence = f"{elements} added and may be lost, for no read began afterwards: the first is {value} of {key}."
-        proof = self.states.added[shown[: told.TOLD]]
+        proof = self.states.added[shown[: phrases.TOLD]]
         return self._finding(LOST, key, sentence, [], *proof, verdict=Verdict.UNKNOWN)
 
     def unexpected(self) -> Result:
@@ -154,8 +154,8 @@ class _Telling:
             key, value = self._names(element)
             states = self.states
             proof = (states.added, states.first_present, states.last_absent, states.last_present)
-            absent = told.when(self.operations, states.last_absent[element])
-            present = told.when(self.operations, states.last_present[element])
+            absent = phrases.when(self.operations, states.last_absent[element])
+            present = phrases.when(self.operations, states.last_present[element])
             sentence = f"A read of {key} did not return {value}, which was known; another one returned it afterwards."
             if verdict is Verdict.VALID:
                 sentence += " A set that need only in the end be what was added may do that."
@@ -194,8 +194,8 @@ class _Telling:
         _, other = self._names(int(np.setdiff1d(others, mine)[0]))
         sentence = f"A read of {key} returned {value} without {other}, another one {other} without {value}."
         steps = [
-            f"A read was under way {told.when(self.operations, having)}: it returned {value} and not {other}.",
-            f"Another one was {told.when(self.operations, lacking)}: it returned {other} and not {value}.",
+            f"A read was under way {phrases.when(self.operations, having)}: it returned {value} and not {other}.",
+            f"Another one was {phrases.when(self.operations, lacking)}: it returned {other} and not {value}.",
             "Nothing removes an element: whichever was first, the other one would have what it had.",
         ]
         return self._finding(ORDER, key, sentence, steps, having, lacking)
@@ -208,9 +208,9 @@ class _Telling:
             f"A read of {key} returned {value} without {missing}, which had been added before."
         )
         steps = [
-            f"The add of {missing} was under way {told.when(self.operations, adds[0])}.",
-            f"The first add of {value} was {told.when(self.operations, adds[1])}, which is later.",
-            f"A read was under way {told.when(self.operations, read)}: it returned {value} and not {missing}.",
+            f"The add of {missing} was under way {phrases.when(self.operations, adds[0])}.",
+            f"The first add of {value} was {phrases.when(self.operations, adds[1])}, which is later.",
+            f"A read was under way {phrases.when(self.operations, read)}: it returned {value} and not {missing}.",
         ]
         return self._finding(ORDER, key, sentence, steps, *adds, read)
 
@@ -236,8 +236,8 @@ class _Telling:
         return found
 
     def _names(self, element: int) -> tuple[str, str]:
-        key = told.key_name(int(self.states.key[element]))
-        return key, told.value_name(int(self.states.value[element]))
+        key = phrases.key_name(int(self.states.key[element]))
+        return key, phrases.value_name(int(self.states.value[element]))
 
     def _finding(
         self,
@@ -248,7 +248,7 @@ class _Telling:
         *operations: int,
         verdict: Verdict = Verdict.INVALID,
     ) -> Finding:
-        shown = told.rows(self.operations, *(one for one in operations if one != NONE))
+        shown = phrases.rows(self.operations, *(one for one in operations if one != NONE))
         return finding(decided.name, key, sentence, *shown, verdict=verdict, steps=steps)
 
 

@@ -12,9 +12,16 @@ from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import MAX_FINDINGS
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.segment import Numbers
-from nemesis.checkers.linearizable.operations import Operations
-from nemesis.checkers.linearizable.told import key_name, rows, value_name, when
-from nemesis.checkers.linearizable.zones import READ, Conflicts, Reads, Values, conflicts, reads
+from nemesis.checkers.linearizable.object_operations import Operations
+from nemesis.checkers.linearizable.phrases import key_name, rows, value_name, when
+from nemesis.checkers.linearizable.register_zones import (
+    READ,
+    Conflicts,
+    Reads,
+    Values,
+    conflicts,
+    reads,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Zones made and compared in compiled walks: what ``zones`` does in passes of numpy, which wait for memory.
+"""Zones made and compared in compiled walks: what ``register_zones`` does in passes of numpy, which wait for memory.
 
 To import this module takes more than half a second, for numba's sake: it is for registers that are worth it.
 """
@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit, types
 
 from nemesis.checkers.framework.segment import Mask, Numbers
-from nemesis.checkers.linearizable.operations import ALWAYS, NEVER, OK, Codes
+from nemesis.checkers.linearizable.object_operations import ALWAYS, NEVER, OK, Codes
 
 MOST_OWNERS: Final = 4096
 """Zones into which others fall; of more the walk gives up."""

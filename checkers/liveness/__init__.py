@@ -3,8 +3,8 @@
 * ``check``     the definitions and the check: start here
 * ``cluster``   stretches without controller, leader, full ISR, from ZooKeeper's order and brokers' traces
 * ``produce``   stretches in which produce was tried and nothing acknowledged, from clients' operations
-* ``spans``     unions, complements, intersections of spans of time
-* ``faults``    which kind of fault a stretch is put down to, and the distributions
+* ``time_spans``     unions, complements, intersections of spans of time
+* ``attribution``    which kind of fault a stretch is put down to, and the distributions
 """
 
 from nemesis.checkers.liveness.check import Liveness

@@ -1,7 +1,7 @@
 """How long the cluster was without what its users need: measured, never held against it.
 
 **liveness**: what the history shows of these, each as a distribution over the whole run and over each kind of fault to
-which stretches are put down (``faults``).
+which stretches are put down (``attribution``).
 
 * *without-controller*: from the first finished failover on, no broker is controller. A broker is, from the end of its
   failover (``controller-failover``) until it resigns, its process ends, or it has lost ``/controller``; if that was by
@@ -39,9 +39,9 @@ from nemesis.checkers.framework.fold import Fold, Results, conclude
 from nemesis.checkers.framework.model import Stretch
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
-from nemesis.checkers.liveness import cluster, faults, produce
+from nemesis.checkers.liveness import attribution, cluster, produce
 from nemesis.checkers.liveness.produce import Produce
-from nemesis.checkers.liveness.spans import Spans, intersection
+from nemesis.checkers.liveness.time_spans import Spans, intersection
 from nemesis.history.events import Event, Kind
 
 MAX_STRETCHES: Final = 1_000
@@ -67,8 +67,8 @@ class Summary:
 
 
 class Liveness(Fold[Summary]):
-    kinds = frozenset({*cluster.KINDS, *faults.KINDS, *produce.OPERATIONS, Kind.PHASE})
-    columns = (*cluster.COLUMNS, *faults.COLUMNS, *produce.COLUMNS)
+    kinds = frozenset({*cluster.KINDS, *attribution.KINDS, *produce.OPERATIONS, Kind.PHASE})
+    columns = (*cluster.COLUMNS, *attribution.COLUMNS, *produce.COLUMNS)
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -78,7 +78,7 @@ class Liveness(Fold[Summary]):
         sent = segment.where(produce.sends(segment))
         rare = segment.where(~segment.is_kind(*produce.OPERATIONS))
         return Summary(
-            list(rare.events(*cluster.COLUMNS, *faults.COLUMNS)),
+            list(rare.events(*cluster.COLUMNS, *attribution.COLUMNS)),
             {
                 (topic, partition): produce.summarise(part)
                 for (topic, partition), part in sent.by("topic", "partition")
@@ -94,13 +94,13 @@ class Liveness(Fold[Summary]):
 
     def finish(self, summary: Summary) -> Results:
         measured = list(_measure(summary))
-        forces = faults.in_force(summary.rows)
+        forces = attribution.in_force(summary.rows)
         stretches = {what: _stretches(what, measured, forces, summary) for what in _ORDER}
         distributions = [
             one
             for what in _ORDER
             if any(what == other for other, _, _ in measured)
-            for one in faults.distributions(what, stretches[what])
+            for one in attribution.distributions(what, stretches[what])
         ]
         result = conclude(
             LIVENESS,
@@ -108,7 +108,7 @@ class Liveness(Fold[Summary]):
             numbers={
                 f"{one.what.replace('-', '_')}_longest_ms": one.max_ms
                 for one in distributions
-                if one.fault == faults.ALL
+                if one.fault == attribution.ALL
             },
         )
         return msgspec.structs.replace(
@@ -161,7 +161,7 @@ def _acts(rows: Iterable[Row]) -> dict[cluster.TopicPartition, list[Event]]:
 
 
 def _stretches(
-    what: str, measured: Iterable[Measured], forces: Sequence[faults.Force], summary: Summary
+    what: str, measured: Iterable[Measured], forces: Sequence[attribution.Force], summary: Summary
 ) -> list[Stretch]:
     end = _end(summary)
     return [
@@ -170,7 +170,7 @@ def _stretches(
             key=key,
             start_ns=start,
             stop_ns=stop,
-            fault=faults.put_down_to(forces, start, stop),
+            fault=attribution.put_down_to(forces, start, stop),
             is_over=stop < end,
         )
         for other, key, when in measured

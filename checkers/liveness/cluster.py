@@ -18,7 +18,7 @@ import msgspec
 
 from nemesis.checkers import znodes
 from nemesis.checkers.framework.event_list import Row
-from nemesis.checkers.liveness.spans import NONE, Spans, complement, spans
+from nemesis.checkers.liveness.time_spans import NONE, Spans, complement, spans
 from nemesis.history.events import Event, Kind
 
 KINDS: Final = frozenset(

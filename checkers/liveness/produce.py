@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
-from nemesis.checkers.liveness.spans import NONE, Spans, complement, union
+from nemesis.checkers.liveness.time_spans import NONE, Spans, complement, union
 from nemesis.history.events import Kind
 
 COLUMNS: Final = ("op", "f", "acks", "topic", "partition")

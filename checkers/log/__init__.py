@@ -3,13 +3,13 @@
 Judged from send and poll operations, so they also hold for a system that emits no traces. The definitions are at the
 head of ``client_log``, the check; start there.
 
-* the walk over a partition: ``lives`` tells the lives of a topic apart, ``operations`` gathers what clients did,
-  ``writes`` and ``polls`` hold one pure function per anomaly, ``compaction`` and ``high_watermarks`` what they ask,
-  ``report`` puts it together
+* the walk over a partition: ``topic_incarnations`` tells a topic's incarnations apart, ``partition_operations`` gathers
+  what clients did, ``send_anomalies`` and ``polls`` hold one pure function per anomaly, ``compaction`` and
+  ``high_watermarks`` what they ask, ``report`` puts it together
 * partitions of any size: ``certificate`` says how; ``sections`` (what is read together), ``survey`` (one row group),
-  ``chain`` (their order), ``cells`` (what stands at which offset), ``zones`` (values at several), ``suspects`` (what is
-  walked); ``rows``, ``records``, ``trimmed``, ``spans``, ``whereabouts`` and ``kernels`` are their columns, excerpts,
-  places, and loops
+  ``chain`` (their order), ``cells`` (what stands at which offset), ``value_ranges`` (values at several),
+  ``suspect_operations`` (what is walked); ``partition_rows``, ``records``, ``trimmed``, ``number_range``,
+  ``offset_cells`` and ``kernels`` are their columns, excerpts, places, and loops
 """
 
 from nemesis.checkers.log.client_log import ClientLog

@@ -4,11 +4,10 @@ The idea: offsets are dense, so what is known of a million of them is an array o
 (acknowledged, read, read at the end), however the records came: each acknowledged send and each record read is put in
 its place, in any order. It is a suspect if another value stands there already, or if the final reads should have
 returned it and did not. Otherwise each offset has one value, and it is left to be seen that no value stands at two:
-inside a cell by marking each value that it has, between cells by the ranges of their values (``zones``).
-
-Suspects are offsets and values, none or a few if all is well; what is wrong with them is told by the walk, which is
-given all that is known of them (``suspects``). A value that is no suspect stands at one offset, is read there at the
-end if it must be, and its send has not failed; an offset that is none has one value.
+inside a cell by marking each value that it has, between cells by the ranges of their values (``value_ranges``).
+ Suspects are offsets and values, none or a few if all is well; what is wrong with them is told by the walk, which is
+given all that is known of them (``suspect_operations``). A value that is no suspect stands at one offset, is read there
+at the end if it must be, and its send has not failed; an offset that is none has one value.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ import numpy as np
 
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
 from nemesis.checkers.log import kernels
+from nemesis.checkers.log.number_range import Span
+from nemesis.checkers.log.partition_rows import UNSET, Lists, Source, are_plain
 from nemesis.checkers.log.records import Records
-from nemesis.checkers.log.rows import UNSET, Lists, Source, are_plain
-from nemesis.checkers.log.spans import Span
 from nemesis.checkers.log.trimmed import is_in
 
 ACKNOWLEDGED, READ, FINAL = 1, 2, 4

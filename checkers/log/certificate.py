@@ -7,8 +7,9 @@ that know nothing of each other; to tell what is wrong takes a walk, but over li
    and where its offsets and values lie. ``cells``: which value stands where, acknowledged, read, read at the end.
    ``chain`` joins the surveys.
 2. the walk of each row group that is out of order, given the state before it. And cells that were not seen as a whole.
-3. ``zones``: values that may stand in several cells.
-4. ``suspects``: the operations that touch an offset or a value with which something is wrong, if there is one.
+3. ``value_ranges``: values that may stand in several cells.
+4. ``suspect_operations``: the operations that touch an offset or a value with which something is wrong, if there is
+   one.
 
 They are walked here, as a small partition is, so findings, their order, and what was checked are the same. Memory: one
 row group and one cell in a task; of the partition, its suspects.
@@ -32,17 +33,17 @@ from nemesis.checkers.framework.segment import Numbers, Segment
 from nemesis.checkers.log.cells import CellReport, Piece, look
 from nemesis.checkers.log.chain import Ordered, chain, holding, walked
 from nemesis.checkers.log.high_watermarks import leaders_told
-from nemesis.checkers.log.lives import is_one_life
-from nemesis.checkers.log.operations import Operations, gather
+from nemesis.checkers.log.number_range import Span, has_any, meet, wider
+from nemesis.checkers.log.offset_cells import CELL_BITS
+from nemesis.checkers.log.partition_operations import Operations, gather
+from nemesis.checkers.log.partition_rows import Source
 from nemesis.checkers.log.report import Counts, Disorder, PartitionReport, judge
-from nemesis.checkers.log.rows import Source
 from nemesis.checkers.log.sections import Section, Seen, look_through, sections
-from nemesis.checkers.log.spans import Span, has_any, meet, wider
 from nemesis.checkers.log.survey import Survey
-from nemesis.checkers.log.suspects import touching
+from nemesis.checkers.log.suspect_operations import touching
+from nemesis.checkers.log.topic_incarnations import is_one_life
 from nemesis.checkers.log.trimmed import Trimmed, joined
-from nemesis.checkers.log.whereabouts import CELL_BITS
-from nemesis.checkers.log.zones import overlaps, repeated
+from nemesis.checkers.log.value_ranges import overlaps, repeated
 
 SPARE_CELLS = 64
 """Cells that a partition may have beyond four times those that its sends would fill."""

@@ -13,10 +13,10 @@ import numpy as np
 
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.segment import PROOF_ROW, Mask, Segment
-from nemesis.checkers.log import polls, writes
+from nemesis.checkers.log import polls, send_anomalies
 from nemesis.checkers.log.high_watermarks import STATED, Mark, rising
-from nemesis.checkers.log.operations import Send, Start, gather
-from nemesis.checkers.log.rows import Rows, Source
+from nemesis.checkers.log.partition_operations import Send, Start, gather
+from nemesis.checkers.log.partition_rows import Rows, Source
 from nemesis.checkers.log.survey import Begun, Survey
 
 
@@ -153,7 +153,7 @@ def walked(
         is_now = later.numbers("time") == segment.numbers("time")[-1]
         stated = Segment.joined([stated, later.where(is_now & later.is_kind(*STATED))])
     operations.high_watermarks = rising(stated, before.mark) if marks_known else None
-    falls = writes.nonmonotonic_sends(operations, before.highest)
+    falls = send_anomalies.nonmonotonic_sends(operations, before.highest)
     invoked = {send.row: send.invoke_row for send in operations.sends}
     return Ordered(
         list(polls.order_of_polls(operations, before.reached)),

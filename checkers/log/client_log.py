@@ -16,7 +16,8 @@ acknowledged there or read there by anybody. The order of versions is given: off
 * **dirty-read** (G1a): a value was read whose send certainly failed.
 * **poll-skip**, **nonmonotonic-poll**: within one poll, or between successive polls of one consumer, records are
   skipped (poll-skip), repeated or backwards (nonmonotonic-poll). A history has no seeks and no rebalances.
-* **earlier-life-read**: what was read of a topic that was deleted is read of the next one of its name; see ``lives``.
+* **earlier-life-read**: what was read of a topic that was deleted is read of the next one of its name; see
+  ``topic_incarnations``.
 * **nonmonotonic-send**: two sends of one producer, both acknowledged, one after the other, at offsets that do not rise.
 
 What a correct cluster does and is not convicted for: a send whose outcome is unknown (``info``, or no completion)
@@ -54,10 +55,10 @@ from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property, property_names
 from nemesis.checkers.framework.rounds import at_once
 from nemesis.checkers.framework.segment import Key, Segment
-from nemesis.checkers.log import operations as ops
-from nemesis.checkers.log.lives import COLUMNS, KINDS, earlier_life_reads, lives
+from nemesis.checkers.log import partition_operations as ops
+from nemesis.checkers.log.partition_rows import Source
 from nemesis.checkers.log.report import PartitionReport, count, disorder, judge
-from nemesis.checkers.log.rows import Source
+from nemesis.checkers.log.topic_incarnations import COLUMNS, KINDS, earlier_life_reads, lives
 from nemesis.checkers.unclean import Permissions
 from nemesis.history.events import Kind
 from nemesis.history.reader import RowGroup

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from nemesis.checkers.framework.compiled import compiled
-from nemesis.checkers.log.rows import UNSET, Role
+from nemesis.checkers.log.partition_rows import UNSET, Role
 
 Array = np.ndarray[Any, Any]
 

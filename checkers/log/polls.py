@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.model import Finding
-from nemesis.checkers.log.operations import Operations, Poll
+from nemesis.checkers.log.partition_operations import Operations, Poll
 
 SKIP = "poll-skip"
 BACKWARDS = "nonmonotonic-poll"

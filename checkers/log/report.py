@@ -1,8 +1,7 @@
 """What one partition comes to: its findings, and what depends on the rest of the history to be judged.
-
-``disorder`` and ``judge`` put together the functions of ``polls`` and ``writes``, one for each anomaly. The first is
-about neighbours in time, the second about what stands where; a partition that is too large to be walked has them looked
-for apart.
+ ``disorder`` and ``judge`` put together the functions of ``polls`` and ``send_anomalies``, one for each anomaly. The
+first is about neighbours in time, the second about what stands where; a partition that is too large to be walked has
+them looked for apart.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from dataclasses import dataclass, field
 
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.segment import Segment
-from nemesis.checkers.log import operations as ops
-from nemesis.checkers.log import polls, writes
+from nemesis.checkers.log import partition_operations as ops
+from nemesis.checkers.log import polls, send_anomalies
 from nemesis.checkers.unclean import Election, Permissions, permissions
 from nemesis.history.events import Kind
 
@@ -84,7 +83,7 @@ def disorder(operations: ops.Operations) -> Disorder:
     return Disorder(
         list(polls.order_of_polls(operations)),
         [*polls.reads_above_hw(operations), *polls.reads_above_all_hws(operations)],
-        list(writes.nonmonotonic_sends(operations)),
+        list(send_anomalies.nonmonotonic_sends(operations)),
     )
 
 
@@ -107,13 +106,15 @@ def judge(
 ) -> None:
     """Add to the report what one life of the partition comes to."""
     found: dict[str, list[Finding]] = defaultdict(list)
-    found["lost-write"] += writes.lost_writes(operations)
-    missing = writes.Unseen([], [], []) if was_deleted else writes.unseen(operations)
+    found["lost-write"] += send_anomalies.lost_writes(operations)
+    missing = (
+        send_anomalies.Unseen([], [], []) if was_deleted else send_anomalies.unseen(operations)
+    )
     found["unseen"] += missing.certain + missing.doubtful
     found["stale-read-above-hw"] += order.reads
-    found["duplicate"] += writes.duplicates(operations)
+    found["duplicate"] += send_anomalies.duplicates(operations)
     found["inconsistent-offset"] += polls.inconsistent_offsets(operations)
-    found["dirty-read"] += writes.dirty_reads(operations)
+    found["dirty-read"] += send_anomalies.dirty_reads(operations)
     found["nonmonotonic-send"] += order.sends
     for item in order.polls:
         found[item.property].append(item)
@@ -123,7 +124,7 @@ def judge(
     report.elections += operations.unclean
     tail = report.unclean_tail if operations.unclean else report.tail
     tail += missing.tail
-    tail += [] if was_deleted else writes.vanished(operations)
+    tail += [] if was_deleted else send_anomalies.vanished(operations)
     _add(counts, report.checked, was_deleted=was_deleted)
 
 

@@ -18,10 +18,10 @@ import numpy as np
 
 from nemesis.checkers.framework.segment import Numbers
 from nemesis.checkers.log.cells import Cell, CellReport
-from nemesis.checkers.log.rows import Source
-from nemesis.checkers.log.spans import Span, wider
+from nemesis.checkers.log.number_range import Span, wider
+from nemesis.checkers.log.offset_cells import CELL_BITS
+from nemesis.checkers.log.partition_rows import Source
 from nemesis.checkers.log.survey import Survey, survey
-from nemesis.checkers.log.whereabouts import CELL_BITS
 
 MAX_CELLS = 8
 """A row group whose offsets are further apart probably ends one reading of the log and begins another."""

@@ -1,11 +1,10 @@
 """What one row group says of a partition: is all in order there, and how does it join what comes before and after?
-
-The idea: that clients see records in order is a property of neighbours. Inside a row group it is seen at once, in
+ The idea: that clients see records in order is a property of neighbours. Inside a row group it is seen at once, in
 columns: each poll begins where the last one of its consumer ended and has all offsets from there; offsets of each
 producer's acknowledged sends grow; nobody reads above a high watermark. ``Survey.is_clean`` says whether that is so. At
 its edges the survey tells where its consumers began and ended and what its producers reached, so that ``chain`` can
-join row groups in their order. Wherever something is out of order, the walk of ``operations`` and ``polls`` is asked
-what it is.
+join row groups in their order. Wherever something is out of order, the walk of ``partition_operations`` and ``polls``
+is asked what it is.
 
 For the rest of the certificate an operation must say the same when it is invoked and when it completes; a survey
 compares them. What it does not know how to judge is ``irregular``: that partition is walked as a whole.
@@ -23,13 +22,13 @@ import numpy as np
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
 from nemesis.checkers.log import kernels
 from nemesis.checkers.log.high_watermarks import STATED, Mark
-from nemesis.checkers.log.lives import OPERATIONS
-from nemesis.checkers.log.operations import Send
+from nemesis.checkers.log.number_range import Span, span_of, wider
+from nemesis.checkers.log.offset_cells import cells_of
+from nemesis.checkers.log.partition_operations import Send
+from nemesis.checkers.log.partition_rows import UNSET, Lists, Role, Rows, Source, by_process
 from nemesis.checkers.log.records import Records
-from nemesis.checkers.log.rows import UNSET, Lists, Role, Rows, Source, by_process
-from nemesis.checkers.log.spans import Span, span_of, wider
+from nemesis.checkers.log.topic_incarnations import OPERATIONS
 from nemesis.checkers.log.trimmed import Trimmed, trimmed
-from nemesis.checkers.log.whereabouts import cells_of
 from nemesis.history.events import Kind
 
 COLUMNS = ("process", "op", "value", "acks", "offset", "offsets", "values", "high_watermark")

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from nemesis.checkers.framework.segment import ALWAYS, Mask, Numbers, Segment
-from nemesis.checkers.log.rows import Lists
+from nemesis.checkers.log.partition_rows import Lists
 from nemesis.history.schema import SCHEMA
 
 _LISTS = ("offsets", "values")

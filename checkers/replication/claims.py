@@ -18,7 +18,7 @@ import pyarrow as pa
 from numba import njit, types
 
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
-from nemesis.checkers.replication.rows import brokers_in
+from nemesis.checkers.replication.replica_rows import brokers_in
 from nemesis.history.events import Kind
 
 _NEVER: Final = -1

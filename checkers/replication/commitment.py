@@ -40,7 +40,7 @@ from nemesis.checkers.framework.segment import Mask, Segment
 from nemesis.checkers.power_cuts import NEVER, PowerCuts, join_power_cuts, power_cuts
 from nemesis.checkers.replication import removed_replicas
 from nemesis.checkers.replication.removed_replicas import Freed, Removals
-from nemesis.checkers.replication.rows import (
+from nemesis.checkers.replication.replica_rows import (
     TopicKey,
     are_committed,
     high_watermark_rows,

@@ -37,7 +37,7 @@ from nemesis.checkers.framework.fold import Grouped, Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Key, Numbers, Segment
-from nemesis.checkers.replication.rows import members
+from nemesis.checkers.replication.replica_rows import members
 from nemesis.checkers.replication.steps import distinct, without
 from nemesis.checkers.unclean import Election, Permissions, elections, permissions
 from nemesis.history.events import NO_ERROR, Kind

@@ -36,7 +36,7 @@ from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Numbers, Segment
 from nemesis.checkers.power_cuts import PowerCuts, join_power_cuts, power_cuts
-from nemesis.checkers.replication.rows import (
+from nemesis.checkers.replication.replica_rows import (
     TopicKey,
     brokers_in,
     members,

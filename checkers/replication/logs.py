@@ -43,7 +43,7 @@ from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.replication.replica_log import ReplicaLog
-from nemesis.checkers.replication.rows import TopicKey, partitions
+from nemesis.checkers.replication.replica_rows import TopicKey, partitions
 from nemesis.checkers.replication.steps import (
     NOT_TOLD,
     Did,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
-from nemesis.checkers.replication.rows import high_watermark_rows, members
+from nemesis.checkers.replication.replica_rows import high_watermark_rows, members
 from nemesis.checkers.unclean import Election, elections
 from nemesis.history.events import Kind
 

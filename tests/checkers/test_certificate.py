@@ -19,7 +19,15 @@ from nemesis.checkers.framework import rounds
 from nemesis.checkers.framework.engine import run_checks
 from nemesis.checkers.framework.model import Result
 from nemesis.checkers.framework.property import property_names
-from nemesis.checkers.log import ClientLog, certificate, client_log, sections, whereabouts
+from nemesis.checkers.log import (
+    ClientLog,
+    certificate,
+    client_log,
+    sections,
+)
+from nemesis.checkers.log import (
+    offset_cells as whereabouts,
+)
 from nemesis.history.encoding import EventsFile
 from nemesis.history.events import Event, Kind
 from nemesis.history.memory import MemoryRowGroup

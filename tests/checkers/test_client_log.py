@@ -21,8 +21,8 @@ from nemesis.checkers.breaks.events import (
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.log import ClientLog
-from nemesis.checkers.log.operations import Poll
-from nemesis.checkers.log.writes import Coverage
+from nemesis.checkers.log.partition_operations import Poll
+from nemesis.checkers.log.send_anomalies import Coverage
 from nemesis.history.events import Event
 from tests.checkers.histories import finding, judge, only
 

@@ -17,7 +17,7 @@ from nemesis.checkers.framework.model import Distribution, Result, Stretch, Verd
 from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.liveness import Liveness
 from nemesis.checkers.liveness.produce import SHORTEST_NS, join, summarise, unwritable
-from nemesis.checkers.liveness.spans import complement, intersection, spans, union
+from nemesis.checkers.liveness.time_spans import complement, intersection, spans, union
 from nemesis.history.events import Event
 from nemesis.history.schema import ordered, table
 from tests.checkers.histories import judge, only

@@ -16,9 +16,9 @@ from nemesis.checkers.linearizable import (
     LinearizableCasRegister,
     LinearizableMutex,
     LinearizableRegister,
-    operations,
-    zones,
 )
+from nemesis.checkers.linearizable import object_operations as operations
+from nemesis.checkers.linearizable import register_zones as zones
 from nemesis.history.events import Event
 from tests.checkers.histories import judge, only
 from tests.checkers.linearizable.objects import Call, events, has_order

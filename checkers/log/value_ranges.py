@@ -17,7 +17,7 @@ import numpy as np
 
 from nemesis.checkers.framework.segment import Numbers
 from nemesis.checkers.log.cells import CellReport, Piece
-from nemesis.checkers.log.spans import Span
+from nemesis.checkers.log.number_range import Span
 
 
 class Overlap(NamedTuple):

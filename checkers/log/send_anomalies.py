@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.log.compaction import NEVER
-from nemesis.checkers.log.operations import FinalRead, Operations, Poll, Send
+from nemesis.checkers.log.partition_operations import FinalRead, Operations, Poll, Send
 
 
 class Coverage:

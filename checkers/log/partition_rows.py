@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from nemesis.checkers.framework.dependencies import translated
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
-from nemesis.checkers.log.operations import ALL_REPLICAS, FINAL_READER
+from nemesis.checkers.log.partition_operations import ALL_REPLICAS, FINAL_READER
 from nemesis.history.events import Kind
 from nemesis.history.reader import RowGroup
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nemesis.checkers.cycles.lookup import placed
-from nemesis.checkers.cycles.rows import Elements
+from nemesis.checkers.cycles.transaction_rows import Elements
 from nemesis.checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations
-from nemesis.checkers.cycles.writes import Writes
+from nemesis.checkers.cycles.write_index import Writes
 from nemesis.checkers.framework.arrays import Numbers
 from nemesis.checkers.framework.compiled import compiled
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nemesis.checkers.framework.segment import Numbers
-from nemesis.checkers.log.rows import Lists, Role, Source
+from nemesis.checkers.log.partition_rows import Lists, Role, Source
 from nemesis.checkers.log.trimmed import Trimmed, is_in, trimmed
 
 

@@ -27,7 +27,7 @@ from typing import Final
 import numpy as np
 
 from nemesis.checkers.framework.segment import Mask, Numbers
-from nemesis.checkers.linearizable.operations import (
+from nemesis.checkers.linearizable.object_operations import (
     ALWAYS,
     FAIL,
     NEVER,

@@ -7,7 +7,7 @@ from typing import Final
 
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.model import Finding, Verdict
-from nemesis.checkers.linearizable.operations import ALWAYS, NEVER, NO_ROW, UNSET, Operations
+from nemesis.checkers.linearizable.object_operations import ALWAYS, NEVER, NO_ROW, UNSET, Operations
 from nemesis.checkers.linearizable.search import Effect, GaveUp, Misfit, State
 
 TOLD: Final = 4

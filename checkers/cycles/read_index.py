@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nemesis.checkers.cycles.lookup import first_readers
-from nemesis.checkers.cycles.rows import INFO, OK
+from nemesis.checkers.cycles.transaction_rows import INFO, OK
 from nemesis.checkers.cycles.transactions import READ, UNKNOWN, Mask, MicroOperations, Transactions
-from nemesis.checkers.cycles.writes import Writes
+from nemesis.checkers.cycles.write_index import Writes
 from nemesis.checkers.framework.arrays import Numbers
 
 

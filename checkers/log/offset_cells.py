@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from nemesis.checkers.framework.segment import Numbers
+from nemesis.checkers.log.number_range import Span, wider
 from nemesis.checkers.log.records import Records
-from nemesis.checkers.log.spans import Span, wider
 
 CELL_BITS = 20
 
