@@ -107,8 +107,8 @@ def test_another_seed_gives_another_run() -> None:
 def test_the_same_seed_gives_the_same_run_in_a_fresh_interpreter(hash_seed: str) -> None:
     program = (
         "import json, sys\n"
-        "from tests.nemesis.simulation.test_run import order, simulate\n"
-        "print(simulate(order(1)).trace_hash)\n"
+        "from tests.nemesis.simulation.test_run import simulate, spec\n"
+        "print(simulate(spec(1)).trace_hash)\n"
     )
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     result = subprocess.run(
