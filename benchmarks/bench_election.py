@@ -134,7 +134,7 @@ async def _fail(running: Cluster, view: ClusterView, *, is_controller: bool) -> 
             for event in events:
                 if event.kind == Kind.LEADER_ELECTED:
                     elected.add(event.partition)
-                elif event.kind == Kind.METADATA_UPDATED and event.detail != "0":
+                elif event.kind == Kind.METADATA_UPDATED and event.count != 0:
                     news[broker] = event.time
     await running.runtime.processes.restart(f"broker-{dies}")
     return (max(news.values()) - died) / 1e9, len(elected)

@@ -47,7 +47,7 @@ def events(count: int, *, topics: int = 2, partitions: int = 3) -> Iterator[Even
     history = History()
     tps = [(f"topic-{t}", f"id-{t}", p) for t in range(topics) for p in range(partitions)]
     yield from _zookeeper(tps, topics)
-    yield history.event("harness", Kind.PHASE, detail="warm-up")
+    yield history.event("harness", Kind.PHASE, phase="warm-up")
     yield from _elections(history, tps)
     per_record = 7 + 2 / POLL_EVERY
     records = max(1, round((count - 11 * len(tps)) / per_record / len(tps)))
@@ -59,7 +59,7 @@ def events(count: int, *, topics: int = 2, partitions: int = 3) -> Iterator[Even
             if (offset + 1) % POLL_EVERY == 0:
                 first = offset + 1 - POLL_EVERY
                 yield from _poll(history, f"consumer-{number}", number, tp, first, offset, len(tps))
-    yield history.event("harness", Kind.PHASE, detail="final-reads")
+    yield history.event("harness", Kind.PHASE, phase="final-reads")
     for number, tp in enumerate(tps):
         yield from _poll(history, f"final-{number}", number, tp, 0, records - 1, len(tps))
         yield history.event(
@@ -70,7 +70,7 @@ def events(count: int, *, topics: int = 2, partitions: int = 3) -> Iterator[Even
             high_watermark=records,
             error=NO_ERROR,
         )
-    yield history.event("harness", Kind.PHASE, detail="end")
+    yield history.event("harness", Kind.PHASE, phase="end")
 
 
 def write(store: Path, count: int, *, topics: int = 2, partitions: int = 3) -> RunDirectory:
@@ -167,7 +167,7 @@ def _elections(history: History, tps: list[tuple[str, str, int]]) -> Iterator[Ev
             replicas=isr,
             live=isr,
             zxid=zxid,
-            detail="new",
+            strategy="new",
         )
         ends = {"log_end_offset": 0, "high_watermark": 0}
         for broker in BROKERS:

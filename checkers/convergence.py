@@ -30,7 +30,7 @@ MAX_HARNESS_LAG_MS = 1_000
 
 class Convergence(EventListCheck):
     kinds = frozenset({Kind.CONVERGENCE, Kind.HARNESS_LAG, Kind.PHASE})
-    columns = ("detail", "error", "topic", "partition", "node", "offset")
+    columns = ("check", "phase", "error", "topic", "partition", "node", "duration_ms")
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -41,13 +41,13 @@ class Convergence(EventListCheck):
         outcomes: dict[tuple[str | None, str | None, int | None, int | None], Row] = {}
         for row, event in sorted(rows, key=lambda item: (item[1].time, item[1].seq)):
             if event.kind == Kind.CONVERGENCE:
-                outcomes[event.detail, event.topic, event.partition, event.node] = (row, event)
+                outcomes[event.check, event.topic, event.partition, event.node] = (row, event)
         numbers = {"harness_lag_ms": float(lag)}
         findings: list[Finding] = []
         for row, event in outcomes.values():
             if succeeded(event):
-                name = f"{(event.detail or 'convergence').replace(' ', '_').replace('-', '_')}_ms"
-                numbers[name] = max(numbers.get(name, 0.0), float(event.offset or 0))
+                name = f"{(event.check or 'convergence').replace(' ', '_').replace('-', '_')}_ms"
+                numbers[name] = max(numbers.get(name, 0.0), float(event.duration_ms or 0))
             elif (event.error or "").startswith(HARNESS):
                 blind = finding(
                     self.name, _about(event), _blindness(event), row, verdict=Verdict.UNKNOWN
@@ -65,12 +65,12 @@ class Convergence(EventListCheck):
 
 
 def _failure(event: Event) -> str:
-    return f"After the heal, {event.detail or 'a check'} did not come true for {_about(event)}: {event.error}."
+    return f"After the heal, {event.check or 'a check'} did not come true for {_about(event)}: {event.error}."
 
 
 def _blindness(event: Event) -> str:
     why = (event.error or "").removeprefix(HARNESS)
-    return f"After the heal, {event.detail or 'a check'} could not be looked at for {_about(event)}: {why}."
+    return f"After the heal, {event.check or 'a check'} could not be looked at for {_about(event)}: {why}."
 
 
 def _about(event: Event) -> str:
@@ -81,10 +81,10 @@ def _about(event: Event) -> str:
 
 def _lag_since_heal(rows: list[Row]) -> tuple[int, int | None]:
     """The greatest lag in ms from the heal on (from the start if no heal is recorded), and its row."""
-    heals = [event.time for _, event in rows if event.kind == Kind.PHASE and event.detail == HEAL]
+    heals = [event.time for _, event in rows if event.kind == Kind.PHASE and event.phase == HEAL]
     since = max(heals, default=-1)
     lags = [
-        (event.offset or 0, row)
+        (event.duration_ms or 0, row)
         for row, event in rows
         if event.kind == Kind.HARNESS_LAG and event.time >= since
     ]

@@ -72,7 +72,7 @@ class Name:
     impossible: list[Row] = field(default_factory=list)
 
     def tell(self, row: int, event: Event) -> None:
-        if not follow(self.possible, event, (event.f or "", event.value or 0)):
+        if not follow(self.possible, event, (event.f or "", event.partition_count or 0)):
             self.impossible.append((row, event))
         if event.kind == Kind.OK:
             self.last = (row, event)
@@ -98,7 +98,16 @@ class Znodes:
 class Deletion(Administered):
     operations = frozenset({CREATE, GROW, DELETE})
     kinds = frozenset({*CLIENT_KINDS, Kind.END_STATE, Kind.ZNODE})
-    columns = ("op", "f", "value", "zxid", "zk_op", "path", "topic_id", *end_state.COLUMNS)
+    columns = (
+        "op",
+        "f",
+        "partition_count",
+        "zxid",
+        "zk_op",
+        "path",
+        "topic_id",
+        *end_state.COLUMNS,
+    )
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:

@@ -16,7 +16,7 @@ from nemesis.history.events import Kind
 
 TopicPartition = tuple[str, int]
 
-COLUMNS = ("detail", "error", "node", "topic", "partition", "replicas", "isr")
+COLUMNS = ("source", "error", "node", "topic", "partition", "replicas", "isr")
 ZOOKEEPER, METADATA = "zookeeper", "metadata"
 
 
@@ -36,8 +36,8 @@ class EndState:
         return [
             finding(
                 name,
-                event.detail or "end-state",
-                f"At the end {event.detail} of {_whose(event.node)} could not be looked at: {event.error}.",
+                event.source or "end-state",
+                f"At the end {event.source} of {_whose(event.node)} could not be looked at: {event.error}.",
                 row,
                 verdict=Verdict.UNKNOWN,
             )
@@ -54,7 +54,7 @@ def end_state(rows: Iterable[Row]) -> EndState:
         if not succeeded(event):
             found.unseen.append((row, event))
             continue
-        told = _told_by(found, event.detail, event.node)
+        told = _told_by(found, event.source, event.node)
         if event.topic is not None and event.partition is not None:
             told[event.topic, event.partition] = (row, event)
     return found

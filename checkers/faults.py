@@ -14,7 +14,6 @@ Smallest break: a ``fault-applied`` whose effect is ``none``.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from typing import Final
 
@@ -26,11 +25,12 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import Event, Kind
+from nemesis.history.vocabulary.faults import measurements
 
 MAX_SKIPPED_SHARE = 0.2
 MEASURED = "measured"
 LOST = "lost"
-"""In the detail of a fault that failed by itself: why."""
+"""The measurement of a fault that failed by itself: why it failed."""
 VERIFIED = "verified"
 AFTER_HEAL = frozenset({"quiet", "final-reads", "convergence", "end"})
 """Phases that begin only when all faults should be healed."""
@@ -46,7 +46,7 @@ class FaultEffect(EventListCheck):
             Kind.PHASE,
         }
     )
-    columns = ("fault", "fault_id", "targets", "effect", "error", "detail")
+    columns = ("fault", "fault_id", "targets", "effect", "error", "detail", "phase")
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -57,7 +57,7 @@ class FaultEffect(EventListCheck):
         for row, event in rows:
             if event.kind != Kind.PHASE:
                 steps[event.fault_id].setdefault(event.kind, (row, event))
-        went_on = any(event.kind == Kind.PHASE and event.detail in AFTER_HEAL for _, event in rows)
+        went_on = any(event.kind == Kind.PHASE and event.phase in AFTER_HEAL for _, event in rows)
         findings: list[Finding] = []
         for taken in steps.values():
             findings += self._one(taken, went_on=went_on)
@@ -112,11 +112,7 @@ class FaultEffect(EventListCheck):
 
 def _lost(event: Event) -> str | None:
     """Return why a fault failed by itself, if it did."""
-    try:
-        detail = json.loads(event.detail or "{}")
-    except ValueError:
-        return None
-    return detail.get(LOST) if isinstance(detail, dict) else None
+    return measurements(event.detail).get(LOST)
 
 
 def _name(event: Event) -> str:

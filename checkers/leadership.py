@@ -48,14 +48,14 @@ NO_LEADER = -1
 FEW_LEADERS = 8
 """So many are found one after the other, more by sorting."""
 KEEPS_LEADER = frozenset({"remove-from-isr", "no-op"})
-"""The election details of a mere removal from the ISR and of a mere new epoch: nobody is elected by them."""
+"""The strategies of a mere removal from the ISR and of a mere new epoch: nobody is elected by them."""
 
 _VIEWS = frozenset({Kind.BECOME_LEADER, Kind.BECOME_FOLLOWER})
 
 
 class LeaderEpochGrows(EventListCheck):
     kinds = frozenset({Kind.ZNODE, Kind.REPLICA_STOPPED, *_VIEWS})
-    columns = (*znodes.COLUMNS, "topic_id", "incarnation", "detail")
+    columns = (*znodes.COLUMNS, "topic_id", "incarnation", "step")
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -94,7 +94,7 @@ class LeaderEpochGrows(EventListCheck):
         checked = 0
         for row, event in rows:
             key = (event.topic, event.topic_id, event.partition, event.process, event.incarnation)
-            if event.kind == Kind.REPLICA_STOPPED and event.detail == "delete":
+            if event.kind == Kind.REPLICA_STOPPED and event.step == "delete":
                 highest.pop(key, None)
             if event.kind not in _VIEWS or event.leader_epoch is None:
                 continue
@@ -327,12 +327,15 @@ def _wrong_leader(change: znodes.StateChange, election: Event | None) -> str | N
             return f"the first leader {event.leader} is none of the replicas {_list(election.replicas)}."
     elif _is_outsider(change):
         return f"broker {event.leader} was elected leader though the ISR was {_list(before.isr)}."
-    elif election is not None and election.detail in KEEPS_LEADER and event.leader != before.leader:
-        return f"nobody was elected ({election.detail}), but the leader changed from {before.leader} to {event.leader}."
+    elif (
+        election is not None and election.strategy in KEEPS_LEADER and event.leader != before.leader
+    ):
+        changed = f"from {before.leader} to {event.leader}"
+        return f"nobody was elected ({election.strategy}), but the leader changed {changed}."
     if (
         election is not None
         and election.live is not None
-        and election.detail not in KEEPS_LEADER
+        and election.strategy not in KEEPS_LEADER
         and event.leader not in election.live
     ):
         return (
@@ -362,7 +365,7 @@ def _doubtful(event: Event) -> str:
 
 def _is_unclean(event: Event, election: Event | None) -> bool:
     """Whether the election was an unclean one: the trace says so, or the state asks the leader to recover."""
-    if election is not None and election.detail == UNCLEAN:
+    if election is not None and election.strategy == UNCLEAN:
         return True
     try:
         state = msgspec.json.decode(event.data or "null")

@@ -20,7 +20,6 @@ Source: PartitionStateMachine and ReplicaStateMachine (validPreviousStates).
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from nemesis.checkers.breaks import leaders as breaks
@@ -32,8 +31,8 @@ from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.state_machines import FIRST_STATES, PREVIOUS_STATES
 from nemesis.history.events import Event, Kind
-
-_DETAIL = re.compile(r"(partition|replica) (\w+)->(\w+)")
+from nemesis.history.vocabulary.controller import Transition
+from nemesis.history.vocabulary.declaring import columns_of
 
 Thing = tuple[str | None, str | None, int | None, int | None]
 """Topic, topic id, partition and, if it is a replica, its broker."""
@@ -43,17 +42,7 @@ Term = tuple[str, int | None, int | None]
 
 class LegalTransition(EventListCheck):
     kinds = frozenset({Kind.TRANSITION, Kind.CONTROLLER_ELECTED})
-    columns = (
-        "incarnation",
-        "node",
-        "controller_epoch",
-        "topic",
-        "topic_id",
-        "partition",
-        "peer",
-        "detail",
-        "error",
-    )
+    columns = columns_of(Transition)
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
@@ -77,15 +66,15 @@ class LegalTransition(EventListCheck):
     ) -> list[Finding]:
         """What is wrong with one transition; ``states`` holds what each thing last became, and in which row."""
         tp = tp_name(event.topic, event.partition)
-        read = _DETAIL.fullmatch(event.detail or "")
-        if read is None:
-            sentence = f"Of {tp} a transition is traced that cannot be read: {event.detail!r}."
+        before, after = event.from_state, event.to_state
+        if before is None or after is None:
+            sentence = f"A transition of {tp} lacks its states: expected from_state and to_state."
             return [finding(self.name, tp, sentence, row, verdict=Verdict.UNKNOWN)]
-        machine, before, after = read.groups()
-        thing = (event.topic, event.topic_id, event.partition, event.peer)
+        machine = "partition" if event.replica is None else "replica"
+        thing = (event.topic, event.topic_id, event.partition, event.replica)
         last_row, last = states.get(thing, (None, None))
         states[thing] = (row, after)
-        what = tp if machine == "partition" else f"the replica of {tp} on broker {event.peer}"
+        what = tp if machine == "partition" else f"the replica of {tp} on broker {event.replica}"
         who = f"Broker {event.node}, controller of epoch {event.controller_epoch}, took {what}"
         if before not in PREVIOUS_STATES[machine].get(after, ()):
             why = "which is no legal transition"

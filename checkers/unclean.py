@@ -7,7 +7,7 @@ Permission is given by
 
 * the topic's own ``unclean.leader.election.enable``: ``/config/topics/T`` in ZooKeeper's log, from the write of it to
   the next one, or to the deletion of the znode. It comes before what brokers say, also when it forbids;
-* the brokers' configuration, of which they tell in the ``detail`` of ``broker-started`` and ``broker-reconfigured``:
+* the brokers' configuration, which they record in ``broker-started`` and ``broker-reconfigured``:
   one that has told of a permission before the election is enough, for any broker may be the controller. A history in
   which none tells (an older one, another system's) convicts nobody, but for a topic that forbids it;
 * an operator (ElectLeaders, UNCLEAN): ``election-asked`` of the controller, while it deals with that request.
@@ -32,14 +32,17 @@ from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Event, Kind
 
 UNCLEAN: Final = "unclean"
-"""The detail of a ``leader-elected`` event, and of an ``election-asked``."""
+"""The strategy of a ``leader-elected`` event, and the step of the ``election-asked`` that begins a request."""
 SETTING: Final = "unclean.leader.election.enable"
 TOPIC_CONFIGS: Final = "/config/topics/"
 FOR_EVER: Final = 2**63 - 1
 
 _TOLD: Final = frozenset({Kind.BROKER_STARTED, Kind.BROKER_RECONFIGURED})
 KINDS: Final = frozenset({*_TOLD, Kind.ELECTION_ASKED, Kind.ZNODE})
-COLUMNS: Final = ("zxid", "zk_op", "path", "data", "detail", "topic", "partition")
+COLUMNS: Final = (
+    *("zxid", "zk_op", "path", "data", "strategy", "step", "topic", "partition"),
+    "unclean_leader_election_enable",
+)
 
 
 class Permission(IntEnum):
@@ -97,10 +100,10 @@ class Permissions:
     def add(self, event: Event) -> None:
         """Take in an event; one of no such kind says nothing."""
         if event.kind in _TOLD:
-            self.told.append(Told(event.time, permission_of(event.detail)))
+            self.told.append(Told(event.time, permission_of(event)))
         elif event.kind == Kind.ELECTION_ASKED:
             if event.topic is not None and event.partition is not None:
-                asked = Asked(event.time, event.process, event.detail == UNCLEAN)
+                asked = Asked(event.time, event.process, event.step == UNCLEAN)
                 self.asked.setdefault((event.topic, event.partition), []).append(asked)
         elif event.path is not None and event.path.startswith(TOPIC_CONFIGS):
             enabled = None if event.zk_op == "delete" else _enabled(event.data)
@@ -176,8 +179,11 @@ def permissions_in(rows: Iterable[Row]) -> Permissions:
 
 
 def elections(segment: Segment) -> list[tuple[int, Election]]:
-    """The unclean elections of a stretch with their leader epochs; needs ``zxid``, ``detail`` and ``leader_epoch``."""
-    unclean = segment.is_kind(Kind.LEADER_ELECTED) & segment.is_word("detail", {UNCLEAN})
+    """Return the unclean elections of a stretch with their leader epochs.
+
+    Needs the columns ``zxid``, ``strategy`` and ``leader_epoch``.
+    """
+    unclean = segment.is_kind(Kind.LEADER_ELECTED) & segment.is_word("strategy", {UNCLEAN})
     if not unclean.any():
         return []
     return [
@@ -191,12 +197,11 @@ def election_of(event: Event) -> Election:
     return Election(FOR_EVER if event.zxid is None else event.zxid, event.time, event.process)
 
 
-def permission_of(detail: str | None) -> Permission:
-    """Return what one broker's event's detail says; ``UNTOLD`` if it cannot be read."""
-    enabled = _object(detail).get(SETTING)
-    if not isinstance(enabled, bool):
+def permission_of(event: Event) -> Permission:
+    """Return what a broker's settings permit; ``UNTOLD`` if the event does not have them."""
+    if event.unclean_leader_election_enable is None:
         return Permission.UNTOLD
-    return Permission.PERMITTED if enabled else Permission.FORBIDDEN
+    return Permission.PERMITTED if event.unclean_leader_election_enable else Permission.FORBIDDEN
 
 
 def _enabled(data: str | None) -> bool | None:

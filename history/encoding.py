@@ -57,9 +57,15 @@ _SMALL_NUMBERS: Final = (
     "leader_epoch",
     "partition_epoch",
     "broker_epoch",
+    "replica",
     "peer",
     "zk_version",
     "fault_id",
+    "count",
+    "partition_count",
+    "producer_epoch",
+    "min_insync_replicas",
+    "timeout_ms",
 )
 _GROWING_NUMBERS: Final = (
     "time",
@@ -73,8 +79,9 @@ _GROWING_NUMBERS: Final = (
     "zxid",
     "wall_ms",
     "value",
+    "sequence",
 )
-_RECORD_LISTS: Final = ("values", "offsets")
+_RECORD_LISTS: Final = ("values", "micro_operations", "offsets")
 _BROKER_LISTS: Final = sorted(NUMBER_LISTS - {*_RECORD_LISTS, "isr_epochs"})
 
 PARQUET_OPTIONS: Final = MappingProxyType[str, Any](

@@ -1,171 +1,33 @@
-"""The words of a history: one flat record, its kinds, and which columns each kind fills.
+"""The flat record in which every event of a history is stored, and the kinds of events.
 
-Every event, whoever wrote it, is one ``Event``: a flat record of optional columns, so that JSON lines,
-Arrow and a reader's eye all see the same names. A column that a kind does not use stays ``None`` and is
-left out of the JSON line.
+Every event is one ``Event``: a flat record of optional columns, so that JSON lines, Arrow and a person see the same
+names. Each column has one meaning, one type and one unit. Which columns an event has depends on its kind, and on its
+function ``f`` if it is a client's operation: ``nemesis.history.vocabulary`` declares that, once for each kind. A column
+that an event does not use stays ``None`` and is left out of the JSON line.
 
-Time is ``CLOCK_MONOTONIC`` in nanoseconds (the simulator's clock in simulation). Inside a process the clock
-is read *after* the effect and the event is written *before* anybody else can see the effect. Events of
-ZooKeeper's transaction log carry ``time = -1``: their order is the zxid, never the clock.
-
-Kinds and their columns (``tp`` = topic, topic_id, partition):
-
-=========================  =========================================================================
-Client operations (process ``producer-3``, ``consumer-0``, ``admin-0``, ``final-2``; Jepsen's types)
-----------------------------------------------------------------------------------------------------
-invoke, ok, fail, info     op (pairs them), f, tp; ``fail`` = certainly did not happen, ``info`` = unknown.
-                           f=``send``: value, acks, key (of the record, if the topic is compacted); ok adds offset,
-                           node (the broker that answered); fail/info add error. Of an idempotent producer, which
-                           sends until it has an answer: role (``idempotent``), detail (producer id, epoch, sequence
-                           number).
-                           f=``init-producer-id``: ok adds value (the producer id).
-                           f=``poll``: offset (the position asked for); ok adds offsets, values,
-                           high_watermark, node; fail/info add error. A poll of the final reads has
-                           the process ``final-*``.
-                           f=``create-topic``, ``create-partitions``: topic, value (how many partitions it is
-                           to have); f=``delete-topic``: topic.
-                           f=``describe``: tp; ok adds replicas. f=``reassign``: tp, replicas (the target);
-                           f=``cancel-reassign``, ``elect-leaders`` (the preferred one): tp.
-                           f=``log-start``: tp; ok adds offset (a reader whose position was refused asks where the
-                           log starts, and goes on from there). f=``delete-records``: tp, offset (delete what is
-                           below); ok adds log_start_offset (of the replica that is furthest behind).
-                           f=``alter-log-dir``: tp, node, path (the log directory to which the broker is to move its
-                           replica; ok: it has begun to).
-final-read                 tp, offset (position reached), high_watermark (the leader's), log_start_offset (where it
-                           had to begin; 0 if at the beginning), error
-Operations of other systems (process as it is named there; ``nemesis.history.foreign`` reads them)
-----------------------------------------------------------------------------------------------------
-invoke, ok, fail, info     as above, but for the workload that ``run.json`` names. key: which object (unset: there is
-                           but one). Keys and values are never negative: what is no number from 0 to 2**62 − 1 was given
-                           one from 2**62 on. error: why it ended so.
-                           A register, f=``write``: value. f=``read``: ok adds value (unset: nil, the initial one).
-                           f=``cas``: values (old, new); ok = it was done, fail = it was not.
-                           A mutex, f=``acquire``, ``release``.
-                           A set, f=``add``: value. f=``read``: ok adds values.
-                           A queue, f=``enqueue``: value. f=``dequeue``: ok adds value (unset: it was empty).
-                           f=``drain``: ok adds values.
-                           A log, f=``send``, ``poll``: as of our own clients, topic = the log's name, partition 0; a
-                           poll has no position that it asked for.
-                           f=``txn``: values = its micro-operations, flat, one after the other: code (0 = r, 1 = append
-                           or w), key, count, as many elements. An append or a w: the one element. An r, of a list:
-                           the list read; of a register: the value, none for nil. count −1: not known what was read (of
-                           an invoke, and of whatever has not ended ok). The ok tells all micro-operations again.
-                           Any other f: detail (what it was about, as it was written).
-Brokers (process ``broker-N``, node N, incarnation = one process life, grows with every start)
-----------------------------------------------------------------------------------------------------
-broker-started             start of a process life; the first event of the incarnation. detail: JSON of the
-                           settings that checks depend on (``unclean.leader.election.enable``,
-                           ``min.insync.replicas``)
-broker-reconfigured        those settings have changed while the broker runs; detail as in broker-started
-broker-registered          broker_epoch, session, zxid
-session-state              session, detail (``connected``, ``suspended``, ``expired``)
-controller-elected         controller_epoch, zk_version (of /controller_epoch), session, zxid
-controller-failover        controller_epoch: onControllerFailover finished
-controller-resigned        controller_epoch (that it had), detail (why)
-leader-elected             tp, leader, leader_epoch, isr, partition_epoch, controller_epoch, zxid, replicas,
-                           live (brokers alive in the controller's view), detail (strategy: ``new``,
-                           ``offline``, ``offline-allow-unclean``, ``unclean``, ``reassign``, ``preferred``,
-                           ``controlled-shutdown``, ``no-op``; offline-replica changes: ``remove-from-isr``).
-                           Written once the state znode is committed, before anybody is told.
-election-asked             tp, controller_epoch, detail: ``unclean`` when the controller begins to deal with an
-                           ElectLeaders that demands an unclean election, ``answered`` when it has
-znode-attempt              path, controller_epoch, detail: a controller's fenced write, or a leader's of its ISR, is
-                           about to be sent
-znode-outcome              path, controller_epoch, error (``NONE`` or the failure), zxid, zk_version
-control-request-sent       api, peer, controller_epoch, broker_epoch (of the receiver, as carried); once per
-                           attempt, before its bytes leave
-control-request-handled    api, peer (controller id), controller_epoch (carried), broker_epoch (carried),
-                           error (``NONE`` = accepted). Written before its effects are visible elsewhere.
-alter-partition-handled    tp, peer (the leader that proposes), broker_epoch (the leader's, as carried),
-                           leader_epoch and partition_epoch (as carried), isr (as proposed), isr_epochs (its members'
-                           broker epochs in that order, −1 unknown), error (``NONE`` = the ISR is as proposed), zxid
-                           (of the write; none where nothing was left to be written). The controller's, one per
-                           partition of a request, before its answer.
-transition                 tp or (tp, peer), detail ``partition New->Online`` / ``replica ...``; error if illegal
-log-loaded                 tp, log_start_offset, log_end_offset, high_watermark: a log opened or created in
-                           this incarnation
-become-leader              tp, leader_epoch, partition_epoch, controller_epoch, isr, replicas, log_end_offset,
-                           high_watermark, log_start_offset
-become-follower            tp, leader, leader_epoch, partition_epoch, controller_epoch, log_end_offset,
-                           high_watermark
-append                     tp, role (``leader``/``follower``), leader_epoch (the batch's), offset (base),
-                           last_offset, crc (the batch's CRC-32C), log_end_offset (after). One event per
-                           record batch.
-truncate                   tp, offset (asked for), log_end_offset (after), high_watermark, leader_epoch,
-                           log_start_offset
-log-start-offset           tp, log_start_offset (raised to), log_end_offset, high_watermark, detail (why:
-                           ``segment-deletion``, ``client-record-deletion``, ``leader-offset-incremented``)
-log-dir-changed            tp, path (the log directory in which the replica's log is from now on), log_start_offset,
-                           log_end_offset, high_watermark of what is there
-log-cleaned                tp, offset, last_offset (of the segments that were compacted, both included),
-                           log_start_offset, log_end_offset, high_watermark (as it was when the cleaner chose them),
-                           detail (bytes before and after). Of what was in there the records may be gone that a later
-                           one of the same key supersedes. Written before the compacted segment takes the place of
-                           the others, so perhaps for nothing.
-batch-cleaned              tp, leader_epoch, offset (base), last_offset, crc: such a segment has a batch as it now is,
-                           with fewer records or none; before its log-cleaned
-high-watermark             tp, leader_epoch, high_watermark, log_end_offset, isr (committed), maximal_isr;
-                           the leader's only, whenever it moves
-isr-change-proposed        tp, leader_epoch, partition_epoch, isr (committed), maximal_isr, detail (shrink/expand)
-isr-change-committed       tp, leader_epoch, partition_epoch, isr, maximal_isr
-produce-acknowledged       tp, leader_epoch (of the leader when it answered), offset, last_offset, acks,
-                           high_watermark, isr; only for error NONE and acks other than 0
-replica-stopped            tp, detail (``stop``, or ``deleting`` before its log is deleted and ``delete`` after)
-metadata-updated           controller_epoch, peer (controller id), detail (count)
-ZooKeeper (process ``zookeeper``, time −1, ordered by (zxid, seq))
-----------------------------------------------------------------------------------------------------
-znode                      zxid, session, zk_op (create, setData, delete, check), path, data, zk_version
-                           (after a setData: the new one; of a check: the version it demanded), ephemeral,
-                           wall_ms; seq = index inside a multi. Parsed columns where the path is known:
-                           ``/controller`` controller_id; ``/controller_epoch`` controller_epoch;
-                           ``/brokers/ids/N`` node, broker_epoch; ``/brokers/topics/T`` topic, topic_id;
-                           ``/brokers/topics/T/partitions/P/state`` tp, leader, leader_epoch, isr,
-                           controller_epoch (topic_id as known at that zxid).
-znode-refused              the same for each part of a failed multi, error = the ZooKeeper error: no effect
-session-created            zxid, session, detail (time-out in ms)
-session-closed             zxid, session, detail ``expired`` (by the server, cxid 0) or ``closed``; the
-                           ephemerals that went with it follow as ``znode`` deletes of the same zxid
-Nemesis (process ``nemesis``)
-----------------------------------------------------------------------------------------------------
-fault-invoke               fault_id, fault (its name), targets (resolved nodes), detail (JSON: the intent)
-fault-applied              fault_id, fault, targets, effect (``measured`` or ``none``), detail (JSON: measured)
-fault-skipped              fault_id, fault, error (why)
-fault-healed               fault_id, fault, targets, effect (``verified`` or ``none``), detail
-Harness (process ``harness``)
-----------------------------------------------------------------------------------------------------
-phase                      detail: warm-up, faults, heal, quiet, final-reads, convergence, end
-convergence                detail (the check's name), error (``NONE`` or what is wrong), topic, partition, node;
-                           offset = milliseconds it took from the heal
-end-state                  what was seen once all was over. detail: who tells (``zookeeper``, ``metadata`` or ``logs``
-                           of broker node). One with a tp for each partition told of (replicas, isr; of ``logs``
-                           none), then one without: offset (how many there were), or error (why nobody could
-                           look).
-stored-log                 the log of a replica as its files have it once the broker is stopped: node, tp,
-                           log_start_offset, log_end_offset, high_watermark (as checkpointed last), offset
-                           (compaction may have removed records below it), error (``NONE``, or where the files are
-                           damaged: what is behind that is not read), detail (``alive`` or ``dead``: the broker,
-                           when the cluster was stopped). Without a tp: a broker whose files could not be read
-                           (error), or how many logs it has (offset).
-stored-batch               node, tp, offset (base), last_offset, leader_epoch, crc: one batch of such a log, whose
-                           bytes have this CRC-32C
-harness-lag                offset: scheduling lag of the harness's loop in milliseconds
-=========================  =========================================================================
+``time`` is ``CLOCK_MONOTONIC`` in nanoseconds, or the simulator's clock. A process reads the clock *after* the effect
+and writes the event *before* any other process can see the effect. Events of ZooKeeper's transaction log have ``time``
+−1: their order is the zxid, never the clock.
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
+FORMAT_VERSION: Final = 4
+"""The format of raw files and of Parquet files; ``nemesis.history.older_formats`` reads what older versions wrote."""
 NO_ERROR: Final = "NONE"
+"""The ``error`` of what succeeded."""
 IDEMPOTENT: Final = "idempotent"
-"""The ``role`` of sends that stand in the log once, however often they were sent."""
+"""The ``delivery`` of sends that are stored in the log once, however often they were sent."""
 
 
 class Kind(StrEnum):
-    """What an event says; the module docstring lists the columns that each kind fills."""
+    """What an event records; ``nemesis.history.vocabulary`` declares the columns of each kind."""
 
     INVOKE = "invoke"
     OK = "ok"
@@ -222,68 +84,229 @@ class Kind(StrEnum):
     STORED_BATCH = "stored-batch"
 
 
+class Unit(NamedTuple):
+    """The unit of a column's numbers."""
+
+    name: str
+
+
+class Repeated(NamedTuple):
+    """Marks texts that repeat often, so that they are stored in a dictionary."""
+
+
+Word = Annotated[str, Repeated()]
+Nanoseconds = Annotated[int, Unit("ns")]
+Milliseconds = Annotated[int, Unit("ms")]
+Bytes = Annotated[int, Unit("bytes")]
+Records = Annotated[int, Unit("records")]
+"""An offset, or a number of records."""
+
+
 class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_only=True, gc=False):
-    """One event of a history. Units: ``time`` in ns, ``wall_ms`` in ms since 1970, offsets in records.
+    """One event of a history.
 
     Events hold no references to each other, so the garbage collector need not walk the many that a run keeps.
     """
 
-    time: int
-    process: str
-    kind: str
+    # Every event
+    time: Nanoseconds
+    """When it happened, by the clock of the machine; −1 in ZooKeeper's transaction log."""
+    process: Word
+    """The process that recorded the event: `broker-2`, `producer-0`, `zookeeper`, `nemesis`, `harness`."""
+    kind: Word
+    """What the event records."""
     seq: int = 0
-    """Position in the writer's file (in its multi, for ZooKeeper): breaks ties of ``time``."""
-    incarnation: int | None = None
+    """Position in the file of the process, or inside a multi of ZooKeeper: it orders events of equal time."""
+    incarnation: Nanoseconds | None = None
+    """The start of the broker's process: it tells the processes apart that ran one after the other."""
     node: int | None = None
+    """The broker that the event is about, or that answered the client."""
 
+    # Operations of clients
     op: int | None = None
-    f: str | None = None
+    """The number of the operation: it pairs an invocation with its completion."""
+    f: Word | None = None
+    """The function of the operation: `send`, `poll`, `create-topic`, …"""
     key: int | None = None
+    """The key of the record in a compacted topic; in the history of another system the key of the object."""
     value: int | None = None
+    """The value that was written or read."""
     values: list[int] | None = None
-    offsets: list[int] | None = None
+    """The values that were read, in order; of a compare-and-set the old and the new value."""
+    micro_operations: list[int] | None = None
+    """The micro-operations of a transaction, one after the other: code (0 is r, 1 is append or w), key, count, and
+    as many elements. Count −1: it is unknown what was read."""
+    offsets: list[Records] | None = None
+    """The offsets of the records that were read, in the order of `values`."""
     acks: int | None = None
+    """The acknowledgements that the producer requested; −1 is all of the ISR."""
+    delivery: Word | None = None
+    """`idempotent` for a send whose record is stored once, however often it was sent."""
+    producer_id: int | None = None
+    """The id that the cluster gave to an idempotent producer."""
+    producer_epoch: int | None = None
+    """The epoch of that producer id."""
+    sequence: int | None = None
+    """The sequence number of the batch among those of its producer, epoch and partition."""
 
-    topic: str | None = None
-    topic_id: str | None = None
+    # The topic and its partition
+    topic: Word | None = None
+    """The name of the topic."""
+    topic_id: Word | None = None
+    """The id of the topic, if the process knows it. A topic that is created again has another id."""
     partition: int | None = None
+    """The number of the partition."""
+    partition_count: int | None = None
+    """The number of partitions that the topic is to have."""
+    count: int | None = None
+    """The number of things; the kind says of which."""
 
+    # The controller and its decisions
     controller_id: int | None = None
+    """The broker that `/controller` names."""
     controller_epoch: int | None = None
+    """The epoch of the controller."""
     leader: int | None = None
+    """The leader of the partition; −1 is none."""
     leader_epoch: int | None = None
+    """The epoch of the leader; of a batch the epoch in which it was appended."""
     partition_epoch: int | None = None
+    """The version of the partition's state, which is the version of its znode."""
     broker_epoch: int | None = None
+    """The epoch of a broker: the zxid of its registration."""
     isr: list[int] | None = None
+    """The in-sync replicas."""
     isr_epochs: list[int] | None = None
+    """The broker epochs of the members of `isr`, in that order; −1 is unknown."""
     maximal_isr: list[int] | None = None
+    """The committed ISR and the members that the leader has proposed to add."""
     replicas: list[int] | None = None
+    """The assigned replicas; the first is the preferred leader."""
     live: list[int] | None = None
+    """The brokers that the controller considered alive."""
+    strategy: Word | None = None
+    """How the leader was chosen: `new`, `offline`, `offline-allow-unclean`, `unclean`, `reassign`, `preferred`,
+    `controlled-shutdown`; or what else changed the state: `remove-from-isr`, `no-op`."""
+    step: Word | None = None
+    """Which step of several this is; the kind names them."""
+    from_state: Word | None = None
+    """The state that a state machine left."""
+    to_state: Word | None = None
+    """The state that a state machine reached."""
+    replica: int | None = None
+    """The broker of the replica that a transition is about; unset if it is about the partition."""
+    change: Word | None = None
+    """How the proposed ISR differs from the committed one: `shrink` or `expand`."""
+    reason: Word | None = None
+    """Why it happened."""
 
-    role: str | None = None
-    offset: int | None = None
-    last_offset: int | None = None
+    # Logs
+    role: Word | None = None
+    """As what the broker appended: `leader` or `follower`."""
+    offset: Records | None = None
+    """An offset of the log; the kind says which."""
+    last_offset: Records | None = None
+    """The last offset of a batch or of a range, included."""
     crc: int | None = None
-    high_watermark: int | None = None
-    log_start_offset: int | None = None
-    log_end_offset: int | None = None
+    """The CRC-32C of the batch."""
+    high_watermark: Records | None = None
+    """The high watermark, exclusive."""
+    log_start_offset: Records | None = None
+    """The first offset of the log."""
+    log_end_offset: Records | None = None
+    """The offset behind the last record of the log."""
+    cleaner_offset: Records | None = None
+    """Below this offset compaction may have removed records."""
+    bytes_before: Bytes | None = None
+    """The size of the segments before compaction."""
+    bytes_after: Bytes | None = None
+    """The size of the segments after compaction."""
+    log_dir: Word | None = None
+    """The path of a log directory."""
+    alive: bool | None = None
+    """Whether the broker was alive when the cluster was stopped."""
 
-    api: str | None = None
+    # Requests between brokers
+    api: Word | None = None
+    """The name of the request."""
     peer: int | None = None
-    error: str | None = None
+    """The broker at the other end: the receiver of a request that was sent, the sender of one that was handled.
+"""
+    error: Word | None = None
+    """What went wrong: the name of an error, or a sentence; `NONE` if nothing did."""
 
+    # Settings of brokers
+    unclean_leader_election_enable: bool | None = None
+    """The broker's `unclean.leader.election.enable`."""
+    min_insync_replicas: int | None = None
+    """The broker's `min.insync.replicas`."""
+
+    # ZooKeeper
     session: int | None = None
+    """The id of a ZooKeeper session."""
+    session_state: Word | None = None
+    """The state of the broker's session as the broker knows it: `connected`, `suspended` or `expired`."""
+    timeout_ms: Milliseconds | None = None
+    """The time-out of the session."""
     zxid: int | None = None
+    """The id of a transaction of ZooKeeper."""
     zk_version: int | None = None
-    zk_op: str | None = None
+    """The version of a znode: after a write the new one, in a check the one that it requires."""
+    zk_op: Word | None = None
+    """The operation on a znode: `create`, `setData`, `delete` or `check`."""
     path: str | None = None
+    """The path of a znode."""
     data: str | None = None
+    """The data of a znode."""
     ephemeral: bool | None = None
-    wall_ms: int | None = None
+    """Whether the znode is ephemeral."""
+    wall_ms: Milliseconds | None = None
+    """The wall clock of ZooKeeper's leader, since 1970."""
 
-    fault: str | None = None
+    # Faults
+    fault: Word | None = None
+    """The name of the fault."""
     fault_id: int | None = None
+    """The number of the fault in the run: all events of one fault share it."""
     targets: list[str] | None = None
-    effect: str | None = None
-
+    """The nodes that the fault's selector resolved to."""
+    effect: Word | None = None
+    """Whether the effect was `measured`, its end `verified`, or neither: `none`."""
     detail: str | None = None
+    """What the fault intends, or what was measured of it: a JSON object."""
+
+    # The harness
+    phase: Word | None = None
+    """The phase that begins."""
+    check: Word | None = None
+    """The name of a convergence check."""
+    source: Word | None = None
+    """Where a final state was read: `zookeeper`, `metadata` of a broker, or `logs` of a broker."""
+    duration_ms: Milliseconds | None = None
+    """How long it took, or how late it was."""
+
+    # Histories of other systems
+    original: str | None = None
+    """The value and other entries of an operation that no check reads, as written: EDN."""
+    part_of: Word | None = None
+    """The micro-operation that a send or a poll was part of: `txn#2` is number 2 of a transaction."""
+
+
+def plain(hint: Any) -> Any:
+    """Return a column's type without its marks and without ``None``."""
+    while True:
+        if get_origin(hint) is Annotated:
+            hint = get_args(hint)[0]
+        elif get_origin(hint) in (UnionType, Union):
+            (hint,) = (part for part in get_args(hint) if part is not NoneType)
+        else:
+            return hint
+
+
+def marks(hint: Any) -> list[Any]:
+    """Return the marks of a column's type, those of its elements too."""
+    collected = list(getattr(hint, "__metadata__", ()))
+    for argument in get_args(hint):
+        if not isinstance(argument, Unit | Repeated):
+            collected += marks(argument)
+    return collected

@@ -125,7 +125,9 @@ def ingest(run: RunDirectory, spark: Spark | None = None) -> IngestReport:
     work = run.path / f"{DRAFT}{os.getpid()}"
     (work / "parsed").mkdir(parents=True)
     try:
-        parsed = run_all(tasks, partial(_parse, work / "parsed"), pieces)
+        parsed = run_all(
+            tasks, partial(_parse, work / "parsed", run.read_info().events_format), pieces
+        )
         buckets = _buckets(parsed)
         run_all(tasks, partial(_merge, work), buckets)
         shutil.rmtree(work / "parsed")
@@ -221,9 +223,10 @@ def _missing_sources(
     return problems
 
 
-def _parse(directory: Path, piece: Piece) -> Parsed:
+def _parse(directory: Path, version: int, piece: Piece) -> Parsed:
+    """Sort the events of a piece; ``version`` is the format of the lines."""
     if piece.lines is not None:
-        rows, problems = raw_lines.read(piece.lines)
+        rows, problems = raw_lines.read(piece.lines, version)
     else:
         merged = merge([read_log(member) for member in piece.zookeeper])
         rows, problems = table(ZnodeEvents().events(merged.transactions)), merged.problems

@@ -18,15 +18,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.json
 
+from nemesis.history import older_formats
 from nemesis.history.events import Event, Kind
-from nemesis.history.schema import REQUIRED, SCHEMA, WORD, table
+from nemesis.history.schema import FORMAT_VERSION, REQUIRED, SCHEMA, WORD, table
 
 PIECE_BYTES: Final = 16 * 1024 * 1024
 MAX_PROBLEMS: Final = 3
 
-_TEXT_SCHEMA: Final = pa.schema(
-    [pa.field(field.name, pa.string() if field.type == WORD else field.type) for field in SCHEMA]
-)
 _DECODER: Final = msgspec.json.Decoder(Event)
 
 
@@ -55,18 +53,26 @@ def byte_ranges(path: Path, piece_bytes: int = PIECE_BYTES) -> list[ByteRange]:
     return [ByteRange(path, start, stop, ends_file=stop == size) for start, stop in pairs]
 
 
-def read(piece: ByteRange) -> tuple[pa.Table, list[str]]:
-    """Return the events of a range, in file order, and the problems found (a sentence each)."""
+def read(piece: ByteRange, version: int = FORMAT_VERSION) -> tuple[pa.Table, list[str]]:
+    """Return the events of a range, in file order, and the problems found (a sentence each).
+
+    ``version``: the format of the file. The table is of ``SCHEMA`` whatever the format is.
+    """
+    is_older = version <= older_formats.LAST
     with piece.path.open("rb") as file:
         file.seek(piece.start)
         content = file.read(piece.stop - piece.start)
         following = file.readline()
-    rows = _read_fast(content)
-    return (rows, []) if rows is not None else _read_slowly(piece, content, following)
+    schema = older_formats.OLDER_SCHEMA if is_older else SCHEMA
+    problems: list[str] = []
+    rows = _read_fast(content, schema)
+    if rows is None:
+        rows, problems = _read_slowly(piece, content, following)
+    return older_formats.upgraded(rows) if is_older else rows, problems
 
 
-def _read_fast(content: bytes) -> pa.Table | None:
-    """All lines, or None if any is not an event, or if there is none."""
+def _read_fast(content: bytes, schema: pa.Schema) -> pa.Table | None:
+    """All lines, or None if any is not an event of these columns, or if there is none."""
     if not content.endswith(b"\n"):
         return None
     try:
@@ -74,20 +80,26 @@ def _read_fast(content: bytes) -> pa.Table | None:
             pa.BufferReader(content),
             read_options=pa.json.ReadOptions(use_threads=False, block_size=4 * 1024 * 1024),
             parse_options=pa.json.ParseOptions(
-                explicit_schema=_TEXT_SCHEMA, unexpected_field_behavior="error"
+                explicit_schema=_plain(schema), unexpected_field_behavior="error"
             ),
         )
     except pa.ArrowException:
         return None
     columns = []
-    for field in SCHEMA:
+    for field in schema:
         column = rows.column(field.name)
         if field.name == "seq":
             column = column.fill_null(0)
         if field.name in REQUIRED and column.null_count:
             return None
         columns.append(column.dictionary_encode() if field.type == WORD else column)
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """The same columns, words as texts: as JSON has them."""
+    types = (pa.string() if field.type == WORD else field.type for field in schema)
+    return pa.schema([pa.field(name, of) for name, of in zip(schema.names, types, strict=True)])
 
 
 def _read_slowly(piece: ByteRange, content: bytes, following: bytes) -> tuple[pa.Table, list[str]]:

@@ -18,15 +18,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from nemesis.history.dependencies import Follows
+from nemesis.history.dependencies import NOTHING, Follows
 from nemesis.history.errors import (
     DamagedHistoryError,
     ForeignHistoryError,
     HistoryError,
     MissingHistoryError,
 )
+from nemesis.history.older_formats import OLDER_SCHEMA, READABLE, upgraded
 from nemesis.history.remote import RemotePath, brief
-from nemesis.history.schema import FORMAT_VERSION, SCHEMA, WORD
+from nemesis.history.schema import FORMAT_VERSION, REQUIRED, SCHEMA, WORD
 from nemesis.history.statistics import Lists, Says, Told, Words
 
 FORMAT: Final = "nemesis-history"
@@ -137,6 +138,54 @@ class StoredRowGroup:
         chunks = metadata.row_group(self.index)
         words, follows = told.words(self.index), told.follows(self.index)
         return _Stored(self.rows, chunks, told.lists(self.index), words, follows)
+
+
+@dataclass(frozen=True, slots=True)
+class OlderRowGroup:
+    """A row group of a file of an older format: its rows are converted whenever they are read."""
+
+    stored: StoredRowGroup
+
+    @property
+    def first_row(self) -> int:
+        return self.stored.first_row
+
+    @property
+    def rows(self) -> int:
+        return self.stored.rows
+
+    @property
+    def is_far(self) -> bool:
+        """True: reading converts all columns, so columns are better read together."""
+        return True
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows, all columns or some, as today's format has them. Raises DamagedHistoryError."""
+        rows = upgraded(self.stored.read())
+        return rows if columns is None else rows.select(list(columns))
+
+    def known(self) -> Known:
+        """Return nothing: the file's statistics are of its own columns."""
+        return NothingKnown()
+
+
+class NothingKnown:
+    """Implements ``Known`` for rows of which nothing is known without reading them."""
+
+    def uniform(self, column: str) -> Uniform | None:  # noqa: ARG002
+        return None
+
+    def extent(self, column: str) -> tuple[int, int] | None:  # noqa: ARG002
+        return None
+
+    def uniform_list(self, column: str, kind: str) -> list[int] | None:  # noqa: ARG002
+        return None
+
+    def words(self, column: str) -> list[Says] | None:  # noqa: ARG002
+        return None
+
+    def follows(self) -> Follows:
+        return NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +325,7 @@ def open_history(directory: Path | RemotePath) -> History:
                 metadata, schema = file.metadata, file.schema_arrow
         except (OSError, pa.ArrowException) as error:
             raise _damaged(path, error) from None
-        if not schema.equals(SCHEMA):
+        if not _is_of(schema, manifest.version):
             raise ForeignHistoryError(f"{path} does not have the columns of a history")
         if metadata.num_rows != entry.rows:
             raise DamagedHistoryError(
@@ -284,9 +333,17 @@ def open_history(directory: Path | RemotePath) -> History:
             )
         for index in range(metadata.num_row_groups):
             rows = metadata.row_group(index).num_rows
-            groups.append(StoredRowGroup(path, index, first_row, rows))
+            group = StoredRowGroup(path, index, first_row, rows)
+            groups.append(OlderRowGroup(group) if manifest.version in READABLE else group)
             first_row += rows
     return History(manifest, groups)
+
+
+def _is_of(schema: pa.Schema, version: int) -> bool:
+    """Whether these are the columns of a version's files; an older one may lack some of the last older one."""
+    if version not in READABLE:
+        return bool(schema.equals(SCHEMA))
+    return all(field in OLDER_SCHEMA for field in schema) and set(schema.names) >= REQUIRED
 
 
 def read_manifest(directory: Path | RemotePath) -> Manifest:
@@ -300,7 +357,7 @@ def read_manifest(directory: Path | RemotePath) -> Manifest:
         raise _damaged(path, error) from None
     if not isinstance(marks, dict) or marks.get("format") != FORMAT:
         raise ForeignHistoryError(f"{path} is not the manifest of a history")
-    if marks.get("version") != FORMAT_VERSION:
+    if marks.get("version") not in {FORMAT_VERSION, *READABLE}:
         raise ForeignHistoryError(
             f"{path} has format version {marks.get('version')!r}, not {FORMAT_VERSION}"
         )

@@ -30,6 +30,7 @@ from typing import Any, Final
 import msgspec
 
 from nemesis.history.errors import DamagedHistoryError, ForeignHistoryError, MissingHistoryError
+from nemesis.history.events import FORMAT_VERSION
 
 FORMAT: Final = "nemesis-run"
 VERSION: Final = 1
@@ -40,6 +41,8 @@ class RunInfo(msgspec.Struct, kw_only=True, omit_defaults=False):
 
     format: str = FORMAT
     version: int = VERSION
+    events_format: int = 3
+    """The format of the raw files' events; runs of format 3 and older do not say it."""
     scenario: str
     seed: int
     target: str = "reference"
@@ -126,6 +129,7 @@ class RunDirectory:
         directories.
         """
         now = datetime.now(UTC)
+        info = msgspec.structs.replace(info, events_format=FORMAT_VERSION)
         if not info.started_at:
             info = msgspec.structs.replace(info, started_at=now.isoformat(timespec="seconds"))
         parent = store / info.scenario

@@ -20,63 +20,47 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nemesis.history.events import Event, Kind
+from nemesis.history.events import FORMAT_VERSION, Event, Kind, Repeated, marks, plain
+
+__all__ = ["COLUMNS", "FORMAT_VERSION", "REQUIRED", "SCHEMA", "WORD", "ordered", "table"]
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 
 WORD: Final = pa.dictionary(pa.int32(), pa.string())
 """Strings that repeat often."""
 
-WORD_COLUMNS: Final = frozenset(
-    [
-        "process",
-        "kind",
-        "f",
-        "topic",
-        "topic_id",
-        "role",
-        "api",
-        "error",
-        "zk_op",
-        "fault",
-        "effect",
-    ]
-)
-TEXT_COLUMNS: Final = frozenset(["path", "data", "detail"])
-NUMBER_LISTS: Final = frozenset(
-    ["values", "offsets", "isr", "isr_epochs", "maximal_isr", "replicas", "live"]
-)
 
-
-def _type(name: str) -> pa.DataType:
-    if name in WORD_COLUMNS:
-        return WORD
-    if name in TEXT_COLUMNS:
-        return pa.string()
-    if name in NUMBER_LISTS:
-        return pa.list_(pa.int64())
-    if name == "targets":
-        return pa.list_(pa.string())
-    if name == "ephemeral":
-        return pa.bool_()
-    return pa.int64()
+def _type(hint: Any) -> pa.DataType:
+    """The Arrow type of a field of ``Event``."""
+    kind = plain(hint)
+    if get_origin(kind) is list:
+        return pa.list_(_type(get_args(kind)[0]))
+    if kind is str:
+        return WORD if any(isinstance(mark, Repeated) for mark in marks(hint)) else pa.string()
+    return pa.bool_() if kind is bool else pa.int64()
 
 
 REQUIRED: Final = frozenset({"time", "process", "kind", "seq"})
 COLUMNS: Final = tuple(Event.__struct_fields__)
-FORMAT_VERSION: Final = 3
 TRANSPOSED_EVENTS: Final = 256
 SCHEMA: Final = pa.schema(
-    [pa.field(name, _type(name), nullable=name not in REQUIRED) for name in COLUMNS]
+    [
+        pa.field(name, _type(hint), nullable=name not in REQUIRED)
+        for name, hint in get_type_hints(Event, include_extras=True).items()
+    ]
 )
-"""One field per field of ``Event``, in its order."""
+"""One field per field of ``Event``, in its order; its type follows from the annotation there."""
+WORD_COLUMNS: Final = frozenset(field.name for field in SCHEMA if field.type == WORD)
+NUMBER_LISTS: Final = frozenset(
+    field.name for field in SCHEMA if field.type == pa.list_(pa.int64())
+)
 
 
 def table(events: Iterable[Event]) -> pa.Table:

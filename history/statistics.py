@@ -25,7 +25,7 @@ from nemesis.history.dependencies import NOTHING, Follows, follows, numbered
 MOST_PAIRS: Final = 64
 _LIST_COLUMNS: Final = ("isr", "maximal_isr")
 _LISTS_KEY: Final = "nemesis.lists"
-_WORD_COLUMNS: Final = ("role",)
+_WORD_COLUMNS: Final = ("role", "delivery")
 _WORDS_KEY: Final = "nemesis.words"
 _FOLLOWS_KEY: Final = "nemesis.follows"
 _NOT_MET: Final = -1

@@ -2,7 +2,7 @@
 
 The znodes that Kafka's controllers use (``/controller``, ``/controller_epoch``, ``/brokers/...``)
 are parsed into columns; any other path keeps its path and data. The mapping is in
-``nemesis.history.events``.
+``nemesis.history.vocabulary.zookeeper``.
 
 Data that does not parse leaves the parsed columns unset; it is no problem of the history, because
 the system under test may well have written it.
@@ -47,8 +47,7 @@ class ZnodeEvents:
         """Yield the events of each transaction, ``seq`` counted inside it."""
         for entry in transactions:
             if entry.type == TransactionType.CREATE_SESSION:
-                detail = str(entry.timeout_ms)
-                yield self._event(entry, Kind.SESSION_CREATED, 0, detail=detail)
+                yield self._event(entry, Kind.SESSION_CREATED, 0, timeout_ms=entry.timeout_ms)
             elif entry.type == TransactionType.CLOSE_SESSION:
                 yield from self._closed(entry)
             elif any(part.type == TransactionType.ERROR for part in entry.operations):
@@ -60,8 +59,8 @@ class ZnodeEvents:
                         yield self._applied(entry, seq, name, operation)
 
     def _closed(self, entry: Transaction) -> Iterator[Event]:
-        detail = "expired" if entry.cxid == 0 else "closed"
-        yield self._event(entry, Kind.SESSION_CLOSED, 0, detail=detail)
+        reason = "expired" if entry.cxid == 0 else "closed"
+        yield self._event(entry, Kind.SESSION_CLOSED, 0, reason=reason)
         own = [path for path, owner in self._ephemerals.items() if owner == entry.session]
         paths = own if entry.closed_paths is None else entry.closed_paths
         for seq, path in enumerate(paths, start=1):

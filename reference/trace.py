@@ -1,7 +1,7 @@
 """What a broker tells about itself: one event for every step that a property speaks about.
 
 ``Tracer.event`` is called after the effect and before anybody else can see it (before the reply is sent, before
-the request leaves). It costs one JSON encoding and one ``write()``. The vocabulary is ``nemesis.history.events``.
+the request leaves). It costs one JSON encoding and one ``write()``. The vocabulary is ``nemesis.history.vocabulary``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Kind", "NullTracer", "RecorderTracer", "Tracer"]
 
 class Tracer(Protocol):
     def event(self, kind: Kind, /, **columns: Any) -> None:
-        """Record one event; ``columns`` are those that ``nemesis.history.events`` lists for the kind."""
+        """Record one event; ``columns`` are those that ``nemesis.history.vocabulary`` declares for the kind."""
 
 
 class RecorderTracer:

@@ -25,7 +25,7 @@ COLUMNS: Final = (
     *ALWAYS,
     *("op", "f", "error", "node", "controller_epoch", "topic", "partition"),
     *("leader", "leader_epoch", "isr", "high_watermark", "log_end_offset"),
-    *("fault", "fault_id", "targets", "effect", "detail"),
+    *("fault", "fault_id", "targets", "effect", "detail", "phase"),
 )
 """What reports read of a history."""
 
@@ -181,7 +181,7 @@ def _faults(rows: Segment, origin: int) -> tuple[Fault, ...]:
 
 def _phases(rows: Segment, origin: int, duration_s: float) -> tuple[Phase, ...]:
     starts = [
-        ((event.time - origin) / NS, event.detail or "?") for event in _events(rows, Kind.PHASE)
+        ((event.time - origin) / NS, event.phase or "?") for event in _events(rows, Kind.PHASE)
     ]
     stops = [*(at_s for at_s, _ in starts), duration_s][1:]
     return tuple(

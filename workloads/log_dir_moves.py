@@ -50,7 +50,7 @@ async def move_between_log_dirs_again_and_again(
             columns = partition_columns(client, tp) | {
                 "f": "alter-log-dir",
                 "node": node,
-                "path": target,
+                "log_dir": target,
             }
             with log.operation(recorder, columns) as operation:
                 await client.alter_replica_log_dir(node, tp, target, timeout_s=timeout_s)

@@ -83,7 +83,13 @@ class Producers:
             key = f"key-{number}"
         records: Records = [(key.encode(), payload)]
         if idempotent is not None:
-            columns |= {"role": IDEMPOTENT, "detail": str(idempotent.next_batch(*tp))}
+            batch = idempotent.next_batch(*tp)
+            columns |= {
+                "delivery": IDEMPOTENT,
+                "producer_id": batch.producer_id,
+                "producer_epoch": batch.producer_epoch,
+                "sequence": batch.base_sequence,
+            }
         with self._log.operation(recorder, columns) as operation:
             if idempotent is None:
                 sent = await client.send(*tp, records, acks=-1, timeout_s=self._clients.timeout_s)
@@ -94,4 +100,4 @@ class Producers:
 
     async def _init_producer_id(self, idempotent: IdempotentProducer, recorder: Recorder) -> None:
         with self._log.operation(recorder, {"f": "init-producer-id"}) as operation:
-            operation.ok(value=await idempotent.init_producer_id())
+            operation.ok(producer_id=await idempotent.init_producer_id())

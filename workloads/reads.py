@@ -62,5 +62,5 @@ class Reads:
         columns = partition_columns(client, tp) | {"f": "log-start"}
         with self._log.operation(recorder, columns) as operation:
             start = await client.start_offset(*tp, timeout_s=self._clients.timeout_s)
-            operation.ok(offset=start)
+            operation.ok(log_start_offset=start)
         return Polled([], -1, -1, start) if start > position else None

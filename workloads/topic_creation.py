@@ -88,7 +88,7 @@ class TopicCreation:
         self, client: KafkaAdmin, recorder: Recorder, topic: str, partitions: int
     ) -> bool:
         """One attempt to create a topic; returns whether it was created for certain."""
-        columns = {"f": "create-topic", "topic": topic, "value": partitions}
+        columns = {"f": "create-topic", "topic": topic, "partition_count": partitions}
         with self._log.operation(recorder, columns) as operation:
             await client.create_topic(
                 topic,

@@ -97,7 +97,7 @@ class Topics(ProduceConsume):
             self._partitions.remove_topic(topic)
 
     async def _grow(self, client: KafkaAdmin, recorder: Recorder, topic: str, count: int) -> bool:
-        columns = {"f": "create-partitions", "topic": topic, "value": count}
+        columns = {"f": "create-partitions", "topic": topic, "partition_count": count}
         with self._log.operation(recorder, columns) as operation:
             await client.create_partitions(topic, count=count, timeout_s=self._clients.timeout_s)
             operation.ok()

@@ -183,8 +183,8 @@ def _outsider_elected(table: pa.Table, _anomaly: Anomaly) -> Found | None:
 
 
 def _illegal_transition(table: pa.Table, _anomaly: Anomaly) -> Found | None:
-    row = _last(_is(table, kind=Kind.TRANSITION, detail="partition New->Online"))
-    return None if row is None else (row, {"detail": "partition NonExistent->Online"})
+    row = _last(_is(table, kind=Kind.TRANSITION, from_state="New", to_state="Online"))
+    return None if row is None else (row, {"from_state": "NonExistent"})
 
 
 def _stale_request(table: pa.Table, _anomaly: Anomaly) -> Found | None:

@@ -52,7 +52,7 @@ def cluster(shape: Shape) -> Iterator[Event]:
         yield from _grant(shape, term)
     start = Timeline(shape, 0)
     for broker in brokers(shape):
-        yield start.event(broker, Kind.BROKER_STARTED, detail="{}")
+        yield start.event(broker, Kind.BROKER_STARTED)
         registered = {"broker_epoch": broker, "session": session(broker), "zxid": broker}
         yield start.event(broker, Kind.BROKER_REGISTERED, **registered)
     for term in range(shape.terms):
@@ -97,13 +97,13 @@ def elections(shape: Shape, partition: Partition, term: int) -> Iterator[Event]:
     timeline, controller = Timeline(shape, term), shape.controller(term)
     names, state = _names(partition), _state(partition, term)
     in_term = {**names, "controller_epoch": term + 1}
-    steps = ["Online->Online"] if term else ["NonExistent->New", "New->Online"]
+    steps = [("Online", "Online")] if term else [("NonExistent", "New"), ("New", "Online")]
     if term == 0:
-        for step in steps:
+        for before, after in steps:
+            states = {"from_state": before, "to_state": after}
             for replica in partition.replicas:
-                detail = f"replica {step}"
                 yield timeline.event(
-                    controller, Kind.TRANSITION, **in_term, peer=replica, detail=detail
+                    controller, Kind.TRANSITION, **in_term, replica=replica, **states
                 )
     replicas = list(partition.replicas)
     yield timeline.event(
@@ -115,10 +115,11 @@ def elections(shape: Shape, partition: Partition, term: int) -> Iterator[Event]:
         live=replicas,
         zxid=_state_zxid(shape, partition, term),
         partition_epoch=term,
-        detail="preferred" if term else "new",
+        strategy="preferred" if term else "new",
     )
-    for step in steps:
-        yield timeline.event(controller, Kind.TRANSITION, **in_term, detail=f"partition {step}")
+    for before, after in steps:
+        states = {"from_state": before, "to_state": after}
+        yield timeline.event(controller, Kind.TRANSITION, **in_term, **states)
     end = partition.first_record(term)
     ends = {"log_end_offset": end, "high_watermark": end}
     epochs = {"leader_epoch": term, "partition_epoch": term, "controller_epoch": term + 1}

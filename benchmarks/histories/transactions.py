@@ -111,7 +111,7 @@ def _chunk(
             "time": columns.numbers(commit - early),
             "kind": columns.words(np.zeros(count), _WORDS),
             "seq": columns.numbers(2 * number),
-            "values": _lists(shape, micro, np.zeros(count, dtype=np.bool_)),
+            "micro_operations": _lists(shape, micro, np.zeros(count, dtype=np.bool_)),
         }
     )
     completions = columns.rows(
@@ -120,7 +120,7 @@ def _chunk(
             "time": columns.numbers(commit + late),
             "kind": columns.words(outcome, _WORDS),
             "seq": columns.numbers(2 * number + 1),
-            "values": _lists(shape, micro, outcome == 1),
+            "micro_operations": _lists(shape, micro, outcome == 1),
         }
     )
     return pa.concat_tables([asked, completions])

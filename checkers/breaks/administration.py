@@ -26,7 +26,7 @@ def seen_at_the_end(
 ) -> list[Event]:
     """One look at the end: ``{"t_0": [1, 2]}`` is partition t-0 with these replicas."""
     events = [
-        Event(time=900, process="harness", kind="end-state", detail=label, node=node, error=error)
+        Event(time=900, process="harness", kind="end-state", source=label, node=node, error=error)
     ]
     for name, replicas in (partitions or {}).items():
         topic, partition = name.split("_")
@@ -35,7 +35,7 @@ def seen_at_the_end(
                 time=900,
                 process="harness",
                 kind="end-state",
-                detail=label,
+                source=label,
                 node=node,
                 topic=topic,
                 partition=int(partition),

@@ -18,7 +18,9 @@ LOST_WRITE: Final = (history(send(1, 7, offset=0), send(3, 8, offset=1), poll(9,
 UNSEEN: Final = (
     history(send(1, 7, offset=0), final(9, {})),
     history(send(1, 7, offset=0)),
-    history(PERMITTED, send(1, 7, offset=0), elected(4, 9, 2, [2], detail="unclean"), final(9, {})),
+    history(
+        PERMITTED, send(1, 7, offset=0), elected(4, 9, 2, [2], strategy="unclean"), final(9, {})
+    ),
 )
 STALE_READ_ABOVE_HW: Final = (
     history(poll(1, 0, {0: 7, 1: 8}, mark=1)),
@@ -26,7 +28,7 @@ STALE_READ_ABOVE_HW: Final = (
     history(poll(1, 0, {0: 7}), final(9, {})),
 )
 DUPLICATE: Final = (
-    history(send(1, 7, offset=0, role="idempotent"), poll(3, 0, {0: 7, 1: 7})),
+    history(send(1, 7, offset=0, delivery="idempotent"), poll(3, 0, {0: 7, 1: 7})),
     history(send(1, 7, offset=0), poll(3, 0, {0: 7, 1: 7})),
 )
 INCONSISTENT_OFFSET: Final = (history(send(1, 7, offset=0), poll(3, 0, {0: 8})),)

@@ -18,7 +18,7 @@ def _about(time: int, f: str, *replicas: int) -> list[Event]:
     return asked(time, f, partition=0, replicas=list(replicas) or None)
 
 
-_CREATE = asked(1, "create-topic", value=2)
+_CREATE = asked(1, "create-topic", partition_count=2)
 _DELETE = asked(5, "delete-topic")
 _FIRST = _about(1, "describe", 1, 2)
 _MOVED = _about(3, "reassign", 2, 3)
@@ -26,7 +26,7 @@ _MOVED = _about(3, "reassign", 2, 3)
 DELETION: Final = (
     history(
         _CREATE,
-        asked(3, "create-topic", value=1),
+        asked(3, "create-topic", partition_count=1),
         seen_at_the_end("zookeeper", {"t_0": [1], "t_1": [1]}),
     ),
     history(_CREATE, seen_at_the_end("zookeeper", {"t_0": [1, 2]})),
@@ -81,12 +81,14 @@ REASSIGNMENT: Final = (
     ),
 )
 CONVERGENCE: Final = (
-    history(harness(5, "convergence", detail="leaders", error="no leader", offset=30_000, **TP)),
     history(
-        harness(4, "harness-lag", offset=1_500),
-        harness(5, "convergence", detail="leaders", error="no leader", offset=30_000),
+        harness(5, "convergence", check="leaders", error="no leader", duration_ms=30_000, **TP)
     ),
-    history(harness(5, "convergence", detail="leaders", error="HARNESS: ZooKeeper did not answer")),
+    history(
+        harness(4, "harness-lag", duration_ms=1_500),
+        harness(5, "convergence", check="leaders", error="no leader", duration_ms=30_000),
+    ),
+    history(harness(5, "convergence", check="leaders", error="HARNESS: ZooKeeper did not answer")),
 )
 FAULT_EFFECT: Final = (
     history(_fault(1, "fault-applied", effect="none")),

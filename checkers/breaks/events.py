@@ -42,8 +42,14 @@ def broker(time: int, node: int, kind: str, *, incarnation: int = 1, **columns: 
 
 def started(time: int, node: int, *, unclean: bool) -> Event:
     """A broker starts and tells whether its configuration permits unclean elections."""
-    detail = f'{{"unclean.leader.election.enable":{str(unclean).lower()},"min.insync.replicas":1}}'
-    return broker(time, node, "broker-started", detail=detail)
+    settings = {"unclean_leader_election_enable": unclean, "min_insync_replicas": 1}
+    return broker(time, node, "broker-started", **settings)
+
+
+def states(change: str) -> dict[str, Any]:
+    """Return the columns of a transition such as ``Online->Offline``."""
+    before, after = change.split("->")
+    return {"from_state": before, "to_state": after}
 
 
 def znode(zxid: int, session: int, path: str, *, seq: int = 0, **columns: Any) -> Event:
@@ -178,7 +184,7 @@ def send(
 ) -> list[Event]:
     """A send and its completion one tick later."""
     about = {"acks": columns.pop("acks", -1)} | {
-        k: columns[k] for k in (*TP, "role") if k in columns
+        k: columns[k] for k in (*TP, "delivery") if k in columns
     }
     return [
         client(time, process, "invoke", "send", time, value=value, **about),
@@ -238,7 +244,7 @@ def elected(time: int, zxid: int, leader: int, isr: list[int], **columns: Any) -
         "leader": leader,
         "leader_epoch": 1,
         "isr": isr,
-        "detail": "offline",
+        "strategy": "offline",
         "zxid": zxid,
     }
     about |= {"replicas": [1, 2, 3], "live": [1, 2, 3], "controller_epoch": 1}

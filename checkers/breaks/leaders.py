@@ -15,12 +15,13 @@ from nemesis.checkers.breaks.events import (
     history,
     started,
     state,
+    states,
 )
 from nemesis.history.events import Event
 
 
-def _moved(time: int, detail: str, peer: int | None = None) -> Event:
-    about: dict[str, Any] = {"controller_epoch": 4, "detail": detail, "peer": peer}
+def _moved(time: int, change: str, replica: int | None = None) -> Event:
+    about: dict[str, Any] = {"controller_epoch": 4, "replica": replica, **states(change)}
     return broker(time, 1, "transition", **about, **TP)
 
 
@@ -57,19 +58,19 @@ LEADER_FROM_ISR: Final = (
     history(
         state(1, 9, 1, 0, [1, 2]),
         state(2, 9, 2, 1, [2]),
-        elected(5, 2, 2, [2], detail="remove-from-isr"),
+        elected(5, 2, 2, [2], strategy="remove-from-isr"),
     ),
     history(
-        state(1, 9, 1, 0, [1]), state(2, 9, 3, 1, [3]), elected(5, 2, 3, [3], detail="unclean")
+        state(1, 9, 1, 0, [1]), state(2, 9, 3, 1, [3]), elected(5, 2, 3, [3], strategy="unclean")
     ),
 )
 LEGAL_TRANSITION: Final = (
-    history(_moved(1, "partition Online->New")),
+    history(_moved(1, "Online->New")),
     history(
-        _moved(1, "replica NonExistent->New", 3),
-        _moved(2, "replica New->Online", 3),
-        _moved(3, "replica Offline->DeletionStarted", 3),
+        _moved(1, "NonExistent->New", 3),
+        _moved(2, "New->Online", 3),
+        _moved(3, "Offline->DeletionStarted", 3),
     ),
-    history(_moved(1, "replica Offline->DeletionStarted", 3)),
-    history(_moved(1, "partition sideways")),
+    history(_moved(1, "Offline->DeletionStarted", 3)),
+    history(broker(1, 1, "transition", controller_epoch=4, **TP)),
 )

@@ -27,7 +27,7 @@ def _files(time: int, node: int, *batches: tuple[int, int], **columns: Any) -> l
     about: dict[str, Any] = {"process": "harness", "node": node, **TP}
     end = max((offset + 1 for offset, _ in batches), default=0)
     told: dict[str, Any] = {"log_end_offset": end, "high_watermark": end, **columns}
-    told = {"log_start_offset": 0, "offset": 0, "detail": "alive", "error": "NONE", **told}
+    told = {"log_start_offset": 0, "cleaner_offset": 0, "alive": True, "error": "NONE", **told}
     log = Event(time=time, seq=time, kind="stored-log", **about, **told)
     stored = [
         Event(
@@ -58,7 +58,7 @@ NO_TRUNCATION_BELOW_HW: Final = (
     history(
         PERMITTED,
         high_watermark(1, 1, 0, 5, [1, 2]),
-        elected(2, 9, 3, [3], detail="unclean"),
+        elected(2, 9, 3, [3], strategy="unclean"),
         truncate(3, 2, 4),
     ),
 )
@@ -66,12 +66,12 @@ ACK_AFTER_COMMIT: Final = (
     history(high_watermark(1, 1, 0, 7, [1, 2]), acknowledged(2, 1, 0, 7, high_watermark=7)),
 )
 LOG_START_BOUNDED: Final = (
-    history(log_start(1, 1, 6, 9, high_watermark=5, detail="segment-deletion")),
+    history(log_start(1, 1, 6, 9, high_watermark=5, reason="segment-deletion")),
     history(
-        log_start(1, 1, 4, 9, high_watermark=9, detail="segment-deletion"),
-        log_start(2, 1, 3, 9, high_watermark=9, detail="segment-deletion"),
+        log_start(1, 1, 4, 9, high_watermark=9, reason="segment-deletion"),
+        log_start(2, 1, 3, 9, high_watermark=9, reason="segment-deletion"),
     ),
-    history(log_start(1, 1, 4, 9, high_watermark=9, detail="client-record-deletion")),
+    history(log_start(1, 1, 4, 9, high_watermark=9, reason="client-record-deletion")),
     history(
         broker(
             1,
@@ -80,7 +80,8 @@ LOG_START_BOUNDED: Final = (
             offset=0,
             last_offset=5,
             high_watermark=5,
-            detail="9 to 4",
+            bytes_before=9,
+            bytes_after=4,
             **TP,
         )
     ),
@@ -108,7 +109,7 @@ LEADER_COMPLETENESS: Final = (
     history(
         PERMITTED,
         high_watermark(1, 1, 0, 5, [1]),
-        elected(2, 9, 2, [2], detail="unclean"),
+        elected(2, 9, 2, [2], strategy="unclean"),
         become_leader(3, 2, 1, 2),
     ),
 )

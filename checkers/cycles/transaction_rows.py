@@ -17,7 +17,7 @@ from nemesis.history.events import Kind
 TXN: Final = "txn"
 INVOKE, OK, FAIL, INFO = range(4)
 KINDS: Final = (Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO)
-COLUMNS: Final = ("op", "f", "values")
+COLUMNS: Final = ("op", "f", "micro_operations")
 
 
 Elements = np.ndarray[Any, np.dtype[np.int32]] | Numbers
@@ -50,7 +50,7 @@ class Rows:
         known = {kind.value: number for number, kind in enumerate(KINDS)}
         numbers = np.array([known.get(word, INFO) for word in words] or [0], dtype=np.int64)
         process, processes = rows.codes("process")
-        size, flat = _lists(rows.columns.arrow("values"))
+        size, flat = _lists(rows.columns.arrow("micro_operations"))
         return cls(
             kind=numbers[kinds],
             op=rows.numbers("op", UNSET),

@@ -60,7 +60,7 @@ def _unknown(event: Event) -> str:
 
 def _what(event: Event) -> str:
     if event.f == "txn":
-        micros = list(islice(_micros(event.values or []), SHOWN + 1))
+        micros = list(islice(_micros(event.micro_operations or []), SHOWN + 1))
         more = ", …" if len(micros) > SHOWN else ""
         return f"transaction T{event.op} ({', '.join(micros[:SHOWN])}{more})"
     argument = ""

@@ -76,7 +76,7 @@ def leader_from_isr(case: Case) -> str:
         )
     if before is not None and state.leader not in (NO_LEADER, *(before.isr or ())):
         return _outsider(case, state, before)
-    if election is not None and election.detail in ("remove-from-isr", "no-op"):
+    if election is not None and election.strategy in ("remove-from-isr", "no-op"):
         return (
             "Taking a broker from the ISR, or raising the epoch, leaves the leader who it is: nobody was asked "
             "whether the new one can lead."
@@ -106,8 +106,9 @@ def legal_transition(case: Case) -> str:
         return (
             "What cannot be read can neither be held against the controller nor be taken for right."
         )
-    machine, _, change = (case.events[-1].detail or "").partition(" ")
-    before, _, after = change.partition("->")
+    last = case.events[-1]
+    machine = "partition" if last.replica is None else "replica"
+    before, after = last.from_state or "", last.to_state or ""
     allowed = PREVIOUS_STATES.get(machine, {}).get(after, frozenset())
     if before not in allowed:
         legal = " or ".join(sorted(allowed)) or "no state"
@@ -116,7 +117,7 @@ def legal_transition(case: Case) -> str:
             "they do was not done."
         )
     if len(case.events) > 1:
-        left_in = (case.events[0].detail or "").partition("->")[2]
+        left_in = case.events[0].to_state
         return (
             f"The same controller in the same term had left it in {left_in}, so it was not in {before} to be taken "
             "from there."

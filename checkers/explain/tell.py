@@ -22,6 +22,7 @@ from nemesis.checkers.explain.words import (
 )
 from nemesis.checkers.framework.event_list import succeeded
 from nemesis.history.events import Event, Kind
+from nemesis.history.vocabulary.controller import Transition
 
 _MAX_READ: Final = 8
 """More offsets than this are told by the first and the last."""
@@ -117,7 +118,7 @@ def _registered(event: Event) -> str:
 
 
 def _leader_elected(event: Event) -> str:
-    how = f" ({event.detail})" if event.detail else ""
+    how = f" ({event.strategy})" if event.strategy else ""
     live = f", while it saw {brokers(event.live)} alive" if event.live is not None else ""
     return f"controller {event.node} elected for {_of(event)}{how}: {_state(event)}{live}"
 
@@ -129,14 +130,14 @@ def _alter_partition(event: Event) -> str:
 
 
 def _transition(event: Event) -> str:
-    machine, _, change = (event.detail or "").partition(" ")
-    before, arrow, after = change.partition("->")
-    if not arrow:
-        return f"controller {event.node} traced of {_of(event)} the transition {event.detail!r}"
+    moved = Transition.of(event)
+    if moved is None:
+        return f"controller {event.node} traced a transition of {_of(event)} without its states"
     what = _of(event)
-    if machine == "replica":
-        what = f"the replica of {what} on broker {event.peer}"
-    return f"controller {event.node} of epoch {event.controller_epoch} took {what} from {before} to {after}"
+    if moved.replica is not None:
+        what = f"the replica of {what} on broker {moved.replica}"
+    states = f"from {moved.from_state} to {moved.to_state}"
+    return f"controller {event.node} of epoch {moved.controller_epoch} took {what} {states}"
 
 
 # -- replicas
@@ -197,7 +198,7 @@ def _extent(event: Event) -> str:
 
 
 def _log_start(event: Event) -> str:
-    why = f" ({event.detail})" if event.detail else ""
+    why = f" ({event.reason})" if event.reason else ""
     return f"{_who(event)} raised the start of its log of {_of(event)} to {event.log_start_offset}{why}"
 
 
@@ -238,7 +239,7 @@ def _ok(event: Event) -> str:
         where = "" if event.offset is None else f" from {event.offset}"
         return f"{client(event)} polled {_of(event)}{where} and was given {_read(event)}"
     if event.f == "log-start":
-        return f"{client(event)} was told that {_of(event)} starts at {event.offset}"
+        return f"{client(event)} was told that {_of(event)} starts at {event.log_start_offset}"
     if event.f == "describe":
         return f"{client(event)} was told that {_of(event)} lies on {brokers(event.replicas)}"
     return f"{client(event)} was told that {_operation(event)} had succeeded"
@@ -271,8 +272,8 @@ def _unknown(event: Event) -> str:
 
 def _operation(event: Event) -> str:
     told = ""
-    if event.f in ("create-topic", "create-partitions") and event.value is not None:
-        told = f" ({counted(event.value, 'partition')})"
+    if event.partition_count is not None:
+        told = f" ({counted(event.partition_count, 'partition')})"
     elif event.value is not None:
         told = f" (value {event.value})"
     elif event.values is not None and len(event.values) <= _MAX_READ:
@@ -293,20 +294,20 @@ def _final_read(event: Event) -> str:
 
 
 def _end_state(event: Event) -> str:
-    whose = "ZooKeeper" if event.node is None else f"the {event.detail} of broker {event.node}"
+    whose = "ZooKeeper" if event.node is None else f"the {event.source} of broker {event.node}"
     if not succeeded(event):
         return f"at the end {whose} could not be looked at ({event.error})"
     if event.topic is None:
-        return f"at the end {whose} told of {event.offset} partitions"
+        return f"at the end {whose} told of {event.count} partitions"
     replicas = f" on {brokers(event.replicas)}" if event.replicas else ""
     return f"at the end {whose} had {_of(event)}{replicas}"
 
 
 def _convergence(event: Event) -> str:
-    what = f"the check {event.detail!r}"
+    what = f"the check {event.check!r}"
     if event.topic is not None or event.node is not None:
         what += f" of {_of(event) if event.topic is not None else f'broker {event.node}'}"
-    when = f"{event.offset:,} ms " if event.offset is not None else ""
+    when = f"{event.duration_ms:,} ms " if event.duration_ms is not None else ""
     if succeeded(event):
         return f"{what} came true {when}after the heal"
     error = event.error or ""
@@ -316,7 +317,7 @@ def _convergence(event: Event) -> str:
 
 
 def _harness_lag(event: Event) -> str:
-    return f"the harness itself ran {event.offset} ms late"
+    return f"the harness itself ran {event.duration_ms} ms late"
 
 
 def _fault(event: Event) -> str:

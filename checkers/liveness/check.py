@@ -148,7 +148,7 @@ def _end(summary: Summary) -> int:
 
 
 def _is_end(event: Event) -> bool:
-    return event.kind == Kind.PHASE and event.detail == _END
+    return event.kind == Kind.PHASE and event.phase == _END
 
 
 def _acts(rows: Iterable[Row]) -> dict[cluster.TopicPartition, list[Event]]:

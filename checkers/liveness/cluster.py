@@ -39,7 +39,10 @@ KINDS: Final = frozenset(
         Kind.FAULT_APPLIED,
     }
 )
-COLUMNS: Final = (*znodes.COLUMNS, "incarnation", "detail", "targets")
+COLUMNS: Final = (
+    *(*znodes.COLUMNS, "incarnation", "targets"),
+    *("timeout_ms", "reason", "phase", "min_insync_replicas"),
+)
 
 MIN_ISR: Final = "min.insync.replicas"
 NO_LEADER: Final = -1
@@ -137,14 +140,14 @@ class Loss(NamedTuple):
 def _losses(rows: Sequence[Row], times: ZxidTimes) -> dict[int | None, Loss]:
     """Return the losses by the zxid at which ``/controller`` had been created."""
     timeouts = {
-        event.session: int(event.detail or 0) * _MS
+        event.session: event.timeout_ms * _MS
         for _, event in rows
-        if event.kind == Kind.SESSION_CREATED and (event.detail or "").isdecimal()
+        if event.kind == Kind.SESSION_CREATED and event.timeout_ms is not None
     }
     expired = {
         event.session
         for _, event in rows
-        if event.kind == Kind.SESSION_CLOSED and event.detail == _EXPIRED
+        if event.kind == Kind.SESSION_CLOSED and event.reason == _EXPIRED
     }
     losses: dict[int | None, Loss] = {}
     owner: Event | None = None
@@ -235,7 +238,7 @@ def partitions(rows: Sequence[Row], times: ZxidTimes) -> dict[TopicPartition, Pa
     """Return every partition of which a state was committed at a time that is known."""
     found: dict[TopicPartition, Partition] = defaultdict(Partition)
     told = sorted(
-        (event.time, _min_isr(event.detail))
+        (event.time, event.min_insync_replicas or 0)
         for _, event in rows
         if event.kind in (Kind.BROKER_STARTED, Kind.BROKER_RECONFIGURED)
     )
@@ -287,12 +290,6 @@ def _object(text: str | None) -> dict[str, Any]:
     except msgspec.DecodeError:
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _min_isr(detail: str | None) -> int:
-    """What a broker's configuration says; 0 if it cannot be read."""
-    least = _object(detail).get(MIN_ISR)
-    return least if type(least) is int else 0
 
 
 def _topic_min_isr(data: str | None) -> int:

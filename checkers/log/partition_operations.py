@@ -32,8 +32,8 @@ COLUMNS = (
     "topic",
     "topic_id",
     "partition",
-    "detail",
-    "role",
+    "strategy",
+    "delivery",
     "leader",
     "leader_epoch",
     "log_end_offset",
@@ -239,7 +239,7 @@ _READ = (
     "f",
     "value",
     "acks",
-    "role",
+    "delivery",
     "offset",
     "offsets",
     "values",
@@ -290,7 +290,7 @@ def gather(
         f,
         value,
         acks,
-        role,
+        delivery,
         offset,
         offsets,
         values,
@@ -302,7 +302,7 @@ def gather(
         start,
     ) in zip(segment.rows.tolist(), *columns, strict=True):
         if kind == Kind.INVOKE and f == "send" and value is not None:
-            send = Send(process, value, acks, row, time, role == IDEMPOTENT, op=op, row=row)
+            send = Send(process, value, acks, row, time, delivery == IDEMPOTENT, op=op, row=row)
             operations.sends.append(send)
             pending[process, op] = send
         elif kind == Kind.INVOKE and f == "poll" and offset is not None:
@@ -320,8 +320,8 @@ def gather(
         elif kind == Kind.FINAL_READ:
             read = FinalRead(row, time, _number(offset), _number(mark), error, start or 0)
             operations.final_reads.append(read)
-        elif kind == Kind.OK and f == "log-start" and offset is not None:
-            operations.starts.append(Start(process, row, offset))
+        elif kind == Kind.OK and f == "log-start" and start is not None:
+            operations.starts.append(Start(process, row, start))
         elif kind == Kind.LOG_START_OFFSET:
             operations.traced_start = max(operations.traced_start, start or 0)
         elif kind == Kind.BECOME_LEADER:

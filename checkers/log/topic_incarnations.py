@@ -26,7 +26,7 @@ from nemesis.history.events import Kind
 
 OPERATIONS = frozenset({Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO, Kind.FINAL_READ})
 KINDS = frozenset({*OPERATIONS, Kind.ZNODE, Kind.REPLICA_STOPPED})
-COLUMNS = ("f", "value", "values", "topic_id", "zk_op", "detail")
+COLUMNS = ("f", "value", "values", "topic_id", "zk_op", "step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +91,8 @@ def _owners(segment: Segment, ids: list[str | None], deleted: set[str | None]) -
 def _acknowledged_in_time(segment: Segment) -> set[int]:
     """The values that were acknowledged before any broker began to delete a log of the life that their client meant."""
     stops: dict[str, int] = {}
-    for _, event in segment.where(segment.is_kind(Kind.REPLICA_STOPPED)).events(
-        "topic_id", "detail"
-    ):
-        if event.detail in ("deleting", "delete") and event.topic_id is not None:
+    for _, event in segment.where(segment.is_kind(Kind.REPLICA_STOPPED)).events("topic_id", "step"):
+        if event.step in ("deleting", "delete") and event.topic_id is not None:
             stops[event.topic_id] = min(event.time, stops.get(event.topic_id, event.time))
     acknowledged = segment.where(segment.is_kind(Kind.OK) & segment.is_word("f", {"send"}))
     columns = (acknowledged.values(name) for name in ("time", "topic_id", "value"))

@@ -87,8 +87,8 @@ _OF_A_LOG = (
     "log_start_offset",
     "log_end_offset",
     "high_watermark",
-    "offset",
-    "detail",
+    "cleaner_offset",
+    "alive",
     "error",
 )
 
@@ -122,7 +122,8 @@ class FinalLogs(Grouped[Report]):
         "high_watermark",
         "log_start_offset",
         "log_end_offset",
-        "detail",
+        "cleaner_offset",
+        "alive",
         "error",
     )
 
@@ -188,8 +189,8 @@ def _logs(segment: Segment) -> list[Log]:
             start=max(event.log_start_offset or 0, starts.get(event.node, 0)),
             end=event.log_end_offset or 0,
             high_watermark=event.high_watermark or 0,
-            cleaned_below=event.offset or 0,
-            is_alive=event.detail == "alive",
+            cleaned_below=event.cleaner_offset or 0,
+            is_alive=event.alive is True,
             damage=None if event.error == NO_ERROR else event.error,
             batches=table[nodes == event.node],
         )

@@ -46,7 +46,7 @@ class LogStartBounded(EventListCheck):
         "last_offset",
         "log_start_offset",
         "high_watermark",
-        "detail",
+        "reason",
     )
 
     @classmethod
@@ -96,7 +96,7 @@ class LogStartBounded(EventListCheck):
             if start < before:
                 sentence = f"{who} starts at {start} again, after it had started at {before}."
                 findings.append(finding(self.name, tp, sentence, before_row, row))
-            if event.detail == BY_CLIENT and start > asked.get(partition, 0):
+            if event.reason == BY_CLIENT and start > asked.get(partition, 0):
                 sentence = (
                     f"{who} lost the records below {start}, which no client had asked to delete."
                 )

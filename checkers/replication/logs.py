@@ -94,7 +94,6 @@ class ReplicaLogs(Fold[Stretch]):
         "high_watermark",
         "isr",
         "maximal_isr",
-        "detail",
     )
 
     @classmethod

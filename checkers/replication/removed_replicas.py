@@ -23,7 +23,10 @@ from typing import Final, NamedTuple
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Event, Kind
 
-COLUMNS: Final = ("node", "isr", "partition_epoch", "leader_epoch", "detail", "error")
+COLUMNS: Final = (
+    *("node", "isr", "partition_epoch", "leader_epoch", "error"),
+    *("step", "from_state", "to_state", "replica"),
+)
 KINDS: Final = frozenset(
     {
         Kind.REPLICA_STOPPED,
@@ -34,7 +37,8 @@ KINDS: Final = frozenset(
 )
 _DELETED: Final = frozenset({"deleting", "delete"})
 """A broker that is killed in between has said the former only, and its log may be gone."""
-_TOPIC_DELETED: Final = "partition Offline->NonExistent"
+_TOPIC_DELETED: Final = (None, "Offline", "NonExistent")
+"""The replica, and the states before and after: the last transition of a partition."""
 _FOR_GOOD: Final = 1 << 62
 """More than any epoch."""
 
@@ -114,11 +118,12 @@ def _rows(part: Segment) -> Iterator[tuple[int, Event]]:
 
 def _of(event: Event) -> Removals:
     if event.kind == Kind.REPLICA_STOPPED:
-        if event.detail not in _DELETED or event.node is None:
+        if event.step not in _DELETED or event.node is None:
             return Removals()
         return Removals(unresolved={event.node: event.time})
     if event.kind == Kind.TRANSITION:
-        is_last = event.detail == _TOPIC_DELETED and event.error is None
+        states = (event.replica, event.from_state, event.to_state)
+        is_last = states == _TOPIC_DELETED and event.error is None
         return Removals(latest=Latest(_FOR_GOOD, _FOR_GOOD, frozenset()) if is_last else None)
     if event.isr is None or event.partition_epoch is None or event.leader_epoch is None:
         return Removals()

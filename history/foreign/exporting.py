@@ -50,7 +50,9 @@ COLUMNS: Final = (
     "partition",
     "offset",
     "error",
-    "detail",
+    "micro_operations",
+    "original",
+    "part_of",
 )
 DATA: Final = ("send", "poll")
 Row = Mapping[str, Any]

@@ -2,7 +2,7 @@
 
 An operation (``send``, ``poll`` or ``txn``) is a vector of micro-operations: ``[:send k v]``, which returns
 ``[:send k [offset v]]``, and ``[:poll]``, which returns ``[:poll {k [[offset v] …]}]``. Each send, and each poll of
-each key, is an operation of ours on partition 0 of the topic that the key names. ``detail`` says what it was part of:
+each key, is an operation of ours on partition 0 of the topic that the key names. ``part_of`` says what it was part of:
 ``txn#2``, the micro-operation 2 of a transaction; all parts have the times of the whole.
 
 A consumer reads on from where it was, unless it is assigned other keys or seeks. The events know no assignments: who
@@ -122,7 +122,7 @@ class Logs(Vocabulary):
         parts = []
         for at, (one, result) in enumerate(zip(asked, told, strict=True)):
             for micro in self._micro_parts(invoke.process, producer, one, result, names):
-                where = {**micro.where, "detail": f"{invoke.f}#{at}"}
+                where = {**micro.where, "part_of": f"{invoke.f}#{at}"}
                 sent = event(invoke, micro.f, {**where, **micro.sent}, process=micro.process)
                 got = {**where, **micro.got}
                 done = None
@@ -137,7 +137,7 @@ class Logs(Vocabulary):
         word = word_of(process)
         if isinstance(asked, Send):
             value = {"value": names.number(asked.value)}
-            sent = {**value, "acks": ALL_REPLICAS, "role": IDEMPOTENT}
+            sent = {**value, "acks": ALL_REPLICAS, "delivery": IDEMPOTENT}
             offset = told.offset if isinstance(told, Send) else None
             answer = {} if offset is None else {"offset": offset}
             yield _MicroPart(SEND, producer, _log(asked.key), sent, {**value, **answer})
@@ -162,9 +162,9 @@ class Logs(Vocabulary):
                 yield operation_aside(parts[0], line)
                 continue
             parts.sort(key=lambda one: one["op"])
-            f = parts[0]["detail"].split("#")[0]
+            f = parts[0]["part_of"].split("#")[0]
             micros = [
-                _written([*same], names) for _, same in groupby(parts, lambda one: one["detail"])
+                _written([*same], names) for _, same in groupby(parts, lambda one: one["part_of"])
             ]
             said = {**parts[0], "process": process_of(parts[0]["process"])}
             yield operation(said, line, f, tuple(micros))

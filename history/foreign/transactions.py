@@ -52,10 +52,10 @@ class Transactions(Plain):
             else:
                 elements = numbers(self.elements(told), names)
                 flat += (READ, names.number(key), len(elements), *elements)
-        return {"values": flat}
+        return {"micro_operations": flat}
 
     def value(self, columns: Mapping[str, Any], names: Names) -> Any:
-        flat = columns.get("values") or ()
+        flat = columns.get("micro_operations") or ()
         micros = []
         at = 0
         while at < len(flat):

@@ -148,18 +148,17 @@ def aside(operation: Operation) -> Columns:
     """Return the event of an operation that no check looks at: its value and other entries as they were written."""
     entries: dict[str, Any] = {Keyword("value"): operation.value}
     entries |= {keyword_or_text(name): value for name, value in (operation.other or {}).items()}
-    return event(operation, operation.f, {"detail": dumps(entries)})
+    return event(operation, operation.f, {"original": dumps(entries)})
 
 
 def is_aside(said: Mapping[str, Any]) -> bool:
     """Whether an event was made by ``aside``."""
-    detail = said.get("detail")
-    return isinstance(detail, str) and detail.startswith("{:value ")
+    return "original" in said
 
 
 def operation_aside(said: Mapping[str, Any], line: int) -> Operation:
     """Return the operation of an event that ``aside`` made."""
-    entries = loads(said["detail"])
+    entries = loads(said["original"])
     value = entries.pop("value")
     found = operation(said, line, said["f"], value)
     found.other = {str(name): value for name, value in entries.items()} or None

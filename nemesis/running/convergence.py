@@ -207,7 +207,7 @@ class ConvergenceWatch:
     ) -> None:
         now = asyncio.get_running_loop().time()
         elapsed_ms = round(((now if since is None else since) - self._healed_at) * 1000)
-        columns: dict[str, Any] = {"detail": check, "offset": max(0, elapsed_ms)}
+        columns: dict[str, Any] = {"check": check, "duration_ms": max(0, elapsed_ms)}
         if not wrong:
             topic, partition = tp or (None, None)
             self._recorder.record(

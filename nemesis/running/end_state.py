@@ -130,13 +130,13 @@ class EndState:
 
     def _tell(self, source: str, node: int | None, rows: str | list[dict[str, Any]]) -> None:
         """``rows``: the columns of each partition, or why there are none."""
-        about: dict[str, Any] = {"detail": source, "node": node}
+        about: dict[str, Any] = {"source": source, "node": node}
         if isinstance(rows, str):
             self._recorder.record(Kind.END_STATE, **about, error=rows)
             return
         for columns in rows:
             self._recorder.record(Kind.END_STATE, **about, **columns)
-        self._recorder.record(Kind.END_STATE, **about, error=NO_ERROR, offset=len(rows))
+        self._recorder.record(Kind.END_STATE, **about, error=NO_ERROR, count=len(rows))
 
 
 def _states(snapshot: ClusterSnapshot) -> list[dict[str, Any]]:

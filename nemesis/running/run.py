@@ -93,7 +93,7 @@ class Run:
         self._lag_probe_s = lag_probe_s
         self._harness = record.recorder("harness", "harness")
         self._started_at = 0.0
-        self._at_the_end: dict[str, str] = {}
+        self._at_the_end: dict[str, bool] = {}
         """Which brokers were alive; empty when the run did not come so far."""
 
     @property
@@ -223,7 +223,7 @@ class Run:
         return WORKLOADS[scenario.workload.name](context, scenario.workload_options)
 
     def _phase(self, name: str) -> None:
-        self._harness.record(Kind.PHASE, detail=name)
+        self._harness.record(Kind.PHASE, phase=name)
         self._record.phase(name)
         self._ticker.status.phase = name
         self._ticker.show(self._ticker.status)
@@ -251,7 +251,7 @@ class Run:
             now = loop.time()
             worst_s = max(worst_s, now - before - self._lag_probe_s)
             if now - reported >= LAG_REPORT_INTERVAL_S:
-                self._harness.record(Kind.HARNESS_LAG, offset=round(worst_s * 1000))
+                self._harness.record(Kind.HARNESS_LAG, duration_ms=round(worst_s * 1000))
                 worst_s, reported = 0.0, now
 
     async def _watch_status(

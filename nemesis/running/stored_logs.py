@@ -16,34 +16,32 @@ from nemesis.history.stored_logs import StoredLog
 from nemesis.interfaces.runtime import Runtime
 from nemesis.interfaces.unsupported import Unsupported
 
-ALIVE, DEAD = "alive", "dead"
 
-
-def liveness(runtime: Runtime) -> dict[str, str]:
+def liveness(runtime: Runtime) -> dict[str, bool]:
     """Return which brokers are alive, asked before they are stopped; none of a cluster that we did not start."""
     processes = runtime.processes
     if isinstance(processes, Unsupported):
         return {}
-    return {node: ALIVE if processes.is_alive(node) else DEAD for node in runtime.cluster.brokers}
+    return {node: processes.is_alive(node) for node in runtime.cluster.brokers}
 
 
-async def record_stored_logs(runtime: Runtime, recorder: Recorder, was: Mapping[str, str]) -> None:
+async def record_stored_logs(runtime: Runtime, recorder: Recorder, was: Mapping[str, bool]) -> None:
     """Record the logs of these brokers, which are stopped. One whose files cannot be read is recorded as such."""
-    for node, state in sorted(was.items()):
+    for node, is_alive in sorted(was.items()):
         number = id_of(node)
         try:
             logs = await runtime.lifecycle.stored_logs(node)
         except (OSError, ValueError) as error:
-            recorder.record(Kind.STORED_LOG, node=number, detail=state, error=str(error))
+            recorder.record(Kind.STORED_LOG, node=number, alive=is_alive, error=str(error))
             continue
         for log in logs:
-            _record(recorder, number, state, log)
+            _record(recorder, number, log, is_alive=is_alive)
         recorder.record(
-            Kind.STORED_LOG, node=number, detail=state, error=NO_ERROR, offset=len(logs)
+            Kind.STORED_LOG, node=number, alive=is_alive, error=NO_ERROR, count=len(logs)
         )
 
 
-def _record(recorder: Recorder, node: int, state: str, log: StoredLog) -> None:
+def _record(recorder: Recorder, node: int, log: StoredLog, *, is_alive: bool) -> None:
     tp: dict[str, Any] = {
         "node": node,
         "topic": log.topic,
@@ -56,8 +54,8 @@ def _record(recorder: Recorder, node: int, state: str, log: StoredLog) -> None:
         log_start_offset=log.start_offset,
         log_end_offset=log.end_offset,
         high_watermark=log.high_watermark,
-        offset=log.cleaned_below,
-        detail=state,
+        cleaner_offset=log.cleaned_below,
+        alive=is_alive,
         error=log.damage or NO_ERROR,
     )
     for batch in log.batches:

@@ -13,6 +13,7 @@ import msgspec
 
 from nemesis.history.events import Event, Kind
 from nemesis.history.recorder import Clock, Recorder
+from nemesis.history.vocabulary.checking import CheckingRecorder, WrongEventError
 from nemesis.history.znodes import PROCESS as ZOOKEEPER
 from nemesis.history.znodes import ZnodeEvents
 from nemesis.history.zookeeper_log import Transaction
@@ -36,6 +37,8 @@ class MemoryRecord:
         self._is_sealed = self._has_transactions = False
         self.entries: list[Entry] = []
         self.phases: list[str] = []
+        self.wrong_event: str | None = None
+        """What is wrong with the first event that its kind does not allow; None: all events are right."""
 
     def recorder(self, process: str, file: str) -> Recorder:
         return _MemoryRecorder(self, file, process=process, clock=self._clock)
@@ -93,7 +96,7 @@ class IncarnationTracer:
             self._write(kind, columns)
 
 
-class _MemoryRecorder(Recorder):
+class _MemoryRecorder(CheckingRecorder):
     """Keeps events instead of lines."""
 
     def __init__(
@@ -109,6 +112,14 @@ class _MemoryRecorder(Recorder):
         super().__init__(_no_line, process=process, clock=clock, node=node, incarnation=incarnation)
         self._record = record
         self._file = file
+
+    def write(self, kind: Kind, columns: dict[str, Any]) -> Event:
+        """Record an event and return it; a wrong one is noted, too, because the node may survive the error."""
+        try:
+            return super().write(kind, columns)
+        except WrongEventError as error:
+            self._record.wrong_event = self._record.wrong_event or str(error)
+            raise
 
     def keep(self, event: Event) -> None:
         self._record.keep(Entry(self._file, event))

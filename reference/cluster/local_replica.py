@@ -89,9 +89,9 @@ class LocalReplica:
         if stray is None or stray.topic_id in (None, topic_id):
             return
         identity = _identity(self.topic_partition, stray.topic_id)
-        self._tracer.event(Kind.REPLICA_STOPPED, **identity, detail="deleting")
+        self._tracer.event(Kind.REPLICA_STOPPED, **identity, step="deleting")
         self._log_manager.delete_log(self.topic_partition)
-        self._tracer.event(Kind.REPLICA_STOPPED, **identity, detail="delete")
+        self._tracer.event(Kind.REPLICA_STOPPED, **identity, step="delete")
 
     def append_as_follower(
         self, records: bytes, leader_high_watermark: int, leader_log_start_offset: int = -1
@@ -207,7 +207,7 @@ class LocalReplica:
         self.log = moved = self._log_manager.replace_current_with_future_log(self.topic_partition)
         self.trace(
             Kind.LOG_DIR_CHANGED,
-            path=moved.log_dir,
+            log_dir=moved.log_dir,
             log_start_offset=moved.log_start_offset,
             log_end_offset=moved.log_end_offset,
             high_watermark=moved.high_watermark,

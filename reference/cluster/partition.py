@@ -325,7 +325,7 @@ class Partition(LocalReplica):
             partition_epoch=self.partition_epoch,
             isr=sorted(proposed.isr),
             maximal_isr=sorted(proposed.maximal_isr),
-            detail=proposed.change,
+            change=proposed.change,
         )
         self._submit(proposed)
 

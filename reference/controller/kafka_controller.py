@@ -307,6 +307,6 @@ class KafkaController:
         await self._parts.on_controller_resignation()
         if fence is not None:
             self._tracer.event(
-                Kind.CONTROLLER_RESIGNED, controller_epoch=fence.controller_epoch, detail=reason
+                Kind.CONTROLLER_RESIGNED, controller_epoch=fence.controller_epoch, reason=reason
             )
             _logger.info("resigned from epoch %d: %s", fence.controller_epoch, reason)

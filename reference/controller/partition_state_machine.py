@@ -70,7 +70,6 @@ class PartitionStateMachine:
         self._request_batch = request_batch
         self._tracer = tracer
         self._transitions = StateTransitions[TopicPartition, PartitionState](
-            "partition",
             context=context,
             tracer=tracer,
             valid_previous_states=VALID_PREVIOUS_STATES,
@@ -268,7 +267,7 @@ class PartitionStateMachine:
         self._tracer.event(
             Kind.LEADER_ELECTED,
             **committed_state(context, topic_partition, committed),
-            detail=how,
+            strategy=how,
         )
         context.leadership[topic_partition] = committed.state
         self._request_batch.add_leader_and_isr_request_for_brokers(

@@ -264,7 +264,7 @@ class ReassignmentPhases:
         self._tracer.event(
             Kind.LEADER_ELECTED,
             **committed_state(self._context, topic_partition, result),
-            detail=PartitionLeaderElectionStrategy.NO_OP.value,
+            strategy=PartitionLeaderElectionStrategy.NO_OP.value,
         )
         self._context.leadership[topic_partition] = result.state
         return result.state

@@ -125,14 +125,14 @@ class ReplicaLeaderElections:
             partitions, PartitionState.ONLINE, _STRATEGIES[election_type]
         )
 
-    def _trace_asked(self, event: ReplicaLeaderElection, detail: str) -> None:
+    def _trace_asked(self, event: ReplicaLeaderElection, step: str) -> None:
         """That an operator demands it is what makes an unclean election right."""
         for topic_partition in event.partitions:
             self._tracer.event(
                 Kind.ELECTION_ASKED,
                 **identity(self._context, topic_partition),
                 controller_epoch=self._context.epoch,
-                detail=detail,
+                step=step,
             )
 
     def _refusal(

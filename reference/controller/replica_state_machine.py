@@ -66,7 +66,6 @@ class ReplicaStateMachine:
         self._request_batch = request_batch
         self._tracer = tracer
         self._transitions = StateTransitions[PartitionAndReplica, ReplicaState](
-            "replica",
             context=context,
             tracer=tracer,
             valid_previous_states=VALID_PREVIOUS_STATES,
@@ -221,7 +220,7 @@ class ReplicaStateMachine:
         self._tracer.event(
             Kind.LEADER_ELECTED,
             **committed_state(context, topic_partition, committed),
-            detail="remove-from-isr",
+            strategy="remove-from-isr",
         )
         context.leadership[topic_partition] = committed.state
 
@@ -234,4 +233,4 @@ class ReplicaStateMachine:
         return self._transitions.is_legal(replica, target)
 
     def _columns(self, replica: PartitionAndReplica) -> dict[str, Any]:
-        return {**identity(self._context, replica.topic_partition), "peer": replica.replica}
+        return {**identity(self._context, replica.topic_partition), "replica": replica.replica}

@@ -21,11 +21,10 @@ State = TypeVar("State", bound=Enum)
 
 
 class StateTransitions(Generic[Key, State]):
-    """The transitions of partitions, or of replicas; ``kind`` is the word for the key in traces."""
+    """The transitions of partitions, or of replicas; ``columns`` are those by which a trace names the key."""
 
     def __init__(
         self,
-        kind: str,
         *,
         context: ControllerContext,
         tracer: Tracer,
@@ -34,7 +33,6 @@ class StateTransitions(Generic[Key, State]):
         put_state: Callable[[Key, State], None],
         columns: Callable[[Key], dict[str, Any]],
     ) -> None:
-        self._kind = kind
         self._context = context
         self._tracer = tracer
         self._valid_previous_states = valid_previous_states
@@ -62,6 +60,7 @@ class StateTransitions(Generic[Key, State]):
             Kind.TRANSITION,
             **self._columns(key),
             controller_epoch=self._context.epoch,
-            detail=f"{self._kind} {state.value}->{target.value}",
+            from_state=state.value,
+            to_state=target.value,
             error=error,
         )

@@ -22,7 +22,7 @@ def identity(context: ControllerContext, topic_partition: TopicPartition) -> dic
 def committed_state(
     context: ControllerContext, topic_partition: TopicPartition, committed: CommittedState
 ) -> dict[str, Any]:
-    """All columns of a leader-elected event but ``detail``."""
+    """All columns of a leader-elected event except ``strategy``."""
     leader_and_isr = committed.state.leader_and_isr
     return {
         **identity(context, topic_partition),

@@ -138,5 +138,6 @@ class LogCleaner:
             log_start_offset=log.log_start_offset,
             log_end_offset=log.log_end_offset,
             high_watermark=cleaned.high_watermark,
-            detail=f"{cleaned.bytes_before} -> {cleaned.bytes_after} bytes",
+            bytes_before=cleaned.bytes_before,
+            bytes_after=cleaned.bytes_after,
         )

@@ -380,7 +380,7 @@ class LogManager:
             log_start_offset=log.log_start_offset,
             log_end_offset=log.log_end_offset,
             high_watermark=log.high_watermark,
-            detail=reason.value,
+            reason=reason.value,
         )
 
     def _delete_logs(self, *paths: str | None) -> None:

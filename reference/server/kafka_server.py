@@ -13,9 +13,7 @@ import asyncio
 import logging
 from contextlib import AsyncExitStack
 from random import Random  # noqa: TID251  # the type; the instance is an argument
-from typing import Final
-
-import msgspec
+from typing import Any, Final
 
 from nemesis.reference.controller.kafka_controller import KafkaController
 from nemesis.reference.kafka_config import KafkaConfig
@@ -157,7 +155,7 @@ class KafkaServer:
         Raises OSError when the port is taken, ``KafkaStorageError`` when no log directory can be read and
         ``BrokerMetadataError`` when one is another broker's. Waits for ZooKeeper as long as it takes.
         """
-        self._tracer.event(Kind.BROKER_STARTED, detail=_settings_text(self._config))
+        self._tracer.event(Kind.BROKER_STARTED, **_traced_settings(self._config))
         self._started.push_async_callback(self._zookeeper.close)
         await self._zookeeper.start()
         self._started.callback(self._stop_telling)
@@ -268,7 +266,7 @@ class KafkaServer:
 
     def _reconfigure(self, former: KafkaConfig, current: KafkaConfig) -> None:
         """Settings of this broker have changed while it runs."""
-        self._tracer.event(Kind.BROKER_RECONFIGURED, detail=_settings_text(current))
+        self._tracer.event(Kind.BROKER_RECONFIGURED, **_traced_settings(current))
         self.log_manager.reconfigure_default_log_config(log_config_of(current))
         if current.unclean_leader_election_enable and not former.unclean_leader_election_enable:
             self.controller.enable_default_unclean_leader_election()
@@ -349,10 +347,9 @@ class KafkaServer:
         return topic_id_to_string(random_topic_id(self._rng))
 
 
-def _settings_text(config: KafkaConfig) -> str:
-    """The settings that decide what is a fault of the cluster and what its owner asked for."""
-    settings = {
-        "unclean.leader.election.enable": config.unclean_leader_election_enable,
-        "min.insync.replicas": config.min_insync_replicas,
+def _traced_settings(config: KafkaConfig) -> dict[str, Any]:
+    """Columns of the settings that decide what is a fault of the cluster and what its owner asked for."""
+    return {
+        "unclean_leader_election_enable": config.unclean_leader_election_enable,
+        "min_insync_replicas": config.min_insync_replicas,
     }
-    return msgspec.json.encode(settings).decode()

@@ -270,7 +270,7 @@ class ReplicaManager:
                 Kind.METADATA_UPDATED,
                 controller_epoch=controller_epoch,
                 peer=controller_id,
-                detail=str(len(partitions)),
+                count=len(partitions),
             )
             for state in partitions:
                 self.delayed_elections.check_and_complete(state.topic_partition)

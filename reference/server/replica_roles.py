@@ -242,14 +242,14 @@ class ReplicaRoles:
         return ErrorCode.none
 
     def _trace_stopped(
-        self, topic_partition: TopicPartition, topic_id: UUID | None, how: str
+        self, topic_partition: TopicPartition, topic_id: UUID | None, step: str
     ) -> None:
         self._tracer.event(
             Kind.REPLICA_STOPPED,
             topic=topic_partition.topic,
             topic_id=None if topic_id is None else str(topic_id),
             partition=topic_partition.partition,
-            detail=how,
+            step=step,
         )
 
     def _is_fenced(

@@ -36,6 +36,8 @@ class ControllerFence:
 
 
 Write = Create | SetData | Delete
+OPERATION_NAMES = {Create: "create", SetData: "setData", Delete: "delete"}
+"""As ZooKeeper's transaction log names them in a history."""
 WriteOutcome = ZnodeStat | None | OperationFailedError
 """What a write left, which is None for a deletion, or why it was refused."""
 
@@ -97,7 +99,7 @@ class FencedWrites:
                 Kind.ZNODE_ATTEMPT,
                 path=op.path,
                 controller_epoch=fence.controller_epoch,
-                detail=type(op).__name__,
+                zk_op=OPERATION_NAMES[type(op)],
             )
         multi = self.fenced(ops, fence)
         try:

@@ -53,7 +53,7 @@ class ReplicationUtils:
 
     async def _attempt(self, path: str, data: bytes, version: int, controller_epoch: int) -> None:
         self._tracer.event(
-            Kind.ZNODE_ATTEMPT, path=path, controller_epoch=controller_epoch, detail="SetData"
+            Kind.ZNODE_ATTEMPT, path=path, controller_epoch=controller_epoch, zk_op="setData"
         )
         try:
             stat = await self._session.writes.set_data(path, data, version)

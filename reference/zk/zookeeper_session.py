@@ -153,7 +153,7 @@ class ZooKeeperSession:
 
     def _on_session_state(self, state: SessionState) -> Awaitable[None] | None:
         self._state = state
-        self._tracer.event(Kind.SESSION_STATE, session=self.session_id, detail=state.value)
+        self._tracer.event(Kind.SESSION_STATE, session=self.session_id, session_state=state.value)
         changes, self._session_changes = self._session_changes, []
         for change in changes:
             change.set()

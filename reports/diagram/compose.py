@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from nemesis.history.events import Event, Kind
-from nemesis.reports.diagram.gather import AFTER_NS, Moments
+from nemesis.reports.diagram.gather import AFTER_NS, WORDING, Moments
 from nemesis.reports.diagram.items import (
     CLIENTS,
     ZOOKEEPER,
@@ -256,12 +256,13 @@ def _notes(events: Sequence[Timed], instants: Moments) -> Iterator[Item]:
         tone = Tone.FAULT if event.fault else Tone.PLAIN
         epochs = (event.controller_epoch, event.leader_epoch)
         subject = (event.fault_id, event.path, event.session)
-        burst = (event.kind, event.process, *epochs, *subject, event.detail)
+        wording = (getattr(event, name) for name in WORDING)
+        burst = (event.kind, event.process, *epochs, *subject, *wording)
         text = say(event)
         if event.kind == Kind.SESSION_CLOSED:
             if (owner := instants.owners.get(event.session or 0)) is None:
                 continue  # a client's, or the harness's own
-            text = f"session of {owner} {event.detail}"
+            text = f"session of {owner} {event.reason}"
         yield Item(
             (_stop(time, event, text, tone),),
             rank,

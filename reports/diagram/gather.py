@@ -24,6 +24,11 @@ BEFORE_NS: Final = 8_000_000_000
 """How long before an event of the proof its causes are looked for."""
 AFTER_NS: Final = 250_000_000
 
+WORDING: Final = (
+    *("session_state", "reason", "change", "step", "strategy", "replica", "from_state", "to_state"),
+    *("phase", "check", "source", "count", "zk_op", "detail"),
+)
+"""Columns in which events of one kind differ that are otherwise about the same."""
 COLUMNS: Final = (
     *ALWAYS,
     *("incarnation", "node", "op", "f", "value", "values", "offsets", "acks", "topic", "partition"),
@@ -36,18 +41,17 @@ COLUMNS: Final = (
         "broker_epoch",
         "isr",
     ),
+    *WORDING,
     *("role", "offset", "last_offset", "high_watermark", "log_end_offset", "api", "peer", "error"),
     *(
         "session",
         "zxid",
-        "zk_op",
         "path",
         "ephemeral",
         "fault",
         "fault_id",
         "targets",
         "effect",
-        "detail",
     ),
 )
 FAULTS: Final = (Kind.FAULT_INVOKE, Kind.FAULT_APPLIED, Kind.FAULT_HEALED)

@@ -88,13 +88,13 @@ def takes_in_a_member_of_an_earlier_life(events: list[Event], choose: Choose) ->
 
 
 def makes_an_online_partition_new(events: list[Event], choose: Choose) -> list[Event] | None:
-    index = choose(_places(events, "transition", peer=None))
-    return _with(events, index, change(events[index], detail="partition Online->New"))
+    index = choose(_places(events, "transition", replica=None))
+    return _with(events, index, change(events[index], from_state="Online", to_state="New"))
 
 
 def loses_a_transition(events: list[Event], choose: Choose) -> list[Event] | None:
     """The state changes, and nobody is told."""
-    index = choose(_places(events, "transition", detail="replica NonExistent->New"))
+    index = choose(_places(events, "transition", from_state="NonExistent", to_state="New"))
     return [*events[:index], *events[index + 1 :]]
 
 
@@ -289,24 +289,24 @@ def reads_of_another_life(events: list[Event], choose: Choose) -> list[Event] | 
 
 
 def forgets_a_topic(events: list[Event], choose: Choose) -> list[Event] | None:
-    (index,) = _places(events, "end-state", detail="zookeeper", topic="t")
+    (index,) = _places(events, "end-state", source="zookeeper", topic="t")
     return events[:index] + events[index + 1 :]
 
 
 def keeps_a_log_of_nothing(events: list[Event], choose: Choose) -> list[Event] | None:
-    index = choose(_places(events, "end-state", detail="logs", topic="t"))
+    index = choose(_places(events, "end-state", source="logs", topic="t"))
     return [*events, change(events[index], partition=1)]
 
 
 def moves_by_itself(events: list[Event], choose: Choose) -> list[Event] | None:
-    positions = _places(events, "end-state", detail="zookeeper", topic="t")
+    positions = _places(events, "end-state", source="zookeeper", topic="t")
     if not positions:
         return None
     return _with(events, positions[0], change(events[positions[0]], replicas=[3, 2, 1]))
 
 
 def loses_a_log(events: list[Event], choose: Choose) -> list[Event] | None:
-    index = choose(_places(events, "end-state", detail="logs", topic="t"))
+    index = choose(_places(events, "end-state", source="logs", topic="t"))
     return events[:index] + events[index + 1 :]
 
 

@@ -93,11 +93,13 @@ class HonestCluster:
             self._register(broker)
             self._trace(broker, "log-loaded", log_end_offset=0, high_watermark=0)
         self._elect_controller(1)
-        self._administer("create-topic", {"value": 1, "partition": None, "topic_id": None}, {})
+        self._administer(
+            "create-topic", {"partition_count": 1, "partition": None, "topic_id": None}, {}
+        )
         self._administer("describe", {"topic_id": None}, {"replicas": list(NODES)})
         self._replicas_become("New", NODES)
         self._partition_becomes("New")
-        self._commit(1, 0, NODES, detail="new")
+        self._commit(1, 0, NODES, strategy="new")
         self._partition_becomes("Online")
         self._replicas_become("Online", NODES)
 
@@ -138,10 +140,10 @@ class HonestCluster:
 
     def _look(self, label: str, node: int | None, **columns: Any) -> None:
         """What the harness sees at the end: the partition, and that there is nothing else."""
-        about = {"detail": label, "node": node, "error": "NONE"}
+        about = {"source": label, "node": node, "error": "NONE"}
         nothing = {"topic": None, "partition": None, "topic_id": None}
         self._client("harness", "end-state", **about, **columns)
-        self._client("harness", "end-state", **about, **nothing, offset=1)
+        self._client("harness", "end-state", **about, **nothing, count=1)
 
     # -- the controller ------------------------------------------------------------------------
 
@@ -178,19 +180,20 @@ class HonestCluster:
 
     def _partition_becomes(self, state: str) -> None:
         before, self.partition_state = self.partition_state, state
-        self._transition(f"partition {before}->{state}")
+        self._transition(before, state)
 
     def _replicas_become(self, state: str, nodes: Iterable[int]) -> None:
         for node in nodes:
             before = self.replica_states.get(node, "NonExistent")
             self.replica_states[node] = state
-            self._transition(f"replica {before}->{state}", peer=node)
+            self._transition(before, state, replica=node)
 
-    def _transition(self, detail: str, **columns: Any) -> None:
+    def _transition(self, before: str, after: str, **columns: Any) -> None:
         boss = self.brokers[self.controller]
-        self._trace(boss, "transition", controller_epoch=self.epoch, detail=detail, **columns)
+        states = {"from_state": before, "to_state": after}
+        self._trace(boss, "transition", controller_epoch=self.epoch, **states, **columns)
 
-    def _commit(self, leader: int, leader_epoch: int, isr: Iterable[int], *, detail: str) -> None:
+    def _commit(self, leader: int, leader_epoch: int, isr: Iterable[int], *, strategy: str) -> None:
         """Write the partition's state and send it to everybody that the controller believes alive."""
         before = self.committed
         members = tuple(isr)
@@ -211,7 +214,7 @@ class HonestCluster:
             about: dict[str, Any] = {
                 "replicas": list(NODES),
                 "live": sorted(self.live),
-                "detail": detail,
+                "strategy": strategy,
             }
             about |= {"zxid": self.zxid, "controller_epoch": self.epoch}
             self._trace(boss, "leader-elected", **state, **about)
@@ -255,10 +258,10 @@ class HonestCluster:
             return
         self._partition_becomes("Offline")
         if isr:
-            self._commit(isr[0], now.leader_epoch + 1, isr, detail="offline")
+            self._commit(isr[0], now.leader_epoch + 1, isr, strategy="offline")
             self._partition_becomes("Online")
         elif now.leader != -1:
-            self._commit(-1, now.leader_epoch + 1, now.isr, detail="remove-from-isr")
+            self._commit(-1, now.leader_epoch + 1, now.isr, strategy="remove-from-isr")
 
     # -- the brokers ---------------------------------------------------------------------------
 
@@ -434,7 +437,7 @@ class HonestCluster:
         if any(node not in saw or saw[node] != self.live.get(node) for node in broker.proposed):
             broker.proposed = None
             return
-        self._commit(now.leader, now.leader_epoch, broker.proposed, detail="alter-partition")
+        self._commit(now.leader, now.leader_epoch, broker.proposed, strategy="alter-partition")
         assert self.committed is not None
         self._trace(
             self.brokers[self.controller],
@@ -573,8 +576,8 @@ class HonestCluster:
                 log_start_offset=0,
                 log_end_offset=len(broker.log),
                 high_watermark=broker.high_watermark,
-                offset=0,
-                detail="alive",
+                cleaner_offset=0,
+                alive=True,
                 error="NONE",
                 **about,
                 **TP,

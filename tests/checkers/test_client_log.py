@@ -40,7 +40,7 @@ def sentences(name: str, *events: Said) -> list[str]:
 
 def convergence(time: int, error: str) -> Event:
     return Event(
-        time=time, process="harness", kind="convergence", seq=time, detail="leaders", error=error
+        time=time, process="harness", kind="convergence", seq=time, check="leaders", error=error
     )
 
 
@@ -99,7 +99,7 @@ class TestLostWrite:
         assert result("lost-write", *events, final(20, {0: 5, 1: 6})).verdict == Verdict.VALID
 
     def test_an_unclean_election_allows_it(self) -> None:
-        unclean = broker(2, 9, "leader-elected", leader=2, leader_epoch=1, detail="unclean", **TP)
+        unclean = broker(2, 9, "leader-elected", leader=2, leader_epoch=1, strategy="unclean", **TP)
         events: list[Said] = [send(3, 7, offset=0), unclean, final(20, {0: 5})]
         judged = result("lost-write", *events)
         assert (judged.verdict, judged.finding_count) == (Verdict.VALID, 1)
@@ -221,11 +221,11 @@ class TestOtherAnomalies:
         )
 
     def test_duplicate_of_an_idempotent_producer_is_invalid(self) -> None:
-        sent, read = send(1, 7, offset=0, role="idempotent"), poll(3, 1, {1: 7})
+        sent, read = send(1, 7, offset=0, delivery="idempotent"), poll(3, 1, {1: 7})
         judged = result("duplicate", sent, read)
         assert judged.verdict == Verdict.INVALID
         assert [finding.verdict for finding in judged.findings] == [Verdict.INVALID]
-        other = send(2, 8, offset=2, role="idempotent")
+        other = send(2, 8, offset=2, delivery="idempotent")
         assert result("duplicate", other, send(1, 7, offset=0), read).verdict == Verdict.VALID
 
     def test_inconsistent_offset(self) -> None:
@@ -380,8 +380,8 @@ def test_a_send_that_nobody_read_and_that_may_be_of_a_later_life_is_left_out() -
 
 def test_what_was_acknowledged_before_the_deletion_is_of_the_life_that_was_meant() -> None:
     first = [*send(1, 7, offset=0), *send(3, 8, offset=0), *poll(5, 0, {0: 7})]
-    stopped = broker(20, 2, "replica-stopped", detail="delete", **TP)
-    earlier = broker(2, 2, "replica-stopped", detail="delete", **TP)
+    stopped = broker(20, 2, "replica-stopped", step="delete", **TP)
+    earlier = broker(2, 2, "replica-stopped", step="delete", **TP)
     history = [*first, deleted(TP["topic_id"])]
     assert result("inconsistent-offset", *history, stopped).verdict == Verdict.INVALID
     # One that was taken away from a broker before, by a reassignment, is no deletion: it only makes us careful.

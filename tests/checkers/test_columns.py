@@ -24,7 +24,7 @@ from nemesis.history.reader import StoredRowGroup, Uniform
 from nemesis.history.schema import table
 from nemesis.history.statistics import Says
 
-NAMES = ("node", "partition", "topic", "role", "isr", "detail", "session")
+NAMES = ("node", "partition", "topic", "role", "isr", "original", "session")
 
 small = st.sampled_from([None, 0, 1, 2])
 far = st.sampled_from([None, -(2**62), 3, 2**62])
@@ -40,7 +40,7 @@ events = st.lists(
         topic=words,
         role=st.none(),
         isr=st.sampled_from([None, [], [1, 2]]),
-        detail=words,
+        original=words,
         session=far,
     ),
     min_size=1,
@@ -108,7 +108,7 @@ def test_statistics_tell_what_all_rows_say(tmp_path: Path) -> None:
         Event(time=3, process="p", kind="ok", topic="t", partition=4, node=1),
     ]
     group = stored(tmp_path, rows)
-    names = ("topic", "error", "node", "partition", "isr", "detail", "time", "key")
+    names = ("topic", "error", "node", "partition", "isr", "original", "time", "key")
     assert [group.known().uniform(name) for name in names] == [
         Uniform("t"),
         Uniform(None),

@@ -15,6 +15,7 @@ from nemesis.checkers.breaks.events import (
     high_watermark,
     loaded,
     started,
+    states,
     truncate,
 )
 from nemesis.checkers.framework.model import Verdict
@@ -67,7 +68,7 @@ class TestNoTruncationBelowHw:
         )
 
     def test_an_unclean_election_allows_it(self) -> None:
-        unclean = broker(2, 9, "leader-elected", leader=3, leader_epoch=1, detail="unclean", **TP)
+        unclean = broker(2, 9, "leader-elected", leader=3, leader_epoch=1, strategy="unclean", **TP)
         events = [high_watermark(1, 1, 0, 5, [1, 2]), unclean, truncate(3, 2, 4)]
         result = only(NoTruncationBelowHw(), events)
         assert (result.verdict, result.finding_count) == (Verdict.VALID, 1)
@@ -154,7 +155,7 @@ def isr(
 
 
 def deleted(time: int, node: int, how: str = "delete") -> Event:
-    return broker(time, node, "replica-stopped", detail=how, **TP)
+    return broker(time, node, "replica-stopped", step=how, **TP)
 
 
 MARK = high_watermark(1, 1, 0, 5, [1, 2])
@@ -229,8 +230,8 @@ class TestNoTruncationBelowHwAndReassignment:
         assert result.finding_count == 1
 
 
-def gone(time: int, detail: str = "partition Offline->NonExistent", **columns: Any) -> Event:
-    return broker(time, 9, "transition", detail=detail, **columns, **TP)
+def gone(time: int, change: str = "Offline->NonExistent", **columns: Any) -> Event:
+    return broker(time, 9, "transition", **states(change), **columns, **TP)
 
 
 class TestNoTruncationBelowHwAndDeletion:
@@ -251,8 +252,8 @@ class TestNoTruncationBelowHwAndDeletion:
         [
             [gone(2)],
             [deleted(2, 2), gone(3)],
-            [gone(2, "replica Offline->NonExistent"), deleted(3, 2)],
-            [gone(2, "partition Online->Offline"), deleted(3, 2)],
+            [gone(2, replica=1), deleted(3, 2)],
+            [gone(2, "Online->Offline"), deleted(3, 2)],
             [gone(2, error="ILLEGAL_TRANSITION"), deleted(3, 2)],
             [gone(2), deleted(3, 1)],
         ],

@@ -181,8 +181,10 @@ class TestReplicas:
 
     def test_files_are_compared_where_both_have_a_batch(self) -> None:
         def stored(node: int, *batches: tuple[int, int, int]) -> list[Event]:
-            whole = harness("stored-log", node, log_start_offset=0, log_end_offset=9, offset=0)
-            whole.high_watermark, whole.detail, whole.error = 9, "alive", "NONE"
+            whole = harness(
+                "stored-log", node, log_start_offset=0, log_end_offset=9, cleaner_offset=0
+            )
+            whole.high_watermark, whole.alive, whole.error = 9, True, "NONE"
             return [
                 whole,
                 *(

@@ -180,7 +180,7 @@ class TestStaleControllerFenced:
     def test_a_leader_may_write_its_isr_in_a_session_in_which_it_has_not_registered_yet(
         self,
     ) -> None:
-        connected = broker(4, 3, "session-state", session=30, detail="connected")
+        connected = broker(4, 3, "session-state", session=30, session_state="connected")
         created = state(3, 10, 3, 0, [1, 3])
         events = [*grant(2, 10, 1, 1), created, connected, state(4, 30, 3, 0, [3])]
         assert only(StaleControllerFenced(), events).verdict == Verdict.VALID

@@ -26,13 +26,13 @@ def nemesis(time: int, kind: str, fault_id: int, fault: str = "pause", **columns
 
 
 def leaders(time: int, error: str, **columns: Any) -> Event:
-    return harness(time, "convergence", detail="leaders", error=error, **columns)
+    return harness(time, "convergence", check="leaders", error=error, **columns)
 
 
 class TestConvergence:
     def test_success_is_measured(self) -> None:
-        events = [leaders(5, "NONE", topic="t", partition=0, offset=40)]
-        events += [leaders(6, "NONE", topic="t", partition=1, offset=90)]
+        events = [leaders(5, "NONE", topic="t", partition=0, duration_ms=40)]
+        events += [leaders(6, "NONE", topic="t", partition=1, duration_ms=90)]
         result = only(Convergence(), events)
         assert (result.verdict, result.checked) == (Verdict.VALID, 2)
         assert result.numbers == {"harness_lag_ms": 0.0, "leaders_ms": 90.0}
@@ -52,8 +52,8 @@ class TestConvergence:
         assert only(Convergence(), [leaders(5, "no leader"), leaders(6, "NONE")]).verdict == "valid"
 
     def test_on_a_starved_machine_a_failure_is_unknown(self) -> None:
-        lag, bad = harness(5, "harness-lag", offset=1_500), leaders(6, "no leader")
-        assert only(Convergence(), [harness(4, "phase", detail="heal"), lag, bad]).findings == (
+        lag, bad = harness(5, "harness-lag", duration_ms=1_500), leaders(6, "no leader")
+        assert only(Convergence(), [harness(4, "phase", phase="heal"), lag, bad]).findings == (
             finding(
                 "convergence",
                 "the cluster",
@@ -78,18 +78,18 @@ class TestConvergence:
         )
 
     def test_lag_before_the_heal_is_no_excuse(self) -> None:
-        events = [harness(3, "harness-lag", offset=1_500), harness(4, "phase", detail="heal")]
+        events = [harness(3, "harness-lag", duration_ms=1_500), harness(4, "phase", phase="heal")]
         assert only(Convergence(), [*events, leaders(6, "no leader")]).verdict == Verdict.INVALID
 
     def test_nothing_checked_is_unknown(self) -> None:
-        assert only(Convergence(), [harness(4, "phase", detail="heal")]).verdict == Verdict.UNKNOWN
+        assert only(Convergence(), [harness(4, "phase", phase="heal")]).verdict == Verdict.UNKNOWN
 
 
 STRUCK = [
     nemesis(1, "fault-invoke", 0),
     nemesis(2, "fault-applied", 0, effect="measured"),
     nemesis(3, "fault-healed", 0, effect="verified"),
-    harness(9, "phase", detail="quiet"),
+    harness(9, "phase", phase="quiet"),
 ]
 
 

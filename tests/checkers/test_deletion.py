@@ -13,8 +13,8 @@ from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.history.events import Event
 from tests.checkers.histories import finding, only
 
-CREATED = asked(1, CREATE, value=2)
-GROWN = asked(3, GROW, value=3)
+CREATED = asked(1, CREATE, partition_count=2)
+GROWN = asked(3, GROW, partition_count=3)
 DELETED = asked(5, DELETE)
 
 
@@ -43,15 +43,18 @@ class TestTheModel:
             ([CREATED], {2}),
             ([CREATED, GROWN], {3}),
             ([CREATED, DELETED], {0}),
-            ([CREATED, DELETED, asked(7, CREATE, value=1)], {1}),
-            ([asked(1, CREATE, "info", value=2)], {0, 2}),
-            ([asked(1, CREATE, "fail", value=2)], {0}),
-            ([CREATED, asked(3, GROW, "info", value=3)], {2, 3}),
+            ([CREATED, DELETED, asked(7, CREATE, partition_count=1)], {1}),
+            ([asked(1, CREATE, "info", partition_count=2)], {0, 2}),
+            ([asked(1, CREATE, "fail", partition_count=2)], {0}),
+            ([CREATED, asked(3, GROW, "info", partition_count=3)], {2, 3}),
             ([CREATED, asked(3, DELETE, "info")], {0, 2}),
             ([CREATED, asked(3, DELETE, "fail")], {2}),
             # A delete that was never answered may come after the topic has been created again.
-            ([CREATED, asked(3, DELETE, "info"), DELETED, asked(7, CREATE, value=1)], {0, 1}),
-            ([CREATED, asked(3, GROW, "info", value=3), DELETED], {0}),
+            (
+                [CREATED, asked(3, DELETE, "info"), DELETED, asked(7, CREATE, partition_count=1)],
+                {0, 1},
+            ),
+            ([CREATED, asked(3, GROW, "info", partition_count=3), DELETED], {0}),
         ],
     )
     def test_what_may_be_there_at_the_end(
@@ -80,7 +83,7 @@ class TestTheModel:
         assert result(CREATED, mark, still_there).verdict == Verdict.INVALID
 
     def test_a_success_that_cannot_be(self) -> None:
-        again = asked(3, CREATE, value=1)
+        again = asked(3, CREATE, partition_count=1)
         assert sentences(CREATED, again, seen_at_the_end("zookeeper", partitions(2))) == [
             "admin-0 was told that create-topic of t succeeded, which cannot be."
         ]
@@ -144,7 +147,7 @@ class TestWhatIsLeft:
     def test_a_topic_id_that_comes_back(self) -> None:
         first, gone, second = topic_znode(1), topic_znode(7, zk_op="delete"), topic_znode(9)
         incarnations = [first, MARKED, gone, UNMARKED, second]
-        again = asked(7, CREATE, value=1)
+        again = asked(7, CREATE, partition_count=1)
         end = seen_at_the_end("zookeeper", partitions(1))
         assert result(CREATED, DELETED, again, incarnations, end).findings == (
             finding(
@@ -158,7 +161,7 @@ class TestWhatIsLeft:
 
     def test_a_later_life_that_goes_with_the_mark_of_an_earlier_one(self) -> None:
         """A request in doubt allows it to be absent at the end; that it went unmarked is wrong all the same."""
-        again = asked(7, CREATE, value=1)
+        again = asked(7, CREATE, partition_count=1)
         first = [topic_znode(1), MARKED, topic_znode(7, zk_op="delete"), UNMARKED]
         second = [topic_znode(9, topic_id="later"), topic_znode(11, zk_op="delete")]
         operations = [CREATED, asked(3, DELETE, "info"), DELETED, again]

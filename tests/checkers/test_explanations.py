@@ -80,19 +80,19 @@ def told(*events: dict[str, object], verdict: Verdict = Verdict.INVALID) -> tupl
 def test_transactions_are_told_by_what_they_read_and_wrote() -> None:
     about = {"f": "txn", "op": 4}
     assert told(
-        {"time": 1, "kind": "invoke", "values": [1, 7, 1, 3, 0, 8, -1], **about},
-        {"time": 1, "kind": "fail", "values": [1, 7, 1, 3, 0, 8, -1], **about},
-        {"time": 1, "kind": "info", "error": "lost", "values": [1, 7, 1, 3], **about},
+        {"time": 1, "kind": "invoke", "micro_operations": [1, 7, 1, 3, 0, 8, -1], **about},
+        {"time": 1, "kind": "fail", "micro_operations": [1, 7, 1, 3, 0, 8, -1], **about},
+        {"time": 1, "kind": "info", "error": "lost", "micro_operations": [1, 7, 1, 3], **about},
     ) == (
         "Process 0 began transaction T4 (write 3 to key 7, read key 8).",
         "At the same moment, transaction T4 (write 3 to key 7, read key 8) by process 0 certainly failed.",
         "At the same moment, what came of transaction T4 (write 3 to key 7) by process 0 is unknown (lost).",
     )
     done = {"time": 1, "kind": "ok", **about}
-    (short,) = told({"values": [0, 7, 2, 3, 5, 0, 8, 0], **done})
+    (short,) = told({"micro_operations": [0, 7, 2, 3, 5, 0, 8, 0], **done})
     micros = "read 3, 5 of key 7, read nothing of key 8"
     assert short == f"Process 0 was told that transaction T4 ({micros}) had been committed."
-    (long,) = told({"values": [0, 7, 10, *range(10), *[1, 7, 1, 3] * 8], **done})
+    (long,) = told({"micro_operations": [0, 7, 10, *range(10), *[1, 7, 1, 3] * 8], **done})
     micros = f"read …, 2, 3, 4, 5, 6, 7, 8, 9 of key 7, {', '.join(['write 3 to key 7'] * 7)}, …"
     assert long == f"Process 0 was told that transaction T4 ({micros}) had been committed."
 

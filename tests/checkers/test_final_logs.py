@@ -32,8 +32,8 @@ def files(
         "log_start_offset": 0,
         "log_end_offset": len(crcs),
         "high_watermark": len(crcs) if mark is None else mark,
-        "offset": 0,
-        "detail": "alive",
+        "cleaner_offset": 0,
+        "alive": True,
         "error": "NONE",
         **columns,
     }
@@ -98,13 +98,13 @@ def test_a_hole_counts_unless_the_log_was_compacted() -> None:
         return [*log[:2], *log[3:]]
 
     assert verdict(*with_a_hole()) is Verdict.INVALID
-    assert verdict(*with_a_hole(offset=2)) is Verdict.VALID
+    assert verdict(*with_a_hole(cleaner_offset=2)) is Verdict.VALID
 
 
 def test_damage_below_the_high_watermark_counts_for_the_living() -> None:
     damaged: dict[str, Any] = {"mark": 3, "error": "00.log is damaged at byte 160"}
     assert verdict(*files(10, 1, [7, 8], **damaged)) is Verdict.INVALID
-    assert verdict(*files(10, 1, [7, 8], **damaged, detail="dead")) is Verdict.VALID
+    assert verdict(*files(10, 1, [7, 8], **damaged, alive=False)) is Verdict.VALID
 
 
 def test_a_log_that_begins_later_is_compared_from_there() -> None:
@@ -134,7 +134,7 @@ def test_less_than_a_leader_counted_on() -> None:
 
 def test_files_that_could_not_be_read() -> None:
     unread = Event(
-        time=9, seq=9, process="harness", kind="stored-log", node=2, detail="alive", error="EIO"
+        time=9, seq=9, process="harness", kind="stored-log", node=2, alive=True, error="EIO"
     )
     assert verdict(*files(10, 1, [7]), unread) is Verdict.UNKNOWN
 

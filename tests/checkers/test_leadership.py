@@ -180,14 +180,14 @@ class TestOneLeaderPerEpoch:
 class TestLeaderFromIsr:
     def test_elections_from_the_isr(self) -> None:
         events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 2, 1, [2]), state(3, 9, -1, 2, [2])]
-        events += [elected(5, 1, 1, replicas=[1, 2], live=[1, 2], detail="new", isr=[1, 2])]
-        events += [elected(6, 2, 2, replicas=[1, 2], live=[2], detail="offline", isr=[2])]
+        events += [elected(5, 1, 1, replicas=[1, 2], live=[1, 2], strategy="new", isr=[1, 2])]
+        events += [elected(6, 2, 2, replicas=[1, 2], live=[2], strategy="offline", isr=[2])]
         result = only(LeaderFromIsr(), events)
         assert (result.verdict, result.checked) == (Verdict.VALID, 3)
 
     def test_a_leader_from_outside(self) -> None:
         before, after = state(1, 9, 1, 0, [1, 2]), state(2, 9, 3, 1, [3])
-        traced = elected(5, 2, 3, replicas=[1, 2, 3], live=[3], detail="offline")
+        traced = elected(5, 2, 3, replicas=[1, 2, 3], live=[3], strategy="offline")
         assert only(LeaderFromIsr(), [before, after, traced]).findings == (
             finding(
                 "leader-from-isr",
@@ -203,7 +203,7 @@ class TestLeaderFromIsr:
         "unclean",
         [
             [state(2, 9, 3, 1, [3], data='{"leader":3,"leader_recovery_state":1}')],
-            [state(2, 9, 3, 1, [3]), elected(5, 2, 3, live=[3], detail="unclean")],
+            [state(2, 9, 3, 1, [3]), elected(5, 2, 3, live=[3], strategy="unclean")],
         ],
     )
     def test_an_unclean_election_needs_permission(self, unclean: list[Event]) -> None:
@@ -231,30 +231,30 @@ class TestLeaderFromIsr:
 
     def test_an_unclean_election_that_took_a_member_needs_none(self) -> None:
         events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 2, 1, [2])]
-        events += [elected(5, 2, 2, replicas=[1, 2], live=[2], detail="unclean")]
+        events += [elected(5, 2, 2, replicas=[1, 2], live=[2], strategy="unclean")]
         assert only(LeaderFromIsr(), events).verdict == Verdict.VALID
 
     def test_a_leader_that_the_controller_knew_to_be_dead(self) -> None:
         events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 2, 1, [2])]
-        events += [elected(5, 2, 2, replicas=[1, 2], live=[1], detail="offline")]
+        events += [elected(5, 2, 2, replicas=[1, 2], live=[1], strategy="offline")]
         result = only(LeaderFromIsr(), events)
         assert [item.sentence for item in result.findings] == [
             "t-0: broker 2 was elected leader though the controller saw only [1] alive."
         ]
 
-    @pytest.mark.parametrize("detail", ["remove-from-isr", "no-op"])
-    def test_where_nobody_is_elected_even_a_dead_leader_stays(self, detail: str) -> None:
+    @pytest.mark.parametrize("strategy", ["remove-from-isr", "no-op"])
+    def test_where_nobody_is_elected_even_a_dead_leader_stays(self, strategy: str) -> None:
         events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 1, 1, [1])]
-        events += [elected(5, 2, 1, replicas=[1, 2], live=[], detail=detail)]
+        events += [elected(5, 2, 1, replicas=[1, 2], live=[], strategy=strategy)]
         assert only(LeaderFromIsr(), events).verdict == Verdict.VALID
 
-    @pytest.mark.parametrize("detail", ["remove-from-isr", "no-op"])
-    def test_where_nobody_is_elected_nobody_else_leads(self, detail: str) -> None:
+    @pytest.mark.parametrize("strategy", ["remove-from-isr", "no-op"])
+    def test_where_nobody_is_elected_nobody_else_leads(self, strategy: str) -> None:
         events = [state(1, 9, 1, 0, [1, 2]), state(2, 9, 2, 1, [1, 2])]
-        events += [elected(5, 2, 2, replicas=[1, 2], live=[1, 2], detail=detail)]
+        events += [elected(5, 2, 2, replicas=[1, 2], live=[1, 2], strategy=strategy)]
         (only_finding,) = only(LeaderFromIsr(), events).findings
         assert only_finding.sentence == (
-            f"t-0: nobody was elected ({detail}), but the leader changed from 1 to 2."
+            f"t-0: nobody was elected ({strategy}), but the leader changed from 1 to 2."
         )
 
     @pytest.mark.parametrize(
@@ -308,5 +308,5 @@ class TestLeaderFromIsr:
         self, leader: int, isr: list[int], sentence: str
     ) -> None:
         events = [state(1, 9, leader, 0, isr)]
-        events += [elected(5, 1, leader, replicas=[1, 2], live=[1, 2, 3], detail="new")]
+        events += [elected(5, 1, leader, replicas=[1, 2], live=[1, 2, 3], strategy="new")]
         assert [item.sentence for item in only(LeaderFromIsr(), events).findings] == [sentence]

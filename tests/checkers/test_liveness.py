@@ -43,13 +43,13 @@ def lost(zxid: int, node: int, how: str) -> list[Event]:
     """The session of the controller ends, and /controller with it."""
     ended: dict[str, Any] = {"time": -1, "process": "zookeeper", "zxid": zxid}
     return [
-        Event(**ended, kind="session-closed", seq=0, session=SESSION[node], detail=how),
+        Event(**ended, kind="session-closed", seq=0, session=SESSION[node], reason=how),
         znode(zxid, SESSION[node], "/controller", seq=1, zk_op="delete"),
     ]
 
 
 def session(zxid: int, node: int, timeout_ms: int) -> Event:
-    about: dict[str, Any] = {"session": SESSION[node], "detail": str(timeout_ms)}
+    about: dict[str, Any] = {"session": SESSION[node], "timeout_ms": timeout_ms}
     return Event(time=-1, process="zookeeper", kind="session-created", zxid=zxid, seq=0, **about)
 
 
@@ -67,7 +67,7 @@ def fault(number: int, name: str, start: int, stop: int, *targets: str) -> list[
 
 
 def end(time: int) -> Event:
-    return Event(time=time, process="harness", kind="phase", seq=time, detail="end")
+    return Event(time=time, process="harness", kind="phase", seq=time, phase="end")
 
 
 def topic(zxid: int, replicas: list[int], **more: Any) -> Event:
@@ -288,7 +288,7 @@ def test_a_topic_that_cannot_be_read_lacks_nothing_in_its_isr(data: str) -> None
     result = measure(
         znode(9, 1, "/brokers/topics/t", topic="t", data=data),
         znode(9, 1, "/config/topics/t", seq=1, data=data),
-        broker(1, 1, "broker-started", detail=data),
+        broker(1, 1, "broker-started"),
         state(10, 1, leader=1, leader_epoch=0, isr=[1]),
         knows(100, 1, 10),
         end(1000),
@@ -304,7 +304,7 @@ def test_the_least_isr_is_the_topics_own_or_else_the_brokers(
 ) -> None:
     config = json.dumps({"config": {} if own is None else {"min.insync.replicas": own}})
     result = measure(
-        broker(1, 1, "broker-started", detail='{"min.insync.replicas":2}'),
+        broker(1, 1, "broker-started", min_insync_replicas=2),
         znode(8, 1, "/config/topics/t", zk_op="create", data=config),
         state(10, 1, leader=1, leader_epoch=0, isr=[1, 2]),
         knows(100, 1, 10),

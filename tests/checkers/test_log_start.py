@@ -13,7 +13,7 @@ from tests.checkers.histories import only
 
 
 def raised(time: int, node: int, start: int, mark: int, **columns: Any) -> Event:
-    said = {"log_start_offset": start, "high_watermark": mark, "detail": "segment-deletion"}
+    said = {"log_start_offset": start, "high_watermark": mark, "reason": "segment-deletion"}
     return broker(time, node, "log-start-offset", **(TP | said | columns))
 
 
@@ -39,7 +39,7 @@ class TestLogStartBounded:
 
     def test_records_that_nobody_had_asked_to_delete(self) -> None:
         asked = client(1, "admin-1", "invoke", f="delete-records", op=1, offset=3, **TP)
-        by_client = {"detail": "client-record-deletion"}
+        by_client = {"reason": "client-record-deletion"}
         events = [asked, raised(2, 1, 3, 5, **by_client), raised(3, 1, 4, 5, **by_client)]
         (finding,) = only(LogStartBounded(), events).findings
         assert "below 4, which no client had asked" in finding.sentence
@@ -48,7 +48,7 @@ class TestLogStartBounded:
 def told(time: int, process: str, offset: int) -> list[Event]:
     return [
         client(time, process, "invoke", f="log-start", op=time, **TP),
-        client(time + 1, process, "ok", f="log-start", op=time, offset=offset, **TP),
+        client(time + 1, process, "ok", f="log-start", op=time, log_start_offset=offset, **TP),
     ]
 
 

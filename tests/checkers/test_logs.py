@@ -170,7 +170,7 @@ class TestLeaderCompleteness:
         assert only(ReplicaLogs(), events, COMPLETENESS).verdict == Verdict.VALID
 
     def test_an_unclean_election_may_lose_and_is_reported(self) -> None:
-        unclean = broker(5, 9, "leader-elected", leader=2, leader_epoch=1, detail="unclean", **TP)
+        unclean = broker(5, 9, "leader-elected", leader=2, leader_epoch=1, strategy="unclean", **TP)
         events = [high_watermark(4, 1, 0, 5, [1]), unclean, become_leader(6, 2, 1, 2)]
         # What was lost there is not asked of later leaders either.
         events += [become_leader(7, 3, 2, 2)]

@@ -35,16 +35,16 @@ class WritesUnfenced(HonestCluster):
             )
             now = self.committed
             assert now is not None
-            self._commit(now.leader, now.leader_epoch + 1, now.isr, detail="offline")
+            self._commit(now.leader, now.leader_epoch + 1, now.isr, strategy="offline")
             self.brokers[self.controller].session = current
 
 
 class KeepsLeaderEpoch(HonestCluster):
     """An election does not raise the leader epoch."""
 
-    def _commit(self, leader: int, leader_epoch: int, isr: Iterable[int], *, detail: str) -> None:
+    def _commit(self, leader: int, leader_epoch: int, isr: Iterable[int], *, strategy: str) -> None:
         kept = 0 if self.committed is None else self.committed.leader_epoch
-        super()._commit(leader, kept, isr, detail=detail)
+        super()._commit(leader, kept, isr, strategy=strategy)
 
 
 class HighWatermarkIsOwnLogEnd(HonestCluster):

@@ -27,12 +27,12 @@ def config(zxid: int, enabled: str | None) -> Event:
 
 def elected(time: int, *, zxid: int | None = AFTER, node: int = 9) -> Event:
     return broker(
-        time, node, "leader-elected", leader=3, leader_epoch=1, live=[3], detail="unclean", zxid=zxid, **TP
+        time, node, "leader-elected", leader=3, leader_epoch=1, live=[3], strategy="unclean", zxid=zxid, **TP
     )  # fmt: skip
 
 
-def asked(time: int, detail: str, *, node: int = 9) -> Event:
-    return broker(time, node, "election-asked", detail=detail, **TP)
+def asked(time: int, step: str, *, node: int = 9) -> Event:
+    return broker(time, node, "election-asked", step=step, **TP)
 
 
 def election(*more: Event) -> list[Event]:
@@ -126,13 +126,12 @@ class TestWhatTheControllerHadSeen:
 
 class TestBrokers:
     def test_what_one_is_given_while_it_runs_counts_from_then_on(self) -> None:
-        reported = started(40, 2, unclean=True).detail
+        reported = {"unclean_leader_election_enable": True}
         assert (
-            verdict(elected(50), broker(40, 2, "broker-reconfigured", detail=reported))
-            == Verdict.VALID
+            verdict(elected(50), broker(40, 2, "broker-reconfigured", **reported)) == Verdict.VALID
         )
         assert (
-            verdict(elected(50), broker(60, 2, "broker-reconfigured", detail=reported))
+            verdict(elected(50), broker(60, 2, "broker-reconfigured", **reported))
             == Verdict.INVALID
         )
 
@@ -148,7 +147,7 @@ class TestOperator:
 
     def test_nor_one_by_somebody_else_or_of_another_partition(self) -> None:
         assert verdict(asked(45, "unclean", node=8), elected(50)) == Verdict.INVALID
-        other = broker(45, 9, "election-asked", detail="unclean", topic="t", partition=1)
+        other = broker(45, 9, "election-asked", step="unclean", topic="t", partition=1)
         assert verdict(other, elected(50)) == Verdict.INVALID
 
 

@@ -62,11 +62,11 @@ class Cluster(LocalCluster):
             for line in trace.read_text().splitlines()
         )
         elections = [
-            (event["leader_epoch"], event["detail"])
+            (event["leader_epoch"], event["strategy"])
             for event in lines
             if event["kind"] == "leader-elected" and event["topic"] == topic
         ]
-        return [str(detail) for _, detail in sorted(elections)]
+        return [str(strategy) for _, strategy in sorted(elections)]
 
 
 @pytest.fixture(scope="module")

@@ -104,7 +104,7 @@ def test_an_old_server_lists_no_ephemerals_so_they_are_tracked(tmp_path: Path) -
     closed = record(3, -11, b"", cxid=0)
     write(tmp_path, 1, create(1, "/a", ephemeral=True), create(2, "/b"), closed)
     events = list(ZnodeEvents().events(read_log(tmp_path).transactions))
-    assert [(event.kind, event.path, event.detail) for event in events[2:]] == [
+    assert [(event.kind, event.path, event.reason) for event in events[2:]] == [
         ("session-closed", None, "expired"),
         ("znode", "/a", None),
     ]

@@ -151,7 +151,7 @@ def test_a_failed_multi_did_nothing_and_names_its_cause(events: list[Event]) -> 
 
 def test_the_end_of_a_session_takes_its_ephemerals_along(events: list[Event]) -> None:
     ends = [event for event in events if event.kind == "session-closed"]
-    assert [event.detail for event in ends] == ["closed", "expired", "closed"]
+    assert [event.reason for event in ends] == ["closed", "expired", "closed"]
     gone = {
         event.path: event.seq
         for event in events

@@ -79,7 +79,7 @@ def events(*, records_per_s: int = 5, partitions: int = 2) -> Iterator[Event]:
         return Event(time=at(seconds), process=process, kind=kind.value, **fields)  # type: ignore[arg-type]
 
     for name, start in PHASES:
-        yield event(start, "harness", Kind.PHASE, detail=name)
+        yield event(start, "harness", Kind.PHASE, phase=name)
     for number, (name, start, stop, targets) in enumerate(FAULTS):
         about = {"fault": name, "fault_id": number, "targets": targets}
         yield event(start - 0.1, "nemesis", Kind.FAULT_INVOKE, **about)
@@ -99,7 +99,7 @@ def events(*, records_per_s: int = 5, partitions: int = 2) -> Iterator[Event]:
         for partition in range(partitions):
             tp: dict[str, Any] = {"topic": topic, "topic_id": f"id-{topic}", "partition": partition}
             yield from _partition(event, rng, tp, records_per_s)
-    yield event(56.0, "harness", Kind.CONVERGENCE, detail="leaders", error="NONE", offset=1_830)
+    yield event(56.0, "harness", Kind.CONVERGENCE, check="leaders", error="NONE", duration_ms=1_830)
 
 
 def _partition(
@@ -116,7 +116,7 @@ def _partition(
             leader=leader,
             leader_epoch=epoch,
             isr=isr,
-            detail="new" if epoch == 0 else "offline",
+            strategy="new" if epoch == 0 else "offline",
         )
     for seconds, isr in ((22.4, REPLICAS), (26.1, [1, 3]), (31.3, REPLICAS)):
         yield event(seconds, "broker-3", Kind.ISR_CHANGE_COMMITTED, **tp, leader_epoch=1, isr=isr)

@@ -147,13 +147,13 @@ def test_zookeepers_events_are_put_where_their_zxids_were_first_traced() -> None
 
 
 def test_a_finding_whose_proof_has_no_time_has_no_diagram() -> None:
-    history = history_of([event(1.0, "harness", Kind.PHASE, detail="end")])
+    history = history_of([event(1.0, "harness", Kind.PHASE, phase="end")])
     assert message_diagrams(history, [finding(znode(3, path="/x"))], origin_ns=0) == [None]
     assert message_diagrams(history, [], origin_ns=0) == []
 
 
 def test_what_proves_the_finding_is_drawn_whatever_it_is() -> None:
-    odd = event(5.0, "harness", Kind.CONVERGENCE, detail="leaders", error="too late")
+    odd = event(5.0, "harness", Kind.CONVERGENCE, check="leaders", error="too late")
     (item,) = composed([odd], odd)
     assert item.rank is Rank.PROOF
     assert item.stops[0].text == "convergence"
@@ -260,7 +260,7 @@ def test_no_two_labels_of_a_column_lie_on_one_another() -> None:
 
 
 def test_no_label_reaches_the_next_column() -> None:
-    long = event(5.0, "broker-1", Kind.SESSION_STATE, detail="x" * 100)
+    long = event(5.0, "broker-1", Kind.SESSION_STATE, session_state="x" * 100)
     svg = drawn([long, sent(5.1, 2), handled(5.2, 2)], long)
     lines = sorted(float(line.attrib["x1"]) for line in of_class(svg, "life"))
     for label in of_class(svg, "said"):
@@ -282,15 +282,18 @@ def test_a_run_of_metadata_updates_is_drawn_once_whoever_gets_them() -> None:
 
 
 def test_names_from_the_history_are_escaped() -> None:
-    evil = event(5.0, "broker-1", Kind.SESSION_STATE, detail="<script>&")
+    evil = event(5.0, "broker-1", Kind.SESSION_STATE, session_state="<script>&")
     (svg,) = message_diagrams(history_of([evil]), [finding(evil)], origin_ns=0)
     assert svg is not None
     assert "<script" not in svg
     assert "session &lt;script&gt;&amp;" in svg
 
 
+LONG = dict.fromkeys(("session_state", "reason", "change", "step", "detail"), "x" * 100)
+
+
 @pytest.mark.parametrize("kind", Kind)
 def test_every_kind_of_event_can_be_said_in_a_row(kind: Kind) -> None:
-    words = say(event(1.0, "broker-1", kind, detail="x" * 100, error="E" * 100))
+    words = say(event(1.0, "broker-1", kind, **LONG, error="E" * 100))
     assert 0 < len(words) <= MAX_CHARACTERS
     assert not re.search(r"[<>]", words)

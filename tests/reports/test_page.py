@@ -279,7 +279,7 @@ def test_a_run_without_traces_says_so_instead_of_drawing(tmp_path: Path) -> None
     info = story.info(target="kafka", phases=["warm-up"], durations_s={"start": 2.51, "warm-up": 4})
     run = RunDirectory.create(tmp_path, info)
     run.raw_file("harness").write_bytes(
-        b'{"time":1,"process":"harness","kind":"phase","detail":"warm-up"}\n'
+        b'{"time":1,"process":"harness","kind":"phase","phase":"warm-up"}\n'
     )
     ingest(run)
     held = Result(property="unseen", verdict=Verdict.VALID, checked=1)
@@ -305,7 +305,7 @@ def test_a_run_in_containers_names_them(tmp_path: Path, text: str, is_told: bool
     run = RunDirectory.create(tmp_path, story.info(runtime="docker"))
     (run.path / "compose.yaml").write_text(text)
     run.raw_file("harness").write_bytes(
-        b'{"time":1,"process":"harness","kind":"phase","detail":"start"}\n'
+        b'{"time":1,"process":"harness","kind":"phase","phase":"start"}\n'
     )
     ingest(run)
     reports.write(run, outcome(Result(property="unseen", verdict=Verdict.VALID, checked=1)))

@@ -40,7 +40,7 @@ def event(seconds: float, process: str, kind: str, **columns: object) -> Event:
 
 def test_time_counts_from_the_first_event() -> None:
     run_series = series(
-        event(2, "harness", "phase", detail="a"), event(5, "harness", "phase", detail="b")
+        event(2, "harness", "phase", phase="a"), event(5, "harness", "phase", phase="b")
     )
     assert run_series.origin_ns == 102 * NS
     assert run_series.duration_s == 3.0
@@ -65,7 +65,7 @@ def test_a_fault_is_in_force_from_its_effect_to_its_heal() -> None:
 def test_a_fault_that_was_never_healed_shades_to_the_end() -> None:
     run_series = series(
         event(1, "nemesis", "fault-applied", fault="pause", fault_id=1, targets=["broker-1"]),
-        event(9, "harness", "phase", detail="end"),
+        event(9, "harness", "phase", phase="end"),
     )
     assert [(start, stop) for _, start, stop in Marks.of(run_series).bands] == [(0.0, 8.0)]
 

@@ -34,6 +34,10 @@ EXCEPTIONS = {
 """Names without a use in this repository's own code, by the reason why they stay."""
 
 
+DECLARED = ["@declares", "@invokes", "@answers"]
+"""These decorators register a class with the vocabulary of a history, which uses it."""
+
+
 def names_in_templates() -> set[str]:
     templates = (ROOT / "reports" / "templates").iterdir()
     return {name for path in templates for name in re.findall(r"\w+", path.read_text("utf-8"))}
@@ -41,7 +45,7 @@ def names_in_templates() -> set[str]:
 
 def unused() -> list[tuple[str, str]]:
     """Place and name of each definition without a use."""
-    vulture = Vulture()
+    vulture = Vulture(ignore_decorators=DECLARED)
     folders = [folder for folder in HELPERS if folder != "tests"]
     vulture.scavenge(list(python_files(*PACKAGES, *folders)))
     return [

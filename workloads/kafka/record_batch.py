@@ -32,9 +32,6 @@ class Producer(NamedTuple):
     producer_epoch: int
     base_sequence: int
 
-    def __str__(self) -> str:
-        return f"producer {self.producer_id}, epoch {self.producer_epoch}, sequence {self.base_sequence}"
-
 
 NO_PRODUCER = Producer(-1, -1, -1)
 """Idempotence off."""

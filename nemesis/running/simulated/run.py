@@ -31,6 +31,7 @@ from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.memory_record import Entry, MemoryRecord
 from nemesis.simulation.node_logs import NodeLogs, node_logs
 from nemesis.simulation.trace_hash import TraceHash
+from nemesis.support.errors import HarnessError
 
 LAG_PROBE_INTERVAL_S: Final = 0.25
 STRIKE_WITHIN_ACTIONS: Final = 20
@@ -82,6 +83,8 @@ class Simulation:
         finally:
             self.record.seal()
             self.loop.close()
+        if self.record.wrong_event is not None:
+            raise HarnessError(f"an event was recorded wrongly: {self.record.wrong_event}")
 
 
 def simulate_into(

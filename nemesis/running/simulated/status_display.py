@@ -44,7 +44,7 @@ class StatusObserver:
             case Kind.INVOKE if self._started_ns is None:  # the workload has begun
                 self._started_ns = event.time
             case Kind.PHASE:
-                status.phase = event.detail or ""
+                status.phase = event.phase or ""
             case Kind.CONTROLLER_ELECTED:
                 status.controller = str(event.node)
                 status.controller_epoch = event.controller_epoch or 0

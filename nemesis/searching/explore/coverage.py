@@ -13,7 +13,6 @@ or unclean elections being allowed, theirs is never reached, and that is what is
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
@@ -23,6 +22,7 @@ from typing import Final, TypeVar
 from nemesis.faults import DEFAULT_KINDS
 from nemesis.faults import FAULTS as ALL_FAULTS
 from nemesis.history.events import NO_ERROR, Event, Kind
+from nemesis.history.vocabulary.faults import measurements
 from nemesis.history.znodes import PROCESS as ZOOKEEPER
 from nemesis.history.zookeeper_log import EPOCH_BITS
 from nemesis.interfaces.ensemble import EnsembleMembers
@@ -123,7 +123,7 @@ def _reached(events: Iterable[Event]) -> Iterator[Reached]:
         if event.kind in _SAYS:
             yield from _SAYS[event.kind](event)
         elif event.kind == Kind.ISR_CHANGE_PROPOSED:
-            change = event.detail or "change"
+            change = event.change or "change"
             proposed[event.process, event.topic, event.partition] = change
             yield ISR_CHANGES, f"{change} proposed"
         elif event.kind == Kind.ISR_CHANGE_COMMITTED:
@@ -135,18 +135,23 @@ def _always(group: str, what: str) -> Callable[[Event], Iterable[Reached]]:
     return lambda _: ((group, what),)
 
 
-def _detail(group: str) -> Callable[[Event], Iterable[Reached]]:
-    return lambda event: ((group, event.detail or "?"),)
+def _elected(event: Event) -> Iterator[Reached]:
+    yield ELECTIONS, event.strategy or "?"
+
+
+def _session_closed(event: Event) -> Iterator[Reached]:
+    yield SESSIONS, event.reason or "?"
 
 
 def _resigned(event: Event) -> Iterator[Reached]:
     yield CONTROLLER, "resigned"
-    yield RESIGNATIONS, NUMBER.sub("N", event.detail or "?")
+    yield RESIGNATIONS, NUMBER.sub("N", event.reason or "?")
 
 
 def _transition(event: Event) -> Iterator[Reached]:
-    """``partition New->Online`` and ``replica New->Online``; one with an error did not happen."""
-    machine, _, states = (event.detail or "? ?").partition(" ")
+    """A transition of a partition or of a replica; one with an error did not happen."""
+    machine = "partition" if event.replica is None else "replica"
+    states = f"{event.from_state}->{event.to_state}"
     if event.error is not None:
         yield ILLEGAL, f"{machine} {states}"
     else:
@@ -154,13 +159,13 @@ def _transition(event: Event) -> Iterator[Reached]:
 
 
 def _session_state(event: Event) -> Iterator[Reached]:
-    if event.detail != "connected":
-        yield SESSIONS, f"seen {event.detail}"
+    if event.session_state != "connected":
+        yield SESSIONS, f"seen {event.session_state}"
 
 
 def _stopped(event: Event) -> Iterator[Reached]:
-    if event.detail != "deleting":
-        yield REPLICAS, "deleted" if event.detail == "delete" else "stopped"
+    if event.step != "deleting":
+        yield REPLICAS, "deleted" if event.step == "delete" else "stopped"
 
 
 def _control_request(event: Event) -> Iterator[Reached]:
@@ -187,8 +192,7 @@ def _applied(event: Event) -> Iterator[Reached]:
 
 def _healed(event: Event) -> Iterator[Reached]:
     """How many sessions moved is told by the faults that make them move."""
-    detail = json.loads(event.detail or "{}")
-    for _ in range(detail.get("moved_sessions", 0)):
+    for _ in range(measurements(event.detail).get("moved_sessions", 0)):
         yield ENSEMBLE, MOVED
 
 
@@ -205,9 +209,9 @@ _SAYS: Final[Mapping[str, Callable[[Event], Iterable[Reached]]]] = MappingProxyT
         Kind.CONTROLLER_ELECTED.value: _always(CONTROLLER, "elected"),
         Kind.CONTROLLER_FAILOVER.value: _always(CONTROLLER, "failover"),
         Kind.CONTROLLER_RESIGNED.value: _resigned,
-        Kind.LEADER_ELECTED.value: _detail(ELECTIONS),
+        Kind.LEADER_ELECTED.value: _elected,
         Kind.TRANSITION.value: _transition,
-        Kind.SESSION_CLOSED.value: _detail(SESSIONS),
+        Kind.SESSION_CLOSED.value: _session_closed,
         Kind.SESSION_STATE.value: _session_state,
         Kind.BECOME_LEADER.value: _always(REPLICAS, "led"),
         Kind.BECOME_FOLLOWER.value: _always(REPLICAS, "followed"),

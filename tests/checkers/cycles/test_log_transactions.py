@@ -47,7 +47,7 @@ def events(*txns: Txn) -> list[Event]:
     for txn in txns:
         for number, part in enumerate(txn.parts):
             about: dict[str, Any] = {"op": next(ops), "topic": part.log, "partition": 0}
-            about |= {"process": txn.process, "detail": f"txn#{number}"}
+            about |= {"process": txn.process, "part_of": f"txn#{number}"}
             if isinstance(part, Sent):
                 about |= {"f": "send", "value": part.value}
                 columns: dict[str, Any] = {"offset": part.offset}

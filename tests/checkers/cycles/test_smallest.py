@@ -401,9 +401,9 @@ def test_a_value_that_was_written_twice_is_told_and_its_key_left_out() -> None:
 
 def test_what_cannot_be_read_is_told() -> None:
     events = [
-        Event(time=1, process="p", kind="invoke", op=1, f="txn", values=[1, 5]),
-        Event(time=2, process="q", kind="ok", op=2, f="txn", values=[1, 5, 1, 7]),
-        Event(time=3, process="r", kind="invoke", f="txn", values=[1, 5, 1, 8]),
+        Event(time=1, process="p", kind="invoke", op=1, f="txn", micro_operations=[1, 5]),
+        Event(time=2, process="q", kind="ok", op=2, f="txn", micro_operations=[1, 5, 1, 7]),
+        Event(time=3, process="r", kind="invoke", f="txn", micro_operations=[1, 5, 1, 8]),
         *txn(3, r(5, 7)),
         *txn(3, r(5, 7), index=(50, 55)),
     ]

@@ -53,7 +53,9 @@ def txn(
     actor = process or f"p{op}"
 
     def event(time: int, label: str, values: list[int]) -> Event:
-        return Event(time=time, process=actor, kind=label, seq=time, op=op, f="txn", values=values)
+        return Event(
+            time=time, process=actor, kind=label, seq=time, op=op, f="txn", micro_operations=values
+        )
 
     asked = [number for item in micro for number in item.flat(known=False)]
     numbers = [number for item in micro for number in item.flat(known=kind == "ok")]

@@ -42,7 +42,11 @@ def columns(event: Event, *left_out: str) -> dict[str, Any]:
 
 def rows(text: str, workload: str) -> list[tuple[Any, ...]]:
     """Return (kind, f, key, value or values) of each event, in order of time."""
-    return [
-        (event.kind, event.f, event.key, event.value if event.values is None else event.values)
-        for event in events(text, workload)
-    ]
+    return [(event.kind, event.f, event.key, _said(event)) for event in events(text, workload)]
+
+
+def _said(event: Event) -> object:
+    """Return the value of an operation, however its function has it."""
+    if event.micro_operations is not None:
+        return event.micro_operations
+    return event.value if event.values is None else event.values

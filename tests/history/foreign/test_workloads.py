@@ -119,8 +119,8 @@ class TestLogs:
             "acks": -1,
             "topic": "0",
             "partition": 0,
-            "role": "idempotent",
-            "detail": "send#0",
+            "delivery": "idempotent",
+            "part_of": "send#0",
         }
         assert columns(acknowledged) == {
             "time": 2,
@@ -133,7 +133,7 @@ class TestLogs:
             "topic": "0",
             "partition": 0,
             "offset": 4,
-            "detail": "send#0",
+            "part_of": "send#0",
         }
 
     def test_a_poll_is_one_of_each_key(self) -> None:
@@ -165,7 +165,7 @@ class TestLogs:
         )
         completions = [event for event in events(text, "kafka") if event.kind == "ok"]
         assert [
-            (event_.op, event_.f, event_.topic, event_.offset, event_.detail)
+            (event_.op, event_.f, event_.topic, event_.offset, event_.part_of)
             for event_ in completions
         ] == [
             (0, "send", "0", 1, "txn#0"),
@@ -222,7 +222,7 @@ def test_the_nemesis_is_no_client() -> None:
         "process": "nemesis",
         "kind": "info",
         "f": "kill",
-        "detail": "{:value {:n1 :done}}",
+        "original": "{:value {:n1 :done}}",
     }
 
 

@@ -16,15 +16,17 @@ from benchmarks.generate import write
 from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.cli.app import call
 from nemesis.history.errors import ForeignHistoryError, MissingHistoryError
+from nemesis.history.ingest import ingest
 from nemesis.history.reader import MANIFEST, open_history, read_manifest
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.schema import FORMAT_VERSION
+from nemesis.history.vocabulary.checking import Vocabulary
 from nemesis.judging import judge
 from tests.checkers.honest_cluster import NODES
 from tests.checkers.honest_histories import honest_history
 
 NEW_COLUMN = "key"
-"""Format 2 had no such column."""
+"""Format 1 had no such column."""
 
 
 @pytest.fixture(scope="module")
@@ -53,11 +55,11 @@ def fingerprint(directory: Path) -> dict[str, str]:
 
 
 def make_old(run: RunDirectory) -> None:
-    """Turn ``history/`` into what format 2 wrote."""
+    """Turn ``history/`` into one of a format that nothing reads any more."""
     for file in run.history.glob("*.parquet"):
         rows = pq.read_table(file)
         pq.write_table(rows.drop_columns([NEW_COLUMN]), file)
-    older = msgspec.structs.replace(read_manifest(run.history), version=2)
+    older = msgspec.structs.replace(read_manifest(run.history), version=1)
     (run.history / MANIFEST).write_bytes(msgspec.json.encode(older))
 
 
@@ -67,35 +69,65 @@ def each_line(run: RunDirectory, change: Any) -> None:
         file.write_bytes(b"".join(msgspec.json.encode(change(line)) + b"\n" for line in lines))
 
 
-def test_a_run_of_the_version_before_is_judged_as_it_was_then(tmp_path: Path) -> None:
-    """``format-2.tar.xz`` is a simulated run of 15 s with a restarted controller, as that version left it."""
-    with tarfile.open(Path(__file__).parent / "stored_runs" / "format-2.tar.xz") as archive:
+def archived(version: int, directory: Path) -> RunDirectory:
+    """A simulated run with a restarted controller, as the version that recorded it left it."""
+    path = Path(__file__).parent / "stored_runs" / f"format-{version}.tar.xz"
+    with tarfile.open(path) as archive:
         # Python 3.11.0 to 3.11.3 have no filters: there the attribute has no effect.
         archive.extraction_filter = getattr(tarfile, "data_filter", None)
-        archive.extractall(tmp_path)
-    run = RunDirectory.open(tmp_path)
-    with pytest.raises(ForeignHistoryError, match="format version 2"):
-        open_history(run.history)
-    then = {result.property: result for result in judge.read_outcome(run).results}
+        archive.extractall(directory)
+    return RunDirectory.open(directory)
+
+
+def as_judged(outcome: Outcome, of: Outcome) -> dict[str, tuple[Verdict, int, int]]:
+    """Verdict, how much was checked and the number of findings, of each property that ``of`` has."""
+    known = {result.property for result in of.results}
+    return {
+        result.property: (result.verdict, result.checked, result.finding_count)
+        for result in outcome.results
+        if result.property in known
+    }
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_run_of_an_older_version_is_judged_as_it_was_then(tmp_path: Path, version: int) -> None:
+    run = archived(version, tmp_path)
+    then = judge.read_outcome(run)
     before = fingerprint(run.raw)
-    now = {result.property: result for result in judge.judge(run, engine="inline").results}
+    now = judge.judge(run, engine="inline")
     assert fingerprint(run.raw) == before
-    assert len(then) > 25
-    assert {name: now[name].verdict for name in then} == {
-        name: result.verdict for name, result in then.items()
-    }
-    assert {name: now[name].checked for name in ("hw-bounded", "log-matching", "unseen")} == {
-        "hw-bounded": 307,
-        "log-matching": 1164,
-        "unseen": 377,
-    }
+    assert len(then.results) > 25
+    assert now.verdict == then.verdict
+    assert as_judged(now, then) == as_judged(then, then)
+    assert read_manifest(run.history).version == FORMAT_VERSION
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_run_of_an_older_version_is_judged_without_its_raw_files(
+    tmp_path: Path, version: int
+) -> None:
+    run = archived(version, tmp_path)
+    then, before = judge.read_outcome(run), fingerprint(run.history)
+    shutil.rmtree(run.raw)
+    assert as_judged(judge.judge(run, engine="inline"), then) == as_judged(then, then)
+    assert fingerprint(run.history) == before
+    assert read_manifest(run.history).version == version
+
+
+def test_the_events_of_an_older_version_have_the_columns_of_their_kinds(tmp_path: Path) -> None:
+    run = archived(3, tmp_path)
+    ingest(run)
+    vocabulary, rows = Vocabulary(), open_history(run.history).table().to_pylist()
+    assert len(rows) > 5000
+    for row in rows:
+        vocabulary.check({name: value for name, value in row.items() if value is not None})
 
 
 def test_a_history_of_an_older_format_is_made_again_and_raw_files_stay(
     run: RunDirectory, expected: object
 ) -> None:
     make_old(run)
-    with pytest.raises(ForeignHistoryError, match="format version 2"):
+    with pytest.raises(ForeignHistoryError, match="format version 1"):
         open_history(run.history)
     before = fingerprint(run.raw)
     assert told(judge.judge(run, engine="inline")) == expected
@@ -144,7 +176,7 @@ def test_when_neither_is_possible_a_sentence_says_so_and_nothing_is_touched(
     before = fingerprint(run.path)
     assert call(["check", str(run.path), "--engine", "inline"]) == 254
     said = capsys.readouterr().err
-    assert f"{MANIFEST} has format version 2, not {FORMAT_VERSION}, and " in said
+    assert f"{MANIFEST} has format version 1, not {FORMAT_VERSION}, and " in said
     assert "raw holds no events to make it from again" in said
     assert fingerprint(run.path) == before
 

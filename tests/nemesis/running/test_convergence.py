@@ -119,11 +119,11 @@ def test_what_the_harness_could_not_look_at_is_no_finding(monkeypatch: pytest.Mo
     monkeypatch.setattr(convergence_module, "OPERATION_TIMEOUT_S", 0.05)
     lines = finish(BlindView())
     checks = [line for line in lines if line["kind"] == "convergence"]
-    errors = {line["detail"]: line["error"] for line in checks}
+    errors = {line["check"]: line["error"] for line in checks}
     assert set(errors) == {*ConvergenceWatch.CHECKS, "produce"}
     assert all(error.startswith("HARNESS: ") for error in errors.values())
     (blind,) = [line for line in lines if line["kind"] == "end-state"]
-    assert (blind["detail"], blind["error"]) == (
+    assert (blind["source"], blind["error"]) == (
         "zookeeper",
         "ZooKeeper does not answer the harness",
     )
@@ -132,7 +132,7 @@ def test_what_the_harness_could_not_look_at_is_no_finding(monkeypatch: pytest.Mo
 
 def test_what_held_before_the_last_fault_was_undone_held_at_once() -> None:
     lines = finish(EmptyView(), healed_after_s=60.0)
-    checks = {line["detail"]: line["offset"] for line in lines if line["kind"] == "convergence"}
+    checks = {line["check"]: line["duration_ms"] for line in lines if line["kind"] == "convergence"}
     assert checks == dict.fromkeys(ConvergenceWatch.CHECKS, 0)
 
 

@@ -69,11 +69,11 @@ def recorded(brokers: Brokers, *, within_s: float = 60.0) -> list[dict[str, Any]
 
 
 def told(lines: list[dict[str, Any]], label: str, node: int | None = None) -> list[dict[str, Any]]:
-    left_out = {"time", "process", "kind", "seq", "detail", "node"}
+    left_out = {"time", "process", "kind", "seq", "source", "node"}
     return [
         {name: value for name, value in line.items() if name not in left_out}
         for line in lines
-        if (line["detail"], line.get("node")) == (label, node)
+        if (line["source"], line.get("node")) == (label, node)
     ]
 
 
@@ -84,18 +84,18 @@ def test_what_everybody_told() -> None:
     assert told(lines, "zookeeper") == [
         partition,
         {"topic": "orders", "partition": 1},
-        {"error": "NONE", "offset": 2},
+        {"error": "NONE", "count": 2},
     ]
-    assert told(lines, "metadata", 1) == [partition, {"error": "NONE", "offset": 1}]
+    assert told(lines, "metadata", 1) == [partition, {"error": "NONE", "count": 1}]
     assert told(lines, "metadata", 2) == [{"error": "NO_ANSWER"}]
-    log = [{"topic": "orders", "partition": 0}, {"error": "NONE", "offset": 1}]
+    log = [{"topic": "orders", "partition": 0}, {"error": "NONE", "count": 1}]
     assert told(lines, "logs", 1) == told(lines, "logs", 2) == log
 
 
 def test_logs_that_are_being_deleted_get_time_to_go(monkeypatch: Any) -> None:
     monkeypatch.setattr("nemesis.running.end_state.POLL_INTERVAL_S", 0.0)
     brokers = Brokers([TP, ("gone", 0)], "KAFKA_STORAGE_ERROR", [])
-    assert told(recorded(brokers), "logs", 2) == [{"error": "NONE", "offset": 0}]
+    assert told(recorded(brokers), "logs", 2) == [{"error": "NONE", "count": 0}]
     assert brokers.asked == 3
 
 
@@ -103,7 +103,7 @@ def test_what_does_not_go_in_time_is_recorded() -> None:
     stays = Brokers([("gone", 0)])
     assert told(recorded(stays, within_s=0.0), "logs", 2) == [
         {"topic": "gone", "partition": 0},
-        {"error": "NONE", "offset": 1},
+        {"error": "NONE", "count": 1},
     ]
     silent = Brokers("CLIENT_TIMED_OUT")
     assert told(recorded(silent, within_s=0.0), "logs", 2) == [{"error": "CLIENT_TIMED_OUT"}]

@@ -15,7 +15,7 @@ from kio.schema.delete_topics.v6 import request as delete_topics
 from kio.schema.types import TopicName
 from kio.static.primitive import i32, i32Timedelta
 
-from nemesis.history.events import Kind
+from nemesis.history.events import Event, Kind
 from nemesis.interfaces.cluster import bootstrap
 from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConfig
 from nemesis.simulation.loop import Schedule, SimulationLoop
@@ -180,10 +180,10 @@ class Cluster:
             if name.startswith(f"{topic}-") and not name.endswith("-delete")
         ]
 
-    def illegal(self) -> list[str | None]:
+    def illegal(self) -> list[Event]:
         transitions = [e.event for e in self.record.entries if e.event.kind == Kind.TRANSITION]
         assert transitions
-        return [event.detail for event in transitions if event.error is not None]
+        return [event for event in transitions if event.error is not None]
 
 
 def simulate(

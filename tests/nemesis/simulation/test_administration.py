@@ -64,7 +64,7 @@ def test_what_is_moved_keeps_its_promises(seed: int) -> None:
     assert done[DESCRIBE] >= 6
     assert done[MOVE] > 10
     assert done[CANCEL] > 0
-    elections = {e.detail for e in simulated.events if e.kind == Kind.LEADER_ELECTED}
+    elections = {e.strategy for e in simulated.events if e.kind == Kind.LEADER_ELECTED}
     assert {"reassign", "no-op", "remove-from-isr"} <= elections
-    stopped = [e.detail for e in simulated.events if e.kind == Kind.REPLICA_STOPPED]
+    stopped = [e.step for e in simulated.events if e.kind == Kind.REPLICA_STOPPED]
     assert stopped.count("delete") > 5

@@ -71,7 +71,7 @@ async def state(cluster: Cluster) -> dict[str, Any]:
 def elections(cluster: Cluster) -> list[str | None]:
     """How the leaders of t-0 were elected."""
     events = (entry.event for entry in cluster.record.entries)
-    return [e.detail for e in events if e.kind == Kind.LEADER_ELECTED and e.partition == 0]
+    return [e.strategy for e in events if e.kind == Kind.LEADER_ELECTED and e.partition == 0]
 
 
 async def leave_alone(cluster: Cluster) -> tuple[str, list[str]]:

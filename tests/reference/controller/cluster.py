@@ -152,9 +152,9 @@ class Node:
         return states[topic_partition]
 
     def elected(self, topic: str, partition: int) -> list[tuple[str, int, int, list[int]]]:
-        """(detail, leader, leader epoch, ISR) of each traced election."""
+        """(strategy, leader, leader epoch, ISR) of each traced election."""
         return [
-            (event["detail"], event["leader"], event["leader_epoch"], event["isr"])
+            (event["strategy"], event["leader"], event["leader_epoch"], event["isr"])
             for event in self.tracer.of(Kind.LEADER_ELECTED)
             if (event["topic"], event["partition"]) == (topic, partition)
         ]

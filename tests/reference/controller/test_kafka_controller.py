@@ -87,8 +87,9 @@ def test_a_new_topic_gets_leaders_and_everybody_is_told(zookeeper_address: str) 
                 True,
             ]
             assert {leader.broker_id for leader in request.live_leaders} == {2, 3}
-            details = [e["detail"] for e in first.tracer.of(Kind.TRANSITION) if "peer" not in e]
-            assert details == ["partition NonExistent->New"] * 2 + ["partition New->Online"] * 2
+            transitions = [e for e in first.tracer.of(Kind.TRANSITION) if "replica" not in e]
+            states = [(e["from_state"], e["to_state"]) for e in transitions]
+            assert states == [("NonExistent", "New")] * 2 + [("New", "Online")] * 2
 
     run(test())
 
@@ -163,7 +164,7 @@ def test_an_expired_controller_resigns_first_and_registers_anew(zookeeper_addres
             await until(lambda: first.controller.broker_epoch != old_epoch)
             await until(lambda: first.controller.is_active or second.controller.is_active)
             kinds = [
-                (kind.value, columns.get("detail", ""))
+                (kind.value, columns.get("session_state") or columns.get("reason", ""))
                 for kind, columns in first.tracer.events
                 if kind in (Kind.SESSION_STATE, Kind.CONTROLLER_RESIGNED, Kind.BROKER_REGISTERED)
             ]
@@ -436,7 +437,7 @@ def test_a_stale_controller_epoch_makes_the_controller_give_up_its_term(
             await until(lambda: first.controller.is_active or second.controller.is_active)
             (resigned,) = first.tracer.of(Kind.CONTROLLER_RESIGNED)
             assert resigned["controller_epoch"] == 1
-            assert "STALE_CONTROLLER_EPOCH" in resigned["detail"]
+            assert "STALE_CONTROLLER_EPOCH" in resigned["reason"]
             active = first if first.controller.is_active else second
             assert active.controller.context.epoch == 2
 

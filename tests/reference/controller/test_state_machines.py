@@ -72,7 +72,7 @@ def test_partition_transitions(state: PartitionState, target: PartitionState) ->
     asyncio.run(machines.partitions.handle_state_changes([TP], target))
     assert machines.context.partition_state(TP) is (target if legal else state)
     event = machines.transition()
-    assert event["detail"] == f"partition {state.value}->{target.value}"
+    assert (event["from_state"], event["to_state"]) == (state.value, target.value)
     assert event.get("error") == (None if legal else "ILLEGAL_TRANSITION")
     assert (event["topic"], event["partition"], event["controller_epoch"]) == ("t", 0, 3)
 
@@ -85,9 +85,9 @@ def test_replica_transitions(state: ReplicaState, target: ReplicaState) -> None:
     asyncio.run(machines.replicas.handle_state_changes([REPLICA], target))
     assert machines.context.replica_state(REPLICA) is (target if legal else state)
     event = machines.transition()
-    assert event["detail"] == f"replica {state.value}->{target.value}"
+    assert (event["from_state"], event["to_state"]) == (state.value, target.value)
     assert event.get("error") == (None if legal else "ILLEGAL_TRANSITION")
-    assert event["peer"] == 1
+    assert event["replica"] == 1
 
 
 def test_an_online_replica_is_told_its_state_and_everybody_the_metadata() -> None:

@@ -75,9 +75,9 @@ def leaders(request: Any) -> list[int]:
 
 def replica_transitions(node: Node) -> list[str]:
     return [
-        event["detail"].removeprefix("replica ")
+        f"{event['from_state']}->{event['to_state']}"
         for event in node.tracer.of(Kind.TRANSITION)
-        if event["detail"].startswith("replica") and event["peer"] == 2
+        if event.get("replica") == 2
     ]
 
 

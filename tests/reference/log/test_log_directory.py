@@ -214,7 +214,7 @@ def test_the_recurring_work_has_kafkas_names(tmp_path: Path) -> None:
             "log_start_offset": 1,
             "log_end_offset": 3,
             "high_watermark": 3,
-            "detail": "segment-deletion",
+            "reason": "segment-deletion",
         }
     ]
 

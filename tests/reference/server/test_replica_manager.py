@@ -120,7 +120,7 @@ def test_a_stray_log_of_an_earlier_topic_of_the_name_gives_way(tmp_path: Path) -
     async def second(node: Node) -> None:
         assert node.lisr(lisr(topic_id=UUID(int=8)))[1] == {TP: ErrorCode.none}
         assert node.manager.hosted.partition(TP).leader_log.log_end_offset == 0
-        stopped = [(e["topic_id"], e["detail"]) for e in node.trace.of(Kind.REPLICA_STOPPED)]
+        stopped = [(e["topic_id"], e["step"]) for e in node.trace.of(Kind.REPLICA_STOPPED)]
         assert stopped == [(str(TOPIC_ID), "deleting"), (str(TOPIC_ID), "delete")]
         # One that is hosted does not give way: the word may be the older one.
         assert node.lisr(lisr(leader_epoch=9))[1] == {TP: ErrorCode.inconsistent_topic_id}
@@ -175,8 +175,8 @@ def test_a_deleted_replica_is_gone_and_may_come_back_as_a_new_topic(tmp_path: Pa
         assert node.logs.get_log(TP) is None
         about = {"topic": "t", "topic_id": str(TOPIC_ID), "partition": 0}
         assert node.trace.of(Kind.REPLICA_STOPPED) == [
-            {**about, "detail": "deleting"},  # before it is gone: the broker may be killed
-            {**about, "detail": "delete"},
+            {**about, "step": "deleting"},  # before it is gone: the broker may be killed
+            {**about, "step": "delete"},
         ]
         assert node.stop(-2, delete=True)[1] == {TP: ErrorCode.none}
         assert node.lisr(lisr(topic_id=UUID(int=8)))[1] == {TP: ErrorCode.none}

@@ -26,13 +26,13 @@ def shown(*events: Event) -> list[Status]:
 def test_each_phase_is_shown_with_the_time_and_the_counts_of_its_moment() -> None:
     """However fast the simulation is: all of this takes less than a real second."""
     observed = shown(
-        event(0, Kind.PHASE, detail="start"),
-        event(3, Kind.PHASE, detail="warm-up"),
+        event(0, Kind.PHASE, phase="start"),
+        event(3, Kind.PHASE, phase="warm-up"),
         event(4, Kind.INVOKE),
         event(5, Kind.OK),
-        event(10, Kind.PHASE, detail="faults"),
+        event(10, Kind.PHASE, phase="faults"),
         event(11, Kind.OK),
-        event(34, Kind.PHASE, detail="heal"),
+        event(34, Kind.PHASE, phase="heal"),
         event(35, Kind.OK),
     )
     first = {status.phase: status for status in reversed(observed)}

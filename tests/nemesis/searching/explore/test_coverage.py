@@ -34,28 +34,34 @@ def reached(*events: Event) -> dict[tuple[str, str], int]:
         (event("controller-elected"), {("controller", "elected"): 1}),
         (event("controller-failover"), {("controller", "failover"): 1}),
         (
-            event("controller-resigned", detail="/controller names broker 12"),
+            event("controller-resigned", reason="/controller names broker 12"),
             {("controller", "resigned"): 1, ("resignations", "/controller names broker N"): 1},
         ),
-        (event("leader-elected", detail="offline"), {("leader elections", "offline"): 1}),
-        (event("leader-elected", detail="preferred"), {("leader elections", "preferred"): 1}),
+        (event("leader-elected", strategy="offline"), {("leader elections", "offline"): 1}),
+        (event("leader-elected", strategy="preferred"), {("leader elections", "preferred"): 1}),
         (
-            event("transition", detail="partition Online->Offline"),
+            event("transition", from_state="Online", to_state="Offline"),
             {("partition states", "Online->Offline"): 1},
         ),
         (
-            event("transition", detail="replica Online->Offline"),
+            event("transition", replica=2, from_state="Online", to_state="Offline"),
             {("replica states", "Online->Offline"): 1},
         ),
         (
-            event("transition", detail="replica New->DeletionStarted", error="ILLEGAL"),
+            event(
+                "transition",
+                replica=2,
+                from_state="New",
+                to_state="DeletionStarted",
+                error="ILLEGAL",
+            ),
             {("transitions that failed", "replica New->DeletionStarted"): 1},
         ),
-        (event("session-closed", "zookeeper", detail="expired"), {("sessions", "expired"): 1}),
-        (event("session-state", detail="suspended"), {("sessions", "seen suspended"): 1}),
-        (event("session-state", detail="connected"), {}),
+        (event("session-closed", "zookeeper", reason="expired"), {("sessions", "expired"): 1}),
+        (event("session-state", session_state="suspended"), {("sessions", "seen suspended"): 1}),
+        (event("session-state", session_state="connected"), {}),
         (event("truncate"), {("replicas", "truncated"): 1}),
-        (event("replica-stopped", detail="delete"), {("replicas", "deleted"): 1}),
+        (event("replica-stopped", step="delete"), {("replicas", "deleted"): 1}),
         (
             event("control-request-handled", api="StopReplica", error="STALE_BROKER_EPOCH"),
             {("control requests", "StopReplica STALE_BROKER_EPOCH"): 1},
@@ -102,8 +108,8 @@ def test_an_event_counts_as_what_it_says(said: Event, expected: dict[tuple[str, 
 def test_a_committed_isr_is_what_its_leader_had_proposed() -> None:
     where: dict[str, Any] = {"topic": "t", "partition": 0}
     result = reached(
-        event("isr-change-proposed", detail="shrink", **where),
-        event("isr-change-proposed", "broker-2", detail="expand", **where),
+        event("isr-change-proposed", change="shrink", **where),
+        event("isr-change-proposed", "broker-2", change="expand", **where),
         event("isr-change-committed", **where),
         event("isr-change-committed", "broker-2", **where),
     )
@@ -176,7 +182,7 @@ def test_a_total_and_its_parts_are_told_apart() -> None:
 
 
 def test_combining_is_associative_and_keeps_the_order_of_groups() -> None:
-    a = measure([event("ok", f="send"), event("leader-elected", detail="odd")])
+    a = measure([event("ok", f="send"), event("leader-elected", strategy="odd")])
     b = measure([event("truncate")])
     c = measure([event("info", f="send", error="TIMED_OUT")])
     assert a.combine(b).combine(c) == a.combine(b.combine(c))

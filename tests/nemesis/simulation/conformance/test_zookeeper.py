@@ -217,7 +217,8 @@ def story(events: Iterator[Event], prefix: str) -> list[tuple[Any, ...]]:
             str(event.zk_version),
             event.ephemeral,
             str(event.error),
-            str(event.detail),
+            str(event.reason),
+            str(event.timeout_ms),
         )
         for event in reported
     )

@@ -1,0 +1,63 @@
+"""Events about a broker as a whole: its start, its settings, its session, the requests that it handles.
+
+Writer: a broker of the reference (process ``broker-N``, ``node`` N). It sets ``incarnation``.
+"""
+
+from __future__ import annotations
+
+from nemesis.history.events import Kind, Word
+from nemesis.history.vocabulary.declaring import View, declares
+
+
+@declares(Kind.BROKER_STARTED, Kind.BROKER_RECONFIGURED)
+class BrokerSettings(View, frozen=True, kw_only=True):
+    """The settings that checks depend on: when a broker's process starts, and when they change while it runs.
+
+    ``broker-started`` is the first event of an incarnation.
+    """
+
+    unclean_leader_election_enable: bool
+    min_insync_replicas: int
+
+
+@declares(Kind.BROKER_REGISTERED)
+class BrokerRegistered(View, frozen=True, kw_only=True):
+    """The broker has created its znode under `/brokers/ids`."""
+
+    broker_epoch: int
+    session: int
+    zxid: int
+
+
+@declares(Kind.SESSION_STATE)
+class SessionState(View, frozen=True, kw_only=True):
+    """The broker has noticed that the state of its ZooKeeper session has changed."""
+
+    session: int
+    session_state: Word
+
+
+@declares(Kind.CONTROL_REQUEST_HANDLED)
+class ControlRequestHandled(View, frozen=True, kw_only=True):
+    """The broker has accepted or rejected a control request. Other processes see the effects only afterwards."""
+
+    api: Word
+    peer: int
+    """The id of the controller, as the request carries it."""
+    controller_epoch: int
+    """The controller epoch that the request carries."""
+    broker_epoch: int
+    """The broker epoch that the request carries."""
+    error: Word
+    """`NONE` if the broker accepted the request."""
+
+
+@declares(Kind.METADATA_UPDATED)
+class MetadataUpdated(View, frozen=True, kw_only=True):
+    """The broker has applied an UpdateMetadata request."""
+
+    controller_epoch: int
+    peer: int
+    """The id of the controller."""
+    count: int
+    """The number of partitions in the request."""

@@ -1,0 +1,179 @@
+"""Operations of our own clients, and what a final read reached.
+
+Writer: the harness, for the clients of the workload (processes ``producer-3``, ``consumer-0``, ``admin-0``,
+``final-2``) and for the faults that act as administrators (``administrator``). An operation is an ``invoke`` and then
+exactly one of ``ok``, ``fail`` (it certainly had no effect) and ``info`` (unknown). The ``invoke`` has the columns of
+the operation, the completions have them too, and ``fail`` and ``info`` have ``error``.
+"""
+
+from __future__ import annotations
+
+from nemesis.history.events import Kind, Records, Word
+from nemesis.history.vocabulary.declaring import (
+    PartitionView,
+    View,
+    answers,
+    declares,
+    invokes,
+)
+
+
+class OperationView(View, frozen=True, kw_only=True):
+    """An operation of a client."""
+
+    op: int
+    f: Word
+
+
+class PartitionOperationView(PartitionView, frozen=True, kw_only=True):
+    """An operation of a client on one partition."""
+
+    op: int
+    f: Word
+
+
+@invokes("send")
+class Send(PartitionOperationView, frozen=True, kw_only=True):
+    """A producer sends a record.
+
+    An idempotent producer repeats the send until it has an answer; only then are ``delivery``, ``producer_id``,
+    ``producer_epoch`` and ``sequence`` set.
+    """
+
+    value: int
+    acks: int
+    key: int | None = None
+    delivery: Word | None = None
+    producer_id: int | None = None
+    producer_epoch: int | None = None
+    sequence: int | None = None
+
+
+@answers("send")
+class SendOk(Send, frozen=True, kw_only=True):
+    """The leader has acknowledged the record."""
+
+    offset: Records = -1
+    """The offset of the record; −1 if the answer has none."""
+
+
+@invokes("init-producer-id")
+class InitProducerId(OperationView, frozen=True, kw_only=True):
+    """A producer requests a producer id."""
+
+
+@answers("init-producer-id")
+class InitProducerIdOk(InitProducerId, frozen=True, kw_only=True):
+    """The producer has its id."""
+
+    producer_id: int
+
+
+@invokes("poll")
+class Poll(PartitionOperationView, frozen=True, kw_only=True):
+    """A consumer fetches records. A poll of the final reads has the process ``final-*``."""
+
+    offset: Records
+    """The position from which the consumer reads."""
+
+
+@answers("poll")
+class PollOk(Poll, frozen=True, kw_only=True):
+    """The consumer has records, or the answer was empty."""
+
+    offsets: list[Records]
+    values: list[int]
+    high_watermark: Records
+
+
+@invokes("log-start")
+class LogStart(PartitionOperationView, frozen=True, kw_only=True):
+    """A consumer whose position was refused asks where the log starts, and goes on from there."""
+
+
+@answers("log-start")
+class LogStartOk(LogStart, frozen=True, kw_only=True):
+    """The leader has answered."""
+
+    log_start_offset: Records
+
+
+@invokes("delete-records")
+class DeleteRecords(PartitionOperationView, frozen=True, kw_only=True):
+    """An administrator deletes the records below an offset."""
+
+    offset: Records
+    """The records below this offset are to be deleted; −1 is all up to the high watermark."""
+
+
+@answers("delete-records")
+class DeleteRecordsOk(DeleteRecords, frozen=True, kw_only=True):
+    """The leader has answered."""
+
+    log_start_offset: Records
+    """The first offset of the replica that is furthest behind."""
+
+
+@invokes("alter-log-dir")
+@answers("alter-log-dir")
+class AlterLogDir(PartitionOperationView, frozen=True, kw_only=True):
+    """An administrator moves a broker's replica to another log directory; ``ok``: the broker has begun to."""
+
+    log_dir: Word
+
+
+@invokes("create-topic", "create-partitions")
+@answers("create-topic", "create-partitions")
+class CreateTopic(OperationView, frozen=True, kw_only=True):
+    """An administrator creates a topic, or adds partitions to it."""
+
+    topic: Word
+    partition_count: int
+
+
+@invokes("delete-topic")
+@answers("delete-topic")
+class DeleteTopic(OperationView, frozen=True, kw_only=True):
+    """An administrator deletes a topic."""
+
+    topic: Word
+
+
+@invokes("describe")
+class Describe(PartitionOperationView, frozen=True, kw_only=True):
+    """An administrator asks for the replicas of a partition."""
+
+
+@answers("describe")
+class DescribeOk(Describe, frozen=True, kw_only=True):
+    """A broker has answered."""
+
+    replicas: list[int]
+
+
+@invokes("reassign")
+@answers("reassign")
+class Reassign(PartitionOperationView, frozen=True, kw_only=True):
+    """An administrator requests other replicas for a partition."""
+
+    replicas: list[int]
+    """The requested replicas."""
+
+
+@invokes("cancel-reassign", "elect-leaders")
+@answers("cancel-reassign", "elect-leaders")
+class PartitionRequest(PartitionOperationView, frozen=True, kw_only=True):
+    """An administrator cancels the reassignment of a partition, or has its preferred leader elected."""
+
+
+@declares(Kind.FINAL_READ)
+class FinalRead(PartitionView, frozen=True, kw_only=True):
+    """A reader of the final reads has ended."""
+
+    offset: Records
+    """The position that the reader reached."""
+    high_watermark: Records
+    """The high watermark of the leader; −1 if the leader did not answer."""
+    log_start_offset: Records
+    """The offset at which the reader began."""
+    error: Word

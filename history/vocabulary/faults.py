@@ -1,0 +1,60 @@
+"""Events of the faults that the nemesis injects.
+
+Writer: the nemesis (process ``nemesis``).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from nemesis.history.events import Kind, Word
+from nemesis.history.vocabulary.declaring import View, declares
+
+
+class FaultView(View, frozen=True, kw_only=True):
+    """A step of one fault."""
+
+    fault: Word
+    fault_id: int
+
+
+@declares(Kind.FAULT_INVOKE)
+class FaultInvoke(FaultView, frozen=True, kw_only=True):
+    """The nemesis is about to inject a fault."""
+
+    targets: list[str]
+    detail: str
+    """What the fault intends: a JSON object."""
+
+
+@declares(Kind.FAULT_APPLIED, Kind.FAULT_HEALED)
+class FaultMeasured(FaultView, frozen=True, kw_only=True):
+    """The fault was injected and its effect measured, or it was undone and its end verified."""
+
+    targets: list[str]
+    effect: Word
+    detail: str
+    """What was measured: a JSON object."""
+
+    @property
+    def measurements(self) -> dict[str, Any]:
+        """What was measured, by name; empty if ``detail`` is not a JSON object."""
+        return measurements(self.detail)
+
+
+@declares(Kind.FAULT_SKIPPED)
+class FaultSkipped(FaultView, frozen=True, kw_only=True):
+    """The fault was not injected, because its selector named no node in time."""
+
+    error: Word
+    """The reason, as a sentence."""
+
+
+def measurements(detail: str | None) -> dict[str, Any]:
+    """Return the JSON object in the ``detail`` of a fault; an empty one if it is none."""
+    try:
+        decoded = json.loads(detail or "{}")
+    except ValueError:
+        return {}
+    return decoded if isinstance(decoded, dict) else {}

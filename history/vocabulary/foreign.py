@@ -1,0 +1,124 @@
+"""Operations in the histories of other systems, which ``nemesis.history.foreign`` reads.
+
+Writer: ``nemesis check FILE --workload NAME``. Processes have the names that the file gives them. Keys and values are
+never negative: a value that is not a number from 0 to 2**62 − 1 has a number from 2**62 on, and ``names.json`` in the
+run's directory says which. An ``ok`` repeats the columns of its ``invoke``, a ``fail`` or ``info`` may have ``error``.
+"""
+
+from __future__ import annotations
+
+from nemesis.history.events import Records, Word
+from nemesis.history.vocabulary.clients import OperationView
+from nemesis.history.vocabulary.declaring import View, answers, invokes
+
+REGISTERS = ("register", "cas-register")
+SETS = ("set", "linearizable-set")
+QUEUES = ("queue", "fifo-queue")
+TRANSACTIONS = ("list-append", "rw-register")
+
+
+class ObjectView(OperationView, frozen=True, kw_only=True):
+    """An operation on the only object, or on the object of ``key``."""
+
+    key: int | None = None
+
+
+@invokes("write", workloads=REGISTERS)
+@answers("write", workloads=REGISTERS)
+@invokes("add", workloads=SETS)
+@answers("add", workloads=SETS)
+@invokes("enqueue", workloads=QUEUES)
+@answers("enqueue", workloads=QUEUES)
+class Put(ObjectView, frozen=True, kw_only=True):
+    """A client writes a value to a register, adds it to a set or puts it into a queue."""
+
+    value: int | None = None
+    """Unset if the file does not say which."""
+
+
+@invokes("cas", workloads=("cas-register",))
+@answers("cas", workloads=("cas-register",))
+class CompareAndSet(ObjectView, frozen=True, kw_only=True):
+    """A client replaces the value of a register if it is the old one; ``fail``: it was another one."""
+
+    values: list[int] | None = None
+    """The old and the new value."""
+
+
+@invokes("acquire", "release", workloads=("mutex",))
+@answers("acquire", "release", workloads=("mutex",))
+@invokes("read", workloads=(*REGISTERS, *SETS))
+@invokes("dequeue", "drain", workloads=QUEUES)
+class Take(ObjectView, frozen=True, kw_only=True):
+    """A client acquires or releases a mutex, reads a register or a set, or takes from a queue."""
+
+
+@answers("read", workloads=REGISTERS)
+@answers("dequeue", workloads=QUEUES)
+class TakeOk(Take, frozen=True, kw_only=True):
+    """The client has read or taken a value."""
+
+    value: int | None = None
+    """Unset: the register has its initial value, or the queue was empty."""
+
+
+@answers("read", workloads=SETS)
+@answers("drain", workloads=QUEUES)
+class TakeAllOk(Take, frozen=True, kw_only=True):
+    """The client has read all elements of a set, or taken all of a queue."""
+
+    values: list[int] | None = None
+
+
+@invokes("txn", workloads=TRANSACTIONS)
+@answers("txn", workloads=TRANSACTIONS)
+class Transaction(OperationView, frozen=True, kw_only=True):
+    """A client runs a transaction; its ``ok`` has all micro-operations again, with what was read."""
+
+    micro_operations: list[int] | None = None
+
+
+class LogView(OperationView, frozen=True, kw_only=True):
+    """An operation on one log; the log is partition 0 of the topic of its name."""
+
+    part_of: Word
+    topic: Word | None = None
+    partition: int | None = None
+
+
+@invokes("send", workloads=("kafka",))
+class ForeignSend(LogView, frozen=True, kw_only=True):
+    """A client appends a value to a log."""
+
+    value: int | None = None
+    acks: int | None = None
+    delivery: Word | None = None
+
+
+@answers("send", workloads=("kafka",))
+class ForeignSendOk(ForeignSend, frozen=True, kw_only=True):
+    """The value is in the log."""
+
+    offset: Records | None = None
+
+
+@invokes("poll", workloads=("kafka",))
+class ForeignPoll(LogView, frozen=True, kw_only=True):
+    """A client reads a log. Its position is unknown."""
+
+
+@answers("poll", workloads=("kafka",))
+class ForeignPollOk(ForeignPoll, frozen=True, kw_only=True):
+    """The client has records, or none."""
+
+    offsets: list[Records] | None = None
+    values: list[int] | None = None
+
+
+class OtherOperation(View, frozen=True, kw_only=True):
+    """An operation of any other function: no check reads it."""
+
+    f: Word
+    original: str
+    op: int | None = None
+    error: Word | None = None

@@ -1,0 +1,96 @@
+"""Events of the harness: phases, convergence, the final state, the logs in the files of stopped brokers.
+
+Writer: the harness (process ``harness``).
+"""
+
+from __future__ import annotations
+
+from nemesis.history.events import Kind, Milliseconds, Records, Word
+from nemesis.history.vocabulary.declaring import View, declares
+
+
+@declares(Kind.PHASE)
+class Phase(View, frozen=True, kw_only=True):
+    """A phase of the run begins.
+
+    The phases are `start`, `warm-up`, `faults`, `heal`, `quiet`, `final-reads`, `convergence` and `end`.
+    """
+
+    phase: Word
+
+
+@declares(Kind.CONVERGENCE)
+class Convergence(View, frozen=True, kw_only=True):
+    """A convergence check ended, for the whole cluster, a partition or a broker."""
+
+    check: Word
+    error: Word
+    """`NONE`, or what is still wrong; with the prefix `HARNESS: ` what kept the harness from looking."""
+    duration_ms: Milliseconds
+    """The time from the last heal until the check succeeded or was given up."""
+    topic: Word | None = None
+    partition: int | None = None
+
+
+@declares(Kind.HARNESS_LAG)
+class HarnessLag(View, frozen=True, kw_only=True):
+    """The harness's own event loop was late."""
+
+    duration_ms: Milliseconds
+    """The largest delay since the last such event."""
+
+
+@declares(Kind.END_STATE)
+class EndState(View, frozen=True, kw_only=True):
+    """What a source reports once the run is over.
+
+    One event for each partition that the source reports (with ``topic``), then one event for the source as a whole:
+    with ``count``, or with ``error`` if the source did not answer.
+    """
+
+    source: Word
+    topic: Word | None = None
+    partition: int | None = None
+    topic_id: Word | None = None
+    leader: int | None = None
+    replicas: list[int] | None = None
+    isr: list[int] | None = None
+    count: int | None = None
+    """The number of partitions that the source reported."""
+    error: Word | None = None
+
+
+@declares(Kind.STORED_LOG)
+class StoredLog(View, frozen=True, kw_only=True):
+    """The log of a replica, as its files hold it once the broker is stopped; without a topic, a broker's files.
+
+    With ``topic``: one log. Without: ``count`` logs were read, or ``error`` says why the files could not be read.
+    """
+
+    alive: bool
+    error: Word
+    """`NONE`; or where the log is damaged: nothing was read from there on."""
+    topic: Word | None = None
+    topic_id: Word | None = None
+    partition: int | None = None
+    log_start_offset: Records | None = None
+    log_end_offset: Records | None = None
+    high_watermark: Records | None = None
+    """The high watermark in the last checkpoint."""
+    cleaner_offset: Records | None = None
+    count: int | None = None
+    """The number of logs of the broker."""
+
+
+@declares(Kind.STORED_BATCH)
+class StoredBatch(View, frozen=True, kw_only=True):
+    """A batch of such a log."""
+
+    topic: Word
+    partition: int
+    offset: Records
+    """The first offset of the batch."""
+    last_offset: Records
+    leader_epoch: int
+    crc: int
+    topic_id: Word | None = None

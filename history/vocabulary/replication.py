@@ -1,0 +1,184 @@
+"""Events of a broker's replicas: their logs, their leadership, high watermarks, ISR changes, acknowledgements.
+
+Writer: a broker of the reference (process ``broker-N``, ``node`` N). It sets ``incarnation``.
+"""
+
+from __future__ import annotations
+
+from nemesis.history.events import Bytes, Kind, Records, Word
+from nemesis.history.vocabulary.declaring import PartitionView, declares
+
+
+@declares(Kind.LOG_LOADED)
+class LogLoaded(PartitionView, frozen=True, kw_only=True):
+    """The broker has opened or created a log, for the first time in this incarnation."""
+
+    log_start_offset: Records
+    log_end_offset: Records
+    high_watermark: Records
+
+
+@declares(Kind.BECOME_LEADER)
+class BecomeLeader(PartitionView, frozen=True, kw_only=True):
+    """The broker has become the leader of a partition."""
+
+    leader_epoch: int
+    partition_epoch: int
+    controller_epoch: int
+    isr: list[int]
+    replicas: list[int]
+    log_end_offset: Records
+    high_watermark: Records
+    log_start_offset: Records
+
+
+@declares(Kind.BECOME_FOLLOWER)
+class BecomeFollower(PartitionView, frozen=True, kw_only=True):
+    """The broker has become a follower of a partition."""
+
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    controller_epoch: int
+    log_end_offset: Records
+    high_watermark: Records
+
+
+@declares(Kind.APPEND)
+class Append(PartitionView, frozen=True, kw_only=True):
+    """The broker has appended a record batch to a log."""
+
+    role: Word
+    leader_epoch: int
+    """The epoch that the batch carries."""
+    offset: Records
+    """The first offset of the batch."""
+    last_offset: Records
+    crc: int
+    log_end_offset: Records
+    """The end of the log after the append."""
+
+
+@declares(Kind.TRUNCATE)
+class Truncate(PartitionView, frozen=True, kw_only=True):
+    """The broker has truncated a log."""
+
+    offset: Records
+    """The offset to which the log was to be truncated."""
+    log_end_offset: Records
+    """The end of the log after the truncation."""
+    high_watermark: Records
+    leader_epoch: int
+    log_start_offset: Records
+
+
+@declares(Kind.LOG_START_OFFSET)
+class LogStartOffset(PartitionView, frozen=True, kw_only=True):
+    """The broker has raised the first offset of a log.
+
+    ``reason`` is `segment-deletion`, `client-record-deletion` or `leader-offset-incremented`.
+    """
+
+    log_start_offset: Records
+    """The new first offset."""
+    log_end_offset: Records
+    high_watermark: Records
+    reason: Word
+
+
+@declares(Kind.LOG_DIR_CHANGED)
+class LogDirChanged(PartitionView, frozen=True, kw_only=True):
+    """The log of a replica is from now on in another log directory."""
+
+    log_dir: Word
+    log_start_offset: Records
+    log_end_offset: Records
+    high_watermark: Records
+
+
+@declares(Kind.LOG_CLEANED)
+class LogCleaned(PartitionView, frozen=True, kw_only=True):
+    """The broker has compacted some segments of a log.
+
+    A record may be gone if a later record has the same key. The event is written before the compacted segment
+    replaces the others, so the replacement may not have happened.
+    """
+
+    offset: Records
+    """The first offset of the segments."""
+    last_offset: Records
+    log_start_offset: Records
+    log_end_offset: Records
+    high_watermark: Records
+    """The high watermark when the cleaner chose the segments."""
+    bytes_before: Bytes
+    bytes_after: Bytes
+
+
+@declares(Kind.BATCH_CLEANED)
+class BatchCleaned(PartitionView, frozen=True, kw_only=True):
+    """A batch as compaction leaves it, with fewer records or none; before the ``log-cleaned`` of its segments."""
+
+    leader_epoch: int
+    offset: Records
+    """The first offset of the batch."""
+    last_offset: Records
+    crc: int
+
+
+@declares(Kind.HIGH_WATERMARK)
+class HighWatermark(PartitionView, frozen=True, kw_only=True):
+    """The leader has moved its high watermark."""
+
+    leader_epoch: int
+    high_watermark: Records
+    log_end_offset: Records
+    isr: list[int]
+    """The committed ISR."""
+    maximal_isr: list[int]
+
+
+@declares(Kind.ISR_CHANGE_PROPOSED)
+class IsrChangeProposed(PartitionView, frozen=True, kw_only=True):
+    """The leader proposes another ISR."""
+
+    leader_epoch: int
+    partition_epoch: int
+    isr: list[int]
+    """The committed ISR."""
+    maximal_isr: list[int]
+    change: Word
+
+
+@declares(Kind.ISR_CHANGE_COMMITTED)
+class IsrChangeCommitted(PartitionView, frozen=True, kw_only=True):
+    """The leader has learnt that its proposed ISR is committed."""
+
+    leader_epoch: int
+    partition_epoch: int
+    isr: list[int]
+    maximal_isr: list[int]
+
+
+@declares(Kind.PRODUCE_ACKNOWLEDGED)
+class ProduceAcknowledged(PartitionView, frozen=True, kw_only=True):
+    """The leader is about to answer a produce request without an error; not for acks 0."""
+
+    leader_epoch: int
+    """The epoch of the leader when it answers."""
+    offset: Records
+    """The first offset that is acknowledged."""
+    last_offset: Records
+    acks: int
+    high_watermark: Records
+    isr: list[int]
+
+
+@declares(Kind.REPLICA_STOPPED)
+class ReplicaStopped(PartitionView, frozen=True, kw_only=True):
+    """The broker has stopped a replica.
+
+    ``step`` is `stop` if the log stays, `deleting` before the log is deleted, `delete` afterwards.
+    """
+
+    step: Word
