@@ -116,12 +116,12 @@ def _end_spark() -> None:
 def _require_utf_8(arguments: Sequence[str]) -> None:
     """Raise ``UsageError`` for an argument or working directory that a JVM and a JSON file cannot name."""
     named = {f"argument {number}": text for number, text in enumerate(arguments, start=1)}
-    for what, text in {**named, "the working directory": str(Path.cwd())}.items():
+    for label, text in {**named, "the working directory": str(Path.cwd())}.items():
         try:
             os.fsencode(text).decode()
         except UnicodeError:
             raise UsageError(
-                f"{what}: expected UTF-8, got {os.fsencode(text)!r}: give it a name in UTF-8"
+                f"{label}: expected UTF-8, got {os.fsencode(text)!r}: give it a name in UTF-8"
             ) from None
 
 

@@ -47,7 +47,7 @@ class PartitionState:
     @property
     def target(self) -> tuple[int, ...]:
         """The replicas when a move in progress is over, in their order."""
-        return tuple(one for one in self.replicas if one not in self.removing)
+        return tuple(replica for replica in self.replicas if replica not in self.removing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +116,9 @@ class ClusterView:
 
     async def controller_now(self) -> Ephemeral | None:
         """Return the owner of ``/controller`` in one read."""
-        if (found := await self.zookeeper.get("/controller")) is None:
+        if (znode := await self.zookeeper.get("/controller")) is None:
             return None
-        data, stat = found
+        data, stat = znode
         return Ephemeral(json.loads(data)["brokerid"], stat.ephemeral_owner, stat.czxid)
 
     async def sessions(self) -> frozenset[int]:
@@ -134,9 +134,9 @@ class ClusterView:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
         while True:
-            found = (await self._brokers()).get(broker)
-            if found is not None and found.czxid > after:
-                return found
+            ephemeral = (await self._brokers()).get(broker)
+            if ephemeral is not None and ephemeral.czxid > after:
+                return ephemeral
             if loop.time() > deadline:
                 return None
             await asyncio.sleep(REGISTRATION_POLL_S)
@@ -190,20 +190,20 @@ class ClusterView:
                 return False
 
     async def _epoch(self) -> int:
-        found = await self.zookeeper.get("/controller_epoch")
-        return 0 if found is None else int(found[0])
+        znode = await self.zookeeper.get("/controller_epoch")
+        return 0 if znode is None else int(znode[0])
 
     async def _brokers(self) -> dict[int, Ephemeral]:
         brokers: dict[int, Ephemeral] = {}
         for child in await self.zookeeper.children("/brokers/ids"):
-            if (found := await self.zookeeper.get(f"/brokers/ids/{child}")) is not None:
-                stat = found[1]
+            if (znode := await self.zookeeper.get(f"/brokers/ids/{child}")) is not None:
+                stat = znode[1]
                 brokers[int(child)] = Ephemeral(int(child), stat.ephemeral_owner, stat.czxid)
         return brokers
 
     async def _json(self, path: str) -> Any:
-        found = await self.zookeeper.get(path)
-        return None if found is None else json.loads(found[0])
+        znode = await self.zookeeper.get(path)
+        return None if znode is None else json.loads(znode[0])
 
 
 def topic_id_of(assignment: dict[str, Any]) -> UUID | None:

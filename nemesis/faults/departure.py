@@ -54,11 +54,11 @@ async def _until_it_is_gone(context: FaultContext, node: str, deadline: float) -
     loop = asyncio.get_running_loop()
     quiet_since: float | None = None
     while True:
-        seen = await context.view.snapshot()
-        trace, now = trace_of(seen, node), loop.time()
+        snapshot = await context.view.snapshot()
+        trace, now = trace_of(snapshot, node), loop.time()
         if trace not in (None, REGISTERED):
             return trace
-        if trace == REGISTERED or seen.unassigned:
+        if trace == REGISTERED or snapshot.unassigned:
             quiet_since = None
         elif quiet_since is None:
             quiet_since = now
@@ -70,12 +70,12 @@ async def _until_it_is_gone(context: FaultContext, node: str, deadline: float) -
 REGISTERED = "it is registered"
 
 
-def trace_of(seen: ClusterSnapshot, node: str) -> str | None:
+def trace_of(snapshot: ClusterSnapshot, node: str) -> str | None:
     """Return how the cluster still knows the broker, None if it does not."""
     broker = id_of(node)
-    if broker in seen.brokers:
+    if broker in snapshot.brokers:
         return REGISTERED
-    has_it = [tp for tp, state in sorted(seen.partitions.items()) if broker in state.replicas]
+    has_it = [tp for tp, state in sorted(snapshot.partitions.items()) if broker in state.replicas]
     return f"it is a replica of {', '.join(named(has_it))}" if has_it else None
 
 

@@ -38,9 +38,9 @@ class HeldRequests:
         """Wait until more is held than at the last look, or the time is over."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_s
-        seen = self.held_bytes
+        observed = self.held_bytes
         await self._look()
-        while self.held_bytes <= seen and loop.time() < deadline:
+        while self.held_bytes <= observed and loop.time() < deadline:
             await asyncio.sleep(interval_s)
             await self._look()
 

@@ -45,55 +45,60 @@ class Moves:
     async def away_from(self, broker: int, *, deadline: float) -> list[TopicPartition]:
         """Let no partition have a replica there; return those that still have one at the deadline, a loop time."""
         return await self._until_nothing(
-            lambda seen: leaving(seen, broker, self._moved, self._rng), deadline
+            lambda observed: leaving(observed, broker, self._moved, self._rng), deadline
         )
 
     async def onto(self, broker: int, *, count: int, deadline: float) -> list[TopicPartition]:
         """Give it one replica of each of ``count`` partitions; return those that it had not got by the deadline."""
-        seen = await self._context.view.snapshot()
-        chosen = coming(seen, broker, count, self._rng)
-        return await self._until_nothing(lambda seen: pending(seen, chosen), deadline)
+        snapshot = await self._context.view.snapshot()
+        chosen = coming(snapshot, broker, count, self._rng)
+        return await self._until_nothing(lambda observed: pending(observed, chosen), deadline)
 
     async def back(self, *, deadline: float) -> list[TopicPartition]:
         """Bring the replicas back to where they were; return those that were not there by the deadline."""
         return await self._until_nothing(self.astray, deadline)
 
-    def astray(self, seen: ClusterSnapshot) -> Wanted:
+    def astray(self, snapshot: ClusterSnapshot) -> Wanted:
         """Return what is still to be brought back. What others have moved since, or deleted, is theirs."""
-        return returning(seen, self._moved)
+        return returning(snapshot, self._moved)
 
     async def _until_nothing(
         self, wanted: Callable[[ClusterSnapshot], Wanted], deadline: float
     ) -> list[TopicPartition]:
         loop = asyncio.get_running_loop()
         while True:
-            seen = await self._context.view.snapshot()
-            left = wanted(seen)
+            snapshot = await self._context.view.snapshot()
+            left = wanted(snapshot)
             if not left or loop.time() > deadline:
                 return sorted(left)
             requests = {tp: replicas for tp, replicas in left.items() if replicas is not None}
             if requests:
-                self._remember(seen, requests)
+                self._remember(snapshot, requests)
                 await self._context.administrator.reassign(requests, self._rng, deadline=deadline)
             await asyncio.sleep(POLL_INTERVAL_S)
 
-    def _remember(self, seen: ClusterSnapshot, requests: Mapping[TopicPartition, Replicas]) -> None:
+    def _remember(
+        self, snapshot: ClusterSnapshot, requests: Mapping[TopicPartition, Replicas]
+    ) -> None:
         for tp, replicas in requests.items():
-            state, known = seen.partitions[tp], self._moved.get(tp)
+            state, known = snapshot.partitions[tp], self._moved.get(tp)
             is_same = known is not None and known.topic_id == state.topic_id
             home = known.home if known is not None and is_same else state.target
             self._moved[tp] = Moved(state.topic_id, home, replicas)
 
 
 def leaving(
-    seen: ClusterSnapshot, broker: int, moved: Mapping[TopicPartition, Moved], rng: Random
+    snapshot: ClusterSnapshot,
+    broker: int,
+    moved: Mapping[TopicPartition, Moved],
+    rng: Random,
 ) -> Wanted:
     """Every partition with a replica on the broker. One whose replicas cannot be told yet may have one, too."""
-    live = sorted(set(seen.brokers) - {broker})
-    wanted: dict[TopicPartition, Replicas | None] = dict.fromkeys(seen.unassigned)
-    for tp, state in sorted(seen.partitions.items()):
+    live = sorted(set(snapshot.brokers) - {broker})
+    wanted: dict[TopicPartition, Replicas | None] = dict.fromkeys(snapshot.unassigned)
+    for tp, state in sorted(snapshot.partitions.items()):
         if broker in state.replicas:
-            is_waiting = broker not in state.target or tp[0] in seen.deletions
+            is_waiting = broker not in state.target or tp[0] in snapshot.deletions
             known = moved.get(tp)
             home = () if known is None or known.topic_id != state.topic_id else known.home
             wanted[tp] = None if is_waiting else _without(state.target, broker, live, home, rng)
@@ -106,42 +111,43 @@ def _without(
     """Home, if that can be; else another broker in its place; else one replica fewer."""
     if home and set(home) <= set(live):
         return home
-    others = [one for one in live if one not in replicas]
+    others = [broker for broker in live if broker not in replicas]
     if others:
         other = rng.choice(others)
-        return tuple(other if one == broker else one for one in replicas)
-    rest = tuple(one for one in replicas if one != broker)
+        return tuple(other if replica == broker else replica for replica in replicas)
+    rest = tuple(replica for replica in replicas if replica != broker)
     return rest if len(rest) >= LEAST_REPLICAS else None
 
 
 def coming(
-    seen: ClusterSnapshot, broker: int, count: int, rng: Random
+    snapshot: ClusterSnapshot, broker: int, count: int, rng: Random
 ) -> dict[TopicPartition, tuple[PartitionState, Replicas]]:
     """Choose partitions that rest, and in each a replica in whose place the broker comes."""
     resting = [
         tp
-        for tp, state in sorted(seen.partitions.items())
-        if not state.is_moving and tp[0] not in seen.deletions and broker not in state.replicas
+        for tp, state in sorted(snapshot.partitions.items())
+        if not state.is_moving and tp[0] not in snapshot.deletions and broker not in state.replicas
     ]
     chosen: dict[TopicPartition, tuple[PartitionState, Replicas]] = {}
     for tp in rng.sample(resting, min(count, len(resting))):
-        state = seen.partitions[tp]
+        state = snapshot.partitions[tp]
         left_out = rng.choice(state.replicas)
         chosen[tp] = (
             state,
-            tuple(broker if one == left_out else one for one in state.replicas),
+            tuple(broker if replica == left_out else replica for replica in state.replicas),
         )
     return chosen
 
 
 def pending(
-    seen: ClusterSnapshot, chosen: Mapping[TopicPartition, tuple[PartitionState, Replicas]]
+    snapshot: ClusterSnapshot,
+    chosen: Mapping[TopicPartition, tuple[PartitionState, Replicas]],
 ) -> Wanted:
     """What was chosen and is not there yet. Where others have moved the partition meanwhile, theirs stands."""
     wanted: dict[TopicPartition, Replicas | None] = {}
     for tp, (before, replicas) in chosen.items():
-        state = seen.partitions.get(tp)
-        if state is None or state.topic_id != before.topic_id or tp[0] in seen.deletions:
+        state = snapshot.partitions.get(tp)
+        if state is None or state.topic_id != before.topic_id or tp[0] in snapshot.deletions:
             continue
         if state.target == before.replicas:
             wanted[tp] = replicas
@@ -150,12 +156,12 @@ def pending(
     return wanted
 
 
-def returning(seen: ClusterSnapshot, moved: Mapping[TopicPartition, Moved]) -> Wanted:
+def returning(snapshot: ClusterSnapshot, moved: Mapping[TopicPartition, Moved]) -> Wanted:
     """What we had moved and nobody else has since."""
     wanted: dict[TopicPartition, Replicas | None] = {}
     for tp, known in moved.items():
-        state = seen.partitions.get(tp)
-        if state is None or state.topic_id != known.topic_id or tp[0] in seen.deletions:
+        state = snapshot.partitions.get(tp)
+        if state is None or state.topic_id != known.topic_id or tp[0] in snapshot.deletions:
             continue
         if state.target == known.asked != known.home:
             wanted[tp] = known.home

@@ -189,12 +189,12 @@ class PacketStrike:
         await self._guard.put()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + EFFECT_TIMEOUT_S
-        seen = PacketCounters()
-        while not self._hits(seen) and loop.time() < deadline:
+        counters = PacketCounters()
+        while not self._hits(counters) and loop.time() < deadline:
             await self._probe()
             await asyncio.sleep(MIN_INTERVAL_S)
-            seen = (await self._counters()).since(before)
-        return Measured(is_effective=self._hits(seen) > 0, detail=self._detail(seen))
+            counters = (await self._counters()).since(before)
+        return Measured(is_effective=self._hits(counters) > 0, detail=self._detail(counters))
 
     async def undo(self) -> None:
         await self._guard.remove()
@@ -202,10 +202,10 @@ class PacketStrike:
     async def verify(self) -> Measured:
         before = await self._counters()
         crossed = await self._probe()
-        seen = (await self._counters()).since(before)
+        observed = (await self._counters()).since(before)
         return Measured(
-            is_effective=bool(crossed) and all(crossed.values()) and not self._hits(seen),
-            detail={**self._detail(seen), "probes": crossed},
+            is_effective=bool(crossed) and all(crossed.values()) and not self._hits(observed),
+            detail={**self._detail(observed), "probes": crossed},
         )
 
     async def _probe(self) -> dict[str, bool]:
@@ -217,13 +217,16 @@ class PacketStrike:
     async def _counters(self) -> PacketCounters:
         return PacketCounters.of((await self._context.packets.counters(self.links)).values())
 
-    def _hits(self, seen: PacketCounters) -> int:
-        hits: int = asdict(seen)[self._counted]
+    def _hits(self, counters: PacketCounters) -> int:
+        hits: int = asdict(counters)[self._counted]
         return hits
 
-    def _detail(self, seen: PacketCounters) -> dict[str, Any]:
+    def _detail(self, counters: PacketCounters) -> dict[str, Any]:
         """Return how many packets there were, and to how many it happened."""
-        return {"packets": seen.forwarded + seen.lost, f"{self._counted}_packets": self._hits(seen)}
+        return {
+            "packets": counters.forwarded + counters.lost,
+            f"{self._counted}_packets": self._hits(counters),
+        }
 
 
 def _whom(rng: Random, durations: DrawRange) -> dict[str, Any]:

@@ -90,14 +90,14 @@ class Partition(Fault, frozen=True, kw_only=True):
     def check(self, nodes: frozenset[str]) -> None:
         selectors.check(self.selector, nodes)
         brokers = sorted(node for node in nodes if node.startswith("broker-"))
-        found = self.grudge(
+        chosen_grudge = self.grudge(
             brokers[0],
             brokers=brokers,
             zookeepers=["zookeeper"],
             clients=["client"],
             rng=Random(0),
         )
-        if not grudge.links(found):
+        if not grudge.links(chosen_grudge):
             raise UsageError(
                 f"partition of shape {self.shape!r} cuts nothing in a cluster of {len(brokers)} brokers: "
                 "choose another shape or raise --brokers"
@@ -106,14 +106,14 @@ class Partition(Fault, frozen=True, kw_only=True):
     async def aim(self, context: FaultContext, rng: Random) -> PartitionStrike:
         victim = (await selectors.resolve(self.selector, context, rng))[0]
         cluster = context.cluster
-        found = self.grudge(
+        chosen_grudge = self.grudge(
             victim,
             brokers=cluster.brokers,
             zookeepers=cluster.zookeepers,
             clients=cluster.clients,
             rng=rng,
         )
-        return PartitionStrike.aimed(self.shape, context, victim, found)
+        return PartitionStrike.aimed(self.shape, context, victim, chosen_grudge)
 
     def grudge(
         self,
@@ -135,30 +135,32 @@ class Partition(Fault, frozen=True, kw_only=True):
                 direction = rng.choice(["deaf", "mute"])
             far = others + zookeepers if self.zookeeper == "majority" else others
             return grudge.towards(far, victim, direction)
-        found = grudge.SHAPES[self.shape](brokers, victim, rng)
+        chosen_grudge = grudge.SHAPES[self.shape](brokers, victim, rng)
         if self.zookeeper == "majority" and self.shape in ("halves", "one-node"):
-            small = frozenset(brokers) - found[victim]
-            found = _merge(found, grudge.between(small, zookeepers))
-        return found
+            small = frozenset(brokers) - chosen_grudge[victim]
+            chosen_grudge = _merge(chosen_grudge, grudge.between(small, zookeepers))
+        return chosen_grudge
 
 
 class PartitionStrike:
     """One partition that has found its victim."""
 
-    def __init__(self, shape: str, context: FaultContext, victim: str, found: Grudge) -> None:
+    def __init__(
+        self, shape: str, context: FaultContext, victim: str, chosen_grudge: Grudge
+    ) -> None:
         self._context = context
-        self._links = grudge.links(found)
+        self._links = grudge.links(chosen_grudge)
         self._guard = context.links.guard(Cut(self._links))
         self.victims = [victim]
         self.intent: dict[str, Any] = {
             "shape": shape,
-            "grudge": {node: sorted(deaf) for node, deaf in found.items()},
+            "grudge": {node: sorted(deaf) for node, deaf in chosen_grudge.items()},
         }
 
     @classmethod
-    def aimed(cls, shape: str, context: FaultContext, victim: str, found: Grudge) -> Self:
+    def aimed(cls, shape: str, context: FaultContext, victim: str, chosen_grudge: Grudge) -> Self:
         """Raises ``SelectorUnresolved`` while nothing of it could be measured."""
-        strike = cls(shape, context, victim, found)
+        strike = cls(shape, context, victim, chosen_grudge)
         if not strike.pairs():
             raise SelectorUnresolved(f"no probe can cross what {shape} around {victim} cuts")
         return strike

@@ -93,10 +93,10 @@ class RemoveBrokerStrike:
         await self._back()
 
     async def verify(self) -> Measured:
-        seen = await self._context.view.snapshot()
+        snapshot = await self._context.view.snapshot()
         node = self.victims[0]
-        is_registered = selectors.id_of(node) in seen.brokers
-        astray = named(sorted(self._moves.astray(seen)))
+        is_registered = selectors.id_of(node) in snapshot.brokers
+        astray = named(sorted(self._moves.astray(snapshot)))
         return Measured(
             is_effective=is_registered and not astray,
             detail={"registered": is_registered, **described(not_back=astray)},

@@ -68,18 +68,18 @@ class RollingRestartStrike(GracefulRestartStrike):
         waiting, done = list(self.victims), {}
         missing: str | None = None
         while waiting and missing is None:
-            seen = await self._context.view.snapshot()
-            node = next_in_turn(self._fault.order, waiting, seen)
+            snapshot = await self._context.view.snapshot()
+            node = next_in_turn(self._fault.order, waiting, snapshot)
             waiting.remove(node)
-            before = seen.brokers.get(id_of(node))
+            before = snapshot.brokers.get(id_of(node))
             done[node], missing = await self._restart(node, 0 if before is None else before.czxid)
             if waiting and missing is None:
                 await asyncio.sleep(self._fault.pause_s)
         return Measured(is_effective=missing is None, detail=done)
 
     async def verify(self) -> Measured:
-        seen = await self._context.view.snapshot()
-        missing = [node for node in self.victims if id_of(node) not in seen.brokers]
+        snapshot = await self._context.view.snapshot()
+        missing = [node for node in self.victims if id_of(node) not in snapshot.brokers]
         return Measured(is_effective=not missing, detail={"not_registered": missing})
 
     async def _restart(self, node: str, epoch: int) -> tuple[dict[str, Any], str | None]:
@@ -100,32 +100,32 @@ class RollingRestartStrike(GracefulRestartStrike):
         """Wait until nothing is missing; return what is when the time is over."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._fault.back_within_s
-        while (what := missing_of(await self._context.view.snapshot(), node, epoch)) is not None:
+        while (label := missing_of(await self._context.view.snapshot(), node, epoch)) is not None:
             if loop.time() > deadline or not self._context.is_alive(node):
-                return what
+                return label
             await asyncio.sleep(POLL_INTERVAL_S)
         return None
 
 
-def next_in_turn(order: Order, waiting: Sequence[str], seen: ClusterSnapshot) -> str:
+def next_in_turn(sequence: Order, waiting: Sequence[str], snapshot: ClusterSnapshot) -> str:
     """Return the broker to be restarted next. It is asked each time: the controller moves."""
-    controller = None if seen.controller is None else node_of(seen.controller.broker_id)
+    controller = None if snapshot.controller is None else node_of(snapshot.controller.broker_id)
     by_id = sorted(waiting, key=id_of)
-    if order == "controller-first":
+    if sequence == "controller-first":
         return min(by_id, key=lambda node: node != controller)
-    if order == "controller-last":
+    if sequence == "controller-last":
         return min(by_id, key=lambda node: node == controller)
     return by_id[0]
 
 
-def missing_of(seen: ClusterSnapshot, node: str, epoch: int) -> str | None:
+def missing_of(snapshot: ClusterSnapshot, node: str, epoch: int) -> str | None:
     """Return what a broker lacks that had this broker epoch and was restarted: to be back and in sync."""
-    registered = seen.brokers.get(id_of(node))
+    registered = snapshot.brokers.get(id_of(node))
     if registered is None or registered.czxid <= epoch:
         return "it is not registered again"
     behind = [
         tp
-        for tp, state in sorted(seen.partitions.items())
+        for tp, state in sorted(snapshot.partitions.items())
         if id_of(node) in state.target and id_of(node) not in state.isr
     ]
     return f"it is not in sync in {', '.join(named(behind))}" if behind else None

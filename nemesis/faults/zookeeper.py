@@ -114,8 +114,8 @@ class PartitionZookeeper(Fault, frozen=True, kw_only=True):
         victims = await members.resolve(self.selector, context, rng)
         ((victim, member),) = victims.items()
         others = self._others(victim, member, snapshot, context, rng)
-        found = grudge.towards(others, victim, self.direction)
-        strike = PartitionStrike.aimed(self.shape, context, victim, found)
+        chosen_grudge = grudge.towards(others, victim, self.direction)
+        strike = PartitionStrike.aimed(self.shape, context, victim, chosen_grudge)
         return MemberStrike(context, victims, strike)
 
     def _others(

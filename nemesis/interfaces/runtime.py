@@ -90,8 +90,8 @@ def part_of(runtime: Runtime, kind: type) -> object:
 
 def missing_of(runtime: Runtime) -> Missing:
     """Return the parts that the runtime does not have."""
-    found = {kind: part_of(runtime, kind) for kind in _FIND}
-    return {kind: part for kind, part in found.items() if isinstance(part, Unsupported)}
+    collected = {kind: part_of(runtime, kind) for kind in _FIND}
+    return {kind: part for kind, part in collected.items() if isinstance(part, Unsupported)}
 
 
 def first_missing(needs: Iterable[type], missing: Missing) -> Unsupported | None:

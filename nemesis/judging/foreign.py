@@ -113,9 +113,11 @@ def bring_in(path: Path, workload: str, store: Path, command_line: Sequence[str]
 def _require_workload(file: ForeignFile, path: Path, workload: str) -> None:
     """Raise ForeignHistoryError when no operation is of the workload: it is of another one."""
     vocabulary = WORKLOADS[workload]
-    found = {one.f or vocabulary.default for one in file.operations if one.is_of_client}
-    if not found & vocabulary.functions:
-        said = ", ".join(sorted(found)[:8]) or "none by a client"
+    collected = {
+        operation.f or vocabulary.default for operation in file.operations if operation.is_of_client
+    }
+    if not collected & vocabulary.functions:
+        said = ", ".join(sorted(collected)[:8]) or "none by a client"
         raise ForeignHistoryError(
             f"{path} is no history of workload {workload}: its operations are {said}, and allowed are "
             f"{', '.join(sorted(vocabulary.functions))}"
@@ -177,7 +179,7 @@ def _spoken(finding: Finding, names: Names) -> Finding:
 
 def _named(value: Any, names: Names) -> Any:
     if isinstance(value, list):
-        return [_named(one, names) for one in value]
+        return [_named(item, names) for item in value]
     if isinstance(value, int) and value >= FIRST_NAME:
         return names.spoken(str(value))
     return value

@@ -88,9 +88,9 @@ class ConvergenceWatch:
                 self._whole_since.clear()
             await asyncio.sleep(WHOLE_POLL_INTERVAL_S if self.is_whole else POLL_INTERVAL_S)
 
-    def healed(self, at: float) -> None:
+    def healed(self, time_s: float) -> None:
         """Times count from here, a loop time, unless there was a later one."""
-        self._healed_at = max(self._healed_at, at)
+        self._healed_at = max(self._healed_at, time_s)
 
     @property
     def is_whole(self) -> bool:

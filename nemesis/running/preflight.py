@@ -205,12 +205,12 @@ def _require_support(request: RunRequest, *, kinds: Sequence[str]) -> None:
     """Raise ``FaultUnsupported`` for a fault of the plan, or one of these kinds, that the runtime cannot do."""
     missing = request.missing()
     wanted = {*(planned.fault.name for planned in request.plan), *kinds}
-    unable: defaultdict[str, list[str]] = defaultdict(list)
+    unsupported: defaultdict[str, list[str]] = defaultdict(list)
     for name, fault in FAULTS.items():
         if name in wanted and (lacking := first_missing(fault.needs, missing)) is not None:
-            unable[lacking.reason].append(name)
-    if unable:
-        refused = ", ".join(f"{', '.join(names)} ({why})" for why, names in unable.items())
+            unsupported[lacking.reason].append(name)
+    if unsupported:
+        refused = ", ".join(f"{', '.join(names)} ({why})" for why, names in unsupported.items())
         raise FaultUnsupported(
             f"the runtime {request.scenario.runtime} cannot do {refused}: it can {', '.join(_able(request))}"
         )

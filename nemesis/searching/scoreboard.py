@@ -85,18 +85,18 @@ def score(
     tally = planted.run(
         show, is_enough=lambda so_far: mutant is not None and mutant.property in so_far.found
     )
-    found = None if mutant is None else tally.found.get(mutant.property)
-    kept = None if found is None else found.first_run
+    result = None if mutant is None else tally.found.get(mutant.property)
+    kept = None if result is None else result.first_run
     size = None
     if mutant is not None and kept is not None and not tally.is_interrupted:
         size = shrink(RunDirectory.open(Path(kept[1])), mutant.property)
-    named = [] if found is None or mutant is None else [mutant.property]
+    named = [] if result is None or mutant is None else [mutant.property]
     return Score(
         mutant=mutant,
         seeds=tally.over,
         caught_by=(*named, *(name for name in tally.found if name not in named)),
-        seeds_to_detect=None if found is None else found.first_seed - planted.first_seed + 1,
-        first_seed=None if found is None else found.first_seed,
+        seeds_to_detect=None if result is None else result.first_seed - planted.first_seed + 1,
+        first_seed=None if result is None else result.first_seed,
         simulated_s=tally.virtual_s,
         crashed=len(tally.crashed),
         run=None if kept is None else kept[1],
@@ -182,7 +182,7 @@ def _by_property(scores: Sequence[Score]) -> dict[str, str]:
         for score_of_bug in scores
         if score_of_bug.mutant is not None
     ]
-    for name, found in caught.items():
+    for name, result in caught.items():
         own = [
             bug.name
             for score_of_bug, bug in bugs
@@ -193,10 +193,10 @@ def _by_property(scores: Sequence[Score]) -> dict[str, str]:
             for score_of_bug, bug in bugs
             if bug.property != name and name in score_of_bug.caught_by
         ]
-        found += own + others
+        result += own + others
     return {
-        name: ", ".join(f"`{bug}`" for bug in found) or "**nobody's**"
-        for name, found in caught.items()
+        name: ", ".join(f"`{bug}`" for bug in result) or "**nobody's**"
+        for name, result in caught.items()
     }
 
 
@@ -225,7 +225,7 @@ def _row(score_of_bug: Score) -> str:
 
 
 def _reference(score_of_bug: Score) -> str:
-    found = (
+    result = (
         f"**findings by {', '.join(score_of_bug.caught_by)}**"
         if score_of_bug.caught_by
         else "no finding"
@@ -233,5 +233,5 @@ def _reference(score_of_bug: Score) -> str:
     doubts = f"; **in doubt**: {'; '.join(score_of_bug.doubts)}" if score_of_bug.doubts else ""
     return (
         f"The unmodified reference, {score_of_bug.seeds} seeds, {score_of_bug.simulated_s:.0f} simulated seconds: "
-        f"{found}{doubts}."
+        f"{result}{doubts}."
     )

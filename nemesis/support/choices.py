@@ -19,7 +19,7 @@ def choose(registry: Registry[T], name: str) -> T:
         raise UsageError(str(error)) from None
 
 
-def one_of(what: str, value: str, allowed: Collection[str]) -> None:
+def one_of(label: str, value: str, allowed: Collection[str]) -> None:
     """Raise ``UsageError`` naming the value and the allowed ones when it is none of them."""
     if value not in allowed:
-        raise UsageError(unknown(what, value, allowed))
+        raise UsageError(unknown(label, value, allowed))

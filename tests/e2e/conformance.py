@@ -224,13 +224,17 @@ async def _settle(context: FaultContext) -> None:
     """Wait until every broker is registered, somebody controls, and each partition is whole and led as preferred."""
     deadline = asyncio.get_running_loop().time() + PATIENCE_S
     while True:
-        seen = await context.view.snapshot()
-        is_whole = seen.controller is not None and len(seen.brokers) == len(context.cluster.brokers)
-        states = seen.partitions.values()
+        snapshot = await context.view.snapshot()
+        is_whole = snapshot.controller is not None and len(snapshot.brokers) == len(
+            context.cluster.brokers
+        )
+        states = snapshot.partitions.values()
         is_led = all(s.leader == s.replicas[0] for s in states)
         if is_whole and states and is_led and all(set(s.isr) == set(s.replicas) for s in states):
             return
-        _require(asyncio.get_running_loop().time() < deadline, f"the cluster is not whole: {seen}")
+        _require(
+            asyncio.get_running_loop().time() < deadline, f"the cluster is not whole: {snapshot}"
+        )
         await asyncio.sleep(POLL_INTERVAL_S)
 
 

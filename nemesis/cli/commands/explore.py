@@ -110,7 +110,7 @@ def _last_line(tally: Tally) -> str:
         verdict = f"interrupted; so far {verdict}"
     elif tally.exit_code == EXIT_CRASH:
         verdict = "no verdict: the harness failed"
-    runs = [found.first_run for found in tally.found.values() if found.first_run is not None]
+    runs = [result.first_run for result in tally.found.values() if result.first_run is not None]
     if not runs:
         return f"{verdict}; {tally.done} seeds"
     _, run = min(runs)

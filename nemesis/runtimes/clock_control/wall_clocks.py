@@ -58,11 +58,11 @@ class WallClocks:
             raise RuntimeFailure(f"the clock of {node} cannot be set: {error}") from None
         if not control_page.is_mapped(page, pid):
             return {"preloaded": False}
-        found = await probe.ask(self._library, page)
+        result = await probe.ask(self._library, page)
         return {
             "preloaded": True,
-            "offset_ms": round(found.offset_ms_at(since.at_ns)),
-            "drift": round(found.drift, DRIFT_DIGITS) + 0.0,  # never minus zero
+            "offset_ms": round(result.offset_ms_at(since.at_ns)),
+            "drift": round(result.drift, DRIFT_DIGITS) + 0.0,  # never minus zero
         }
 
     @property

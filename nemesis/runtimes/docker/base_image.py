@@ -34,10 +34,10 @@ TIMED_OUT: Final = 124
 
 def default_base() -> str:
     """Return the base that the Dockerfile names."""
-    found = re.search(r"^ARG BASE=(\S+)$", DOCKERFILE.read_text(), re.MULTILINE)
-    if found is None:
+    match = re.search(r"^ARG BASE=(\S+)$", DOCKERFILE.read_text(), re.MULTILINE)
+    if match is None:
         raise MissingRequirement(f"{DOCKERFILE} names no BASE")
-    return found[1]
+    return match[1]
 
 
 def own_base() -> str:

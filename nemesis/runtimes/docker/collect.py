@@ -51,11 +51,11 @@ def bring_home(containers: Iterable[Container], run_directory: Path) -> NotHad:
         node = container.labels.get(labels.NODE, "")
         if not node:
             continue
-        for what, save in (("log", _save_log), ("history", _save_history)):
+        for label, save in (("log", _save_log), ("history", _save_history)):
             try:
                 save(container, node, run_directory)
             except (*FAILURES, tarfile.TarError) as error:
-                missing.records.append(_sentence(what, container, error))
+                missing.records.append(_sentence(label, container, error))
         try:
             _save_logs(container, node, run_directory)
         except (*FAILURES, tarfile.TarError) as error:
@@ -64,8 +64,8 @@ def bring_home(containers: Iterable[Container], run_directory: Path) -> NotHad:
     return missing
 
 
-def _sentence(what: str, container: Container, error: Exception) -> str:
-    return f"the {what} of {container.name} was not copied: {reason(error)}"
+def _sentence(label: str, container: Container, error: Exception) -> str:
+    return f"the {label} of {container.name} was not copied: {reason(error)}"
 
 
 def _save_log(container: Container, node: str, run_directory: Path) -> None:

@@ -109,8 +109,8 @@ def disk_volume(broker: str) -> str:
 def fill_in(value: Any, variables: Mapping[str, str]) -> Any:
     """Return a deep copy in which the variables of every string have their values, or their defaults."""
 
-    def value_of(found: re.Match[str]) -> str:
-        name, default = found["name"], found["default"]
+    def value_of(result: re.Match[str]) -> str:
+        name, default = result["name"], result["default"]
         if name is None:
             return "$"
         if name not in variables and default is None:

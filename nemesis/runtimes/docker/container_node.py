@@ -153,13 +153,13 @@ class ContainerNode:
             raise RuntimeFailure(f"{self.name} cannot be {participle}: it is not running")
         return self.pid
 
-    async def _until(self, condition: Callable[[], bool], what: str) -> None:
+    async def _until(self, condition: Callable[[], bool], label: str) -> None:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + SIGNAL_TIMEOUT_S
         while not condition():
             if loop.time() > deadline:
                 raise RuntimeFailure(
-                    f"{self.container_name} (pid {self.pid}) did not {what} in {SIGNAL_TIMEOUT_S:.0f} s"
+                    f"{self.container_name} (pid {self.pid}) did not {label} in {SIGNAL_TIMEOUT_S:.0f} s"
                 )
             await asyncio.sleep(POLL_INTERVAL_S)
 

@@ -20,12 +20,12 @@ class EngineRefused(RuntimeFailure):
     """The engine did not do what it was asked to, or did not answer; says what and why."""
 
 
-async def ask(what: str, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+async def ask(label: str, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
     """Return what the engine answers; raises ``EngineRefused`` with "the Docker engine cannot ``what``" and why."""
     try:
         return await unbroken(call, *arguments, **options)
     except FAILURES as error:
-        raise EngineRefused(f"the Docker engine cannot {what}: {reason(error)}") from error
+        raise EngineRefused(f"the Docker engine cannot {label}: {reason(error)}") from error
 
 
 async def unbroken(call: Callable[..., T], *arguments: Any, **options: Any) -> T:

@@ -80,16 +80,18 @@ class Ingredients:
         total = hashlib.sha256()
         for part in (base, platform.machine(), *self.packages):
             total.update(part.encode() + b"\0")
-        for place, file in sorted(self.settled.items()):
+        for destination, file in sorted(self.settled.items()):
             # A jar is known by its name and size: PySpark's do not change under one name.
-            content = str(file.stat().st_size).encode() if place in self.jars else file.read_bytes()
-            total.update(place.encode() + b"\0" + hashlib.sha256(content).digest())
+            content = (
+                str(file.stat().st_size).encode() if destination in self.jars else file.read_bytes()
+            )
+            total.update(destination.encode() + b"\0" + hashlib.sha256(content).digest())
         return total.hexdigest()[:16]
 
     def lay_out(self, folder: Path, packages: Path) -> None:
         """Make the build context in an empty folder; raises OSError."""
-        for place, file in self.settled.items():
-            target = folder / place
+        for destination, file in self.settled.items():
+            target = folder / destination
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, target)
         shutil.copytree(packages, folder / "packages")
@@ -98,21 +100,21 @@ class Ingredients:
 def clock_files() -> dict[str, Path]:
     """Return what moves wall clocks, with its source; the source alone on a machine that cannot compile it."""
     files = {f"clock/{library.SOURCE.name}": library.SOURCE}
-    if (found := library.found_library()) is not None:
-        files["clock/wall-clock.so"] = found
+    if (result := library.found_library()) is not None:
+        files["clock/wall-clock.so"] = result
     return files
 
 
 def imported_files(root: Path, modules: tuple[str, ...]) -> list[Path]:
     """Return the files under ``root`` of these modules and of all of ours that they import, sorted, relative."""
-    found: set[Path] = set()
+    collected: set[Path] = set()
     waiting = list(modules)
     while waiting:
         for file in _files_of(root, waiting.pop()):
-            if file not in found:
-                found.add(file)
+            if file not in collected:
+                collected.add(file)
                 waiting += imports(root / file)
-    return sorted(found)
+    return sorted(collected)
 
 
 def imports(file: Path) -> Iterator[str]:
@@ -145,7 +147,7 @@ def _files_of(root: Path, name: str) -> Iterator[Path]:
     """Yield the files that importing this name executes, its packages' first."""
     parts = name.split(".")
     for length in range(1, len(parts) + 1):
-        place = Path(*parts[:length])
-        for file in (place / "__init__.py", place.with_suffix(".py")):
+        path = Path(*parts[:length])
+        for file in (path / "__init__.py", path.with_suffix(".py")):
             if (root / file).is_file():
                 yield file

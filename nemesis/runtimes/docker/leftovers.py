@@ -45,8 +45,8 @@ def orphaned_runs(client: DockerClient) -> list[str]:
         *client.networks.list(filters={"label": labels.RUN}),
         *client.volumes.list(filters={"label": labels.RUN}),
     ]
-    found = map(labels_of, everything)
-    return sorted({marks[labels.RUN] for marks in found if labels.is_orphan(marks)})
+    result = map(labels_of, everything)
+    return sorted({marks[labels.RUN] for marks in result if labels.is_orphan(marks)})
 
 
 def containers(client: DockerClient, run_id: str) -> list[Container]:
@@ -59,16 +59,16 @@ def rescue(client: DockerClient, run_id: str) -> list[str]:
 
     Returns what could not be had; blocks. Raises the SDK's errors.
     """
-    found = containers(client, run_id)
-    for container in found:
+    result = containers(client, run_id)
+    for container in result:
         with suppress(*FAILURES):  # dead already
             container.kill()
-    directories = {marks.get(labels.DIRECTORY, "") for marks in map(labels_of, found)} - {""}
+    directories = {marks.get(labels.DIRECTORY, "") for marks in map(labels_of, result)} - {""}
     return [
         problem
         for directory in map(Path, sorted(directories))
         if directory.is_dir()
-        for problem in bring_home(found, directory).problems
+        for problem in bring_home(result, directory).problems
     ]
 
 
@@ -124,8 +124,8 @@ def forcibly(container: Container) -> None:
 def labels_of(thing: Any) -> dict[str, str]:
     """Return the labels of a container, a network or a volume."""
     attributes: dict[str, Any] = thing.attrs or {}
-    found = (attributes.get("Config") or attributes).get("Labels")
-    return dict(found or {})
+    result = (attributes.get("Config") or attributes).get("Labels")
+    return dict(result or {})
 
 
 def _of(run_id: str) -> dict[str, str | list[str] | bool]:

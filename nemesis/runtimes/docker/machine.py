@@ -23,14 +23,14 @@ def packet_features() -> frozenset[Feature]:
     """
     require_docker()
     try:
-        found = asyncio.run(kernel.features())
+        features = asyncio.run(kernel.features())
     except NamespaceError as error:
         raise MissingRequirement(f"the runtime docker cannot work here: {error}") from None
-    if Feature.DROP not in found:
+    if Feature.DROP not in features:
         raise MissingRequirement(
             "the runtime docker cannot drop packets here: `iptables` does not work in a network namespace"
         )
-    return found
+    return features
 
 
 @cache

@@ -70,7 +70,7 @@ def parse_member(srvr: str, cons: str, epoch: int) -> ZooKeeperMember | None:
 
 def parse_sessions(cons: str) -> tuple[int, ...]:
     """Return the sessions that ``cons`` lists, in order, signed as ``ephemeralOwner`` is."""
-    return tuple(sorted({_signed(int(found, 16)) for found in SESSION.findall(cons)}))
+    return tuple(sorted({_signed(int(result, 16)) for result in SESSION.findall(cons)}))
 
 
 def _signed(number: int) -> int:

@@ -80,7 +80,7 @@ class AddressPlan:
         apart."""
         routes = [(self.advertised(node), self.direct(node))]
         if node in self.brokers:
-            routes += [(control_plane(there), control_plane(here)) for there, here in routes]
+            routes += [(control_plane(there), control_plane(local)) for there, local in routes]
         return routes
 
     def listening(self) -> list[Address]:

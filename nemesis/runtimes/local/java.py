@@ -54,11 +54,11 @@ def _escaped(value: str) -> str:
 def find_java() -> Path:
     """Return the ``java`` of JAVA_HOME, else of PATH; raises ``MissingRequirement`` when it is missing."""
     home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=str(Path(home) / "bin")) if home else None
-    found = found or shutil.which("java")
-    if found is None:
+    result = shutil.which("java", path=str(Path(home) / "bin")) if home else None
+    result = result or shutil.which("java")
+    if result is None:
         raise MissingRequirement(f"no Java runtime was found: {CURE}")
-    return Path(found)
+    return Path(result)
 
 
 def java_version(java: Path) -> int:

@@ -46,9 +46,9 @@ class SimulationRuntimeConfig:
 
     def log_dirs_of(self, broker: str) -> list[str]:
         """Return a broker's log directories."""
-        found = self.properties_of(broker)["log.dirs"]
-        assert isinstance(found, list)
-        return found
+        result = self.properties_of(broker)["log.dirs"]
+        assert isinstance(result, list)
+        return result
 
     def properties_of(self, broker: str) -> dict[str, object]:
         """Return a broker's whole configuration; raises ``UsageError``."""

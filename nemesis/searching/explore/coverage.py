@@ -102,11 +102,11 @@ def measure(events: Iterable[Event], kinds: Sequence[str] = DEFAULT_KINDS) -> Co
     counts[FAULTS] = {f"{kind} measured": 0 for kind in kinds}
     if any(EnsembleMembers in ALL_FAULTS[kind].needs for kind in kinds):
         counts[ENSEMBLE] = {NEW_LEADER: 0, MOVED: 0}
-    for group, what in _reached(events):
-        counts[group][what] = counts[group].get(what, 0) + 1
+    for group, label in _reached(events):
+        counts[group][label] = counts[group].get(label, 0) + 1
     reached = {
-        group: {what: Reach(count, int(count > 0)) for what, count in found.items()}
-        for group, found in counts.items()
+        group: {label: Reach(count, int(count > 0)) for label, count in result.items()}
+        for group, result in counts.items()
     }
     return Coverage(1, reached)
 
@@ -131,8 +131,8 @@ def _reached(events: Iterable[Event]) -> Iterator[Reached]:
             yield ISR_CHANGES, f"{change} committed"
 
 
-def _always(group: str, what: str) -> Callable[[Event], Iterable[Reached]]:
-    return lambda _: ((group, what),)
+def _always(group: str, label: str) -> Callable[[Event], Iterable[Reached]]:
+    return lambda _: ((group, label),)
 
 
 def _elected(event: Event) -> Iterator[Reached]:

@@ -39,7 +39,7 @@ class Coverage(msgspec.Struct, frozen=True):
     def never(self) -> dict[str, list[str]]:
         """Return what was expected and did not happen in any run, by group; groups without any are left out."""
         missed = {
-            group: [what for what, reach in counts.items() if not reach.events]
+            group: [label for label, reach in counts.items() if not reach.events]
             for group, counts in self.reached.items()
         }
         return {group: names for group, names in missed.items() if names}
@@ -48,7 +48,7 @@ class Coverage(msgspec.Struct, frozen=True):
         """Yield all of it for people: a line for each group, the parts of a total in brackets behind it."""
         yield f"(how often, and in how many of {self.in_runs})"
         for group, counts in self.reached.items():
-            reached = {what: reach for what, reach in counts.items() if reach.events}
+            reached = {label: reach for label, reach in counts.items() if reach.events}
             if reached:
                 yield f"{group}: {', '.join(_with_parts(reached))}"
 
@@ -56,7 +56,7 @@ class Coverage(msgspec.Struct, frozen=True):
         """Yield a short line for each group: how many of its kinds were reached, and how many events that were."""
         width = max(map(len, self.reached), default=0)
         for group, counts in self.reached.items():
-            totals = [reach for what, reach in counts.items() if _total_of(what, counts) is None]
+            totals = [reach for label, reach in counts.items() if _total_of(label, counts) is None]
             kinds = sum(reach.events > 0 for reach in totals)
             events = sum(reach.events for reach in totals)
             if totals:
@@ -74,20 +74,20 @@ class Coverage(msgspec.Struct, frozen=True):
 
 def _with_parts(reached: Mapping[str, Reach]) -> Iterator[str]:
     """Yield each total with its parts, which add up to it at most, behind it."""
-    for what, reach in reached.items():
-        if _total_of(what, reached) is not None:
+    for label, reach in reached.items():
+        if _total_of(label, reached) is not None:
             continue
         parts = ", ".join(
-            f"{part.removeprefix(what).strip()} {of.events} ({of.runs})"
+            f"{part.removeprefix(label).strip()} {of.events} ({of.runs})"
             for part, of in reached.items()
-            if _total_of(part, reached) == what
+            if _total_of(part, reached) == label
         )
-        yield f"{what} {reach.events} ({reach.runs})" + (f" [{parts}]" if parts else "")
+        yield f"{label} {reach.events} ({reach.runs})" + (f" [{parts}]" if parts else "")
 
 
-def _total_of(what: str, names: Iterable[str]) -> str | None:
+def _total_of(label: str, names: Iterable[str]) -> str | None:
     """Return the name of which this one is a part: ``send fail`` of ``send fail NOT_LEADER``."""
-    return next((name for name in names if what.startswith(f"{name} ")), None)
+    return next((name for name in names if label.startswith(f"{name} ")), None)
 
 
 def _sum(a: Reach, b: Reach) -> Reach:

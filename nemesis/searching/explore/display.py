@@ -42,7 +42,7 @@ def pace(tally: Tally) -> str:
     """Return speed and findings in one line."""
     parts = [
         _speed(tally),
-        ", ".join(f"{name} {len(found.seeds)}" for name, found in tally.found.items())
+        ", ".join(f"{name} {len(result.seeds)}" for name, result in tally.found.items())
         or "no findings",
     ]
     if tally.crashed:
@@ -105,15 +105,15 @@ def _findings(tally: Tally, shorten: Callable[[Path], str]) -> Iterator[str]:
         return
     width = max(len(name) for name in tally.found)
     yield f"{'property':<{width}}  seeds"
-    for name, found in tally.found.items():
-        yield f"{name:<{width}}  {_seeds(found)}"
-        yield f"{'':<{width}}  seed {found.first_seed}: {found.first.key}: {found.first.sentence}"
-        if found.first_run is not None:
-            yield f"{'':<{width}}  nemesis replay {shorten(Path(found.first_run[1]))}"
+    for name, result in tally.found.items():
+        yield f"{name:<{width}}  {_seeds(result)}"
+        yield f"{'':<{width}}  seed {result.first_seed}: {result.first.key}: {result.first.sentence}"
+        if result.first_run is not None:
+            yield f"{'':<{width}}  nemesis replay {shorten(Path(result.first_run[1]))}"
 
 
-def _seeds(found: FoundProperty) -> str:
-    seeds = sorted(found.seeds)
+def _seeds(result: FoundProperty) -> str:
+    seeds = sorted(result.seeds)
     shown = ", ".join(map(str, seeds[:SEEDS_SHOWN]))
     more = f" and {len(seeds) - SEEDS_SHOWN} more" if len(seeds) > SEEDS_SHOWN else ""
     return f"{len(seeds)}: {shown}{more}"

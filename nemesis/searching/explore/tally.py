@@ -93,10 +93,10 @@ class Tally:
         self.done += 1
         self.hashes[report.seed] = report.trace_hash
         for finding in report.findings:
-            found = self.found.setdefault(finding.property, FoundProperty())
-            found.seeds[report.seed] = finding
+            result = self.found.setdefault(finding.property, FoundProperty())
+            result.seeds[report.seed] = finding
             if report.run is not None:
-                found.runs[report.seed] = report.run
+                result.runs[report.seed] = report.run
         if report.verdict is Verdict.INVALID:
             self.invalid.append(report.seed)
         if report.doubts:
@@ -132,7 +132,9 @@ class Tally:
     @property
     def satisfied(self) -> frozenset[str]:
         """Broken properties of which enough runs are kept."""
-        return frozenset(name for name, found in self.found.items() if len(found.runs) >= RUNS_KEPT)
+        return frozenset(
+            name for name, result in self.found.items() if len(result.runs) >= RUNS_KEPT
+        )
 
     @property
     def wants_doubtful(self) -> bool:
@@ -155,14 +157,14 @@ class Tally:
     def why_unknown(self) -> list[str]:
         """Return why the verdict is not ``valid``, in words, findings aside; nothing when there is no such reason."""
         why = [] if self.done else ["no seed came to its end"]
-        for what, seeds in (
+        for label, seeds in (
             ("crashed", self.crashed),
             ("not the same with the real codec", self.mismatches),
             ("in doubt", self.doubts),
         ):
             if seeds:
                 count = "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds"
-                why.append(f"{count} {what}, first {min(seeds)}")
+                why.append(f"{count} {label}, first {min(seeds)}")
         if self.done and self.unseen:
             why.append(f"nothing was observed by {', '.join(self.unseen)}")
         return why
@@ -185,7 +187,7 @@ class Tally:
             "exit_code": self.exit_code,
             "interrupted": self.is_interrupted,
             "seeds": {"asked": self.asked, "done": self.done, "crashed": len(self.crashed)},
-            "findings": [_finding_as_json(name, found) for name, found in self.found.items()],
+            "findings": [_finding_as_json(name, result) for name, result in self.found.items()],
             "unknown": [
                 {
                     "seed": seed,
@@ -231,12 +233,12 @@ class Tally:
         }
 
 
-def _finding_as_json(name: str, found: FoundProperty) -> dict[str, Any]:
-    run = found.first_run
+def _finding_as_json(name: str, result: FoundProperty) -> dict[str, Any]:
+    run = result.first_run
     return {
         "property": name,
-        "seeds": sorted(found.seeds),
-        "first": msgspec.to_builtins(found.first),
-        "runs": {str(seed): run for seed, run in sorted(found.runs.items())},
+        "seeds": sorted(result.seeds),
+        "first": msgspec.to_builtins(result.first),
+        "runs": {str(seed): run for seed, run in sorted(result.runs.items())},
         "replay": None if run is None else f"nemesis replay {run[1]}",
     }

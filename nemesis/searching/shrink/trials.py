@@ -225,8 +225,8 @@ class Trials:
             batch.append((index, candidate, key))
             fresh += key not in self._known
             if fresh >= self._bench.width or isinstance(self._known.get(key), Evidence):
-                if (found := self._settle(batch)) is not None:
-                    return found
+                if (result := self._settle(batch)) is not None:
+                    return result
                 batch, fresh = [], 0
         return self._settle(batch)
 

@@ -71,28 +71,28 @@ _RULES = {
 
 async def features() -> frozenset[Feature]:
     """Return what works; raises ``NamespaceError`` when no namespace can be made (this needs root)."""
-    found = set()
+    collected = set()
     async with scratch_namespace() as namespace:
         await namespace.run("ip", "link", "set", "lo", "up")
         for feature, rule in _RULES.items():
             table = f"*filter\n-A INPUT {rule}\nCOMMIT\n*filter\n-F INPUT\nCOMMIT\n"
             if await _works(namespace, table):
-                found.add(feature)
+                collected.add(feature)
         if not await asyncio.to_thread(_can_queue, namespace):
-            found.discard(Feature.QUEUE)
+            collected.discard(Feature.QUEUE)
         if await _can_limit(namespace):
-            found.add(Feature.BANDWIDTH)
+            collected.add(Feature.BANDWIDTH)
         if await _can_reset(namespace):
-            found.add(Feature.RESET)
-    return frozenset(found)
+            collected.add(Feature.RESET)
+    return frozenset(collected)
 
 
-def missing(found: frozenset[Feature]) -> Missing:
+def missing(result: frozenset[Feature]) -> Missing:
     """Return the parts of a runtime that need a feature which was not found. Dropping packets is required anyway."""
     return {
         part: Unsupported(f"this kernel lacks {' and '.join(lacking)}")
         for part, needs in _NEEDS.items()
-        if (lacking := [_readable(group) for group in needs if found.isdisjoint(group)])
+        if (lacking := [_readable(group) for group in needs if result.isdisjoint(group)])
     }
 
 

@@ -243,23 +243,27 @@ class PacketRules:
         self._in_force.is_handled = not self._handler.is_lost
 
     def _add(self, counted: Mapping[tuple[Link, Role], Count]) -> None:
-        for what, count in counted.items():
-            self._counted[what] += count
+        for label, count in counted.items():
+            self._counted[label] += count
 
     async def _counts(self, links: frozenset[Link]) -> Counts:
         """Return what the rules of these links have counted, those before them included."""
         nodes = sorted({self._place(link) for link in links})
         counted = await asyncio.gather(*map(self._counts_at, nodes))
-        return defaultdict(Count, {what: count for at in counted for what, count in at.items()})
+        return defaultdict(
+            Count, {label: count for per_node in counted for label, count in per_node.items()}
+        )
 
     async def _counts_at(self, node: str) -> Counts:
         async with self._turns[node]:
             namespace = self._namespaces.get(node)
             now = {} if namespace is None else await self._guard(node, chain.read(namespace))
-            before = {what: n for what, n in self._counted.items() if self._place(what[0]) == node}
+            before = {
+                label: n for label, n in self._counted.items() if self._place(label[0]) == node
+            }
             return {
-                what: before.get(what, Count()) + now.get(what, Count())
-                for what in {**before, **now}
+                label: before.get(label, Count()) + now.get(label, Count())
+                for label in {**before, **now}
             }
 
     def _link_counters(self, link: Link, counted: Counts, tallies: Tallies) -> LinkCounters:

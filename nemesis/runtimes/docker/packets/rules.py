@@ -159,13 +159,13 @@ _COUNTED = re.compile(
 
 def counts(saved: Iterable[str]) -> dict[tuple[Link, Role], Count]:
     """Return what each rule of ours has counted, from the lines of ``iptables-save -c``."""
-    found: dict[tuple[Link, Role], Count] = {}
+    collected: dict[tuple[Link, Role], Count] = {}
     for line in saved:
         if match := _COUNTED.match(line):
             packets, size, source, target, key, role = match.groups()
             link = Link(source, target, None if key is None else int(key))
-            found[link, Role(role)] = Count(int(packets), int(size))
-    return found
+            collected[link, Role(role)] = Count(int(packets), int(size))
+    return collected
 
 
 def _rules_of(link: Link, nodes: Mapping[str, PacketNode], in_force: InForce) -> list[str]:
