@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -67,6 +68,51 @@ def test_a_cycle_is_found() -> None:
     edges = [("n.a.x", "n.b.y"), ("n.b.z", "n.a.w"), ("n.a.x", "n.a.w")]
     assert cycles(nx.DiGraph(edges)) == []
     assert cycles(nx.DiGraph(between_siblings(edges))) == [["n.a", "n.b"]]
+
+
+def checkers_layers() -> dict[str, int]:
+    """The layer of each part of ``nemesis.checkers`` that the contract lists, by its name, the lowest 0."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    (layers,) = (
+        contract["layers"]
+        for contract in contracts
+        if contract.get("containers") == ["nemesis.checkers"]
+    )
+    return {
+        name: number for number, layer in enumerate(reversed(layers)) for name in layer.split(" : ")
+    }
+
+
+def upward(edges: Iterable[tuple[str, str]], layers: dict[str, int]) -> list[tuple[str, str]]:
+    """Return the imports inside checkers that run upward; what has no layer is a property, as ``log`` is."""
+    parent = "nemesis.checkers."
+    return sorted(
+        {
+            (importer, imported)
+            for importer, imported in between_siblings(edges)
+            if importer.startswith(parent)
+            and imported.startswith(parent)
+            and layers.get(importer.removeprefix(parent), layers["log"])
+            < layers.get(imported.removeprefix(parent), layers["log"])
+        }
+    )
+
+
+def test_a_property_without_a_layer_is_imported_only_from_above() -> None:
+    layers = checkers_layers()
+    assert "controller" not in layers
+    assert upward(imports().edges, layers) == []
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported"),
+    [("framework.fold", "controller"), ("znodes", "new"), ("new", "checking"), ("new", "pages")],
+)
+def test_an_import_around_a_property_without_a_layer_is_found(importer: str, imported: str) -> None:
+    parent = "nemesis.checkers"
+    edges = [(f"{parent}.{importer}", f"{parent}.{imported}"), (f"{parent}.new", f"{parent}.log.x")]
+    assert len(upward(edges, checkers_layers())) == 1
 
 
 def python_files() -> list[Path]:
