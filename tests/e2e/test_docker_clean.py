@@ -31,10 +31,10 @@ HARNESS = textwrap.dedent(
     from pathlib import Path
     from nemesis.interfaces.links import Link
     from nemesis.runtimes.config import ClusterConfig
-    from nemesis.runtimes.docker.disk_faults import DISKS
     from nemesis.runtimes.docker.machine import packet_features
     from nemesis.runtimes.docker.runtime import DockerRuntime
     from nemesis.interfaces.impairment import Impairment
+    from nemesis.interfaces.unsupported import Unsupported
 
     async def main(features) -> None:
         run = Path(sys.argv[1])
@@ -47,7 +47,7 @@ HARNESS = textwrap.dedent(
         await runtime.packets.impair(frozenset({Link("client-1", "zookeeper-1")}), Impairment(delay_ms=10))
         await runtime.network.bandwidth.limit("zookeeper-1", rate_kbit_s=8_000)
         await runtime.processes.pause("zookeeper-3")
-        if runtime.capabilities >= DISKS:
+        if not isinstance(runtime.disks, Unsupported):
             await runtime.disks.fill("broker-1")
             await runtime.disks.fail("broker-1")
         print("up", flush=True)
