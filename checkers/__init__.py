@@ -125,7 +125,7 @@ def select(names: Iterable[str] | None = None) -> list[Check]:
     for name in wanted:
         if name not in CHECKERS:
             raise KeyError(name)
-    checks = dict.fromkeys(one.check for one in _REGISTERED if one.name in wanted)
+    checks = dict.fromkeys(checker.check for name, checker in CHECKERS.items() if name in wanted)
     return [check() for check in checks]
 
 

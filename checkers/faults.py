@@ -25,13 +25,9 @@ from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.history.events import Event, Kind
-from nemesis.history.vocabulary.faults import measurements
+from nemesis.history.vocabulary.faults import LOST, MEASURED, VERIFIED, measurements
 
 MAX_SKIPPED_SHARE = 0.2
-MEASURED = "measured"
-LOST = "lost"
-"""The measurement of a fault that failed by itself: why it failed."""
-VERIFIED = "verified"
 AFTER_HEAL = frozenset({"quiet", "final-reads", "convergence", "end"})
 """Phases that begin only when all faults should be healed."""
 

@@ -6,10 +6,19 @@ Writer: the nemesis (process ``nemesis``).
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from nemesis.history.events import Kind, Word
 from nemesis.history.vocabulary.declaring import View, declares
+
+MEASURED: Final = "measured"
+"""``effect`` of a fault whose effect was measured when it was injected."""
+VERIFIED: Final = "verified"
+"""``effect`` of a fault whose end was verified when it was undone."""
+NO_EFFECT: Final = "none"
+"""``effect`` of either step when nothing was measured."""
+LOST: Final = "lost"
+"""The measurement of a fault that failed by itself: why it failed."""
 
 
 class FaultView(View, frozen=True, kw_only=True):

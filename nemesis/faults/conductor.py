@@ -21,14 +21,13 @@ from nemesis.faults.base import Fault, FaultContext, Measured, SelectorUnresolve
 from nemesis.faults.plan import PlannedFault, PlanSettings, redraw
 from nemesis.history.events import Kind
 from nemesis.history.recorder import Recorder
+from nemesis.history.vocabulary.faults import LOST, MEASURED, NO_EFFECT, VERIFIED
 from nemesis.interfaces.errors import FaultLost, NodeExited, RuntimeFailure
 from nemesis.interfaces.runtime import first_missing, missing_of
 
 RESOLVE_TIMEOUT_S = 5.0
 RESOLVE_INTERVAL_S = 0.03
 VERIFY_INTERVAL_S = 0.25
-LOST = "lost"
-"""Under this name the history says why a fault failed by itself."""
 
 
 class Conductor:
@@ -144,7 +143,7 @@ class Conductor:
         self._recorder.record(
             Kind.FAULT_APPLIED,
             **about,
-            effect="measured" if applied.is_effective else "none",
+            effect=MEASURED if applied.is_effective else NO_EFFECT,
             detail=_json(applied.detail),
         )
         await self._pause_until(begin + fault.duration_s)
@@ -165,7 +164,7 @@ class Conductor:
         self._recorder.record(
             Kind.FAULT_HEALED,
             **about,
-            effect="verified" if healed.is_effective else "none",
+            effect=VERIFIED if healed.is_effective else NO_EFFECT,
             detail=_json(healed.detail),
         )
 

@@ -33,13 +33,13 @@ class DockerNetwork:
         ) or DockerBandwidth(nodes)
 
     async def cut(self, links: frozenset[Link]) -> None:
-        await self._nodes.packets.cut(links)
+        await self._nodes.packet_rules.cut(links)
 
     async def restore(self, links: frozenset[Link]) -> None:
-        await self._nodes.packets.restore(links)
+        await self._nodes.packet_rules.restore(links)
 
     async def counters(self, links: frozenset[Link]) -> dict[Link, LinkCounters]:
-        return await self._nodes.packets.counters(links)
+        return await self._nodes.packet_rules.counters(links)
 
     async def probe(self, source: str, target: str, *, timeout_s: float) -> bool:
         nodes, address = self._nodes, self._nodes.address(target)
@@ -65,13 +65,13 @@ class DockerLinks:
         self._nodes = nodes
 
     async def hold(self, links: frozenset[Link]) -> None:
-        await self._nodes.packets.cut(links)
+        await self._nodes.packet_rules.cut(links)
 
     async def release(self, links: frozenset[Link]) -> None:
-        await self._nodes.packets.restore(links)
+        await self._nodes.packet_rules.restore(links)
 
     async def delay(self, links: frozenset[Link], *, delay_ms: int) -> None:
-        await self._nodes.packets.delay(links, delay_ms=delay_ms)
+        await self._nodes.packet_rules.delay(links, delay_ms=delay_ms)
 
 
 class DockerConnections:
@@ -81,10 +81,10 @@ class DockerConnections:
         self._nodes = nodes
 
     async def ends(self, links: frozenset[Link]) -> int:
-        return await self._nodes.packets.connection_ends(links)
+        return await self._nodes.packet_rules.connection_ends(links)
 
     async def reset(self, links: frozenset[Link]) -> int:
-        return await self._nodes.packets.reset(links)
+        return await self._nodes.packet_rules.reset(links)
 
 
 class DockerBandwidth:
@@ -94,10 +94,10 @@ class DockerBandwidth:
         self._nodes = nodes
 
     async def limit(self, node: str, *, rate_kbit_s: int) -> None:
-        await self._nodes.packets.throttle(node, rate_kbit_s=rate_kbit_s)
+        await self._nodes.packet_rules.throttle(node, rate_kbit_s=rate_kbit_s)
 
     async def measure(self, node: str, *, expected_kbit_s: int) -> int:
-        return await self._nodes.packets.rate_kbit_s(node, expected_kbit_s=expected_kbit_s)
+        return await self._nodes.packet_rules.rate_kbit_s(node, expected_kbit_s=expected_kbit_s)
 
 
 class DockerPackets:
@@ -107,7 +107,7 @@ class DockerPackets:
         self._nodes = nodes
 
     async def impair(self, links: frozenset[Link], impairment: Impairment) -> None:
-        await self._nodes.packets.impair(links, impairment)
+        await self._nodes.packet_rules.impair(links, impairment)
 
     async def counters(self, links: frozenset[Link]) -> dict[Link, PacketCounters]:
-        return await self._nodes.packets.packet_counters(links)
+        return await self._nodes.packet_rules.packet_counters(links)

@@ -69,7 +69,7 @@ class DockerNodes(RealCluster[DockerAddresses]):
         return self.addresses.zookeeper_connect()
 
     @property
-    def packets(self) -> PacketRules:
+    def packet_rules(self) -> PacketRules:
         """The packet rules; raises ``RuntimeFailure`` before the start."""
         if self.rules is None:
             raise RuntimeFailure("the cluster has no network before its start")
@@ -90,7 +90,7 @@ class DockerNodes(RealCluster[DockerAddresses]):
         """Start the node's container and return its pid. Its network namespace is a new one: it gets the rules."""
         pid = await self.node(node).start()
         await self._require_disk(node)
-        await self.packets.reapply(node)
+        await self.packet_rules.reapply(node)
         return pid
 
     async def until_it_answers(self, node: str) -> bool:

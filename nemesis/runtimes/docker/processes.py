@@ -47,7 +47,7 @@ class DockerProcesses:
         addresses = nodes.add_broker(node)
         nodes.clocks.create([node])
         await nodes.containers.add(node, addresses, nodes.describe)
-        await nodes.packets.add(node, nodes.packet_nodes(addresses)[node])
+        await nodes.packet_rules.add(node, nodes.packet_nodes(addresses)[node])
         return await self.restart(node)
 
     def retire(self, node: str) -> None:

@@ -22,7 +22,7 @@ from typing import Final, TypeVar
 from nemesis.faults import DEFAULT_KINDS
 from nemesis.faults import FAULTS as ALL_FAULTS
 from nemesis.history.events import NO_ERROR, Event, Kind
-from nemesis.history.vocabulary.faults import measurements
+from nemesis.history.vocabulary.faults import MEASURED, measurements
 from nemesis.history.znodes import PROCESS as ZOOKEEPER
 from nemesis.history.zookeeper_log import EPOCH_BITS
 from nemesis.interfaces.ensemble import EnsembleMembers
@@ -186,7 +186,7 @@ def _operation(event: Event) -> Iterator[Reached]:
 
 
 def _applied(event: Event) -> Iterator[Reached]:
-    effect = "measured" if event.effect == "measured" else "without effect"
+    effect = MEASURED if event.effect == MEASURED else "without effect"
     yield FAULTS, f"{event.fault} {effect}"
 
 
