@@ -1,30 +1,31 @@
-"""The judges: one module per family of properties, each with its prose and smallest breaking history.
+"""The checkers: what a history must show, one module or folder per family of properties.
 
-* ``fold``, ``segment``, ``engine``   what a check is, what it sees, how it is run (start with ``fold``)
-* ``columns``, ``following``, ``arrays``  the arrays behind a segment; those that are looked up instead of decoded
-* ``model``                           verdicts, findings, results
-* ``controller``                      one live controller per epoch, stale ones fenced
-* ``broker_epochs``                   nothing is done in the name of an earlier life of a broker
-* ``leadership``                      leader epochs, one leader per epoch, elections from the ISR
+A module's docstring states its properties; ``docs/adding.md`` says how to add one. Start with ``framework``.
+
+* ``framework``        shapes of checks, segments, verdicts, the engine: everything that no property owns
+* ``breaks``           the smallest histories that break each property
+* ``controller``       one live controller per epoch, deposed ones fenced
+* ``broker_epochs``    requests and writes for an earlier incarnation of a broker are refused
+* ``leadership``       leader epochs, one leader per epoch, elections from the ISR
 * ``transitions``, ``state_machines``   the state machines of partitions and replicas
-* ``replication``                     high watermarks and the agreement of logs
-* ``linearizable``                    registers, mutexes, sets, queues of anybody's histories
-* ``cycles``                          transactions of anybody's histories: dependency cycles
-* ``compiled``                        kernels that numba compiles
-* ``log``                             what clients see: lost, unseen, duplicate, reordered
-* ``deletion``, ``reassignment``      what administrators asked for has come about, and nothing else
-* ``possible``, ``administered``      their models: which states are possible after what is known
-* ``end_state``, ``assignments``      what was seen at the end; what ZooKeeper had as replicas
-* ``liveness``                        how long it was without controller, leaders, full ISRs, acknowledgements
-* ``convergence``, ``faults``         did the cluster come back; did the faults strike at all
-* ``unclean``, ``read_after``          whether an unclean election was permitted when its controller read the settings
-* ``znodes``                          what the checks above share
-* ``explain``                         findings step by step: their events in words, and why they cannot all be
-* ``foreign``                         which checks judge a history from elsewhere, by its workload
+* ``replication``      high watermarks and the agreement of logs
+* ``log``              what clients see: lost, unseen, duplicate, reordered
+* ``deletion``, ``reassignment``   administrators' requests take effect, and nothing else does
+* ``possible``, ``administered``   their models: the states that are possible after the known operations
+* ``convergence``, ``liveness``    whether the cluster recovered; how long what was missing
+* ``faults``           whether the faults had an effect
+* ``linearizable``     registers, mutexes, sets, queues of any system's histories
+* ``cycles``           transactions of any system's histories: dependency cycles
+* ``foreign``          which checks judge another system's history, by its workload
+* ``end_state``, ``assignments``, ``znodes``   rows that several checks share: the end, replicas, transactions
+* ``unclean``, ``read_after``      whether an unclean election was permitted when its controller read the settings
+* ``power_cuts``       when a broker lost what it had not synced
+* ``checking``         runs the checks, combines verdicts, explains findings
+* ``explain``, ``faults_in_force``   findings step by step: their events in words, the faults active at the time
+* ``pages``            generates ``docs/properties.md`` and ``docs/findings.md``
 
-``CHECKERS`` has every registered property by name; ``select`` turns names into checks. To add a property, write its
-module (the check, then the ``Property``) and its test, and register it in ``_REGISTERED``. Imports of ours:
-``history`` and ``registry`` only.
+``CHECKERS`` has every registered property by name; ``select`` turns names into checks. Imports only ``history`` and
+``registry`` of this repository.
 """
 
 from __future__ import annotations

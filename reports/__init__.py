@@ -8,6 +8,7 @@ Findings are data that checkers made; this package only renders them, and draws 
 * ``series``    history to series: faults, phases, controllers, partitions (``clients``: operations)
 * ``liveness``   how long what was missing: strokes over time, and a table for each kind of fault
 * ``containers``  which node was which container, of a run in containers
+* ``marks``       faults, phases and findings, drawn into every figure
 * ``sampling``  fewer points that draw the same line
 * ``wording``   what each property promises, and how values are written
 * ``junit``     one test case per property

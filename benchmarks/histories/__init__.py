@@ -11,6 +11,7 @@ directly, a stretch of records at a time, so that memory stays bounded. Seeded: 
 * ``clients``    sends, polls and final reads, as arrays
 * ``anomalies``  what may be put wrong, and the property that must name it
 * ``client_anomalies``  the same, of what clients record
+* ``transactions``  histories of transactions over lists or registers
 * ``registers``  histories of registers, which have nothing to do with brokers
 * ``generate``   puts it all together: into a directory, or into memory
 """

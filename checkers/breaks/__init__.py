@@ -1,5 +1,7 @@
 """The smallest histories that break each property, in each way: start with ``controllers``.
 
-``events`` and ``administration`` build the events. The other modules hold the histories of one family of properties,
-the smallest first; ``Property.breaks`` names them. Tests judge them, and ``docs/findings.md`` shows what is found.
+* ``controllers``, ``leaders``, ``replicas``, ``clients``, ``ends``   one module per family of properties
+* ``events``, ``administration``   builders of events
+
+``Property.breaks`` names the histories, the smallest first. Tests judge them; ``docs/findings.md`` shows the findings.
 """

@@ -1,5 +1,10 @@
-"""How properties are checked, apart from what they promise: start with ``fold`` (the shapes of a check).
+"""How properties are checked, apart from what they promise.
 
-``segment`` is what a check sees, ``engine`` runs checks on Spark or in process, ``model`` has verdicts and findings,
-``columns`` and ``arrays`` the vectors behind a segment, ``compiled`` the kernels that numba compiles.
+* ``fold``            the shapes of a check (start here); ``event_list`` the simplest one, which keeps events
+* ``segment``         what a check sees of a history
+* ``columns``, ``arrays``   the vectors behind a segment; ``dependencies`` those that are looked up instead of decoded
+* ``engine``          runs checks on Spark or in process; ``rounds`` runs those whose keys are too large for one task
+* ``compiled``        kernels that numba compiles
+* ``property``        a property as one object; ``reason`` what its explanation starts from
+* ``model``           verdicts, findings, results; ``findings`` builds them
 """

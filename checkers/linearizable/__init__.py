@@ -2,6 +2,7 @@
 
 * ``registers``, ``mutex``, ``sets``, ``queues``   the checks, with the prose of their properties (start here)
 * ``object_check``, ``object_operations``, ``elements``   events → columns of operations; elements of lists
+* ``joining``                                      rows of an operation, joined into one
 * ``pairing``                                      which completion belongs to which invocation, compiled
 * ``register_zones``, ``zone_walk``, ``zone_findings``   registers whose values are written once, in the time of a sort
 * ``search``                                       all else, with ``nemesis.checkers.possible``; may give up

@@ -2,6 +2,7 @@
 
 * ``options``          options that several commands share
 * ``console``          results on stdout, progress and errors on stderr, JSON
+* ``streams``          encoding and errors of standard output and error
 * ``outcome``          the outcome of a check, printed
 * ``search_request``   the options of a search over many seeds, checked
 """

@@ -15,6 +15,7 @@
 * ``grudge``      shapes of a partition, pure and seeded
 * ``selectors``   names of victims, resolved when a fault strikes
 * ``plan``        what strikes when: derived from the seed, or read from a file; ``recipes`` are scripted combinations
+* ``trigger``     when a fault strikes, if the clock alone does not decide it
 * ``conductor``   carries a plan out and writes intent, effect and heal into the history
 * ``cluster_view``  ZooKeeper as the harness sees it
 """

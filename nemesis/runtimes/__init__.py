@@ -8,5 +8,7 @@
 * ``membership``  which brokers belong to a cluster, as brokers join and leave
 * ``config``      what a cluster is to be like, on each of them
 * ``clock_control``  wall clocks of single nodes, moved by a preloaded library
+* ``disk_control``   disks of brokers on one machine: full, failing or without power, without root
+* ``reference_launcher``  starts one broker of the reference, with a planted bug if asked
 * ``probes``      whether a node answers; ``kazoo_admin``, ``session_takeover``   the harness at ZooKeeper
 """

@@ -9,7 +9,13 @@
 * ``log_segment``               one file of batches and its two indexes; ``file_records`` reads the batches
 * ``offset_index``, ``time_index``   from offsets to positions, from times to offsets
 * ``leader_epoch_file_cache``   which leader epoch starts where
+* ``log_validator``, ``log_append_info``   which batches may be appended; what an append added
+* ``producer_state_manager``    which producers wrote to a log; its parts are ``producer_state_entry``,
+  ``producer_append_info``, ``producer_snapshot_file``, ``recent_batches``
+* ``log_cleaner``               compacts logs in the background; its parts are ``log_cleaner_manager``, ``cleaner``,
+  ``offset_map``, ``record_filter``
+* ``future_logs``, ``delayed_deletion``   replicas that move between directories; files that go after a while
 * ``log_config``                the settings of topics
 * ``checkpoint``, ``partition_metadata``   Kafka's small files
-* ``errors``                    the exception tree
+* ``errors``                    the exception tree; ``storage_errors`` names the directory that failed
 """

@@ -6,5 +6,7 @@
 * ``selector``           its connections (``kafka_channel``), and what the event loop has told of them
 * ``request_channel``    the bounded queue to the handlers, and the five kinds of response; ``memory_pool`` bounds bytes
 * ``network_client``     the broker's own connections to other brokers
+* ``channel_mute``       whether requests are read from a connection
+* ``errors``             what can go wrong with connections
 * ``frames``             bytes to frames, for both ends
 """

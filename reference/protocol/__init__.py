@@ -5,5 +5,6 @@
 * ``encoding``      the writer that ``codec`` uses
 * ``schema``        what kio knows of a message class; building messages of any version
 * ``versions``      the APIs and versions that a broker offers
-* ``record_batch``  the header of a record batch; the records stay opaque
+* ``record_batch``  the header of a record batch; ``records`` reads the records inside, ``compression`` the codecs
+* ``errors``        what can be wrong with bytes from the network
 """

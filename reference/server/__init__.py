@@ -2,16 +2,21 @@
 
 * ``kafka_server``, ``kafka_scheduler``   start, stop, what runs now and then; ``controlled_shutdown`` the way out
 * ``broker_metadata_checkpoint``, ``broker_id_generation``   who this broker is
-* ``kafka_apis``, ``connection``; room ``apis``   which request goes where, and what it is answered
+* ``kafka_apis``, ``connection``; package ``apis``   which request goes where, and what it is answered
 * ``replica_manager``   the hosted partitions and the control requests; its parts are ``hosted_partitions``,
   ``replica_roles``, ``replica_fetching``, ``storage_failures``, ``record_appends``, ``record_fetches``,
   ``offset_lookups``, ``record_deletions``
-* ``replica_fetcher_manager``, ``replica_fetcher_thread``, ``remote_leader_end_point``   following leaders;
+* ``kafka_request_handler``   the tasks that take requests from the queue
+* ``abstract_fetcher_manager``, ``replica_fetcher_manager``, ``replica_fetcher_thread``,
+  ``remote_leader_end_point``   following leaders;
   ``partition_fetch_state``, ``offset_truncation``, ``fetch_session_handler``   what that needs
 * ``fetch_manager``, ``fetch_session``   what a client has asked for and was told before; ``replica_selector``   whom it
   should ask instead
+* ``replica_alter_log_dirs_manager``, ``replica_alter_log_dirs_thread``   replicas that move between log directories
+* ``client_quota_manager``   how much a client may send and read; ``zk_producer_id_manager`` producer ids
 * ``alter_partition_manager``, ``zk_alter_partition_manager``   how a leader changes its ISR: it asks, or writes
-* ``delayed_operations``; ``delayed_produce``, ``delayed_fetch``, ``delayed_elect_leader``   answers that wait
+* ``delayed_operations``; ``delayed_produce``, ``delayed_fetch``, ``delayed_elect_leader``,
+  ``delayed_delete_records``   answers that wait
 * ``metadata_cache``   what controllers have told of the cluster
 * ``zk_admin_manager``, ``admin_utils``, ``rack_aware_assignment``, ``auto_topic_creation_manager``   new topics
 * ``config_admin_manager``, ``config_helper``   settings told and changed; ``zk_config_manager``, ``config_handlers``,

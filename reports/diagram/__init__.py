@@ -5,6 +5,7 @@ A sequence diagram, made from the events of a history alone: nodes are columns, 
 * ``gather``   which events of a history lie near the proof
 * ``items``    what is drawn: messages (arrows) and notes, with how much they matter
 * ``compose``  events to items: a request sent and handled, a write attempted and committed, a record on its way
+* ``say``      the text of a row
 * ``select``   the items that fit on a page, those that matter most
 * ``svg``      items to an SVG; its style is ``reports/templates/diagram.css``
 

@@ -2,7 +2,8 @@
 
 * ``client``        KafkaClient: metadata, send, poll (start here)
 * ``admin``         KafkaAdmin: topics, reassignments, elections, log directories
-* ``connection``    one TCP connection bound to its source address
+* ``idempotent_producer``   IdempotentProducer: sends a batch again until its fate is known
+* ``connection``    one TCP connection bound to its source address; ``frames`` one frame out, one in
 * ``codec``         frames to messages and back, by kio
 * ``record_batch``  building and reading record batches of format v2
 * ``errors``        what a failed operation says: certain or unknown

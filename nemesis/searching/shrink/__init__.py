@@ -4,6 +4,7 @@
 * ``ddmin``       the two searches: fewest items, lowest number; pure
 * ``trials``      candidates are tried: the budget, the workers, the best so far
 * ``passes``      what is made smaller, in this order: faults, client operations, time, deviations of the schedule
+* ``stored``      the smaller run in the store, with the run that it comes from
 * ``shrinker``    the passes until nothing gets smaller (start here)
 
 A candidate is a ``SimulationSpec``; it counts when its run, simulated and checked as any other, has a finding of the

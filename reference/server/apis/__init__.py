@@ -5,7 +5,9 @@
 * ``offsets``        ListOffsets, OffsetForLeaderEpoch
 * ``metadata``       ApiVersions, Metadata, DescribeCluster, FindCoordinator
 * ``control``        LeaderAndIsr, StopReplica, UpdateMetadata: what the controller tells
-* ``controller``     AlterPartition
+* ``alter_partitions``   AlterPartition
+* ``producers``      InitProducerId
+* ``records``        DeleteRecords
 * ``topics``         CreateTopics, DeleteTopics, CreatePartitions
 * ``configs``        DescribeConfigs, AlterConfigs, IncrementalAlterConfigs
 * ``elections``      ElectLeaders, ControlledShutdown

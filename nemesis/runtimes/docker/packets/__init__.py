@@ -9,5 +9,5 @@
 * ``namespace``       to run a command or open a socket inside a container's network
 * ``kernel``          what of all that works on this machine
 
-Nothing is imported here: the handler, which is a process of its own, comes through this room.
+This file imports nothing: the handler, a process of its own, imports this package.
 """
