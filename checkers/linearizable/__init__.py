@@ -8,7 +8,7 @@
 * ``search``                                       all else, with ``nemesis.checkers.possible``; may give up
 * ``set_states``, ``queue_states``                 what became of each element
 * ``set_order``, ``queue_order``                   whether one order of all operations explains that
-* ``phrases``                                         findings in words
+* ``element_findings``, ``phrases``                   findings about elements; findings in words
 
 Which of them judges a history is said by its workload (``nemesis.checkers.foreign``).
 """

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nemesis.checkers.framework.segment import Numbers, Segment
+from nemesis.checkers.framework.segment import Mask, Numbers, Segment
 from nemesis.checkers.linearizable.object_operations import (
+    FAIL,
     NO_ROW,
     OK,
     UNSET,
@@ -103,3 +104,33 @@ def at(column: Numbers, positions: Numbers, missing: int) -> Numbers:
     if not len(column):
         return np.full(len(positions), missing, dtype=np.int64)
     return np.where(positions == NONE, missing, column[positions])
+
+
+@dataclass(frozen=True, slots=True)
+class Puts:
+    """For each element, the operations that put it into its collection: positions, or ``NONE``."""
+
+    succeeded: Numbers
+    """The successful put that ended first."""
+    attempted: Numbers
+    """The put that did not certainly fail and began first."""
+    failed: Numbers
+    """The put that certainly failed and began first."""
+    attempt_count: Numbers
+    """The number of puts that did not certainly fail."""
+
+    @classmethod
+    def of(cls, operations: Operations, puts: Numbers, ids: Numbers, count: int) -> Puts:
+        """``puts``: positions of operations; ``ids``: the element of each; ``count``: how many elements there are."""
+
+        def first(chosen: Mask, by: Numbers) -> Numbers:
+            return first_of(ids[chosen], by[puts[chosen]], puts[chosen], count)
+
+        outcome = operations.outcome[puts]
+        is_attempt = outcome != FAIL
+        return cls(
+            succeeded=first(outcome == OK, operations.finish),
+            attempted=first(is_attempt, operations.start),
+            failed=first(~is_attempt, operations.start),
+            attempt_count=np.bincount(ids[is_attempt], minlength=count),
+        )

@@ -26,7 +26,7 @@ def overtaken(operations: Operations, states: QueueStates) -> tuple[Numbers, Num
     chosen = np.flatnonzero(states.is_once | states.is_still_there)
     if not len(chosen):
         return chosen, chosen
-    put, took = states.attempted[chosen], states.first_taken[chosen]
+    put, took = states.puts.attempted[chosen], states.first_taken[chosen]
     times = np.stack(
         [
             operations.finish[put],
@@ -63,7 +63,7 @@ class NeverEmpty:
         is_empty = (operations.f == DEQUEUE) & (operations.value == UNSET)
         found = np.flatnonzero((operations.outcome == OK) & (is_empty | (operations.f == DRAIN)))
         found = found[np.isin(operations.key[found], states.key[values])]
-        put, took = states.attempted[values], states.first_taken[values]
+        put, took = states.puts.attempted[values], states.first_taken[values]
         moments = np.stack(
             [
                 np.concatenate((operations.finish[put], operations.start[found])),

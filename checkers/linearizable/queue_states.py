@@ -8,10 +8,17 @@ from typing import Final
 import numpy as np
 
 from nemesis.checkers.framework.segment import Mask, Numbers
-from nemesis.checkers.linearizable.elements import NONE, Listed, answers, at, first_of, numbered
+from nemesis.checkers.linearizable.elements import (
+    NONE,
+    Listed,
+    Puts,
+    answers,
+    at,
+    first_of,
+    numbered,
+)
 from nemesis.checkers.linearizable.object_operations import (
     ALWAYS,
-    FAIL,
     INFO,
     NEVER,
     OK,
@@ -29,19 +36,14 @@ class QueueStates:
 
     key: Numbers
     value: Numbers
-    enqueued: Numbers
-    """The successful enqueue that ended first."""
-    attempted: Numbers
-    """The enqueue that did not certainly fail and began first."""
-    failed: Numbers
-    """An enqueue that certainly failed."""
+    puts: Puts
+    """The enqueues."""
     first_taken: Numbers
     """The dequeue or drain that returned it and ended first, ..."""
     last_taken: Numbers
     """... or last."""
     unexpected: Numbers
     """The one that ended first, if it ended before all enqueues began."""
-    attempt_count: Numbers
     taken_count: Numbers
     empty: Numbers
     """The operation on its queue that found it empty and began last."""
@@ -56,19 +58,19 @@ class QueueStates:
 
     @property
     def is_duplicate(self) -> Mask:
-        return (self.attempt_count > 0) & (self.taken_count > self.attempt_count)
+        return (self.puts.attempt_count > 0) & (self.taken_count > self.puts.attempt_count)
 
     @property
     def is_once(self) -> Mask:
         """Enqueued once and dequeued once."""
-        found: Mask = (self.attempt_count == 1) & (self.taken_count == 1)
+        found: Mask = (self.puts.attempt_count == 1) & (self.taken_count == 1)
         return found
 
     @property
     def is_still_there(self) -> Mask:
         """Enqueued once, and dequeued by nobody, not even by somebody who does not know."""
         is_there = self.is_missing & ~self.is_lost
-        found: Mask = is_there & (self.attempt_count == 1) & (self.takers_in_doubt == 0)
+        found: Mask = is_there & (self.puts.attempt_count == 1) & (self.takers_in_doubt == 0)
         return found
 
     @classmethod
@@ -84,12 +86,8 @@ class QueueStates:
         of_enqueue, of_taker = elements.ids
         count = len(elements)
 
-        def enqueue(chosen: Mask, by: Numbers) -> Numbers:
-            return first_of(of_enqueue[chosen], by[enqueues[chosen]], enqueues[chosen], count)
-
-        tried = outcome[enqueues] != FAIL
-        enqueued = enqueue(outcome[enqueues] == OK, finish)
-        attempted = enqueue(tried, start)
+        puts = Puts.of(operations, enqueues, of_enqueue, count)
+        enqueued, attempted = puts.succeeded, puts.attempted
         first_taken = first_of(of_taker, finish[takers], takers, count)
         too_early = at(finish, first_taken, NEVER) < at(start, attempted, NEVER)
         is_missing = (enqueued != NONE) & (first_taken == NONE)
@@ -99,13 +97,10 @@ class QueueStates:
         return cls(
             key=elements.key,
             value=elements.value,
-            enqueued=enqueued,
-            attempted=attempted,
-            failed=enqueue(~tried, start),
+            puts=puts,
             first_taken=first_taken,
             last_taken=first_of(of_taker, -finish[takers], takers, count),
             unexpected=np.where(too_early, first_taken, NONE),
-            attempt_count=np.bincount(of_enqueue[tried], minlength=count),
             taken_count=np.bincount(of_taker, minlength=count),
             empty=empty,
             takers_in_doubt=in_doubt,

@@ -31,17 +31,24 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import MAX_FINDINGS, Results, conclude
 from nemesis.checkers.framework.model import Finding, Result, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Numbers
 from nemesis.checkers.linearizable import phrases
+from nemesis.checkers.linearizable.element_findings import ElementFindings, ElementProperty, WhyUnexpected
 from nemesis.checkers.linearizable.elements import NONE, Listed
 from nemesis.checkers.linearizable.object_check import ObjectCheck
 from nemesis.checkers.linearizable.object_operations import Operations, in_history_order
 from nemesis.checkers.linearizable.queue_order import NeverEmpty, overtaken
 from nemesis.checkers.linearizable.queue_states import DRAIN, FS, QueueStates
+
+
+_WHY: Final = WhyUnexpected(
+    too_late="before its enqueue began",
+    failed="whose enqueue certainly failed",
+    absent="which nobody had enqueued",
+)
 
 
 class TotalQueue(ObjectCheck):
@@ -55,7 +62,7 @@ class TotalQueue(ObjectCheck):
 
     def decide(self, operations: Operations, lists: Listed) -> Results:
         operations = in_history_order(operations)
-        return self._results(_Telling(operations, QueueStates.of(operations, lists)))
+        return self._results(_Telling.of(operations, QueueStates.of(operations, lists)))
 
     def _results(self, telling: _Telling) -> list[Result]:
         return [telling.lost(), telling.unexpected(), telling.duplicate(self.duplicate)]
@@ -78,24 +85,31 @@ class _Telling:
 
     operations: Operations
     states: QueueStates
+    elements: ElementFindings
+
+    @classmethod
+    def of(cls, operations: Operations, states: QueueStates) -> _Telling:
+        return cls(operations, states, ElementFindings(operations, states.key, states.value))
 
     def lost(self) -> Result:
         states = self.states
         lost = np.flatnonzero(states.is_lost)
         unknown = np.flatnonzero(states.is_missing & ~states.is_lost)
-        findings = [self._lost(one) for one in self._by_row(lost, states.enqueued)]
+        findings = [
+            self._lost(one) for one in self.elements.first_by_row(lost, states.puts.succeeded)
+        ]
         findings += [self._perhaps_lost(unknown)] if len(unknown) else []
         return conclude(
             LOST,
-            checked=int(np.count_nonzero(states.enqueued != NONE)) - len(unknown),
+            checked=int(np.count_nonzero(states.puts.succeeded != NONE)) - len(unknown),
             findings=findings,
             finding_count=len(lost) + (1 if len(unknown) else 0),
             numbers={"recovered_values": float(np.count_nonzero(states.is_recovered))},
         )
 
     def _lost(self, element: int) -> Finding:
-        key, value = self._names(element)
-        enqueue, empty = self.states.enqueued[element], self.states.empty[element]
+        key, value = self.elements.names(element)
+        enqueue, empty = self.states.puts.succeeded[element], self.states.empty[element]
         sentence = f"{value} is lost from {key}: it was enqueued, nobody dequeued it, and the queue was empty then."
         steps = [
             f"enqueue {value} was over at {self.operations.finish[enqueue]:,} ns.",
@@ -107,48 +121,46 @@ class _Telling:
             steps.append(
                 f"{in_doubt} dequeues of unknown outcome may have taken one value each; more than that are missing."
             )
-        return self._finding(LOST, key, sentence, steps, enqueue, empty)
+        return self.elements.finding(LOST, key, sentence, steps, enqueue, empty)
 
     def _perhaps_lost(self, unknown: Numbers) -> Finding:
-        shown = self._by_row(unknown, self.states.enqueued)
-        key, value = self._names(shown[0])
+        shown = self.elements.first_by_row(unknown, self.states.puts.succeeded)
+        key, value = self.elements.names(shown[0])
         values = "1 value was" if len(unknown) == 1 else f"{len(unknown)} values were"
         sentence = (
             f"{values} enqueued and not dequeued, and may be in the queue or with dequeues of unknown outcome: the "
             f"first is {value} of {key}."
         )
-        proof = self.states.enqueued[shown[: phrases.TOLD]]
-        return self._finding(LOST, key, sentence, [], *proof, verdict=Verdict.UNKNOWN)
+        proof = self.states.puts.succeeded[shown[: phrases.TOLD]]
+        return self.elements.finding(LOST, key, sentence, [], *proof, verdict=Verdict.UNKNOWN)
 
     def unexpected(self) -> Result:
         states, findings = self.states, []
         unexpected = np.flatnonzero(states.unexpected != NONE)
-        for element in self._by_row(unexpected, states.unexpected):
-            key, value = self._names(element)
-            enqueue, why = states.attempted[element], "before its enqueue began"
-            if enqueue == NONE:
-                enqueue, why = states.failed[element], "whose enqueue certainly failed"
-            if enqueue == NONE:
-                why = "which nobody had enqueued"
+        for element in self.elements.first_by_row(unexpected, states.unexpected):
+            key, value = self.elements.names(element)
+            enqueue, why = self.elements.why_unexpected(element, states.puts, _WHY)
             sentence = f"{value} was dequeued from {key}, {why}."
             taken = states.unexpected[element]
-            findings.append(self._finding(UNEXPECTED, key, sentence, [], enqueue, taken))
+            findings.append(self.elements.finding(UNEXPECTED, key, sentence, [], enqueue, taken))
         return self._of_taken(UNEXPECTED, findings, len(unexpected))
 
     def duplicate(self, verdict: Verdict) -> Result:
         states, findings = self.states, []
         twice = np.flatnonzero(states.is_duplicate)
-        for element in self._by_row(twice, states.last_taken):
-            key, value = self._names(element)
+        for element in self.elements.first_by_row(twice, states.last_taken):
+            key, value = self.elements.names(element)
             sentence = (
                 f"{value} was dequeued from {key} {states.taken_count[element]} times, and enqueued "
-                f"{states.attempt_count[element]} times."
+                f"{states.puts.attempt_count[element]} times."
             )
             if verdict is Verdict.VALID:
                 sentence += " A queue that delivers at least once may do that."
-            proof = (states.attempted, states.first_taken, states.last_taken)
+            proof = (states.puts.attempted, states.first_taken, states.last_taken)
             rows = (one[element] for one in proof)
-            findings.append(self._finding(DUPLICATE, key, sentence, [], *rows, verdict=verdict))
+            findings.append(
+                self.elements.finding(DUPLICATE, key, sentence, [], *rows, verdict=verdict)
+            )
         return self._of_taken(DUPLICATE, findings, len(twice))
 
     def order(self) -> Result:
@@ -159,14 +171,14 @@ class _Telling:
         for first, second in zip(
             late[:MAX_FINDINGS].tolist(), early[:MAX_FINDINGS].tolist(), strict=True
         ):
-            key, value = self._names(first)
-            other = self._names(second)[1]
+            key, value = self.elements.names(first)
+            other = self.elements.names(second)[1]
             is_there = states.first_taken[first] == NONE
             before = f"and not {value}" if is_there else f"before {value}"
             sentence = (
                 f"{other} was dequeued from {key} {before}, which had been enqueued before {other}."
             )
-            enqueues = (states.attempted[first], states.attempted[second])
+            enqueues = (states.puts.attempted[first], states.puts.attempted[second])
             dequeues = (states.first_taken[second], states.first_taken[first])
             later = f"{value} was dequeued by one under way {phrases.when(self.operations, dequeues[1])}: later."
             steps = [
@@ -176,7 +188,9 @@ class _Telling:
                 f"Nobody dequeued {value}." if is_there else later,
                 "A queue gives first what came first.",
             ]
-            findings.append(self._finding(ORDER, key, sentence, steps, *enqueues, *dequeues))
+            findings.append(
+                self.elements.finding(ORDER, key, sentence, steps, *enqueues, *dequeues)
+            )
         return conclude(
             ORDER,
             checked=int(np.count_nonzero(once)),
@@ -203,7 +217,7 @@ class _Telling:
             ]
             rows = [operation]
             for element, value in zip(elements, values, strict=False):
-                put, took = states.attempted[element], states.first_taken[element]
+                put, took = states.puts.attempted[element], states.first_taken[element]
                 until = "and nobody dequeued it"
                 if took != NONE:
                     until = (
@@ -213,7 +227,7 @@ class _Telling:
                     f"enqueue {value} was over at {self.operations.finish[put]:,} ns, {until}."
                 )
                 rows += [put, took]
-            findings.append(self._finding(EMPTY, key, sentence, steps, *rows))
+            findings.append(self.elements.finding(EMPTY, key, sentence, steps, *rows))
         return conclude(
             EMPTY,
             checked=int(np.count_nonzero(states.is_once)),
@@ -225,66 +239,41 @@ class _Telling:
         checked = int(np.count_nonzero(self.states.first_taken != NONE))
         return conclude(decided, checked=checked, findings=findings, finding_count=count)
 
-    def _by_row(self, elements: Numbers, operation_of: Numbers) -> list[int]:
-        """The first elements in the order of the history."""
-        rows = self.operations.completed[operation_of[elements]]
-        found: list[int] = elements[np.argsort(rows, kind="stable")][:MAX_FINDINGS].tolist()
-        return found
 
-    def _names(self, element: int) -> tuple[str, str]:
-        key = phrases.key_name(int(self.states.key[element]))
-        return key, phrases.value_name(int(self.states.value[element]))
-
-    def _finding(
-        self,
-        decided: Property,
-        key: str,
-        sentence: str,
-        steps: list[str],
-        *operations: int,
-        verdict: Verdict = Verdict.INVALID,
-    ) -> Finding:
-        shown = phrases.rows(self.operations, *(one for one in operations if one != NONE))
-        return finding(decided.name, key, sentence, *shown, verdict=verdict, steps=steps)
-
-
+_SOURCE: Final = "Jepsen's total-queue; Herlihy and Wing (1990)."
 LOST: Final = Property(
     name="queue-lost",
     promise="What was enqueued is dequeued before the queue is empty.",
     unit="acknowledged values",
     unknown="The queue was not seen empty since, or dequeues of unknown outcome explain what is missing.",
-    source="Jepsen's total-queue; Herlihy and Wing (1990).",
+    source=_SOURCE,
     check=TotalQueue,
 )
-UNEXPECTED: Final = Property(
+UNEXPECTED: Final = ElementProperty(
     name="queue-unexpected",
     promise="Nothing is dequeued that nobody enqueued.",
     unit="values dequeued",
-    unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="Jepsen's total-queue; Herlihy and Wing (1990).",
+    source=_SOURCE,
     check=TotalQueue,
 )
-DUPLICATE: Final = Property(
+DUPLICATE: Final = ElementProperty(
     name="queue-duplicate",
     promise="Nothing is dequeued more often than it was enqueued.",
     unit="values dequeued",
-    unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="Jepsen's total-queue; Herlihy and Wing (1990).",
+    source=_SOURCE,
     check=TotalQueue,
 )
-ORDER: Final = Property(
+ORDER: Final = ElementProperty(
     name="queue-order",
     promise="What was enqueued first is dequeued first.",
     unit="values dequeued",
-    unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="Jepsen's total-queue; Herlihy and Wing (1990).",
+    source=_SOURCE,
     check=FifoQueue,
 )
-EMPTY: Final = Property(
+EMPTY: Final = ElementProperty(
     name="queue-empty",
     promise="A queue is found empty only when nothing is in it.",
     unit="values dequeued",
-    unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="Jepsen's total-queue; Herlihy and Wing (1990).",
+    source=_SOURCE,
     check=FifoQueue,
 )

@@ -89,9 +89,9 @@ def _overtaken(
     operations: Operations, states: SetStates, place: Numbers, is_chain: Mask
 ) -> tuple[Numbers, Numbers]:
     """Return elements whose adds began after the successful add of an element with a later place, and that element."""
-    acknowledged = at(operations.finish, states.added, NEVER)
-    begun = at(operations.start, states.attempted, NEVER)
-    chosen = np.flatnonzero(is_chain & (states.attempted != NONE))
+    acknowledged = at(operations.finish, states.puts.succeeded, NEVER)
+    begun = at(operations.start, states.puts.attempted, NEVER)
+    chosen = np.flatnonzero(is_chain & (states.puts.attempted != NONE))
     chosen = chosen[np.lexsort((acknowledged[chosen], -place[chosen], states.key[chosen]))]
     _, key = np.unique(states.key[chosen], return_inverse=True)
     moments, ranks = np.unique(

@@ -12,8 +12,16 @@ from typing import Final
 import numpy as np
 
 from nemesis.checkers.framework.segment import Mask, Numbers
-from nemesis.checkers.linearizable.elements import NONE, Listed, answers, at, first_of, numbered
-from nemesis.checkers.linearizable.object_operations import ALWAYS, FAIL, NEVER, OK, Operations
+from nemesis.checkers.linearizable.elements import (
+    NONE,
+    Listed,
+    Puts,
+    answers,
+    at,
+    first_of,
+    numbered,
+)
+from nemesis.checkers.linearizable.object_operations import ALWAYS, NEVER, OK, Operations
 
 FS: Final = ("add", "read")
 ADD, READ = range(len(FS))
@@ -25,12 +33,8 @@ class SetStates:
 
     key: Numbers
     value: Numbers
-    added: Numbers
-    """The successful add that ended first."""
-    attempted: Numbers
-    """The add that did not certainly fail and began first."""
-    failed: Numbers
-    """An add that certainly failed."""
+    puts: Puts
+    """The adds."""
     first_present: Numbers
     """The read that returned it and ended first, ..."""
     last_present: Numbers
@@ -60,14 +64,9 @@ class SetStates:
         )
         of_add, of_answer = elements.ids
         count = len(elements)
-        outcome, start, finish = operations.outcome, operations.start, operations.finish
-        ok, tried, failed = (
-            outcome[adds] == OK,
-            outcome[adds] != FAIL,
-            outcome[adds] == FAIL,
-        )
-        added = first_of(of_add[ok], finish[adds[ok]], adds[ok], count)
-        attempted = first_of(of_add[tried], start[adds[tried]], adds[tried], count)
+        start, finish = operations.start, operations.finish
+        puts = Puts.of(operations, adds, of_add, count)
+        added, attempted = puts.succeeded, puts.attempted
         first_present = first_of(of_answer, finish[by], by, count)
         last_present = first_of(of_answer, -finish[by], by, count)
         last_absent = _last_absent(operations, elements.key, of_answer, by)
@@ -83,9 +82,7 @@ class SetStates:
         return cls(
             key=elements.key,
             value=elements.value,
-            added=added,
-            attempted=attempted,
-            failed=first_of(of_add[failed], start[adds[failed]], adds[failed], count),
+            puts=puts,
             first_present=first_present,
             last_present=last_present,
             last_absent=last_absent,

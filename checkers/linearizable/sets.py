@@ -31,17 +31,24 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import MAX_FINDINGS, Results, conclude
 from nemesis.checkers.framework.model import Finding, Result, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Numbers
 from nemesis.checkers.linearizable import phrases
+from nemesis.checkers.linearizable.element_findings import ElementFindings, ElementProperty, WhyUnexpected
 from nemesis.checkers.linearizable.elements import NONE, Listed
 from nemesis.checkers.linearizable.object_check import ObjectCheck
 from nemesis.checkers.linearizable.object_operations import Operations, in_history_order
 from nemesis.checkers.linearizable.set_order import SetOrder
 from nemesis.checkers.linearizable.set_states import FS, READ, SetStates
+
+
+_WHY: Final = WhyUnexpected(
+    too_late="before its add began",
+    failed="whose add certainly failed",
+    absent="which nobody had added",
+)
 
 
 class SetFull(ObjectCheck):
@@ -55,7 +62,7 @@ class SetFull(ObjectCheck):
 
     def decide(self, operations: Operations, lists: Listed) -> Results:
         operations = in_history_order(operations)
-        return self.judged(_Telling(operations, SetStates.of(operations, lists)))
+        return self.judged(_Telling.of(operations, SetStates.of(operations, lists)))
 
     def judged(self, telling: _Telling) -> list[Result]:
         """Return a result for each property."""
@@ -84,11 +91,18 @@ class _Telling:
 
     operations: Operations
     states: SetStates
+    elements: ElementFindings
+
+    @classmethod
+    def of(cls, operations: Operations, states: SetStates) -> _Telling:
+        return cls(operations, states, ElementFindings(operations, states.key, states.value))
 
     def lost(self) -> Result:
         unread = np.flatnonzero(self.states.is_unread)
         lost = np.flatnonzero(self.states.is_lost)
-        findings = [self._lost(one) for one in self._by_row(lost, self.states.last_absent)]
+        findings = [
+            self._lost(one) for one in self.elements.first_by_row(lost, self.states.last_absent)
+        ]
         findings += [self._unread(unread)] if len(unread) else []
         return conclude(
             LOST,
@@ -99,10 +113,10 @@ class _Telling:
         )
 
     def _lost(self, element: int) -> Finding:
-        key, value = self._names(element)
+        key, value = self.elements.names(element)
         absent, present = self.states.last_absent[element], self.states.last_present[element]
         if present == NONE:
-            before = self.states.added[element]
+            before = self.states.puts.succeeded[element]
             since = f"the add of {value} succeeded"
         else:
             before = present
@@ -113,47 +127,48 @@ class _Telling:
             f"A read was under way {phrases.when(self.operations, absent)} and did not return it.",
             "Nothing removes an element.",
         ]
-        proof = (self.states.added[element], present, absent)
-        return self._finding(LOST, key, sentence, steps, *proof)
+        proof = (self.states.puts.succeeded[element], present, absent)
+        return self.elements.finding(LOST, key, sentence, steps, *proof)
 
     def _unread(self, unread: Numbers) -> Finding:
-        shown = self._by_row(unread, self.states.added)
-        key, value = self._names(shown[0])
+        shown = self.elements.first_by_row(unread, self.states.puts.succeeded)
+        key, value = self.elements.names(shown[0])
         elements = "1 element was" if len(unread) == 1 else f"{len(unread)} elements were"
         sentence = f"{elements} added and may be lost, for no read began afterwards: the first is {value} of {key}."
-        proof = self.states.added[shown[: phrases.TOLD]]
-        return self._finding(LOST, key, sentence, [], *proof, verdict=Verdict.UNKNOWN)
+        proof = self.states.puts.succeeded[shown[: phrases.TOLD]]
+        return self.elements.finding(LOST, key, sentence, [], *proof, verdict=Verdict.UNKNOWN)
 
     def unexpected(self) -> Result:
         states, findings = self.states, []
         for entry in self._entries(states.unexpected):
             element, read = int(states.returned[entry]), int(states.returned_by[entry])
-            key, value = self._names(element)
-            add, why = states.attempted[element], "before its add began"
-            if add == NONE:
-                add, why = states.failed[element], "whose add certainly failed"
-            if add == NONE:
-                why = "which nobody had added"
+            key, value = self.elements.names(element)
+            add, why = self.elements.why_unexpected(element, states.puts, _WHY)
             sentence = f"A read of {key} returned {value}, {why}."
-            findings.append(self._finding(UNEXPECTED, key, sentence, [], add, read))
+            findings.append(self.elements.finding(UNEXPECTED, key, sentence, [], add, read))
         return self._of_entries(UNEXPECTED, findings, len(states.unexpected))
 
     def duplicate(self) -> Result:
         states, findings = self.states, []
         for entry in self._entries(states.twice):
-            key, value = self._names(int(states.returned[entry]))
+            key, value = self.elements.names(int(states.returned[entry]))
             sentence = f"A read of {key} returned {value} more than once."
             read = int(states.returned_by[entry])
-            findings.append(self._finding(DUPLICATE, key, sentence, [], read))
+            findings.append(self.elements.finding(DUPLICATE, key, sentence, [], read))
         return self._of_entries(DUPLICATE, findings, len(states.twice))
 
     def stale(self, verdict: Verdict) -> Result:
         stale = np.flatnonzero(self.states.is_stale)
         findings = []
-        for element in self._by_row(stale, self.states.last_absent):
-            key, value = self._names(element)
+        for element in self.elements.first_by_row(stale, self.states.last_absent):
+            key, value = self.elements.names(element)
             states = self.states
-            proof = (states.added, states.first_present, states.last_absent, states.last_present)
+            proof = (
+                states.puts.succeeded,
+                states.first_present,
+                states.last_absent,
+                states.last_present,
+            )
             absent = phrases.when(self.operations, states.last_absent[element])
             present = phrases.when(self.operations, states.last_present[element])
             sentence = f"A read of {key} did not return {value}, which was known; another one returned it afterwards."
@@ -165,7 +180,9 @@ class _Telling:
                 f"A read that was under way {present} returned it.",
             ]
             rows = (one[element] for one in proof)
-            findings.append(self._finding(STALE, key, sentence, steps, *rows, verdict=verdict))
+            findings.append(
+                self.elements.finding(STALE, key, sentence, steps, *rows, verdict=verdict)
+            )
         return conclude(
             STALE,
             checked=self._decided(),
@@ -187,23 +204,23 @@ class _Telling:
         )
 
     def _apart(self, element: int, having: int, lacking: int) -> Finding:
-        key, value = self._names(element)
+        key, value = self.elements.names(element)
         states = self.states
         mine = states.returned[states.returned_by == having]
         others = states.returned[states.returned_by == lacking]
-        _, other = self._names(int(np.setdiff1d(others, mine)[0]))
+        _, other = self.elements.names(int(np.setdiff1d(others, mine)[0]))
         sentence = f"A read of {key} returned {value} without {other}, another one {other} without {value}."
         steps = [
             f"A read was under way {phrases.when(self.operations, having)}: it returned {value} and not {other}.",
             f"Another one was {phrases.when(self.operations, lacking)}: it returned {other} and not {value}.",
             "Nothing removes an element: whichever was first, the other one would have what it had.",
         ]
-        return self._finding(ORDER, key, sentence, steps, having, lacking)
+        return self.elements.finding(ORDER, key, sentence, steps, having, lacking)
 
     def _overtaken(self, newer: int, older: int, read: int) -> Finding:
-        key, value = self._names(newer)
-        _, missing = self._names(older)
-        adds = self.states.added[older], self.states.attempted[newer]
+        key, value = self.elements.names(newer)
+        _, missing = self.elements.names(older)
+        adds = self.states.puts.succeeded[older], self.states.puts.attempted[newer]
         sentence = (
             f"A read of {key} returned {value} without {missing}, which had been added before."
         )
@@ -212,22 +229,16 @@ class _Telling:
             f"The first add of {value} was {phrases.when(self.operations, adds[1])}, which is later.",
             f"A read was under way {phrases.when(self.operations, read)}: it returned {value} and not {missing}.",
         ]
-        return self._finding(ORDER, key, sentence, steps, *adds, read)
+        return self.elements.finding(ORDER, key, sentence, steps, *adds, read)
 
     def _decided(self) -> int:
         """How many known elements some read could have lacked."""
-        is_known = (self.states.added != NONE) | (self.states.first_present != NONE)
+        is_known = (self.states.puts.succeeded != NONE) | (self.states.first_present != NONE)
         return int(np.count_nonzero(is_known & ~self.states.is_unread))
 
     def _of_entries(self, decided: Property, findings: list[Finding], count: int) -> Result:
         checked = len(self.states.returned)
         return conclude(decided, checked=checked, findings=findings, finding_count=count)
-
-    def _by_row(self, elements: Numbers, operation_of: Numbers) -> list[int]:
-        """The first elements in the order of the history."""
-        rows = self.operations.completed[operation_of[elements]]
-        found: list[int] = elements[np.argsort(rows, kind="stable")][:MAX_FINDINGS].tolist()
-        return found
 
     def _entries(self, entries: Numbers) -> list[int]:
         rows = self.operations.completed[self.states.returned_by[entries]]
@@ -235,60 +246,41 @@ class _Telling:
         found: list[int] = entries[order][:MAX_FINDINGS].tolist()
         return found
 
-    def _names(self, element: int) -> tuple[str, str]:
-        key = phrases.key_name(int(self.states.key[element]))
-        return key, phrases.value_name(int(self.states.value[element]))
 
-    def _finding(
-        self,
-        decided: Property,
-        key: str,
-        sentence: str,
-        steps: list[str],
-        *operations: int,
-        verdict: Verdict = Verdict.INVALID,
-    ) -> Finding:
-        shown = phrases.rows(self.operations, *(one for one in operations if one != NONE))
-        return finding(decided.name, key, sentence, *shown, verdict=verdict, steps=steps)
-
-
+_SOURCE: Final = "Jepsen's set-full; Herlihy and Wing (1990)."
 LOST: Final = Property(
     name="set-lost",
     promise="What was added is read from then on.",
     unit="elements",
     unknown="An element was added and no read began since, or events cannot be paired to operations.",
-    source="Jepsen's set-full; Herlihy and Wing (1990).",
+    source=_SOURCE,
     check=SetFull,
 )
-UNEXPECTED: Final = Property(
+UNEXPECTED: Final = ElementProperty(
     name="set-unexpected",
     promise="Nothing is read that nobody added.",
     unit="values read",
-    unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="Jepsen's set-full; Herlihy and Wing (1990).",
+    source=_SOURCE,
     check=SetFull,
 )
-DUPLICATE: Final = Property(
+DUPLICATE: Final = ElementProperty(
     name="set-duplicate",
     promise="No read returns an element twice.",
     unit="values read",
-    unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="Jepsen's set-full; Herlihy and Wing (1990).",
+    source=_SOURCE,
     check=SetFull,
 )
-STALE: Final = Property(
+STALE: Final = ElementProperty(
     name="set-stale",
     promise="No later read misses what is known to be there.",
     unit="elements",
-    unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="Jepsen's set-full; Herlihy and Wing (1990).",
+    source=_SOURCE,
     check=SetFull,
 )
-ORDER: Final = Property(
+ORDER: Final = ElementProperty(
     name="set-order",
     promise="One order of all operations explains every read.",
     unit="elements",
-    unknown="Events cannot be paired to operations, or no such operation succeeded.",
-    source="Jepsen's set-full; Herlihy and Wing (1990).",
+    source=_SOURCE,
     check=LinearizableSet,
 )
