@@ -36,7 +36,11 @@ from nemesis.checkers.framework.model import Finding, Result, Verdict
 from nemesis.checkers.framework.property import Property
 from nemesis.checkers.framework.segment import Numbers
 from nemesis.checkers.linearizable import phrases
-from nemesis.checkers.linearizable.element_findings import ElementFindings, ElementProperty, WhyUnexpected
+from nemesis.checkers.linearizable.element_findings import (
+    ElementFindings,
+    ElementProperty,
+    WhyUnexpected,
+)
 from nemesis.checkers.linearizable.elements import NONE, Listed
 from nemesis.checkers.linearizable.object_check import ObjectCheck
 from nemesis.checkers.linearizable.object_operations import Operations, in_history_order

@@ -13,7 +13,15 @@ from nemesis.checkers.framework.model import Result
 from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.linearizable import FifoQueue, TotalQueue
 from tests.checkers.histories import judge, only
-from tests.checkers.linearizable.objects import Call, events, has_order
+from tests.checkers.linearizable.objects import (
+    Call,
+    Drawn,
+    broken,
+    events,
+    findings_of,
+    has_order,
+    true_histories,
+)
 
 ANOMALIES = property_names(FifoQueue)
 
@@ -351,34 +359,24 @@ def test_looking_at_every_value_agrees_ten_thousand_times() -> None:
     assert min(agree(range(10_000, 20_000)).values()) > 100
 
 
-@st.composite
-def true_histories(draw: st.DrawFn) -> list[Call]:
-    """Queues whose operations have their effect at a moment of their own inside them, drained at the end."""
-    held: dict[int, list[int]] = {1: [], 2: []}
-    calls = []
-    for number in range(draw(st.integers(2, 20))):
-        instant = 100 + 10 * number
-        start, finish = instant - draw(st.integers(0, 60)), instant + draw(st.integers(0, 60))
-        key = draw(st.sampled_from([1, 2]))
-        if draw(st.booleans()):
-            outcome = draw(st.sampled_from(["ok", "ok", "info", "fail"]))
-            calls.append(enqueue(start, finish, number, outcome, key))
-            held[key] += [] if outcome == "fail" else [number]
-        else:
-            value = held[key].pop(0) if held[key] else None
-            calls.append(dequeue(start, finish, value, "ok", key))
-    return calls + [drain(1000, 1001, *values, key=key) for key, values in held.items()]
+def step(draw: st.DrawFn, drawn: Drawn) -> Call:
+    """An enqueue, or a dequeue of the first value."""
+    if draw(st.booleans()):
+        outcome = draw(st.sampled_from(["ok", "ok", "info", "fail"]))
+        drawn.held.extend([] if outcome == "fail" else [drawn.number])
+        return enqueue(drawn.start, drawn.finish, drawn.number, outcome, drawn.key)
+    value = drawn.held.pop(0) if drawn.held else None
+    return dequeue(drawn.start, drawn.finish, value, "ok", drawn.key)
 
 
 @settings(max_examples=60)
-@given(true_histories())
+@given(true_histories(step, drain))
 def test_true_histories_pass(calls: list[Call]) -> None:
-    results = judge(FifoQueue(), events(*calls))
-    assert [finding for result in results.values() for finding in result.findings] == []
+    assert findings_of(FifoQueue(), calls) == []
 
 
 @settings(max_examples=60)
-@given(true_histories(), st.sampled_from(ANOMALIES))
+@given(true_histories(step, drain), st.sampled_from(ANOMALIES))
 def test_one_anomaly_is_found_and_named(calls: list[Call], anomaly: str) -> None:
     puts = [enqueue(1050, 1051, 98, key=3), enqueue(1052, 1053, 99, key=3)]
     takes = {
@@ -388,10 +386,4 @@ def test_one_anomaly_is_found_and_named(calls: list[Call], anomaly: str) -> None
         "queue-order": [dequeue(1100, 1101, 99, key=3), dequeue(1102, 1103, 98, key=3)],
         "queue-empty": [dequeue(1098, 1099, None, key=3), drain(1100, 1101, 98, 99, key=3)],
     }[anomaly]
-    results = judge(FifoQueue(), events(*calls, *puts, *takes))
-    wrong = {
-        name: result.finding_count
-        for name, result in results.items()
-        if result.verdict == "invalid"
-    }
-    assert wrong == {anomaly: 1}
+    assert broken(FifoQueue(), *calls, *puts, *takes) == {anomaly: 1}
