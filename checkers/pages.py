@@ -13,8 +13,10 @@ from typing import Final
 
 from nemesis.checkers import CHECKERS, FOREIGN
 from nemesis.checkers.checking import check
+from nemesis.checkers.cycles import MODELS, Transactional
+from nemesis.checkers.cycles.log_transactions import LogTransactions
 from nemesis.checkers.framework.model import Finding
-from nemesis.checkers.framework.property import Property
+from nemesis.checkers.framework.property import Check, Property
 from nemesis.history.memory import history_of
 
 DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
@@ -40,12 +42,18 @@ _FOREIGN_HEAD: Final = """\
 `nemesis check FILE --workload NAME` decides the properties of that workload:
 [how](history.md#histories-from-elsewhere).
 """
+_FOREIGN_FINDINGS_HEAD: Final = """\
+## Histories of other systems
+
+What is found in the smallest histories that break the properties of each workload. Transactions are held against
+strict serializability, which allows least.
+"""
 
 
 def broken(decided: Property) -> Iterator[Finding]:
     """Yield what the property's check finds in each of its smallest breaking histories."""
     for events in decided.breaks:
-        outcome = check(history_of(events), [decided.check()])
+        outcome = check(history_of(events), [_strictest(decided.check)])
         result = next(result for result in outcome.results if result.property == decided.name)
         if not result.findings:
             raise ValueError(f"{decided.name}: expected a finding in {events}, got none")
@@ -56,11 +64,19 @@ def findings_page() -> str:
     """Return the page of all findings of the smallest breaking histories."""
     lines = [_FINDINGS_HEAD.rstrip()]
     for decided in CHECKERS.values():
-        lines += ["", f"## {decided.name}"] if decided.breaks else []
-        for finding in broken(decided):
-            lines += ["", f"**{finding.verdict.value}**: {_sentence(finding)}", ""]
-            lines += [f"{number}. {step}" for number, step in enumerate(finding.steps, start=1)]
+        lines += ["", f"## {decided.name}", *_found(decided, _sentence)] if decided.breaks else []
+    lines += ["", _FOREIGN_FINDINGS_HEAD.rstrip()]
+    for workload in FOREIGN:
+        for decided in broken_in(workload):
+            lines += ["", f"### {workload}: {decided.name}", *_found(decided, _bare_sentence)]
     return "\n".join(lines) + "\n"
+
+
+def broken_in(workload: str) -> Iterator[Property]:
+    """Yield the properties of a workload that have smallest breaking histories of its operations."""
+    checks = FOREIGN[workload]
+    everything = (decided for check_ in checks for decided in check_.properties())
+    return (decided for decided in everything if decided.breaks and decided.check in checks)
 
 
 def properties_page() -> str:
@@ -80,6 +96,12 @@ def properties_page() -> str:
                 f"| {decided.name} | {decided.promise} | {decided.unit} | {decided.unknown} |"
             )
         lines += ["", *(f"* {_decided_by(check_)}" for check_ in checks)]
+        for decided in broken_in(workload):
+            sentence = _bare_sentence(next(broken(decided)))
+            anchor = f"{workload}-{decided.name.lower()}"
+            lines.append(
+                f"* smallest break of {decided.name}: {sentence} ([all](findings.md#{anchor}))"
+            )
         sources = dict.fromkeys(one.source for check_ in checks for one in check_.properties())
         lines += [f"* source: {source}" for source in sources]
     return "\n".join(lines) + "\n"
@@ -89,6 +111,20 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
     {"properties.md": properties_page, "findings.md": findings_page}
 )
 """Each generated page of ``docs/`` by its file name."""
+
+
+def _found(decided: Property, name: Callable[[Finding], str]) -> Iterator[str]:
+    """Yield the lines about what breaks a property."""
+    for finding in broken(decided):
+        yield from ("", f"**{finding.verdict.value}**: {name(finding)}", "")
+        yield from (f"{number}. {step}" for number, step in enumerate(finding.steps, start=1))
+
+
+def _strictest(check_: type[Check]) -> Check:
+    """Return the check, of transactions under the model that allows least."""
+    if issubclass(check_, Transactional | LogTransactions):
+        return check_(MODELS["strict-serializable"])
+    return check_()
 
 
 def _facts(decided: Property) -> list[str]:
@@ -111,6 +147,11 @@ def _sentence(finding: Finding) -> str:
     """Return the finding's sentence, behind the key where the sentence does not begin with it."""
     is_named = finding.sentence.startswith(f"{finding.key}: ")
     return finding.sentence if is_named else f"{finding.key}: {finding.sentence}"
+
+
+def _bare_sentence(finding: Finding) -> str:
+    """Return the finding's sentence alone: those about other systems' objects name the object."""
+    return finding.sentence
 
 
 if __name__ == "__main__":

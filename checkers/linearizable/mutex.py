@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from nemesis.checkers.breaks import objects as breaks
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding
 from nemesis.checkers.framework.property import Property
@@ -72,4 +73,5 @@ LINEARIZABLE_MUTEX: Final = Property(
     unknown="The search for an order gave up at its bound, or events cannot be paired to operations.",
     source="Herlihy and Wing (1990); Wing and Gong (1993); Knossos.",
     check=LinearizableMutex,
+    breaks=breaks.LINEARIZABLE_MUTEX,
 )

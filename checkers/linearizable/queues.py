@@ -31,6 +31,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from nemesis.checkers.breaks import objects as breaks
 from nemesis.checkers.framework.fold import MAX_FINDINGS, Results, conclude
 from nemesis.checkers.framework.model import Finding, Result, Verdict
 from nemesis.checkers.framework.property import Property
@@ -46,7 +47,6 @@ from nemesis.checkers.linearizable.object_check import ObjectCheck
 from nemesis.checkers.linearizable.object_operations import Operations, in_history_order
 from nemesis.checkers.linearizable.queue_order import NeverEmpty, overtaken
 from nemesis.checkers.linearizable.queue_states import DRAIN, FS, QueueStates
-
 
 _WHY: Final = WhyUnexpected(
     too_late="before its enqueue began",
@@ -252,6 +252,7 @@ LOST: Final = Property(
     unknown="The queue was not seen empty since, or dequeues of unknown outcome explain what is missing.",
     source=_SOURCE,
     check=TotalQueue,
+    breaks=breaks.QUEUE_LOST,
 )
 UNEXPECTED: Final = ElementProperty(
     name="queue-unexpected",
@@ -259,6 +260,7 @@ UNEXPECTED: Final = ElementProperty(
     unit="values dequeued",
     source=_SOURCE,
     check=TotalQueue,
+    breaks=breaks.QUEUE_UNEXPECTED,
 )
 DUPLICATE: Final = ElementProperty(
     name="queue-duplicate",
@@ -266,6 +268,7 @@ DUPLICATE: Final = ElementProperty(
     unit="values dequeued",
     source=_SOURCE,
     check=TotalQueue,
+    breaks=breaks.QUEUE_DUPLICATE,
 )
 ORDER: Final = ElementProperty(
     name="queue-order",
@@ -273,6 +276,7 @@ ORDER: Final = ElementProperty(
     unit="values dequeued",
     source=_SOURCE,
     check=FifoQueue,
+    breaks=breaks.QUEUE_ORDER,
 )
 EMPTY: Final = ElementProperty(
     name="queue-empty",
@@ -280,4 +284,5 @@ EMPTY: Final = ElementProperty(
     unit="values dequeued",
     source=_SOURCE,
     check=FifoQueue,
+    breaks=breaks.QUEUE_EMPTY,
 )

@@ -26,6 +26,7 @@ from typing import Final
 
 import numpy as np
 
+from nemesis.checkers.breaks import objects as breaks
 from nemesis.checkers.framework.findings import finding
 from nemesis.checkers.framework.fold import Results, conclude
 from nemesis.checkers.framework.model import Finding, Verdict
@@ -176,7 +177,11 @@ LINEARIZABLE_REGISTER: Final = Property(
     unknown="The search for an order gave up at its bound, or events cannot be paired to operations.",
     source="Herlihy and Wing (1990); Gibbons and Korach (1997); Wing and Gong (1993).",
     check=LinearizableRegister,
+    breaks=breaks.LINEARIZABLE_REGISTER,
 )
 LINEARIZABLE_CAS_REGISTER: Final = replace(
-    LINEARIZABLE_REGISTER, name="linearizable-cas-register", check=LinearizableCasRegister
+    LINEARIZABLE_REGISTER,
+    name="linearizable-cas-register",
+    check=LinearizableCasRegister,
+    breaks=breaks.LINEARIZABLE_CAS_REGISTER,
 )

@@ -31,6 +31,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from nemesis.checkers.breaks import objects as breaks
 from nemesis.checkers.framework.fold import MAX_FINDINGS, Results, conclude
 from nemesis.checkers.framework.model import Finding, Result, Verdict
 from nemesis.checkers.framework.property import Property
@@ -46,7 +47,6 @@ from nemesis.checkers.linearizable.object_check import ObjectCheck
 from nemesis.checkers.linearizable.object_operations import Operations, in_history_order
 from nemesis.checkers.linearizable.set_order import SetOrder
 from nemesis.checkers.linearizable.set_states import FS, READ, SetStates
-
 
 _WHY: Final = WhyUnexpected(
     too_late="before its add began",
@@ -259,6 +259,7 @@ LOST: Final = Property(
     unknown="An element was added and no read began since, or events cannot be paired to operations.",
     source=_SOURCE,
     check=SetFull,
+    breaks=breaks.SET_LOST,
 )
 UNEXPECTED: Final = ElementProperty(
     name="set-unexpected",
@@ -266,6 +267,7 @@ UNEXPECTED: Final = ElementProperty(
     unit="values read",
     source=_SOURCE,
     check=SetFull,
+    breaks=breaks.SET_UNEXPECTED,
 )
 DUPLICATE: Final = ElementProperty(
     name="set-duplicate",
@@ -273,6 +275,7 @@ DUPLICATE: Final = ElementProperty(
     unit="values read",
     source=_SOURCE,
     check=SetFull,
+    breaks=breaks.SET_DUPLICATE,
 )
 STALE: Final = ElementProperty(
     name="set-stale",
@@ -280,6 +283,7 @@ STALE: Final = ElementProperty(
     unit="elements",
     source=_SOURCE,
     check=SetFull,
+    breaks=breaks.SET_STALE,
 )
 ORDER: Final = ElementProperty(
     name="set-order",
@@ -287,4 +291,5 @@ ORDER: Final = ElementProperty(
     unit="elements",
     source=_SOURCE,
     check=LinearizableSet,
+    breaks=breaks.SET_ORDER,
 )

@@ -8,7 +8,7 @@ import pytest
 
 from nemesis.checkers import CHECKERS, FOREIGN, property_named, select, select_foreign
 from nemesis.checkers.framework.property import Property, property_names
-from nemesis.checkers.pages import DOCS, PAGES, broken
+from nemesis.checkers.pages import DOCS, PAGES, broken, broken_in
 
 MEASURED = {"liveness"}
 """Properties that find nothing."""
@@ -52,13 +52,17 @@ def test_what_a_property_states_are_sentences(decided: Property) -> None:
     assert decided.needs
 
 
-@pytest.mark.parametrize("name", [name for name, one in CHECKERS.items() if one.breaks])
-def test_each_smallest_history_breaks_its_property_in_another_way(name: str) -> None:
+@pytest.mark.parametrize(
+    "decided",
+    [*CHECKERS.values(), *chain.from_iterable(map(broken_in, FOREIGN))],
+    ids=lambda decided: f"{decided.check.__name__}-{decided.name}",
+)
+def test_each_smallest_history_breaks_its_property_in_another_way(decided: Property) -> None:
     found = [
         (finding.sentence, finding.verdict, finding.key, finding.steps)
-        for finding in broken(CHECKERS[name])
+        for finding in broken(decided)
     ]
-    assert len(set(found)) == len(found)
+    assert len(set(found)) == len(found) == len(decided.breaks)
 
 
 def test_a_property_is_found_by_its_name() -> None:

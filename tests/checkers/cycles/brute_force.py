@@ -12,7 +12,7 @@ from itertools import combinations, pairwise, permutations
 
 import networkx as nx
 
-from tests.checkers.cycles.writing import Micro
+from nemesis.checkers.breaks.transactions import Micro
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
+from nemesis.checkers.breaks.transactions import Micro, append, r, txn
 from nemesis.history.events import Event
 from tests.checkers.cycles.brute_force import Txn
-from tests.checkers.cycles.writing import Micro, append, r, txn
 
 Plan = list[tuple[int, int | None]]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from nemesis.checkers.breaks.transactions import Micro, r, w
 from tests.checkers.cycles.brute_force import Txn
-from tests.checkers.cycles.writing import Micro, r, w
 
 PROCESSES = 3
 TICKS = 10

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nemesis.checkers.breaks.transactions import Micro, append, history, r, txn, w
 from nemesis.checkers.cycles import MODELS, ListAppend, RwRegister
 from nemesis.checkers.cycles.models import ANOMALIES
 from nemesis.checkers.framework.model import Verdict
 from nemesis.history.events import Event
 from tests.checkers.cycles.random_histories import events
 from tests.checkers.cycles.serial import WANTED, commit
-from tests.checkers.cycles.writing import Micro, append, history, r, txn, w
 from tests.checkers.histories import judge
 
 STRICT = MODELS["strict-serializable"]

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from nemesis.checkers.breaks.transactions import Micro, append, history, r, together, txn, w
 from nemesis.checkers.cycles import MODELS, ListAppend, RwRegister
 from nemesis.checkers.cycles.check import Transactional
 from nemesis.checkers.cycles.models import ANOMALIES, CYCLES
 from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.history.events import Event
-from tests.checkers.cycles.writing import Micro, append, history, r, together, txn, w
 from tests.checkers.histories import as_row, finding, judge
 
 LISTS, REGISTERS = ListAppend(), RwRegister()

@@ -1,58 +1,18 @@
-"""Operations on objects of any kind as events, and trying out every order of them."""
+"""Operations on objects of any kind: every order of them tried out, and what they break."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hypothesis import strategies as st
 
+from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.framework.property import Check
-from nemesis.history.events import Event
 from tests.checkers.histories import judge
 
-Apply = Callable[[Hashable, "Call"], Iterable[Hashable]]
+Apply = Callable[[Hashable, Call], Iterable[Hashable]]
 KEYS = (1, 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One operation. ``values`` are those of its invocation, ``answer`` what its ``ok`` adds to it."""
-
-    f: str
-    start: int
-    finish: int | None
-    outcome: str = "ok"
-    """``ok``, ``fail``, ``info``, or ``none`` if no completion was recorded."""
-    value: int | None = None
-    values: tuple[int, ...] | None = None
-    key: int | None = None
-
-    @property
-    def is_over(self) -> bool:
-        return self.outcome in ("ok", "fail")
-
-
-def events(*calls: Call) -> list[Event]:
-    """Return the invocations and completions, each call by a process of its own."""
-    collected = []
-    for number, call in enumerate(calls):
-        common: dict[str, Any] = {"process": f"client-{number}", "op": number, "f": call.f}
-        is_look = call.f in ("read", "dequeue", "drain")
-        stated: dict[str, Any] = {
-            "value": call.value,
-            "values": None if call.values is None else list(call.values),
-        }
-        said = {} if is_look else stated
-        collected.append(Event(time=call.start, kind="invoke", key=call.key, **common, **said))
-        if call.outcome != "none":
-            index = call.start + 1 if call.finish is None else call.finish
-            answer = stated if call.outcome == "ok" else said
-            collected.append(
-                Event(time=index, kind=call.outcome, seq=1, key=call.key, **common, **answer)
-            )
-    return collected
 
 
 def has_order(calls: Sequence[Call], initial: Hashable, apply: Apply) -> bool:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.histories.registers import Registers, tables
+from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.checking import check
 from nemesis.checkers.framework.engine import run_checks
 from nemesis.checkers.framework.model import Result
@@ -20,7 +21,6 @@ from nemesis.history.memory import MemoryRowGroup
 from nemesis.history.schema import ordered
 from nemesis.history.spark import stop
 from tests.checkers.cut_histories import history_of, same
-from tests.checkers.linearizable.objects import Call, events
 
 NAME = LinearizableRegister().name
 SMALL = Registers(6_000, keys=3, clients=6, seed=5)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nemesis.checkers.framework.model import Result
+from nemesis.checkers.breaks import objects as breaks
+from nemesis.checkers.breaks.operations import Call, events
+from nemesis.checkers.framework.model import Finding, Result
 from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.linearizable import FifoQueue, TotalQueue
+from nemesis.history.events import Event
 from tests.checkers.histories import judge, only
 from tests.checkers.linearizable.objects import (
-    Call,
     Drawn,
     broken,
-    events,
     findings_of,
     has_order,
     true_histories,
@@ -55,6 +56,12 @@ def result(name: str, *calls: Call) -> Result:
     return only(FifoQueue(), events(*calls), name)
 
 
+def broken_by(name: str, history: Sequence[Event]) -> Finding:
+    """The one finding in one of the smallest histories that break a property."""
+    (finding,) = only(FifoQueue(), history, name).findings
+    return finding
+
+
 def test_what_is_enqueued_is_dequeued() -> None:
     calls = (enqueue(1, 2, 5), enqueue(3, 4, 6), dequeue(5, 6, 5), drain(7, 8, 6))
     judged = result("queue-lost", *calls)
@@ -63,7 +70,7 @@ def test_what_is_enqueued_is_dequeued() -> None:
 
 
 def test_a_value_that_a_drain_does_not_find_is_lost() -> None:
-    (finding,) = result("queue-lost", enqueue(1, 2, 5, key=7), drain(3, 4, key=7)).findings
+    finding = broken_by("queue-lost", breaks.QUEUE_LOST[0])
     assert finding.sentence == (
         "5 is lost from key 7: it was enqueued, nobody dequeued it, and the queue was empty then."
     )
@@ -109,40 +116,38 @@ def test_an_enqueue_in_doubt_may_be_there_or_not() -> None:
 
 
 def test_a_value_that_nobody_enqueued() -> None:
-    (finding,) = result("queue-unexpected", enqueue(1, 2, 5), dequeue(3, 4, 6)).findings
+    finding = broken_by("queue-unexpected", breaks.QUEUE_UNEXPECTED[0])
     assert finding.sentence == "6 was dequeued from the object, which nobody had enqueued."
     assert [event["time"] for event in finding.events] == [3, 4]
 
 
 def test_a_value_whose_enqueue_failed() -> None:
-    (finding,) = result("queue-unexpected", enqueue(1, 2, 5, "fail"), drain(3, 4, 5)).findings
+    finding = broken_by("queue-unexpected", breaks.QUEUE_UNEXPECTED[1])
     assert finding.sentence == "5 was dequeued from the object, whose enqueue certainly failed."
     assert [event["time"] for event in finding.events] == [1, 2, 3, 4]
 
 
 def test_a_value_that_is_dequeued_before_it_is_enqueued() -> None:
-    (finding,) = result("queue-unexpected", dequeue(1, 2, 5), enqueue(3, 4, 5)).findings
+    finding = broken_by("queue-unexpected", breaks.QUEUE_UNEXPECTED[2])
     assert finding.sentence == "5 was dequeued from the object, before its enqueue began."
 
 
 def test_a_value_that_is_dequeued_twice() -> None:
     calls = (enqueue(1, 2, 5), dequeue(3, 4, 5), dequeue(5, 6, 5))
-    (finding,) = result("queue-duplicate", *calls).findings
+    finding = broken_by("queue-duplicate", breaks.QUEUE_DUPLICATE[0])
     assert finding.sentence == "5 was dequeued from the object 2 times, and enqueued 1 times."
     assert [event["time"] for event in finding.events] == [1, 2, 3, 4, 5, 6]
     assert "queue-duplicate" not in verdicts(*calls, enqueue(2, 3, 5))
 
 
 def test_duplicates_are_allowed_to_a_queue_without_order() -> None:
-    calls = events(enqueue(1, 2, 5), dequeue(3, 4, 5), dequeue(5, 6, 5))
-    judged = only(TotalQueue(), calls, "queue-duplicate")
+    judged = only(TotalQueue(), breaks.QUEUE_DUPLICATE[0], "queue-duplicate")
     assert (judged.verdict, judged.finding_count) == ("valid", 1)
     assert judged.findings[0].sentence.endswith(" A queue that delivers at least once may do that.")
 
 
 def test_a_value_that_overtakes_another() -> None:
-    calls = (enqueue(1, 2, 5), enqueue(3, 4, 6), dequeue(5, 6, 6), dequeue(7, 8, 5))
-    (finding,) = result("queue-order", *calls).findings
+    finding = broken_by("queue-order", breaks.QUEUE_ORDER[1])
     assert finding.sentence == (
         "6 was dequeued from the object before 5, which had been enqueued before 6."
     )
@@ -154,12 +159,12 @@ def test_a_value_that_overtakes_another() -> None:
         "A queue gives first what came first.",
     )
     assert [event["time"] for event in finding.events] == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert "queue-order" not in judge(TotalQueue(), events(*calls))
+    assert "queue-order" not in judge(TotalQueue(), breaks.QUEUE_ORDER[1])
 
 
 def test_who_is_still_there_is_overtaken_too() -> None:
     calls = (enqueue(1, 2, 5), enqueue(3, 4, 6), dequeue(5, 6, 6))
-    (finding,) = result("queue-order", *calls).findings
+    finding = broken_by("queue-order", breaks.QUEUE_ORDER[0])
     assert finding.sentence == (
         "6 was dequeued from the object and not 5, which had been enqueued before 6."
     )
@@ -169,14 +174,14 @@ def test_who_is_still_there_is_overtaken_too() -> None:
 
 
 def test_a_queue_that_is_found_empty_and_is_not() -> None:
-    calls = (enqueue(1, 2, 5), dequeue(3, 4, None), dequeue(5, 6, 5))
-    (finding,) = result("queue-empty", *calls).findings
+    finding = broken_by("queue-empty", breaks.QUEUE_EMPTY[0])
     assert finding.sentence == "The object was found empty, and held 5 all the while."
     assert finding.steps == (
         "It was found empty by an operation that was under way from 3 ns to 4 ns.",
         "enqueue 5 was over at 2 ns, and nobody began to dequeue it before 5 ns.",
     )
-    assert verdicts(*calls) == {"queue-empty": "invalid"}
+    results = judge(FifoQueue(), breaks.QUEUE_EMPTY[0])
+    assert [name for name, value in results.items() if value.findings] == ["queue-empty"]
 
 
 def test_one_value_after_the_other_keeps_a_queue_from_being_empty() -> None:

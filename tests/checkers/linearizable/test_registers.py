@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nemesis.checkers.breaks import objects as breaks
+from nemesis.checkers.breaks.operations import Call, events
 from nemesis.checkers.framework.model import Result, Verdict
 from nemesis.checkers.framework.property import Check
 from nemesis.checkers.linearizable import (
@@ -21,7 +23,7 @@ from nemesis.checkers.linearizable import object_operations as operations
 from nemesis.checkers.linearizable import register_zones as zones
 from nemesis.history.events import Event
 from tests.checkers.histories import judge, only
-from tests.checkers.linearizable.objects import Call, events, has_order
+from tests.checkers.linearizable.objects import has_order
 
 REGISTER = "linearizable-register"
 
@@ -55,8 +57,7 @@ def test_a_history_without_reads_proves_nothing() -> None:
 
 
 def test_a_stale_read() -> None:
-    events_ = events(write(10, 20, 1), write(30, 40, 2), read(50, 60, 1))
-    (finding,) = only(LinearizableRegister(), events_).findings
+    (finding,) = only(LinearizableRegister(), breaks.LINEARIZABLE_REGISTER[4]).findings
     assert finding.sentence == (
         "the object had value 1 from 20 ns to 50 ns, as an operation before and one after show, yet value 2 must have "
         "been current in between."
@@ -86,7 +87,7 @@ def test_two_values_in_turns() -> None:
 
 
 def test_nil_does_not_come_back() -> None:
-    (finding,) = only(LinearizableRegister(), events(write(10, 20, 1), read(30, 40, None))).findings
+    (finding,) = only(LinearizableRegister(), breaks.LINEARIZABLE_REGISTER[1]).findings
     assert finding.sentence == (
         "the object had value nil from the beginning to 30 ns, as an operation before and one after show, yet value 1 "
         "must have been current in between."
@@ -96,20 +97,19 @@ def test_nil_does_not_come_back() -> None:
 
 
 def test_a_value_that_nobody_wrote() -> None:
-    (finding,) = only(LinearizableRegister(), events(write(1, 2, 5), read(3, 4, 6))).findings
+    (finding,) = only(LinearizableRegister(), breaks.LINEARIZABLE_REGISTER[0]).findings
     assert finding.sentence == "the object was read as 6, which nobody had written."
     assert [event["time"] for event in finding.events] == [3, 4]
 
 
 def test_a_value_whose_write_failed() -> None:
-    events_ = events(write(1, 2, 5, "fail", key=7), read(3, 4, 5, key=7))
-    (finding,) = only(LinearizableRegister(), events_).findings
+    (finding,) = only(LinearizableRegister(), breaks.LINEARIZABLE_REGISTER[2]).findings
     assert finding.sentence == "key 7 was read as 5, whose write certainly failed."
     assert [event["time"] for event in finding.events] == [1, 2, 3, 4]
 
 
 def test_a_value_that_is_read_before_it_is_written() -> None:
-    (finding,) = only(LinearizableRegister(), events(read(1, 2, 5), write(3, 4, 5))).findings
+    (finding,) = only(LinearizableRegister(), breaks.LINEARIZABLE_REGISTER[3]).findings
     assert finding.sentence == "the object was read as 5 before the write of 5 began."
 
 
@@ -173,9 +173,7 @@ def test_a_value_that_is_written_twice_is_searched() -> None:
 def test_a_compare_and_set_needs_its_first_value() -> None:
     check = LinearizableCasRegister()
     assert verdict(check, write(1, 2, 5), cas(3, 4, 5, 6), read(5, 6, 6)) == "valid"
-    (finding,) = only(
-        check, events(write(1, 2, 5), cas(3, 4, 6, 7), write(3, 9, 8, "info"))
-    ).findings
+    (finding,) = only(check, breaks.LINEARIZABLE_CAS_REGISTER[0]).findings
     assert finding.sentence == (
         "cas 6 → 7 of the object fits into no order with the operations that ended before it: it was 5 then."
     )
@@ -234,7 +232,7 @@ def test_a_mutex_is_held_once() -> None:
     assert verdict(check, held, Call("release", 3, 4), Call("acquire", 5, 6)) == "valid"
     assert verdict(check, held, Call("acquire", 5, 6, "fail")) == "valid"
     assert verdict(check, held, Call("release", 3, 4, "info"), Call("acquire", 5, 6)) == "valid"
-    (finding,) = only(check, events(held, Call("acquire", 5, 6))).findings
+    (finding,) = only(check, breaks.LINEARIZABLE_MUTEX[0]).findings
     assert finding.sentence == (
         "acquire of the object fits into no order with the operations that ended before it: it was held then."
     )

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nemesis.checkers.framework.model import Result
+from nemesis.checkers.breaks import objects as breaks
+from nemesis.checkers.breaks.operations import Call, events
+from nemesis.checkers.framework.model import Finding, Result
 from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.linearizable import LinearizableSet, SetFull
+from nemesis.history.events import Event
 from tests.checkers.histories import judge, only
 from tests.checkers.linearizable.objects import (
-    Call,
     Drawn,
     broken,
-    events,
     findings_of,
     has_order,
     true_histories,
@@ -40,6 +41,12 @@ def result(name: str, *calls: Call) -> Result:
     return only(SetFull(), events(*calls), name)
 
 
+def broken_by(name: str, history: Sequence[Event]) -> Finding:
+    """The one finding in one of the smallest histories that break a property."""
+    (finding,) = only(LinearizableSet(), history, name).findings
+    return finding
+
+
 def test_what_is_added_is_read() -> None:
     calls = (add(1, 2, 5), add(3, 4, 6), read(5, 6, 5, 6))
     judged = result("set-lost", *calls)
@@ -49,7 +56,7 @@ def test_what_is_added_is_read() -> None:
 
 
 def test_an_element_that_was_never_returned_is_lost() -> None:
-    (finding,) = result("set-lost", add(1, 2, 5), read(3, 4)).findings
+    finding = broken_by("set-lost", breaks.SET_LOST[0])
     assert finding.sentence == (
         "5 is lost from the object: a read that began after the add of 5 succeeded did not return it."
     )
@@ -63,8 +70,7 @@ def test_an_element_that_was_never_returned_is_lost() -> None:
 
 
 def test_an_element_that_is_no_longer_returned_is_lost() -> None:
-    calls = (add(1, 2, 5, "info", key=3), read(3, 4, 5, key=3), read(5, 6, key=3))
-    (finding,) = result("set-lost", *calls).findings
+    finding = broken_by("set-lost", breaks.SET_LOST[1])
     assert finding.sentence == (
         "5 is lost from key 3: a read that began after the last read that returned 5 had ended did not return it."
     )
@@ -81,7 +87,7 @@ def test_a_read_that_overlaps_the_last_one_with_it_is_no_loss() -> None:
 
 
 def test_elements_that_nobody_could_have_read_may_be_lost() -> None:
-    (finding,) = result("set-lost", add(1, 2, 5), add(3, 4, 6), read(1, 2)).findings
+    finding = broken_by("set-lost", breaks.SET_LOST[2])
     assert finding.verdict == "unknown"
     assert finding.sentence == (
         "2 elements were added and may be lost, for no read began afterwards: the first is 5 of the object."
@@ -95,19 +101,19 @@ def test_an_add_in_doubt_may_be_there_or_not() -> None:
 
 
 def test_an_element_that_nobody_added() -> None:
-    (finding,) = result("set-unexpected", add(1, 2, 5), read(3, 4, 5, 6)).findings
+    finding = broken_by("set-unexpected", breaks.SET_UNEXPECTED[0])
     assert finding.sentence == "A read of the object returned 6, which nobody had added."
     assert [event["time"] for event in finding.events] == [3, 4]
 
 
 def test_an_element_whose_add_failed() -> None:
-    (finding,) = result("set-unexpected", add(1, 2, 5, "fail"), read(3, 4, 5)).findings
+    finding = broken_by("set-unexpected", breaks.SET_UNEXPECTED[1])
     assert finding.sentence == "A read of the object returned 5, whose add certainly failed."
     assert [event["time"] for event in finding.events] == [1, 2, 3, 4]
 
 
 def test_an_element_that_is_read_before_it_is_added() -> None:
-    (finding,) = result("set-unexpected", read(1, 2, 5), add(3, 4, 5)).findings
+    finding = broken_by("set-unexpected", breaks.SET_UNEXPECTED[2])
     assert finding.sentence == "A read of the object returned 5, before its add began."
 
 
@@ -120,7 +126,7 @@ def test_an_element_that_stands_twice_in_one_read() -> None:
 
 def test_a_stale_read_is_allowed_unless_the_set_is_linearizable() -> None:
     calls = (add(1, 2, 5), read(3, 4), read(5, 6, 5))
-    judged = result("set-stale", *calls)
+    judged = only(SetFull(), breaks.SET_STALE[0], "set-stale")
     assert (judged.verdict, judged.findings[0].verdict) == ("valid", "valid")
     assert judged.findings[0].sentence == (
         "A read of the object did not return 5, which was known; another one returned it afterwards. A set that "
@@ -135,8 +141,7 @@ ORDERLESS = (add(1, 9, 5), add(1, 9, 6), read(1, 9, 5), read(1, 9, 6))
 
 
 def test_two_reads_that_each_lack_what_the_other_has() -> None:
-    judged = only(LinearizableSet(), events(*ORDERLESS), "set-order")
-    (finding,) = judged.findings
+    finding = broken_by("set-order", breaks.SET_ORDER[1])
     assert finding.sentence == "A read of the object returned 5 without 6, another one 6 without 5."
     assert len(finding.events) == 4
     assert set(broken(LinearizableSet(), *ORDERLESS)) == {"set-order"}
@@ -145,8 +150,7 @@ def test_two_reads_that_each_lack_what_the_other_has() -> None:
 
 def test_a_read_of_the_newer_without_the_older() -> None:
     calls = (add(1, 2, 5), add(3, 4, 6), read(1, 9, 6))
-    judged = only(LinearizableSet(), events(*calls), "set-order")
-    (finding,) = judged.findings
+    finding = broken_by("set-order", breaks.SET_ORDER[0])
     assert finding.sentence == (
         "A read of the object returned 6 without 5, which had been added before."
     )

@@ -1,4 +1,4 @@
-"""Writing histories of transactions: ``r``, ``append``, ``w``, and ``txn`` that makes the events of one."""
+"""Builders of tiny histories of transactions: ``r``, ``append``, ``w``, and ``txn`` that makes the events of one."""
 
 from __future__ import annotations
 
