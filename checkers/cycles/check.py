@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from nemesis.checkers.breaks import cycles as breaks
 from nemesis.checkers.cycles.models import ANOMALIES, CYCLES, SERIALIZABLE, Model
 from nemesis.checkers.cycles.transaction_rows import COLUMNS, KINDS, Rows
 from nemesis.checkers.framework.fold import GlobalCheck, Results, conclude
@@ -111,6 +112,7 @@ _WELL_FORMED: Final = Property(
     source=_SOURCE,
     check=ListAppend,
     is_self_evident=True,
+    breaks=breaks.WELL_FORMED,
 )
 ANOMALY_PROPERTIES: Final[Mapping[str, Property]] = MappingProxyType(
     {
@@ -122,6 +124,7 @@ ANOMALY_PROPERTIES: Final[Mapping[str, Property]] = MappingProxyType(
             source=_SOURCE,
             check=ListAppend,
             is_self_evident=name not in _EXPLICABLE,
+            breaks=breaks.ANOMALIES[name],
         )
         for name, anomaly in ANOMALIES.items()
     }

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from nemesis.checkers.breaks.cycles import ANOMALIES as BREAKS
+from nemesis.checkers.breaks.cycles import ORDERED, SEQUENCES, WELL_FORMED
 from nemesis.checkers.breaks.transactions import Micro, append, history, r, together, txn, w
 from nemesis.checkers.cycles import MODELS, ListAppend, RwRegister
 from nemesis.checkers.cycles.check import Transactional
@@ -19,7 +21,7 @@ STRICT = MODELS["strict-serializable"]
 BEFORE = "have no order: each comes before the next, and the last before the first, "
 
 
-def found(check: Transactional, events: list[Event]) -> list[Finding]:
+def found(check: Transactional, events: Sequence[Event]) -> list[Finding]:
     """All findings, having seen that cutting the history anywhere changes nothing."""
     results = judge(check, events)
     for cut in range(1, len(events)):
@@ -34,7 +36,12 @@ def completions(events: Sequence[Event], *ops: int) -> list[Event]:
 
 
 def cycle(
-    events: list[Event], name: str, key: str, because: str, *steps: str, ops: Sequence[int] = (1, 2)
+    events: Sequence[Event],
+    name: str,
+    key: str,
+    because: str,
+    *steps: str,
+    ops: Sequence[int] = (1, 2),
 ) -> Finding:
     names = [f"T{op}" for op in ops]
     listed = f"{', '.join(names[:-1])} and {names[-1]}"
@@ -53,9 +60,7 @@ def cycle(
 
 
 def test_g0_two_lists_have_the_appends_in_opposite_order() -> None:
-    events = together(
-        [append(5, 1), append(6, 1)], [append(5, 2), append(6, 2)], [r(5, 1, 2), r(6, 2, 1)]
-    )
+    (events,) = BREAKS["G0"]
     assert found(LISTS, events) == [
         cycle(
             events,
@@ -87,7 +92,7 @@ def test_g0_registers_that_each_overwrote_what_it_read_of_the_other() -> None:
 
 def test_g1c_two_that_read_from_each_other() -> None:
     because = "by their writes and who read them"
-    lists = together([append(5, 1), r(6, 1)], [append(6, 1), r(5, 1)])
+    (lists,) = BREAKS["G1c"]
     assert found(LISTS, lists) == [
         cycle(
             lists,
@@ -113,7 +118,7 @@ def test_g1c_two_that_read_from_each_other() -> None:
 
 def test_g_single_one_write_of_a_transaction_is_seen_and_not_the_other() -> None:
     because = "by their writes, who read them, and one read that missed a write"
-    lists = together([append(5, 1), append(6, 1)], [r(5), r(6, 1)])
+    (lists,) = BREAKS["G-single"]
     assert found(LISTS, lists) == [
         cycle(
             lists,
@@ -138,7 +143,7 @@ def test_g_single_one_write_of_a_transaction_is_seen_and_not_the_other() -> None
 
 
 def test_g_nonadjacent_two_readers_see_two_writes_in_opposite_order() -> None:
-    events = together([append(5, 1)], [r(5, 1), r(6)], [append(6, 1)], [r(6, 1), r(5)])
+    (events,) = BREAKS["G-nonadjacent"]
     assert found(LISTS, events) == [
         cycle(
             events,
@@ -156,7 +161,7 @@ def test_g_nonadjacent_two_readers_see_two_writes_in_opposite_order() -> None:
 
 def test_g2_item_write_skew() -> None:
     because = "by reads that missed each other's writes"
-    lists = together([r(5), append(6, 1)], [r(6), append(5, 1)])
+    (lists,) = BREAKS["G2-item"]
     assert found(LISTS, lists) == [
         cycle(
             lists,
@@ -182,7 +187,7 @@ def test_g2_item_write_skew() -> None:
 
 # With the order of processes, and real time.
 
-ORDERED = {
+REASONS = {
     "process": "process p had ended T1 when it began T2",
     "realtime": "T1 had ended before T2 began",
 }
@@ -199,38 +204,23 @@ def test_a_list_that_misses_what_was_appended_before(sequence: str) -> None:
             f"G-single-{sequence}",
             "key 5",
             "by their writes, who read them, and one read that missed a write" + OF_ORDER[sequence],
-            f"T1 comes before T2: {ORDERED[sequence]}.",
+            f"T1 comes before T2: {REASONS[sequence]}.",
             "T2 comes before T1: T2 read [] of key 5, without 1, which T1 appended.",
         )
     ]
 
 
-EACH: dict[str, list[list[Micro]]] = {
-    "G0": [[append(5, 1)], [append(5, 2)], [r(5, 2, 1)]],
-    "G1c": [[r(5, 1)], [append(5, 1)]],
-    "G-single": [[append(5, 1)], [r(5)]],
-    "G-nonadjacent": [[append(7, 1)], [r(5)], [append(5, 1), append(6, 1)], [r(6, 1), r(7)]],
-    "G2-item": [[append(5, 1), r(7)], [r(6)], [r(5), append(6, 1)]],
-}
-"""By anomaly its transactions: the first ends before the second begins, the others are concurrent with both."""
-
-
-@pytest.mark.parametrize("sequence", ["process", "realtime"])
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("sequence", SEQUENCES)
+@pytest.mark.parametrize("name", ORDERED)
 def test_each_cycle_with_an_order(sequence: str, name: str) -> None:
-    first, second, *others = EACH[name]
-    events = history(
-        txn(1, *first, index=(10, 20), process="p"),
-        txn(2, *second, index=(30, 40), process="p" if sequence == "process" else "q"),
-        *(txn(op, *micro, index=(1, 100)) for op, micro in enumerate(others, start=3)),
-    )
+    (events,) = BREAKS[f"{name}-{sequence}"]
     assert [item.property for item in found(ListAppend(STRICT), events)] == [f"{name}-{sequence}"]
     assert [item.verdict for item in found(LISTS, events)] == [Verdict.VALID]
 
 
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize("name", ORDERED)
 def test_without_the_order_there_is_no_anomaly(name: str) -> None:
-    assert found(ListAppend(STRICT), together(*EACH[name])) == []
+    assert found(ListAppend(STRICT), together(*ORDERED[name])) == []
 
 
 def test_a_walk_of_several_dependencies_that_ends_before_it_begins() -> None:
@@ -257,7 +247,7 @@ def test_a_walk_of_several_dependencies_that_ends_before_it_begins() -> None:
 
 
 def test_g1a_a_failed_append_was_read() -> None:
-    events = history(txn(1, append(5, 1), kind="fail"), txn(2, r(5, 1)))
+    (events,) = BREAKS["G1a"]
     sentence = "T2 read [1] of key 5, and 1 is from T1, which failed."
     assert found(LISTS, events) == [finding("G1a", "key 5", sentence, *completions(events, 1, 2))]
     sentence = "T2 read 1 of key 5, and 1 is from T1, which failed."
@@ -267,7 +257,7 @@ def test_g1a_a_failed_append_was_read() -> None:
 
 
 def test_g1b_what_was_read_was_overwritten_by_its_own_transaction() -> None:
-    events = together([append(5, 1), append(5, 2)], [r(5, 1)])
+    (events,) = BREAKS["G1b"]
     said = "T2 read {} of key 5, though T1, which {} 1, went on to write to it."
     rows = completions(events, 1, 2)
     assert found(LISTS, events) == [finding("G1b", "key 5", said.format("[1]", "appended"), *rows)]
@@ -275,7 +265,7 @@ def test_g1b_what_was_read_was_overwritten_by_its_own_transaction() -> None:
 
 
 def test_dirty_update_an_append_onto_a_failed_one() -> None:
-    events = history(txn(1, append(5, 1), kind="fail"), txn(2, append(5, 2)), txn(3, r(5, 1, 2)))
+    (events,) = BREAKS["dirty-update"]
     assert [item.property for item in found(LISTS, events)] == ["G1a", "dirty-update"]
     assert found(LISTS, events)[1] == finding(
         "dirty-update",
@@ -286,13 +276,13 @@ def test_dirty_update_an_append_onto_a_failed_one() -> None:
 
 
 def test_garbage_read_of_what_nobody_wrote() -> None:
-    events = together([append(5, 1)], [r(5, 1, 9)])
-    assert found(LISTS, events) == [
+    (lists,) = BREAKS["garbage-read"]
+    assert found(LISTS, lists) == [
         finding(
             "garbage-read",
             "key 5",
             "T2 read 9 of key 5, which nobody appended.",
-            *completions(events, 2),
+            *completions(lists, 2),
         )
     ]
     events = together([w(5, 1)], [r(5, 9)])
@@ -307,7 +297,7 @@ def test_garbage_read_of_what_nobody_wrote() -> None:
 
 
 def test_duplicate_elements_in_one_list() -> None:
-    events = together([append(5, 1)], [append(5, 2)], [r(5, 1, 2, 1)])
+    (events,) = BREAKS["duplicate-elements"]
     assert found(LISTS, events) == [
         finding(
             "duplicate-elements",
@@ -319,7 +309,7 @@ def test_duplicate_elements_in_one_list() -> None:
 
 
 def test_incompatible_order_of_two_lists() -> None:
-    events = together([append(5, 1)], [append(5, 2)], [append(5, 3)], [r(5, 1, 3)], [r(5, 1, 2, 3)])
+    (events,) = BREAKS["incompatible-order"]
     assert found(LISTS, events) == [
         Finding(
             property="incompatible-order",
@@ -336,15 +326,18 @@ def test_incompatible_order_of_two_lists() -> None:
 
 
 @pytest.mark.parametrize(
-    ("micro", "said"),
-    [
-        ([append(5, 1), r(5)], "T1 read [] of key 5, though just before it had appended 1."),
-        ([append(5, 1), r(5, 1), r(5)], "T1 read [] of key 5, though just before it had read [1]."),
-        ([r(5, 1), append(5, 1)], "T1 read [1] of key 5, which it appended only later."),
-    ],
+    ("events", "said"),
+    zip(
+        BREAKS["internal"],
+        [
+            "T1 read [] of key 5, though just before it had appended 1.",
+            "T1 read [] of key 5, though just before it had read [1].",
+            "T1 read [1] of key 5, which it appended only later.",
+        ],
+        strict=True,
+    ),
 )
-def test_internal_contradiction_of_lists(micro: list[Micro], said: str) -> None:
-    events = together(micro)
+def test_internal_contradiction_of_lists(events: Sequence[Event], said: str) -> None:
     assert found(LISTS, events) == [finding("internal", "key 5", said, *completions(events, 1))]
 
 
@@ -382,7 +375,7 @@ def test_lost_update_of_a_register() -> None:
 
 
 def test_lost_update_of_a_list_that_nobody_read_again() -> None:
-    events = together([r(5), append(5, 1)], [r(5), append(5, 2)])
+    (events,) = BREAKS["lost-update"]
     assert {item.property for item in found(LISTS, events)} == {"lost-update", "G2-item"}
 
 
@@ -390,7 +383,7 @@ def test_lost_update_of_a_list_that_nobody_read_again() -> None:
 
 
 def test_a_value_that_was_written_twice_is_told_and_its_key_left_out() -> None:
-    events = together([append(5, 1)], [append(5, 1)], [r(5), append(6, 1)], [r(6), r(5, 1)])
+    (events,) = WELL_FORMED
     sentence = (
         "1 was written to key 5 by T1 and by T2, so what was read of it cannot be told apart."
     )
