@@ -64,11 +64,19 @@ def findings_page() -> str:
     """Return the page of all findings of the smallest breaking histories."""
     lines = [_FINDINGS_HEAD.rstrip()]
     for decided in CHECKERS.values():
-        lines += ["", f"## {decided.name}", *_found(decided, _sentence)] if decided.breaks else []
+        lines += (
+            ["", f"## {decided.name}", *_finding_lines(decided, _sentence)]
+            if decided.breaks
+            else []
+        )
     lines += ["", _FOREIGN_FINDINGS_HEAD.rstrip()]
     for workload in FOREIGN:
         for decided in broken_in(workload):
-            lines += ["", f"### {workload}: {decided.name}", *_found(decided, _bare_sentence)]
+            lines += [
+                "",
+                f"### {workload}: {decided.name}",
+                *_finding_lines(decided, _bare_sentence),
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -113,7 +121,7 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
 """Each generated page of ``docs/`` by its file name."""
 
 
-def _found(decided: Property, name: Callable[[Finding], str]) -> Iterator[str]:
+def _finding_lines(decided: Property, name: Callable[[Finding], str]) -> Iterator[str]:
     """Yield the lines about what breaks a property."""
     for finding in broken(decided):
         yield from ("", f"**{finding.verdict.value}**: {name(finding)}", "")

@@ -1,7 +1,9 @@
 """The smallest histories that break each property, in each way: start with ``controllers``.
 
-* ``controllers``, ``leaders``, ``replicas``, ``clients``, ``ends``   one module per family of properties
-* ``events``, ``administration``   builders of events
+* ``controllers``, ``leaders``, ``replicas``, ``clients``, ``ends``   one module per family of properties of our runs
+* ``objects``, ``cycles``, ``logs``   one module per family of properties of other systems' histories
+* ``events``, ``administration``   builders of the events of our runs
+* ``operations``, ``transactions``, ``log_operations``   builders of the events of other systems
 
 ``Property.breaks`` names the histories, the smallest first. Tests judge them; ``docs/findings.md`` shows the findings.
 """

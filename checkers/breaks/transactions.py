@@ -10,7 +10,7 @@ from nemesis.history.events import Event
 
 @dataclass(frozen=True)
 class Micro:
-    """A micro-operation; ``read`` is what it returned, ``None`` if nobody knows."""
+    """A micro-operation; ``read`` is what it returned, ``None`` if the history does not say."""
 
     key: int
     read: tuple[int, ...] | None = None

@@ -22,6 +22,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Final
 
+from nemesis.checkers.breaks import logs as breaks
 from nemesis.checkers.cycles.check import ANOMALY_PROPERTIES
 from nemesis.checkers.cycles.log_rows import LogRows
 from nemesis.checkers.cycles.models import SERIALIZABLE, Level, Model
@@ -96,6 +97,7 @@ _PROPERTIES: Final = tuple(
         source="The kafka workload of jepsen.tests; KIP-98.",
         check=LogTransactions,
         is_self_evident=True,
+        breaks=breaks.CYCLES[name],
     )
     for name in NAMES
 )

@@ -31,10 +31,11 @@ from typing import Final
 import numpy as np
 import pyarrow.compute as pc
 
+from nemesis.checkers.breaks import logs as breaks
 from nemesis.checkers.framework.findings import finding, tp_name
 from nemesis.checkers.framework.fold import MAX_FINDINGS, Grouped, Results, conclude
 from nemesis.checkers.framework.model import Finding
-from nemesis.checkers.framework.property import Property
+from nemesis.checkers.framework.property import History, Property
 from nemesis.checkers.framework.segment import Key, Numbers, Segment
 from nemesis.checkers.log import client_log
 from nemesis.history.events import Kind
@@ -263,7 +264,9 @@ def _sent(tp: str, placed: Segment) -> Iterator[Finding]:
         yield finding("nonmonotonic-send", tp, sentence, *rows)
 
 
-def _of_a_log(property_of_ours: Property, unit: str, *, is_self_evident: bool) -> Property:
+def _of_a_log(
+    property_of_ours: Property, unit: str, smallest: tuple[History, ...], *, is_self_evident: bool
+) -> Property:
     """Return the property of the same promise, of a log of which only operations are known."""
     return replace(
         property_of_ours,
@@ -271,18 +274,35 @@ def _of_a_log(property_of_ours: Property, unit: str, *, is_self_evident: bool) -
         unknown=f"The history has no {unit}.",
         source="The kafka workload of jepsen.tests.",
         check=OffsetLog,
-        breaks=(),
+        breaks=smallest,
         is_self_evident=is_self_evident,
     )
 
 
-LOST_WRITE: Final = _of_a_log(client_log.LOST_WRITE, "acknowledged sends", is_self_evident=False)
+LOST_WRITE: Final = _of_a_log(
+    client_log.LOST_WRITE, "acknowledged sends", breaks.LOST_WRITE, is_self_evident=False
+)
 _PROPERTIES: Final = (
     LOST_WRITE,
-    _of_a_log(client_log.DUPLICATE, "known records", is_self_evident=True),
-    _of_a_log(client_log.INCONSISTENT_OFFSET, "known records", is_self_evident=True),
-    _of_a_log(client_log.DIRTY_READ, "records read", is_self_evident=True),
-    _of_a_log(client_log.POLL_SKIP, "records read", is_self_evident=False),
-    _of_a_log(client_log.NONMONOTONIC_POLL, "records read", is_self_evident=False),
-    _of_a_log(client_log.NONMONOTONIC_SEND, "acknowledged sends", is_self_evident=True),
+    _of_a_log(client_log.DUPLICATE, "known records", breaks.DUPLICATE, is_self_evident=True),
+    _of_a_log(
+        client_log.INCONSISTENT_OFFSET,
+        "known records",
+        breaks.INCONSISTENT_OFFSET,
+        is_self_evident=True,
+    ),
+    _of_a_log(client_log.DIRTY_READ, "records read", breaks.DIRTY_READ, is_self_evident=True),
+    _of_a_log(client_log.POLL_SKIP, "records read", breaks.POLL_SKIP, is_self_evident=False),
+    _of_a_log(
+        client_log.NONMONOTONIC_POLL,
+        "records read",
+        breaks.NONMONOTONIC_POLL,
+        is_self_evident=False,
+    ),
+    _of_a_log(
+        client_log.NONMONOTONIC_SEND,
+        "acknowledged sends",
+        breaks.NONMONOTONIC_SEND,
+        is_self_evident=True,
+    ),
 )

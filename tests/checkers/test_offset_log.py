@@ -8,7 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nemesis.checkers.breaks.events import TP
+from nemesis.checkers.breaks import logs as breaks
+from nemesis.checkers.breaks.log_operations import poll, send
 from nemesis.checkers.framework.model import Finding, Result, Verdict
 from nemesis.checkers.framework.property import property_names
 from nemesis.checkers.log.offset_log import OffsetLog
@@ -16,34 +17,6 @@ from nemesis.history.events import Event
 from tests.checkers.histories import as_row, judge, only
 
 Records = Sequence[tuple[int, int]]
-
-
-def send(
-    time: int, value: int, offset: int | None = None, kind: str = "ok", process: str = "0"
-) -> Event:
-    return Event(
-        time=time,
-        process=process,
-        kind=kind,
-        op=time,
-        f="send",
-        value=value,
-        offset=offset,
-        **TP,
-    )
-
-
-def poll(time: int, *records: tuple[int, int], process: str = "1") -> Event:
-    return Event(
-        time=time,
-        process=process,
-        kind="ok",
-        op=time,
-        f="poll",
-        offsets=[offset for offset, _ in records],
-        values=[value for _, value in records],
-        **TP,
-    )
 
 
 def result(name: str, *events: Event) -> Result:
@@ -98,7 +71,7 @@ def test_who_saw_nothing_has_proved_nothing() -> None:
 
 
 def test_lost_write() -> None:
-    lost, read = send(1, 7, 0), poll(2, (1, 8))
+    ((lost, read),) = breaks.LOST_WRITE
     assert result("lost-write", lost, read).findings == (
         found(
             "lost-write",
@@ -121,21 +94,21 @@ def test_what_nobody_has_read_yet_is_not_lost_but_counted() -> None:
 
 
 def test_duplicate() -> None:
-    sent, read = send(1, 7, 0), poll(2, (1, 7))
+    ((sent, read),) = breaks.DUPLICATE
     assert result("duplicate", sent, read).findings == (
         found("duplicate", "Value 7 stands at offset 0 and at offset 1 of t-0.", sent, read),
     )
 
 
 def test_inconsistent_offset() -> None:
-    sent, read = send(1, 7, 0), poll(2, (0, 8))
+    ((sent, read),) = breaks.INCONSISTENT_OFFSET
     assert result("inconsistent-offset", sent, read).findings == (
         found("inconsistent-offset", "Offset 0 of t-0 held value 7 and value 8.", sent, read),
     )
 
 
 def test_dirty_read() -> None:
-    failed, read = send(1, 7, kind="fail"), poll(2, (0, 7))
+    ((failed, read),) = breaks.DIRTY_READ
     assert result("dirty-read", failed, read).findings == (
         found("dirty-read", "Value 7 was read from t-0 though its send had failed.", failed, read),
     )
@@ -147,8 +120,8 @@ def test_a_value_that_was_sent_again_may_be_read() -> None:
 
 
 def test_poll_skip() -> None:
-    first, second = poll(2, (0, 7)), poll(3, (2, 9))
-    assert result("poll-skip", send(1, 8, 1), first, second).findings == (
+    sent, first, second = breaks.POLL_SKIP[1]
+    assert result("poll-skip", sent, first, second).findings == (
         found(
             "poll-skip",
             "1 was given offset 0 of t-0, then 2, and not 1, where a record stands.",
@@ -159,8 +132,8 @@ def test_poll_skip() -> None:
 
 
 def test_poll_skip_within_a_poll() -> None:
-    item = poll(2, (0, 7), (2, 9))
-    assert result("poll-skip", send(1, 8, 1), item).findings[0].events == (as_row(item),)
+    sent, item = breaks.POLL_SKIP[0]
+    assert result("poll-skip", sent, item).findings[0].events == (as_row(item),)
 
 
 def test_a_gap_in_which_nothing_is_known_is_no_skip() -> None:
@@ -173,14 +146,14 @@ def test_another_consumer_begins_where_it_likes() -> None:
 
 
 def test_nonmonotonic_poll() -> None:
-    first, second = poll(1, (0, 7), (1, 8)), poll(2, (1, 8))
+    ((first, second),) = breaks.NONMONOTONIC_POLL
     assert result("nonmonotonic-poll", first, second).findings == (
         found("nonmonotonic-poll", "1 was given offset 1 of t-0, then 1.", first, second),
     )
 
 
 def test_nonmonotonic_send() -> None:
-    first, second = send(1, 7, 5), send(2, 8, 4)
+    ((first, second),) = breaks.NONMONOTONIC_SEND
     assert result("nonmonotonic-send", first, second).findings == (
         found(
             "nonmonotonic-send",

@@ -41,6 +41,7 @@ def test_each_check_is_made_once_and_in_the_order_of_reports() -> None:
 def test_every_property_that_can_be_broken_has_a_reason_and_smallest_breaks() -> None:
     assert {name for name, one in CHECKERS.items() if not one.breaks} == MEASURED
     assert {name for name, one in CHECKERS.items() if one.reason is None} == MEASURED
+    assert [decided.name for decided in FOREIGN_PROPERTIES if not decided.breaks] == []
 
 
 @pytest.mark.parametrize("decided", [*CHECKERS.values(), *FOREIGN_PROPERTIES])

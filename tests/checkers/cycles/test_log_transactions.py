@@ -3,66 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import count
 from random import Random
-from typing import Any
 
 import networkx as nx
 import pytest
 
+from nemesis.checkers.breaks.log_operations import Polled, Sent, Txn, transactions
+from nemesis.checkers.breaks.logs import (
+    EACH_OTHER,
+    INTERLEAVED,
+    LATER_SEND,
+    POLLED_BEFORE_SENT,
+)
 from nemesis.checkers.cycles import MODELS
 from nemesis.checkers.cycles.log_transactions import NAMES, LogTransactions
 from nemesis.checkers.framework.model import Result
-from nemesis.history.events import Event
 from tests.checkers.histories import judge
 
 
-@dataclass(frozen=True)
-class Sent:
-    log: str
-    value: int
-    offset: int | None
-
-
-@dataclass(frozen=True)
-class Polled:
-    log: str
-    records: Sequence[tuple[int, int]]
-    """(offset, value)."""
-
-
-@dataclass(frozen=True)
-class Txn:
-    began: int
-    ended: int
-    parts: Sequence[Sent | Polled]
-    process: str = "0"
-    kind: str = "ok"
-
-
-def events(*txns: Txn) -> list[Event]:
-    """The events of transactions, as they are made of the kafka workload."""
-    result, ops = [], count()
-    for txn in txns:
-        for number, part in enumerate(txn.parts):
-            about: dict[str, Any] = {"op": next(ops), "topic": part.log, "partition": 0}
-            about |= {"process": txn.process, "part_of": f"txn#{number}"}
-            if isinstance(part, Sent):
-                about |= {"f": "send", "value": part.value}
-                columns: dict[str, Any] = {"offset": part.offset}
-            else:
-                about["f"] = "poll"
-                columns = {"offsets": [offset for offset, _ in part.records]}
-                columns["values"] = [value for _, value in part.records]
-            result.append(Event(kind="invoke", time=txn.began, **about))
-            answer = columns if txn.kind == "ok" else {}
-            result.append(Event(kind=txn.kind, time=txn.ended, **about, **answer))
-    return result
-
-
 def results(*txns: Txn, model: str = "serializable", cuts: Sequence[int] = ()) -> dict[str, Result]:
-    return judge(LogTransactions(MODELS[model]), events(*txns), cuts)
+    return judge(LogTransactions(MODELS[model]), transactions(*txns), cuts)
 
 
 def told(*txns: Txn, model: str = "serializable") -> dict[str, str]:
@@ -72,12 +33,6 @@ def told(*txns: Txn, model: str = "serializable") -> dict[str, str]:
         for name, result in results(*txns, model=model).items()
         if result.findings
     }
-
-
-EACH_OTHER = (
-    Txn(0, 10, [Sent("x", 1, 0), Polled("y", [(0, 2)])], "0"),
-    Txn(1, 11, [Sent("y", 2, 0), Polled("x", [(0, 1)])], "1"),
-)
 
 
 def test_two_transactions_that_polled_each_others_records() -> None:
@@ -103,29 +58,22 @@ def test_who_reads_uncommitted_may_do_that() -> None:
 
 
 def test_a_process_that_polled_what_was_sent_because_of_its_later_send() -> None:
-    calls = (
-        Txn(0, 10, [Polled("x", [(0, 1)])], "0"),
-        Txn(20, 30, [Sent("y", 2, 0)], "0"),
-        Txn(1, 31, [Polled("y", [(0, 2)]), Sent("x", 1, 0)], "1"),
-    )
-    assert told(*calls) == {"G1c-process": "invalid"}
+    assert told(*LATER_SEND) == {"G1c-process": "invalid"}
 
 
 def test_what_was_polled_before_it_was_sent() -> None:
-    calls = (Txn(0, 10, [Polled("x", [(0, 1)])], "0"), Txn(20, 30, [Sent("x", 1, 0)], "1"))
-    assert told(*calls) == {"G1c-realtime": "invalid"}
-    (finding,) = results(*calls)["G1c-realtime"].findings
+    assert told(*POLLED_BEFORE_SENT) == {"G1c-realtime": "invalid"}
+    (finding,) = results(*POLLED_BEFORE_SENT)["G1c-realtime"].findings
     assert "T0 comes before T1: T0 had ended before T1 began." in finding.steps
 
 
 def test_appends_of_transactions_may_interleave() -> None:
-    calls = (
-        Txn(0, 10, [Sent("x", 1, 0), Sent("x", 3, 2)], "0"),
-        Txn(1, 11, [Sent("x", 2, 1)], "1"),
-    )
-    assert told(*calls) == {"G0": "valid"}
-    assert {str(result.verdict) for result in results(*calls).values()} == {"valid", "unknown"}
-    (finding,) = results(*calls)["G0"].findings
+    assert told(*INTERLEAVED) == {"G0": "valid"}
+    assert {str(result.verdict) for result in results(*INTERLEAVED).values()} == {
+        "valid",
+        "unknown",
+    }
+    (finding,) = results(*INTERLEAVED)["G0"].findings
     assert finding.steps[0] == (
         "T0 comes before T2: in key x, 1 of T0 is at offset 0, and 2 of T2 behind it, at 1."
     )

@@ -327,15 +327,20 @@ def test_incompatible_order_of_two_lists() -> None:
 
 @pytest.mark.parametrize(
     ("events", "said"),
-    zip(
-        BREAKS["internal"],
-        [
+    [
+        (
+            BREAKS["internal"][0],
             "T1 read [] of key 5, though just before it had appended 1.",
+        ),
+        (
+            BREAKS["internal"][1],
             "T1 read [] of key 5, though just before it had read [1].",
+        ),
+        (
+            BREAKS["internal"][2],
             "T1 read [1] of key 5, which it appended only later.",
-        ],
-        strict=True,
-    ),
+        ),
+    ],
 )
 def test_internal_contradiction_of_lists(events: Sequence[Event], said: str) -> None:
     assert found(LISTS, events) == [finding("internal", "key 5", said, *completions(events, 1))]
