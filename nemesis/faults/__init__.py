@@ -18,6 +18,7 @@
 * ``trigger``     when a fault strikes, if the clock alone does not decide it
 * ``conductor``   carries a plan out and writes intent, effect and heal into the history
 * ``cluster_view``  ZooKeeper as the harness sees it
+* ``availability``  which runtime can do which fault; ``pages`` generates the tables of ``docs/faults.md``
 
 ``docs/adding.md`` says how to add a fault.
 """

@@ -40,12 +40,23 @@ class AddBroker(Fault, frozen=True, kw_only=True):
     """Start one more broker and move replicas of so many partitions onto it; it leaves after ``duration_s``."""
 
     name: ClassVar[str] = "add-broker"
-    summary: ClassVar[str] = "a new broker joins, gets replicas, and leaves again later"
+    summary: ClassVar[str] = (
+        "a new broker joins on an empty disk and gets replicas; it leaves after `duration_s`"
+    )
+    effect: ClassVar[str] = "the broker is registered; the partitions where it is in sync are noted"
+    heal: ClassVar[str] = "the broker is not registered, and no partition names it"
     needs: ClassVar[frozenset[type]] = frozenset({Processes, BrokerMembership})
     recovery_s: ClassVar[float] = 2 * RESTART_S
 
-    partitions: Annotated[int, Meta(ge=0, le=MAX_PARTITIONS)] = 2
-    patience_s: Annotated[float, Meta(gt=0, le=MAX_PATIENCE_S)] = 20.0
+    partitions: Annotated[
+        int,
+        Meta(
+            ge=0, le=MAX_PARTITIONS, description="partitions of which the new broker gets a replica"
+        ),
+    ] = 2
+    patience_s: Annotated[
+        float, Meta(gt=0, le=MAX_PATIENCE_S, description="seconds for replicas to be moved")
+    ] = 20.0
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Self
 from msgspec import Meta
 
 from nemesis.faults import selectors
-from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
+from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, Selector, selector_field
 from nemesis.faults.link_rules import Throttle
 from nemesis.interfaces.network import BandwidthLimits
 from nemesis.interfaces.unsupported import supported
@@ -27,11 +27,15 @@ class Bandwidth(Fault, frozen=True, kw_only=True):
     """Let no more than ``rate_kbit_s`` leave the victim for ``duration_s``."""
 
     name: ClassVar[str] = "bandwidth"
-    summary: ClassVar[str] = "a broker can send only so much in a second (docker)"
+    summary: ClassVar[str] = "limits what a broker sends, to any node, to `rate_kbit_s`"
+    effect: ClassVar[str] = "data leaves the broker at that rate, at most a quarter faster"
+    heal: ClassVar[str] = "data leaves at least twice as fast"
     needs: ClassVar[frozenset[type]] = frozenset({BandwidthLimits})
 
-    selector: str = selector_field("one")
-    rate_kbit_s: Annotated[int, Meta(ge=500, le=100_000)] = 2_000
+    selector: Selector = selector_field("one")
+    rate_kbit_s: Annotated[
+        int, Meta(ge=500, le=100_000, description="kbit/s that leave the broker")
+    ] = 2_000
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:

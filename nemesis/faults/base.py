@@ -42,8 +42,17 @@ MAX_DURATION_S = 3600.0
 RESTART_S = 3.0
 """A broker's start until it answers and has its session, on a busy machine."""
 
-Duration = Annotated[float, Meta(ge=0.0, le=MAX_DURATION_S)]
-"""Seconds that a fault stays in force; 0 for what is over at once."""
+Duration = Annotated[
+    float,
+    Meta(
+        ge=0.0,
+        le=MAX_DURATION_S,
+        description="seconds in force; 0 for a fault that has ended at once",
+    ),
+]
+"""Seconds that a fault stays in force; 0 for a fault that has ended at once."""
+Selector = Annotated[str, Meta(description="the victims")]
+"""The name of victims, resolved when the fault strikes (``selectors``, ``members``)."""
 
 
 class SelectorUnresolved(Exception):
@@ -175,7 +184,11 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     name: ClassVar[str]
     """What ``--faults`` and plan files call it."""
     summary: ClassVar[str]
-    """One line for ``nemesis list``."""
+    """What the fault does, in one line for ``nemesis list`` and ``docs/faults.md``."""
+    effect: ClassVar[str]
+    """What ``apply`` measures when the fault has its effect, in one line."""
+    heal: ClassVar[str]
+    """What ``verify`` measures when the fault is undone, in one line."""
     needs: ClassVar[frozenset[type]]
     """The parts of a runtime that the fault needs, by their types (``nemesis.interfaces``)."""
     shares_victim: ClassVar[bool] = False

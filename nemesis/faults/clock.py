@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from nemesis.faults import members, selectors
-from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
+from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, Selector, selector_field
 from nemesis.interfaces.clocks import Clocks
 from nemesis.interfaces.ensemble import EnsembleMembers
 from nemesis.support.errors import UsageError
@@ -31,12 +31,31 @@ class ClockSkew(Fault, frozen=True, kw_only=True):
     """Set the victims' wall clocks off for ``duration_s``; at least one of offset and drift is not zero."""
 
     name: ClassVar[str] = "clock-skew"
-    summary: ClassVar[str] = "a broker's wall clock is stepped and drifts; set right later"
+    summary: ClassVar[str] = (
+        "steps a broker's wall clock by `offset_ms` and lets it gain `drift` seconds in each second; timers "
+        "do not change"
+    )
+    effect: ClassVar[str] = "the clock read back is off by that much"
+    heal: ClassVar[str] = "the clock is right again"
     needs: ClassVar[frozenset[type]] = frozenset({Clocks})
 
-    selector: str = selector_field("one")
-    offset_ms: Annotated[int, Meta(ge=-MAX_OFFSET_MS, le=MAX_OFFSET_MS)] = 0
-    drift: Annotated[float, Meta(ge=-0.9, le=9.0)] = 0.0
+    selector: Selector = selector_field("one")
+    offset_ms: Annotated[
+        int,
+        Meta(
+            ge=-MAX_OFFSET_MS,
+            le=MAX_OFFSET_MS,
+            description="milliseconds by which the clock is stepped",
+        ),
+    ] = 0
+    drift: Annotated[
+        float,
+        Meta(
+            ge=-0.9,
+            le=9.0,
+            description="seconds gained in each second; not 0 together with `offset_ms`",
+        ),
+    ] = 0.0
     """Seconds gained in each second; negative when the clock is slow."""
 
     @classmethod
@@ -67,12 +86,11 @@ class ClockSkewZookeeper(ClockSkew, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "clock-skew-zookeeper"
     summary: ClassVar[str] = (
-        "the wall clock of members of the ZooKeeper ensemble is stepped and drifts; set right later "
-        "(simulation, docker)"
+        "moves the wall clock of members of the ZooKeeper ensemble, as `clock-skew` does for brokers"
     )
     needs: ClassVar[frozenset[type]] = frozenset({Clocks, EnsembleMembers})
 
-    selector: str = selector_field("leader")
+    selector: Selector = selector_field("leader")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:

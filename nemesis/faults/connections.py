@@ -24,6 +24,7 @@ from nemesis.faults.base import (
     Fault,
     FaultContext,
     Measured,
+    Selector,
     SelectorUnresolved,
     selector_field,
 )
@@ -33,7 +34,8 @@ from nemesis.interfaces.links import Link
 from nemesis.interfaces.network import Connections, Delays
 from nemesis.interfaces.unsupported import supported
 
-Peers = Literal["brokers", "clients", "zookeeper", "all"]
+PeerGroup = Literal["brokers", "clients", "zookeeper", "all"]
+Peers = Annotated[PeerGroup, Meta(description="nodes at the other end of the links")]
 LEAST_DELAY_MS = 50
 """Less could not be told from a network that is slow by itself."""
 MOST_DELAY_MS = 2_000
@@ -50,19 +52,28 @@ class SlowLink(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "slow-link"
     summary: ClassVar[str] = (
-        "everything between a broker and others takes longer; nothing is lost (simulation, docker)"
+        "delays all data between a broker and `peers` by `delay_ms`, in both directions; nothing is lost"
     )
+    effect: ClassVar[str] = "probes take at least two delays"
+    heal: ClassVar[str] = "probes take less than two delays"
     needs: ClassVar[frozenset[type]] = frozenset({Delays})
 
-    selector: str = selector_field("one")
+    selector: Selector = selector_field("one")
     peers: Peers = "brokers"
-    delay_ms: Annotated[int, Meta(ge=LEAST_DELAY_MS, le=MOST_DELAY_MS)] = 200
+    delay_ms: Annotated[
+        int,
+        Meta(
+            ge=LEAST_DELAY_MS,
+            le=MOST_DELAY_MS,
+            description="milliseconds of delay in each direction",
+        ),
+    ] = 200
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
         return cls(
             selector=rng.choice(["controller", "leader", "follower", "one"]),
-            peers=rng.choice(get_args(Peers)),
+            peers=rng.choice(get_args(PeerGroup)),
             delay_ms=round(10 ** rng.uniform(1.7, 2.8)),
             duration_s=durations.draw(rng),
         )
@@ -85,12 +96,14 @@ class ResetConnections(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "reset-connections"
     summary: ClassVar[str] = (
-        "the connections between a broker and others are reset (simulation, docker)"
+        "resets the connections between a broker and `peers`, once; data in flight is lost"
     )
+    effect: ClassVar[str] = "connections existed"
+    heal: ClassVar[str] = "probes cross (nothing to undo)"
     needs: ClassVar[frozenset[type]] = frozenset({Connections})
     shares_victim: ClassVar[bool] = True
 
-    selector: str = selector_field("one")
+    selector: Selector = selector_field("one")
     peers: Peers = "all"
 
     @classmethod
@@ -98,7 +111,7 @@ class ResetConnections(Fault, frozen=True, kw_only=True):
         del durations
         return cls(
             selector=rng.choice(["controller", "controller", "leader", "one"]),
-            peers=rng.choice(get_args(Peers)),
+            peers=rng.choice(get_args(PeerGroup)),
         )
 
     def check(self, nodes: frozenset[str]) -> None:
@@ -114,7 +127,7 @@ class ResetConnections(Fault, frozen=True, kw_only=True):
         return ResetStrike(context, victim, links)
 
 
-def links_of(victim: str, peers: Peers, context: FaultContext) -> frozenset[Link]:
+def links_of(victim: str, peers: PeerGroup, context: FaultContext) -> frozenset[Link]:
     """Return both directions between a broker and its peers."""
     cluster = context.cluster
     others = {

@@ -54,7 +54,10 @@ class CorruptTail(HarmsUnsynced, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "corrupt-tail"
     summary: ClassVar[str] = (
-        "kill brokers, tear or damage the unsynced ends of their logs, start them again later"
+        "kills brokers and damages the unsynced ends of their logs; they start again after `duration_s`"
+    )
+    effect: ClassVar[str] = (
+        "the process is gone, and at least one log is damaged; the damage to each file is noted"
     )
     needs: ClassVar[frozenset[type]] = frozenset({Processes, LogTails})
     strike: ClassVar[type[KillStrike]] = CorruptTailStrike

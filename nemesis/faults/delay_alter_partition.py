@@ -21,6 +21,7 @@ from nemesis.faults.base import (
     Fault,
     FaultContext,
     Measured,
+    Selector,
     SelectorUnresolved,
     selector_field,
 )
@@ -42,10 +43,14 @@ class DelayAlterPartition(Fault, frozen=True, kw_only=True):
     """Hold AlterPartition for ``duration_s`` after the victim has come back twice."""
 
     name: ClassVar[str] = "delay-alter-partition"
-    summary: ClassVar[str] = "leaders propose ISRs with a member whose life is over"
+    summary: ClassVar[str] = (
+        "holds AlterPartition among brokers while one broker registers twice, so leaders propose a stale broker epoch"
+    )
+    effect: ClassVar[str] = "bytes of AlterPartition are held, and the broker has registered twice"
+    heal: ClassVar[str] = "AlterPartition requests pass again"
     needs: ClassVar[frozenset[type]] = frozenset({RequestLinks, Ensemble, AlterPartitionRequests})
 
-    selector: str = selector_field("bystander")
+    selector: Selector = selector_field("bystander")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:

@@ -20,7 +20,7 @@ from typing import Annotated, Any, ClassVar, Self
 from msgspec import Meta
 
 from nemesis.faults import selectors
-from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
+from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, Selector, selector_field
 from nemesis.faults.held_requests import HeldRequests
 from nemesis.interfaces.ensemble import Ensemble
 from nemesis.interfaces.links import CONTROL_API_KEYS, Link
@@ -35,11 +35,17 @@ class DelayControl(Fault, frozen=True, kw_only=True):
     """Hold what controllers tell the victim for ``duration_s`` after ``elections`` sessions have ended."""
 
     name: ClassVar[str] = "delay-control"
-    summary: ClassVar[str] = "a broker hears of elections late, in order and twice"
+    summary: ClassVar[str] = (
+        "holds LeaderAndIsr, StopReplica and UpdateMetadata to one broker and ends sessions of other brokers meanwhile"
+    )
+    effect: ClassVar[str] = "bytes of control requests are held"
+    heal: ClassVar[str] = "control requests pass again"
     needs: ClassVar[frozenset[type]] = frozenset({RequestLinks, Ensemble})
 
-    selector: str = selector_field("bystander")
-    elections: Annotated[int, Meta(ge=1, le=10)] = 3
+    selector: Selector = selector_field("bystander")
+    elections: Annotated[
+        int, Meta(ge=1, le=10, description="sessions of other brokers that are ended")
+    ] = 3
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:

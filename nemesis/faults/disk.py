@@ -14,7 +14,15 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 from nemesis.faults import selectors
-from nemesis.faults.base import RESTART_S, DrawRange, Fault, FaultContext, Measured, selector_field
+from nemesis.faults.base import (
+    RESTART_S,
+    DrawRange,
+    Fault,
+    FaultContext,
+    Measured,
+    Selector,
+    selector_field,
+)
 from nemesis.interfaces.disks import Disks, LogDirs
 from nemesis.interfaces.errors import NodeExited
 from nemesis.interfaces.processes import Processes
@@ -30,13 +38,15 @@ class DiskFull(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "disk-full"
     summary: ClassVar[str] = (
-        "a broker's disk is full (ENOSPC); freed and the broker restarted later"
+        "a broker's disk is full (ENOSPC); after `duration_s` it has room, and the broker starts again"
     )
+    effect: ClassVar[str] = "a probe of the disk gets ENOSPC"
+    heal: ClassVar[str] = "a probe gets no error, and a new process of the node lives"
     needs: ClassVar[frozenset[type]] = frozenset({Disks, Processes})
     recovery_s: ClassVar[float] = RESTART_S
     error: ClassVar[str] = "ENOSPC"
 
-    selector: str = selector_field("one")
+    selector: Selector = selector_field("one")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
@@ -54,7 +64,11 @@ class DiskFailure(DiskFull, frozen=True, kw_only=True):
     """Let the victims' disks fail for ``duration_s``."""
 
     name: ClassVar[str] = "disk-failure"
-    summary: ClassVar[str] = "a broker's disk fails (EIO); mended and the broker restarted later"
+    summary: ClassVar[str] = (
+        "a broker's disk fails every read, write and sync (EIO); after `duration_s` it works, and the broker "
+        "starts again"
+    )
+    effect: ClassVar[str] = "a probe of the disk gets EIO"
     error: ClassVar[str] = "EIO"
 
 
@@ -63,7 +77,11 @@ class LogDirFailure(DiskFull, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "log-dir-failure"
     summary: ClassVar[str] = (
-        "one of a broker's log directories fails (EIO); mended and the broker restarted later"
+        "one log directory of a broker fails (EIO); the broker serves the others (KIP-112); needs `log_dirs` "
+        "of 2 or more"
+    )
+    effect: ClassVar[str] = (
+        "a probe of that directory gets EIO; results of probes of the others are noted"
     )
     needs: ClassVar[frozenset[type]] = frozenset({Disks, LogDirs, Processes})
     error: ClassVar[str] = "EIO"

@@ -23,10 +23,14 @@ class GracefulRestart(Restart, frozen=True, kw_only=True):
     """Stop the victim's processes in order and start them again, one after the other."""
 
     name: ClassVar[str] = "graceful-restart"
-    summary: ClassVar[str] = "have brokers stop in order, leaders moved first, and start them again"
+    summary: ClassVar[str] = (
+        "stops brokers with SIGTERM (controlled shutdown) and starts them again, one after the other"
+    )
     recovery_s: ClassVar[float] = 2 * Restart.recovery_s
 
-    grace_s: Annotated[float, Meta(gt=0, le=MAX_GRACE_S)] = 3.0
+    grace_s: Annotated[
+        float, Meta(gt=0, le=MAX_GRACE_S, description="seconds between SIGTERM and SIGKILL")
+    ] = 3.0
 
     async def aim(self, context: FaultContext, rng: Random) -> GracefulRestartStrike:
         victims = await selectors.resolve(self.selector, context, rng)

@@ -10,7 +10,15 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 from nemesis.faults import selectors
-from nemesis.faults.base import RESTART_S, DrawRange, Fault, FaultContext, Measured, selector_field
+from nemesis.faults.base import (
+    RESTART_S,
+    DrawRange,
+    Fault,
+    FaultContext,
+    Measured,
+    Selector,
+    selector_field,
+)
 from nemesis.interfaces.processes import Processes
 
 
@@ -18,11 +26,15 @@ class Kill(Fault, frozen=True, kw_only=True):
     """Kill the victim's processes and start them again after ``duration_s``."""
 
     name: ClassVar[str] = "kill"
-    summary: ClassVar[str] = "kill brokers with SIGKILL and start them again later"
+    summary: ClassVar[str] = (
+        "kills brokers (SIGKILL); they start again on their data after `duration_s`"
+    )
+    effect: ClassVar[str] = "the process is gone"
+    heal: ClassVar[str] = "a new process of the node lives"
     needs: ClassVar[frozenset[type]] = frozenset({Processes})
     recovery_s: ClassVar[float] = RESTART_S
 
-    selector: str = selector_field("one")
+    selector: Selector = selector_field("one")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
@@ -40,9 +52,11 @@ class KillController(Kill, frozen=True, kw_only=True):
     """Kill whoever is the controller at that moment."""
 
     name: ClassVar[str] = "kill-controller"
-    summary: ClassVar[str] = "kill the controller's broker with SIGKILL and start it again later"
+    summary: ClassVar[str] = (
+        "kills the controller's broker (SIGKILL); it starts again on its data after `duration_s`"
+    )
 
-    selector: str = selector_field("controller")
+    selector: Selector = selector_field("controller")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:

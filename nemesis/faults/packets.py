@@ -28,10 +28,11 @@ from nemesis.faults.base import (
     Fault,
     FaultContext,
     Measured,
+    Selector,
     SelectorUnresolved,
     selector_field,
 )
-from nemesis.faults.connections import Peers, links_of
+from nemesis.faults.connections import PeerGroup, Peers, links_of
 from nemesis.faults.link_rules import Impair
 from nemesis.faults.partition import CROSSES_TIMEOUT_S, PROBED_PAIRS, open_pairs
 from nemesis.interfaces.impairment import Impairment, PacketCounters
@@ -57,7 +58,7 @@ class PacketFault(Fault, frozen=True, kw_only=True):
     needs: ClassVar[frozenset[type]] = frozenset({Packets})
     counted: ClassVar[str]
 
-    selector: str = selector_field("one")
+    selector: Selector = selector_field("one")
     peers: Peers = "brokers"
 
     @property
@@ -80,10 +81,14 @@ class PacketLoss(PacketFault, frozen=True, kw_only=True):
     """Lose this part of the packets for ``duration_s``."""
 
     name: ClassVar[str] = "packet-loss"
-    summary: ClassVar[str] = "some packets between a broker and others are lost (docker)"
+    summary: ClassVar[str] = (
+        "a part of the packets between a broker and `peers` is lost, in both directions"
+    )
+    effect: ClassVar[str] = "lost packets are counted"
+    heal: ClassVar[str] = "probes cross, and none of their packets is lost"
     counted: ClassVar[str] = "lost"
 
-    loss: Ratio = 0.1
+    loss: Annotated[Ratio, Meta(description="part of 1 that is lost")] = 0.1
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
@@ -99,12 +104,18 @@ class PacketDelay(PacketFault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "packet-delay"
     summary: ClassVar[str] = (
-        "packets between a broker and others are late by unequal times (docker)"
+        "packets between a broker and `peers` are late by `delay_ms`, plus or minus up to `jitter_ms`; the order stays"
     )
+    effect: ClassVar[str] = "delayed packets are counted"
+    heal: ClassVar[str] = "probes cross, and none of their packets is delayed"
     counted: ClassVar[str] = "delayed"
 
-    delay_ms: PositiveMilliseconds = 100
-    jitter_ms: Milliseconds = 50
+    delay_ms: Annotated[
+        PositiveMilliseconds, Meta(description="milliseconds of delay in each direction")
+    ] = 100
+    jitter_ms: Annotated[
+        Milliseconds, Meta(description="milliseconds by which a delay varies; at most `delay_ms`")
+    ] = 50
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
@@ -128,10 +139,12 @@ class PacketDuplication(PacketFault, frozen=True, kw_only=True):
     """Let this part of the packets arrive twice for ``duration_s``."""
 
     name: ClassVar[str] = "packet-duplication"
-    summary: ClassVar[str] = "some packets between a broker and others arrive twice (docker)"
+    summary: ClassVar[str] = "a part of the packets between a broker and `peers` arrives twice"
+    effect: ClassVar[str] = "duplicated packets are counted"
+    heal: ClassVar[str] = "probes cross, and none of their packets is duplicated"
     counted: ClassVar[str] = "duplicated"
 
-    duplication: Ratio = 0.2
+    duplication: Annotated[Ratio, Meta(description="part of 1 that arrives twice")] = 0.2
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
@@ -146,11 +159,17 @@ class PacketReordering(PacketFault, frozen=True, kw_only=True):
     """Keep this part of the packets back for ``hold_ms``, so that others overtake them, for ``duration_s``."""
 
     name: ClassVar[str] = "packet-reordering"
-    summary: ClassVar[str] = "some packets between a broker and others are overtaken (docker)"
+    summary: ClassVar[str] = (
+        "a part of the packets between a broker and `peers` is kept for `hold_ms`, and others overtake them"
+    )
+    effect: ClassVar[str] = "reordered packets are counted"
+    heal: ClassVar[str] = "probes cross, and none of their packets is reordered"
     counted: ClassVar[str] = "reordered"
 
-    reordering: Ratio = 0.2
-    hold_ms: PositiveMilliseconds = 20
+    reordering: Annotated[Ratio, Meta(description="part of 1 that is overtaken")] = 0.2
+    hold_ms: Annotated[
+        PositiveMilliseconds, Meta(description="milliseconds that a packet is kept")
+    ] = 20
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
@@ -232,7 +251,7 @@ class PacketStrike:
 def _whom(rng: Random, durations: DrawRange) -> dict[str, Any]:
     return {
         "selector": rng.choice(SELECTORS),
-        "peers": rng.choice(get_args(Peers)),
+        "peers": rng.choice(get_args(PeerGroup)),
         "duration_s": durations.draw(rng),
     }
 

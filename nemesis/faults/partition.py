@@ -17,7 +17,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from random import Random
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from msgspec import Meta
 
 from nemesis.faults import grudge, selectors
 from nemesis.faults.base import (
@@ -25,6 +27,7 @@ from nemesis.faults.base import (
     Fault,
     FaultContext,
     Measured,
+    Selector,
     SelectorUnresolved,
     selector_field,
 )
@@ -54,15 +57,18 @@ class Partition(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "partition"
     summary: ClassVar[str] = (
-        "hold the bytes between two sides: halves, majority-ring, bridge, one-way, one-node, "
-        "from-zookeeper, from-clients"
+        "holds the bytes between two sides, per direction; connections stay open, held bytes arrive at the heal"
     )
+    effect: ClassVar[str] = "probes across the cut crossed before, and none crosses now"
+    heal: ClassVar[str] = "the same probes cross again"
     needs: ClassVar[frozenset[type]] = frozenset({Network})
 
-    shape: ShapeName
-    selector: str = selector_field("one")
-    direction: Direction = "both"
-    zookeeper: Literal["neutral", "majority"] = "neutral"
+    shape: Annotated[ShapeName, Meta(description="the [shape](#shapes-of-a-partition)")]
+    selector: Selector = selector_field("one")
+    direction: Annotated[Direction, Meta(description="what the victim loses")] = "both"
+    zookeeper: Annotated[
+        Literal["neutral", "majority"], Meta(description="the side on which ZooKeeper stands")
+    ] = "neutral"
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:

@@ -12,7 +12,9 @@ Effect: the kernel says that the process is stopped. Undone: the kernel says tha
 from __future__ import annotations
 
 from random import Random
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from msgspec import Meta
 
 from nemesis.faults import selectors, trigger
 from nemesis.faults.base import (
@@ -20,6 +22,7 @@ from nemesis.faults.base import (
     Fault,
     FaultContext,
     Measured,
+    Selector,
     SelectorUnresolved,
     selector_field,
 )
@@ -30,11 +33,17 @@ class Pause(Fault, frozen=True, kw_only=True):
     """Stop the victim's processes for ``duration_s``."""
 
     name: ClassVar[str] = "pause"
-    summary: ClassVar[str] = "stop broker processes with SIGSTOP and let them go on later"
+    summary: ClassVar[str] = (
+        "stops brokers (SIGSTOP or the freezer); they run again after `duration_s`"
+    )
+    effect: ClassVar[str] = "the kernel reports that the process is stopped"
+    heal: ClassVar[str] = "the kernel reports that the process runs"
     needs: ClassVar[frozenset[type]] = frozenset({Processes})
 
-    selector: str = selector_field("one")
-    when: Literal["now", "broker-loss", "new-controller"] = "now"
+    selector: Selector = selector_field("one")
+    when: Annotated[
+        Literal["now", "broker-loss", "new-controller"], Meta(description="the [trigger](#moments)")
+    ] = "now"
     """``new-controller`` chooses the victim itself."""
 
     @classmethod

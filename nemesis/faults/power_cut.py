@@ -34,7 +34,8 @@ class PowerCut(HarmsUnsynced, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "power-cut"
     summary: ClassVar[str] = (
-        "kill brokers, lose what their disks had not synced, start them again later"
+        "a broker's machine loses its power and what its disk had not synced; it boots after `duration_s`"
     )
+    effect: ClassVar[str] = "the process is gone; the lost bytes and names are noted"
     needs: ClassVar[frozenset[type]] = frozenset({Processes, PowerSupply})
     strike: ClassVar[type[KillStrike]] = PowerCutStrike

@@ -27,6 +27,8 @@ Steps = Callable[[Random, DrawRange], list[tuple[float, Fault]]]
 class Recipe:
     """A function that draws the faults, and the kinds of faults that it draws."""
 
+    summary: str
+    """What happens, in one line."""
     kinds: frozenset[str]
     steps: Steps
 
@@ -102,11 +104,29 @@ def lonely_leader(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]
 
 RECIPES: Final[Mapping[str, Recipe]] = {
     "stale-control-requests": Recipe(
-        frozenset({"partition", "kill", "expire-session"}), stale_control_requests
+        "the controller is mute while it orders an election, a new one takes over, then its requests arrive",
+        frozenset({"partition", "kill", "expire-session"}),
+        stale_control_requests,
     ),
-    "zombie-by-partition": Recipe(frozenset({"partition", "kill"}), zombie_by_partition),
-    "zombie-by-pause": Recipe(frozenset({"pause", "kill"}), zombie_by_pause),
-    "zombie-by-expiry": Recipe(frozenset({"expire-session", "pause"}), zombie_by_expiry),
-    "lonely-leader": Recipe(frozenset({"partition", "kill-controller"}), lonely_leader),
+    "zombie-by-partition": Recipe(
+        "the controller loses ZooKeeper only, and a broker dies",
+        frozenset({"partition", "kill"}),
+        zombie_by_partition,
+    ),
+    "zombie-by-pause": Recipe(
+        "a broker dies; the controller is stopped in the middle of its elections, and deposed before it runs again",
+        frozenset({"pause", "kill"}),
+        zombie_by_pause,
+    ),
+    "zombie-by-expiry": Recipe(
+        "a broker's session ends; during the elections the controller's ends, its successor is paused; no process dies",
+        frozenset({"expire-session", "pause"}),
+        zombie_by_expiry,
+    ),
+    "lonely-leader": Recipe(
+        "a leader loses its peers and ZooKeeper but not its clients; after it is back the controller dies",
+        frozenset({"partition", "kill-controller"}),
+        lonely_leader,
+    ),
 }
 """Every recipe by the name that scenarios use; one whose kinds are not all enabled is not drawn."""

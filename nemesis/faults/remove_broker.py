@@ -18,7 +18,15 @@ from typing import Annotated, Any, ClassVar, Self
 from msgspec import Meta
 
 from nemesis.faults import selectors
-from nemesis.faults.base import RESTART_S, DrawRange, Fault, FaultContext, Measured, selector_field
+from nemesis.faults.base import (
+    RESTART_S,
+    DrawRange,
+    Fault,
+    FaultContext,
+    Measured,
+    Selector,
+    selector_field,
+)
 from nemesis.faults.departure import depart, described, named
 from nemesis.faults.moves import LEAST_REPLICAS, Moves
 from nemesis.interfaces.errors import NodeExited
@@ -35,12 +43,18 @@ class RemoveBroker(Fault, frozen=True, kw_only=True):
     """Move the victim's replicas away and stop it; let it come back when ``duration_s`` is over."""
 
     name: ClassVar[str] = "remove-broker"
-    summary: ClassVar[str] = "move a broker's replicas away and stop it; it comes back later"
+    summary: ClassVar[str] = (
+        "a broker's replicas are moved away, then it stops; it comes back after `duration_s`"
+    )
+    effect: ClassVar[str] = "its process is gone, it is not registered, and no partition names it"
+    heal: ClassVar[str] = "it is registered, and the partitions are where they were"
     needs: ClassVar[frozenset[type]] = frozenset({Processes})
     recovery_s: ClassVar[float] = 2 * RESTART_S
 
-    selector: str = selector_field("one")
-    patience_s: Annotated[float, Meta(gt=0, le=MAX_PATIENCE_S)] = 20.0
+    selector: Selector = selector_field("one")
+    patience_s: Annotated[
+        float, Meta(gt=0, le=MAX_PATIENCE_S, description="seconds for replicas to be moved")
+    ] = 20.0
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:

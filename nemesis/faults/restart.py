@@ -11,7 +11,15 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 from nemesis.faults import selectors
-from nemesis.faults.base import RESTART_S, DrawRange, Fault, FaultContext, Measured, selector_field
+from nemesis.faults.base import (
+    RESTART_S,
+    DrawRange,
+    Fault,
+    FaultContext,
+    Measured,
+    Selector,
+    selector_field,
+)
 from nemesis.interfaces.errors import NodeExited
 from nemesis.interfaces.processes import Processes
 
@@ -21,12 +29,14 @@ class Restart(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "restart"
     summary: ClassVar[str] = (
-        "kill brokers and start them again at once, within their session time-out"
+        "kills brokers and starts them at once, one after the other; ZooKeeper may see a bounce instead of a death"
     )
+    effect: ClassVar[str] = "the old process is gone, and another one lives"
+    heal: ClassVar[str] = "the new process still lives"
     needs: ClassVar[frozenset[type]] = frozenset({Processes})
     recovery_s: ClassVar[float] = RESTART_S
 
-    selector: str = selector_field("one")
+    selector: Selector = selector_field("one")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:

@@ -37,15 +37,26 @@ class RollingRestart(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "rolling-restart"
     summary: ClassVar[str] = (
-        "restart all brokers one after the other, each when the last is back in sync"
+        "stops and starts all brokers, one after the other; each must be registered and in sync before the next"
     )
+    effect: ClassVar[str] = (
+        "every broker is registered under a new broker epoch; how long each took is noted"
+    )
+    heal: ClassVar[str] = "all brokers are registered"
     needs: ClassVar[frozenset[type]] = frozenset({Processes})
     recovery_s: ClassVar[float] = 5 * RESTART_S
 
-    order: Order = "controller-last"
-    pause_s: Annotated[float, Meta(ge=0, le=MAX_PAUSE_S)] = 0.0
-    grace_s: Annotated[float, Meta(gt=0, le=MAX_GRACE_S)] = 3.0
-    back_within_s: Annotated[float, Meta(gt=0, le=MAX_BACK_S)] = 20.0
+    order: Annotated[Order, Meta(description="which broker is next")] = "controller-last"
+    pause_s: Annotated[
+        float, Meta(ge=0, le=MAX_PAUSE_S, description="seconds between two brokers")
+    ] = 0.0
+    grace_s: Annotated[
+        float, Meta(gt=0, le=MAX_GRACE_S, description="seconds between SIGTERM and SIGKILL")
+    ] = 3.0
+    back_within_s: Annotated[
+        float,
+        Meta(gt=0, le=MAX_BACK_S, description="seconds for a broker to be registered and in sync"),
+    ] = 20.0
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:

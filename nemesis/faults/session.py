@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from msgspec import Meta
 
 from nemesis.faults import selectors, trigger
-from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
+from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, Selector, selector_field
 from nemesis.interfaces.ensemble import Ensemble
 
 GONE_TIMEOUT_S = 2.0
@@ -28,12 +30,20 @@ class ExpireSession(Fault, frozen=True, kw_only=True):
     """End the session of the controller, or of any broker."""
 
     name: ClassVar[str] = "expire-session"
-    summary: ClassVar[str] = "end the ZooKeeper session of the controller or of a broker"
+    summary: ClassVar[str] = (
+        "ends the ZooKeeper session of the controller or of a broker; process and links stay healthy"
+    )
+    effect: ClassVar[str] = (
+        "no ephemeral znode of the session is left, and no server keeps a connection of its owner"
+    )
+    heal: ClassVar[str] = "the session is still gone (nothing to undo)"
     needs: ClassVar[frozenset[type]] = frozenset({Ensemble})
     shares_victim: ClassVar[bool] = True
 
-    selector: str = selector_field("controller")
-    when: Literal["now", "broker-loss"] = "now"
+    selector: Selector = selector_field("controller")
+    when: Annotated[Literal["now", "broker-loss"], Meta(description="the [trigger](#moments)")] = (
+        "now"
+    )
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, ClassVar, Self
 
 from nemesis.faults import selectors
-from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, selector_field
+from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, Selector, selector_field
 from nemesis.faults.held_requests import HeldRequests
 from nemesis.interfaces.links import FETCH_API_KEY, Link
 from nemesis.interfaces.network import RequestLinks
@@ -26,10 +26,16 @@ class StallFollower(Fault, frozen=True, kw_only=True):
     """Hold the victim's Fetch requests to every other broker for ``duration_s``."""
 
     name: ClassVar[str] = "stall-follower"
-    summary: ClassVar[str] = "a follower stops fetching while everything else of it works"
+    summary: ClassVar[str] = (
+        "holds the Fetch requests of one broker to all other brokers; everything else works"
+    )
+    effect: ClassVar[str] = "bytes of Fetch requests are held within 4 s"
+    heal: ClassVar[str] = (
+        "Fetch requests pass again; the partitions whose ISR the broker had left are noted"
+    )
     needs: ClassVar[frozenset[type]] = frozenset({RequestLinks})
 
-    selector: str = selector_field("follower")
+    selector: Selector = selector_field("follower")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+
+from msgspec import Meta
 
 from nemesis.faults import grudge, members
 from nemesis.faults.base import (
@@ -21,6 +23,7 @@ from nemesis.faults.base import (
     Fault,
     FaultContext,
     Measured,
+    Selector,
     Strike,
     selector_field,
 )
@@ -44,12 +47,14 @@ class KillZookeeper(Fault, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "kill-zookeeper"
     summary: ClassVar[str] = (
-        "kill members of the ZooKeeper ensemble with SIGKILL and start them again later (simulation, docker)"
+        "kills members of the ZooKeeper ensemble (SIGKILL); they start again on their data after `duration_s`"
     )
+    effect: ClassVar[str] = "the process is gone"
+    heal: ClassVar[str] = "the member serves clients again, under the present leader"
     needs: ClassVar[frozenset[type]] = frozenset({Processes, EnsembleMembers})
     recovery_s: ClassVar[float] = RESTART_S
 
-    selector: str = selector_field("leader")
+    selector: Selector = selector_field("leader")
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:
@@ -69,7 +74,11 @@ class PauseZookeeper(KillZookeeper, frozen=True, kw_only=True):
 
     name: ClassVar[str] = "pause-zookeeper"
     summary: ClassVar[str] = (
-        "stop members of the ZooKeeper ensemble with SIGSTOP and let them go on later (simulation, docker)"
+        "stops members of the ZooKeeper ensemble (SIGSTOP or the freezer); they run again after `duration_s`"
+    )
+    effect: ClassVar[str] = "the kernel reports that the process is stopped"
+    heal: ClassVar[str] = (
+        "the process runs, and the member serves clients again, under the present leader"
     )
 
     async def aim(self, context: FaultContext, rng: Random) -> MemberStrike:
@@ -85,15 +94,16 @@ class PartitionZookeeper(Fault, frozen=True, kw_only=True):
     """
 
     name: ClassVar[str] = "partition-zookeeper"
-    summary: ClassVar[str] = (
-        "hold the bytes between a member of the ZooKeeper ensemble and others: from-members, from-brokers, "
-        "from-one-broker, from-all (simulation, docker)"
+    summary: ClassVar[str] = "holds the bytes between a member of the ZooKeeper ensemble and others"
+    effect: ClassVar[str] = "probes across the cut crossed before, and none crosses now"
+    heal: ClassVar[str] = (
+        "the same probes cross, and the member serves clients again, under the present leader"
     )
     needs: ClassVar[frozenset[type]] = frozenset({Network, EnsembleMembers})
 
-    shape: MembersShape
-    selector: str = selector_field("leader")
-    direction: Direction = "both"
+    shape: Annotated[MembersShape, Meta(description="the [shape](#shapes-of-a-partition)")]
+    selector: Selector = selector_field("leader")
+    direction: Annotated[Direction, Meta(description="what the victim loses")] = "both"
 
     @classmethod
     def draw(cls, rng: Random, durations: DrawRange) -> Self:

@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
-from nemesis.interfaces.runtime import Runtime
+from nemesis.interfaces.runtime import Missing, Runtime
 from nemesis.registry import Registry, by_name
 from nemesis.runtimes.config import ClusterConfig
 from nemesis.support.runtime_names import DOCKER, LOCAL, SIMULATION
@@ -40,6 +40,8 @@ class RuntimeKind:
     name: str
     summary: str
     """One line for ``nemesis list``."""
+    unsupported: Callable[[], Missing]
+    """Returns the parts that the runtime has on no machine, and why."""
     real_time: RealTime | None
     """None: the runtime is simulated, and ``nemesis.running.simulated`` makes its cluster."""
 
@@ -57,6 +59,24 @@ def _docker(config: ClusterConfig) -> Runtime:
     return DockerRuntime(config, packet_features())
 
 
+def _unsupported_by_local() -> Missing:
+    from nemesis.runtimes.local.runtime import UNSUPPORTED
+
+    return UNSUPPORTED
+
+
+def _unsupported_by_docker() -> Missing:
+    from nemesis.runtimes.docker.runtime import UNSUPPORTED
+
+    return UNSUPPORTED
+
+
+def _unsupported_by_simulation() -> Missing:
+    from nemesis.runtimes.simulation.runtime import UNSUPPORTED
+
+    return UNSUPPORTED
+
+
 def _build_image(say: Callable[[str], None]) -> None:
     from nemesis.runtimes.docker.engine import connect
     from nemesis.runtimes.docker.image import ensure_image
@@ -69,11 +89,24 @@ RUNTIMES: Final[Registry[RuntimeKind]] = Registry(
     "runtime",
     by_name(
         (
-            RuntimeKind(LOCAL, "processes on this machine, the default", RealTime(_local)),
             RuntimeKind(
-                DOCKER, "containers with addresses and disks", RealTime(_docker, _build_image)
+                LOCAL,
+                "processes on this machine, the default",
+                _unsupported_by_local,
+                RealTime(_local),
             ),
-            RuntimeKind(SIMULATION, "everything in one process on virtual time", None),
+            RuntimeKind(
+                DOCKER,
+                "containers with addresses and disks",
+                _unsupported_by_docker,
+                RealTime(_docker, _build_image),
+            ),
+            RuntimeKind(
+                SIMULATION,
+                "everything in one process on virtual time",
+                _unsupported_by_simulation,
+                None,
+            ),
         )
     ),
 )

@@ -10,7 +10,7 @@
 * a kind that the runtime lacks on every machine is refused with the reason that the runtime declares.
 
 To add a kind, say in ``conformance_effects`` what it looks like from outside, and run the suite. What a runtime lacks
-it declares itself (``UNSUPPORTED``), and from that the table in ``docs/faults.md`` is made (``conformance_table``).
+it declares itself (``UNSUPPORTED``), and from that the table in ``docs/faults.md`` is made (``nemesis.faults.pages``).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from random import Random
 from typing import Any, get_args
 
 from nemesis.faults import FAULTS, Fault, selectors
+from nemesis.faults.availability import kinds_of
 from nemesis.faults.base import DrawRange, FaultContext, Measured, SelectorUnresolved, Strike
 from nemesis.faults.cluster_view import ClusterSnapshot, ClusterView, Ephemeral, PartitionState
 from nemesis.faults.partition import Partition, ShapeName
@@ -32,7 +33,6 @@ from nemesis.interfaces.errors import FaultUnsupported
 from nemesis.interfaces.runtime import Runtime, first_missing, missing_of
 from nemesis.interfaces.unsupported import supported
 from nemesis.workloads import WORKLOADS, Workload, WorkloadContext
-from tests.e2e import conformance_table
 from tests.e2e.conformance_effects import NOTHING, Effect, effect_of
 from tests.e2e.conformance_sight import Counts, against, calls_of, count, look
 
@@ -105,7 +105,7 @@ async def conform(
         able = [name for name, kind in FAULTS.items() if first_missing(kind.needs, missing) is None]
         for name in able:
             await strike(_example(name, runtime), context)
-        for name in sorted(FAULTS.keys() - conformance_table.kinds(runtime.name)):
+        for name in sorted(FAULTS.keys() - kinds_of(runtime.name)):
             await _is_refused(_example(name, runtime), context)
         return able
 

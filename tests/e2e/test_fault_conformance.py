@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nemesis.faults import FAULTS
+from nemesis.faults.availability import kinds_of
 from nemesis.faults.partition import Partition
 from nemesis.interfaces.links import Link
 from nemesis.interfaces.runtime import Runtime, first_missing, missing_of
@@ -21,7 +22,6 @@ from nemesis.runtimes.simulation import SimulationRuntime, SimulationRuntimeConf
 from nemesis.runtimes.simulation.network import SimulationNetwork
 from nemesis.simulation.loop import Schedule, SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
-from tests.e2e import conformance_table
 from tests.e2e.conformance import (
     BROKER_PROPERTIES,
     BROKERS,
@@ -88,7 +88,7 @@ def _both_directions(links: frozenset[Link]) -> frozenset[Link]:
 
 
 def test_simulation() -> None:
-    assert _simulated(SimulationNetwork) == conformance_table.kinds("simulation")
+    assert _simulated(SimulationNetwork) == kinds_of("simulation")
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def _conforms(runtime: Runtime, partitions: Partitions) -> None:
             await runtime.lifecycle.stop()
 
     conformed = asyncio.run(scene())
-    wanted, missing = conformance_table.kinds(runtime.name), missing_of(runtime)
+    wanted, missing = kinds_of(runtime.name), missing_of(runtime)
     why_not = {
         name: lacking.reason
         for name in wanted

@@ -6,6 +6,10 @@ from nemesis.checkers import FOREIGN, foreign_properties
 from nemesis.checkers.foreign import decided_in
 from nemesis.cli.console import out, say_json
 from nemesis.cli.options import Json
+from nemesis.faults import FAULTS
+from nemesis.faults.availability import runtimes_of
+from nemesis.faults.base import Fault
+from nemesis.runtimes.kinds import RUNTIMES
 from nemesis.scenarios import scenario
 from nemesis.scenarios.axes import AXES
 
@@ -21,6 +25,7 @@ def list_everything(as_json: Json = False) -> None:
             axis: {name: _summary(entry) for name, entry in known.items()}
             for axis, known in AXES.items()
         },
+        "faults": {name: _fault_summary(kind) for name, kind in FAULTS.items()},
         "foreign": {name: ", ".join(foreign_properties(name)) for name in FOREIGN},
         "foreign checkers": {
             decided.name: decided.summary
@@ -35,6 +40,12 @@ def list_everything(as_json: Json = False) -> None:
         out.print(f"{axis}:")
         for name, summary in names.items():
             out.print(f"  {name:<32} {summary}".rstrip())
+
+
+def _fault_summary(kind: type[Fault]) -> str:
+    """Return what the fault does, and the runtimes that can do it when these are not all."""
+    runtimes = runtimes_of(kind)
+    return kind.summary + ("" if runtimes == list(RUNTIMES) else f" ({', '.join(runtimes)})")
 
 
 def _summary(entry: object) -> str:
