@@ -35,14 +35,14 @@ def test_the_leaders_of_a_broker_move_before_it_goes(target: str) -> None:
     run = simulate_plan((PlannedFault(5.0, GracefulRestart(selector=target)),), options=FEW)
     assert_valid(run)
     assert ended_by(run) == ["SIGTERM"]
-    moved = [e for e in events(run, Kind.LEADER_ELECTED) if e.detail == "controlled-shutdown"]
+    moved = [e for e in events(run, Kind.LEADER_ELECTED) if e.strategy == "controlled-shutdown"]
     (applied,) = events(run, Kind.FAULT_APPLIED)
     (leaving,) = applied.targets or []
     assert run.simulated.node_errors == ()
     assert moved
     assert all(f"broker-{event.leader}" != leaving for event in moved)
     # Nobody was left without a leader: what was offline would have been elected for as such.
-    assert not [e for e in events(run, Kind.LEADER_ELECTED) if e.detail == "offline"]
+    assert not [e for e in events(run, Kind.LEADER_ELECTED) if e.strategy == "offline"]
 
 
 @pytest.mark.parametrize("after_s", [0.0, 0.01, 0.05])
