@@ -85,7 +85,11 @@ def test_a_replica_that_is_led_moves_with_all_it_has(tmp_path: Path) -> None:
         assert (result.high_watermark, len(result.records)) == (6, 3 * len(batch(2)))
         assert (await node.produce(batch(1)))[TP].base_offset == 6
         (moved,) = node.trace.of(Kind.LOG_DIR_CHANGED)
-        assert (moved["path"], moved["log_end_offset"], moved["high_watermark"]) == (target, 6, 6)
+        assert (moved["log_dir"], moved["log_end_offset"], moved["high_watermark"]) == (
+            target,
+            6,
+            6,
+        )
         assert kept(target) == ["t-0"]
         assert all(name.endswith("-delete") for name in kept(source))
 
