@@ -42,7 +42,7 @@ class PowerCuts:
 
 
 def power_cuts(segment: Segment) -> PowerCuts:
-    """Return those of a stretch; needs the columns ``fault``, ``targets`` and ``node``."""
+    """Return those of a segment; needs the columns ``fault``, ``targets`` and ``node``."""
     applied = segment.only({Kind.FAULT_APPLIED})
     struck = [
         event for _, event in applied.where(applied.is_word("fault", LOSING)).events("targets")
@@ -55,7 +55,7 @@ def power_cuts(segment: Segment) -> PowerCuts:
 
 
 def join_power_cuts(a: PowerCuts, b: PowerCuts) -> PowerCuts:
-    """Return those of two neighbouring stretches, ``a`` before ``b``."""
+    """Return those of two neighbouring segments, ``a`` before ``b``."""
     return PowerCuts(_join(a.cuts, b.cuts), _join(a.starts, b.starts))
 
 

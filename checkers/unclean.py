@@ -91,7 +91,7 @@ class Asked(NamedTuple):
 
 @dataclass(slots=True)
 class Permissions:
-    """What a stretch of a history says of unclean elections."""
+    """What a segment of a history says of unclean elections."""
 
     told: list[Told] = field(default_factory=list)
     topics: dict[str, list[Setting]] = field(default_factory=dict)
@@ -144,7 +144,7 @@ class Permissions:
         return max(permissions, default=Permission.UNTOLD)
 
     def _settings(self, topic: str, since: int, until: int) -> set[bool | None]:
-        """What the topic's own setting was, at one time or another of a stretch."""
+        """What the topic's own setting was, at one time or another of a segment."""
         found: list[bool | None] = [None]
         for setting in sorted(self.topics.get(topic, []), key=lambda one: one[:2]):
             if setting.zxid > until:
@@ -165,7 +165,7 @@ class Permissions:
 
 
 def permissions(segment: Segment) -> Permissions:
-    """Return what a stretch says; needs ``KINDS`` and ``COLUMNS``."""
+    """Return what a segment says; needs ``KINDS`` and ``COLUMNS``."""
     said = segment.is_kind(*KINDS)
     return permissions_in(segment.where(said).events(*COLUMNS)) if said.any() else Permissions()
 
@@ -179,7 +179,7 @@ def permissions_in(rows: Iterable[Row]) -> Permissions:
 
 
 def elections(segment: Segment) -> list[tuple[int, Election]]:
-    """Return the unclean elections of a stretch with their leader epochs.
+    """Return the unclean elections of a segment with their leader epochs.
 
     Needs the columns ``zxid``, ``strategy`` and ``leader_epoch``.
     """

@@ -59,7 +59,7 @@ class Fold(Check, Generic[Summary]):
 
     @abstractmethod
     def combine(self, a: Summary, b: Summary) -> Summary:
-        """Join the summaries of two neighbouring stretches, ``a`` before ``b``. Associative; may
+        """Join the summaries of two neighbouring segments, ``a`` before ``b``. Associative; may
         reuse ``a``.
         """
 
@@ -75,7 +75,7 @@ class Scan(Check, Generic[State, Summary]):
 
     @abstractmethod
     def join(self, a: State, b: State) -> State:
-        """What two neighbouring stretches leave behind, ``a`` before ``b``. Associative; changes
+        """What two neighbouring segments leave behind, ``a`` before ``b``. Associative; changes
         neither.
         """
 

@@ -1,10 +1,10 @@
-"""Invocations and completions of one stretch joined in one compiled walk, where numpy would pick each column by number.
+"""Invocations and completions of one segment joined in one compiled walk, where numpy would pick each column by number.
 
 The walk knows the plain case: each operation begins and ends once, in this order, or one of both is elsewhere. In any
 other it gives up, and ``joining`` joins in its general way. It lets go of Python's lock, so that two threads read at
 once.
 
-To import this module takes more than half a second, for numba's sake: it is for stretches that are worth it.
+To import this module takes more than half a second, for numba's sake: it is for segments that are worth it.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 Judged from the brokers' own traces, never from what a leader believes of its followers.
 
-* ``high_watermark``    hw-bounded (start here); ``claims`` proves most stretches without a second look
+* ``high_watermark``    hw-bounded (start here); ``claims`` proves most segments without a second look
 * ``hw_grows``          high watermarks of one leader never fall
 * ``commitment``        records below a high watermark stay: no-truncation-below-hw, ack-after-commit
 * ``logs``              leader-completeness and log-matching
 * ``log_start``         records at the start of a log go only by agreement
 * ``final_logs``        the files of stopped brokers agree
 * ``replica_log``       the model of one replica's log: which leader epoch wrote each offset
-* ``steps``             the rows of a stretch, compressed to changes of logs
+* ``steps``             the rows of a segment, compressed to changes of logs
 * ``replica_rows``      the rows of a partition as arrays
 * ``removed_replicas``  when a replica was taken away from a broker
 """

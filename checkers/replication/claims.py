@@ -1,11 +1,19 @@
-"""What the high watermarks of a stretch claim of logs, walked through once by compiled code.
+"""Decides most segments of hw-bounded without a second look: what their high watermarks require of earlier segments.
 
-A walk over a partition's rows keeps the last log end offset that each replica told of. A high watermark above that of a
-member is no proof; one before which the stretch has nothing of a member claims what earlier stretches must have told.
-Nothing is explained here, and in doubt nothing is proved: ``high_watermark`` looks again. So it does where a high
-watermark names no maximal ISR.
+A walk over a partition's rows keeps each replica's last reported log end offset. It compares each high watermark with
+the log end offset of every member of the maximal ISR:
 
-To import this module takes more than half a second, for numba's sake: it is for stretches that are worth it.
+* The member has reported in this segment, or is the leader, whose event carries its own: the comparison is made here.
+* It has not: its log end offset is exactly the value that the earlier segments carry here, for all high watermarks
+  before its first report. They all meet the same value, so the greatest of them decides (``needed``).
+
+``HwBounded.shortcut`` accepts a segment if nothing compared here failed, and if every carried log end offset is at
+least the ``needed`` of its broker. Then ``reduce`` would find nothing: it compares the same values, and power cuts only
+excuse what it finds. Everything in doubt goes to ``reduce``: a comparison that failed, a high watermark without a value
+or without a maximal ISR. ``TestTheProof`` in ``tests/checkers/test_high_watermark.py`` compares both ways on histories
+of Hypothesis.
+
+To import this module takes more than half a second, because of numba: only large segments are worth it.
 """
 
 from __future__ import annotations
@@ -32,16 +40,16 @@ _Taken = types.Array(types.int64, 1, "C")
 
 @dataclass(frozen=True, slots=True)
 class PartitionClaims:
-    """What was found in the rows of one partition."""
+    """What the high watermarks of one partition require, in one segment."""
 
     marks: int
     """How many high watermarks there are."""
     are_borne_out: bool
-    """Whether all that can be compared with what replicas told in these rows are at most that."""
+    """Whether every high watermark is at most the log end offsets that members reported before it in these rows."""
     needed: dict[int, int]
-    """By broker, the log end offset that it must have told of before these rows, for the others to be true."""
+    """By broker without an earlier report in these rows, the log end offset that earlier segments must carry for it."""
     last: dict[int, int]
-    """By broker, the place of the last row in which it told of the end of its log."""
+    """By broker, the index of the last row in which it reported its log end offset."""
 
 
 def claims(part: Segment) -> PartitionClaims:
@@ -82,7 +90,7 @@ def tracing(nodes: Numbers) -> frozenset[int]:
 
 
 def _members(part: Segment, alike: list[int] | None) -> tuple[Numbers, Numbers, Numbers]:
-    """The maximal ISRs of the rows, one after the other, and where in that each begins and ends."""
+    """Return where each row's maximal ISR begins and ends in the third array, which has all members in row order."""
     if alike is not None:
         starts, stops = np.broadcast_to(np.array([[0], [len(alike)]]), (2, len(part)))
         return starts, stops, np.array(alike, dtype=np.int64)

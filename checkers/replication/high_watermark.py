@@ -5,9 +5,10 @@
   replicas traced themselves.
   Smallest break: broker 2 reports log end offset 4; leader 1 sets high watermark 5 with maximal ISR [1, 2].
 
-The idea: a replica's log end offset is a state in which the last value wins, so hw-bounded is a ``Scan``: each stretch
-of a history passes on the last offset of every replica, and what its high watermarks claim of what the stretches before
-it left. Claims that hold prove a stretch; only one with others is looked at again, knowing what came before.
+The idea: a replica's log end offset is a state in which the last value wins, so hw-bounded is a ``Scan``: each segment
+of a history passes on the last offset of every replica, and what its high watermarks require of the segments before
+it. A segment whose requirements hold is accepted by ``shortcut``; ``claims`` says why that is a proof. Every other
+segment is evaluated by ``reduce``, which knows what came before.
 
 Why time order may be trusted here: a replica reads the clock after its append and writes the event before it fetches
 again, and the leader learns of an append only from that fetch. A correct leader's event therefore comes later.
@@ -49,12 +50,12 @@ NEVER = -1
 
 
 class LogEnd(NamedTuple):
-    """What a replica last told of the end of its log."""
+    """The last log end offset that a replica reported."""
 
     offset: int
     row: int
     loaded_at: int
-    """When it told so by opening the log; ``NEVER`` if by anything else."""
+    """The time of the report if it was the opening of the log; otherwise ``NEVER``."""
 
 
 LogEnds = dict[TopicKey, dict[int, LogEnd]]
@@ -65,16 +66,14 @@ _NONE: Final = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What one stretch's high watermarks say of logs of which the stretch itself tells nothing before them; those of
-    which it does are borne out by that.
-    """
+    """What one segment's high watermarks require of the segments before it. Its own reports bear out the rest."""
 
     checked: int
     """How many high watermarks there are."""
     tracing: frozenset[int]
     """Brokers that traced anything."""
     needed: dict[TopicKey, dict[int, int]]
-    """The log end offset that each replica must have told of before the stretch."""
+    """The log end offset that each replica must have reported last before the segment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ class Held:
     ends: LogEnds = field(default_factory=dict)
     power_cuts: PowerCuts = field(default_factory=PowerCuts)
     claims: Claims | None = None
-    """Of one stretch; ``None`` for several, and where a high watermark is above a log or in doubt."""
+    """The requirements of one segment; ``None`` for joined segments, and if a high watermark failed or is in doubt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,7 @@ class BoundedSummary:
 
 class HwBounded(Scan[Held, BoundedSummary]):
     worth_proving = 16_384
-    """Rows. What is smaller is evaluated at once, without compiled code."""
+    """Rows. Smaller segments with a high watermark go to ``reduce``; the compiled proof would cost more."""
     kinds = frozenset(
         {
             Kind.HIGH_WATERMARK,
@@ -168,7 +167,7 @@ class HwBounded(Scan[Held, BoundedSummary]):
         return Held(ends, power_cuts(segment), claimed if are_borne_out else None)
 
     def _state_of_few(self, segment: Segment) -> Held:
-        """Nothing is proved but that no high watermark claims nothing."""
+        """Return the state of a small segment, without compiled code: only one without high watermarks has a proof."""
         ends = {
             key: {broker: _log_end(part, int(at[-1])) for broker, at in _reports(part).items()}
             for key, part in partitions(segment)

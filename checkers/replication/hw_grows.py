@@ -3,7 +3,7 @@
 * **hw-grows**: the high watermark of one leader, in one process life and one leader epoch, never falls.
   Smallest break: 5, then 4.
 
-The idea: of each stretch of a leader's high watermarks the first, the highest and the first fall are enough to tell
+The idea: of each segment of a leader's high watermarks the first, the highest and the first fall are enough to tell
 where the whole first fell, so it is a ``Fold``.
 
 What a correct cluster does and is not convicted for: a follower's own high watermark may fall; a restarted leader
@@ -101,7 +101,7 @@ class HwGrows(Fold[GrowthSummary]):
 
 
 def _chain(a: Growth, b: Growth) -> Growth:
-    """Join two neighbouring stretches of one leader. The first fall of both is the first of the whole, and it is from
+    """Join two neighbouring segments of one leader. The first fall of both is the first of the whole, and it is from
     the row that was the first so high.
     """
     fall = a.fall

@@ -57,11 +57,11 @@ from nemesis.checkers.replication.steps import (
 from nemesis.checkers.unclean import Permissions, permissions
 from nemesis.history.events import Kind
 
-Stretch = tuple[dict[TopicKey, PartitionLogs], Permissions]
+LogsSummary = tuple[dict[TopicKey, PartitionLogs], Permissions]
 """Its logs, and what it says of unclean elections."""
 
 
-class ReplicaLogs(Fold[Stretch]):
+class ReplicaLogs(Fold[LogsSummary]):
     kinds = frozenset(
         {
             Kind.APPEND,
@@ -100,17 +100,17 @@ class ReplicaLogs(Fold[Stretch]):
     def properties(cls) -> tuple[Property, ...]:
         return (LOG_MATCHING, LEADER_COMPLETENESS)
 
-    def reduce(self, segment: Segment) -> Stretch:
+    def reduce(self, segment: Segment) -> LogsSummary:
         logs = {key: summarise(part) for key, part in partitions(segment)}
         return logs, permissions(segment)
 
-    def combine(self, a: Stretch, b: Stretch) -> Stretch:
+    def combine(self, a: LogsSummary, b: LogsSummary) -> LogsSummary:
         joined = dict(a[0])
         for key, later in b[0].items():
             joined[key] = join(joined[key], later) if key in joined else later
         return joined, a[1].join(b[1])
 
-    def finish(self, summary: Stretch) -> Results:
+    def finish(self, summary: LogsSummary) -> Results:
         matching: list[Finding] = []
         completeness: list[Finding] = []
         appended, elections = 0, 0

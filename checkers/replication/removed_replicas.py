@@ -61,13 +61,13 @@ class Freed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Removals:
-    """What a stretch of one partition's events says; ``join`` of neighbours is what both together say."""
+    """What a segment of one partition's events says; ``join`` of neighbours is what both together say."""
 
     latest: Latest | None = None
     freed: dict[int, Freed] = field(default_factory=dict)
     """Broker → its last deletion of its log, not being in the ISR."""
     unresolved: dict[int, int] = field(default_factory=dict)
-    """Broker → when it deleted its log last, before the stretch tells of any ISR."""
+    """Broker → when it deleted its log last, before the segment tells of any ISR."""
 
 
 def removals(part: Segment) -> Removals:

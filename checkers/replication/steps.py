@@ -1,7 +1,7 @@
-"""A stretch of one partition's history, compressed to what its logs went through.
+"""A segment of one partition's history, compressed to what its logs went through.
 
 Runs of appends of one leader epoch become one step; of the high watermarks and acknowledgements only the highest of
-each leader epoch is kept; batches are kept once however many replicas have them. Two stretches join to what their
+each leader epoch is kept; batches are kept once however many replicas have them. Two segments join to what their
 concatenation would have given.
 """
 
@@ -49,7 +49,7 @@ Mark = tuple[int, int]
 
 @dataclass(slots=True)
 class PartitionLogs:
-    """What a stretch of one partition's history says of its logs."""
+    """What a segment of one partition's history says of its logs."""
 
     steps: dict[int, list[Step]] = field(default_factory=dict)
     """By broker, in order."""
@@ -154,7 +154,7 @@ def without(table: Numbers, others: list[Numbers]) -> Numbers:
 
 
 def join(a: PartitionLogs, b: PartitionLogs) -> PartitionLogs:
-    """Join two neighbouring stretches, ``a`` before ``b``; changes neither."""
+    """Join two neighbouring segments, ``a`` before ``b``; changes neither."""
     steps = dict(a.steps)
     for node, later in b.steps.items():
         steps[node] = _chain(steps.get(node, []), later)
