@@ -1,7 +1,7 @@
 """A run proves something about faults only if they struck.
 
-**fault-effect**: every fault that was applied had a measured effect and was seen to be healed, and faults of a kind
-were not mostly skipped. It never convicts the cluster: what it finds makes the run ``unknown``.
+**fault-effect**: every fault that was applied had a measured effect and was seen to be healed, and at most a fifth of
+the faults of each kind were skipped. It never convicts the cluster: what it finds makes the run ``unknown``.
 Smallest break: a ``fault-applied`` whose effect is ``none``.
 
 * begun (``fault-invoke``) and neither applied nor skipped: nobody knows what it did.
@@ -92,7 +92,8 @@ class FaultEffect(EventListCheck):
             finding(
                 self.name,
                 fault,
-                f"{len(found)} of {planned[fault]} faults of kind {fault} were skipped: no target could be found.",
+                f"{len(found)} of {planned[fault]} faults of kind {fault} were skipped: "
+                "no target was found in time, or another fault held it.",
                 *found[:3],
                 verdict=Verdict.UNKNOWN,
             )
@@ -121,7 +122,7 @@ FAULT_EFFECT: Final = Property(
     promise="Every fault struck measurably and was seen to be undone.",
     unit="faults",
     unknown=(
-        "A fault had no measured effect, was not verifiably undone, or most faults of a kind were skipped."
+        "A fault had no measured effect, was not verifiably undone, or more than a fifth of a kind were skipped."
     ),
     source="A requirement of this harness: a fault without effect proves nothing.",
     check=FaultEffect,

@@ -54,7 +54,7 @@ class FaultMeasured(FaultView, frozen=True, kw_only=True):
 
 @declares(Kind.FAULT_SKIPPED)
 class FaultSkipped(FaultView, frozen=True, kw_only=True):
-    """The fault was not injected, because its selector named no node in time."""
+    """The fault was not injected, because its selector named no node in time, or another fault held the node."""
 
     error: Word
     """The reason, as a sentence."""

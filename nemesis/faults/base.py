@@ -2,10 +2,11 @@
 
 A fault says what, whom and how long. It is carried out in four steps, driven by ``conductor``:
 
-1. ``aim``: resolve the selector now; ``SelectorUnresolved`` when there is none at the moment.
+1. ``aim``: resolve the selector now; ``SelectorUnresolved`` when no node matches at the moment.
 2. ``apply``: do it and *measure* that it had an effect (a process dead, a session gone, a probe held).
 3. ``undo``: take it back.
-4. ``verify``: see that it is taken back; asked again until it says yes or the run ends.
+4. ``verify``: see that it is taken back; asked again until it says yes, or until the
+   undo time-out after the end of the faults' time has passed (``Conductor.conduct``).
 
 Overlapping faults do not undo one another: ``link_rules`` composes what they do to links, and nodes that a fault has
 touched are not chosen by another fault unless it declares so (``shares_victim``).

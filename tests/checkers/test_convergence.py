@@ -152,7 +152,7 @@ class TestFaultEffect:
             finding(
                 "fault-effect",
                 "pause",
-                "2 of 6 faults of kind pause were skipped: no target could be found.",
+                "2 of 6 faults of kind pause were skipped: no target was found in time, or another fault held it.",
                 item,
                 two,
                 verdict=Verdict.UNKNOWN,

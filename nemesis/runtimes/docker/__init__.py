@@ -7,7 +7,7 @@
 * ``addresses``, ``bridge``   a subnet and a bridge of its own; which node has which address
 * ``creation``      containers from the run's compose file
 * ``container_node``  one container: start, kill, pause, resume, end; each measured
-* ``packets``       the rules that drop, delay and damage packets
+* ``packets``       the rules that drop, delay, duplicate and reorder packets
 * ``disks``         an ext4 of its own for each broker's logs
 * ``zookeeper_members``  what each member of the ensemble says of itself
 * ``collect``       brings home what the containers recorded

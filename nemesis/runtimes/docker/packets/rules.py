@@ -8,9 +8,10 @@ in a's, where they go out. Each link has its rules in this order, and each rule 
 * ``forwarded``  does nothing; its counter says what has come through
 * ``queued``     sends to the packet handler, whose verdict is final
 
-and for a link that is narrowed to a Kafka API key, ``nemesis:a>b/1:held`` or ``:forwarded`` before these. Such a rule
-looks at the first bytes of a segment's payload: a plausible frame length, the key, a plausible API version. A request
-that does not begin its segment is not seen; clients that wait for one reply before they ask again have none of those.
+A link that is narrowed to a Kafka API key has ``nemesis:a>b/1:held`` or ``:forwarded`` between ``held`` and ``lost``.
+Such a rule looks at the first bytes of a segment's payload: a plausible frame length, the key, a plausible API version.
+A request that does not begin its segment is not seen; clients that wait for one reply before they ask again have none
+of those.
 """
 
 from __future__ import annotations
