@@ -109,7 +109,7 @@ def _end_spark() -> None:
     """End Spark's processes, if a command started them: it would not notice this process's end for a second."""
     spark = sys.modules.get("nemesis.history.spark")
     if spark is not None:
-        logging.disable()  # py4j logs that its JVM is gone
+        logging.getLogger("py4j").setLevel(logging.CRITICAL + 1)  # it logs that its JVM is gone
         spark.kill()
 
 

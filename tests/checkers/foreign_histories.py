@@ -112,7 +112,7 @@ def _transaction(objects: Objects, rng: Random, *, is_list: bool) -> tuple[Colum
         read = objects.first(rng, key) if is_list else [0 if item is None else item]
         asked += [READ, key, UNKNOWN]
         reported += [READ, key, len(read), *read]
-    return {"f": "txn", "values": asked}, {"values": reported}
+    return {"f": "txn", "micro_operations": asked}, {"micro_operations": reported}
 
 
 def _list_append(objects: Objects, rng: Random, key: int) -> tuple[Columns, Columns]:

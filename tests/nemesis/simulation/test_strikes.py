@@ -36,7 +36,7 @@ class Writer:
             self.turns += 1
             for number in range(10):
                 disk.append("log", f"{number}".encode())
-                tracer.event(Kind.APPEND, offset=number)
+                tracer.event(Kind.METADATA_UPDATED, controller_epoch=1, peer=1, count=number)
 
     def run(self, strike: Callable[[], None], actions: int) -> None:
         """Strike within the first turn, and look again some seconds later."""
