@@ -173,6 +173,7 @@ class RunDirectory:
         if not path.is_dir():
             raise ForeignHistoryError(f"{path} is a file, not the directory of a run")
         run = cls(path.resolve())
+        _require_utf_8(run.path)
         run.read_info()
         return run
 
@@ -194,6 +195,17 @@ class RunDirectory:
     def write_info(self, info: RunInfo) -> None:
         """Replace ``run.json``."""
         write_atomically(self.info_file, msgspec.json.format(msgspec.json.encode(info)) + b"\n")
+
+
+def _require_utf_8(path: Path) -> None:
+    """Raise ``ForeignHistoryError`` for a path that Arrow and a JVM cannot name; a link in UTF-8 may lead to one."""
+    name = os.fsencode(path)
+    try:
+        name.decode()
+    except UnicodeDecodeError:
+        raise ForeignHistoryError(
+            f"the directory of the run: expected a path in UTF-8, got {name!r}: rename it"
+        ) from None
 
 
 def decode_info(text: bytes, file: object) -> RunInfo:

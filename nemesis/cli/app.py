@@ -114,15 +114,28 @@ def _end_spark() -> None:
 
 
 def _require_utf_8(arguments: Sequence[str]) -> None:
-    """Raise ``UsageError`` for an argument or working directory that a JVM and a JSON file cannot name."""
+    """Raise ``UsageError`` for an argument or a directory that a JVM and a JSON file cannot name."""
     named = {f"argument {number}": text for number, text in enumerate(arguments, start=1)}
-    for label, text in {**named, "the working directory": str(Path.cwd())}.items():
+    directories = {
+        "the working directory": _working_directory(),
+        "the installation": str(Path(__file__).parent),
+    }
+    for label, text in {**named, **directories}.items():
         try:
             os.fsencode(text).decode()
         except UnicodeError:
             raise UsageError(
                 f"{label}: expected UTF-8, got {os.fsencode(text)!r}: give it a name in UTF-8"
             ) from None
+
+
+def _working_directory() -> str:
+    try:
+        return str(Path.cwd())
+    except FileNotFoundError:
+        raise UsageError(
+            "the working directory does not exist any more: change to one that exists"
+        ) from None
 
 
 def _fail(error: Exception) -> int:

@@ -21,7 +21,7 @@ def say_json(data: Any) -> None:
 
 def say_error(sentence: str) -> None:
     """Print one line on stderr, if there is one."""
-    one_line = " ".join(sentence.split()).encode(errors="backslashreplace").decode()
+    one_line = " ".join(sentence.split())
     with suppress(OSError):
         sys.stderr.write(f"nemesis: {one_line}\n")
 

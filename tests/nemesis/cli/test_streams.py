@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import nemesis
 from nemesis.cli.app import call
+from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.support.errors import EXIT_CRASH, EXIT_USAGE
 
 NEMESIS = f"{sys.executable} -m nemesis"
@@ -43,8 +46,13 @@ def test_a_closed_standard_error_changes_no_exit_code() -> None:
     assert shell(f"{NEMESIS} check nowhere 2>/dev/full").returncode == EXIT_USAGE
 
 
-def test_output_that_cannot_be_written_is_a_failure_of_the_harness() -> None:
-    ran = shell(f"{NEMESIS} list > /dev/full")
+@pytest.mark.parametrize("command", ["list", "list --json", "clean --json"])
+def test_output_that_cannot_be_written_is_a_failure_of_the_harness(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Also output as short as that of ``clean --json``, which Python writes when the command has ended."""
+    monkeypatch.setenv("NEMESIS_RUNTIME_DIR", str(tmp_path))
+    ran = shell(f"{NEMESIS} {command} > /dev/full")
     assert ran.returncode == EXIT_CRASH
     assert ran.stderr == (
         "nemesis: the output cannot be written: No space left on device: "
@@ -75,21 +83,78 @@ def test_a_working_directory_that_is_not_utf_8_is_refused(
     assert "the working directory: expected UTF-8" in capsys.readouterr().err
 
 
-def test_an_unforeseen_error_about_an_undecodable_path_keeps_its_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_working_directory_that_was_removed_is_refused(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    ran = shell(f"mkdir {gone}; cd {gone}; rmdir {gone}; {NEMESIS} list")
+    assert ran.returncode == EXIT_USAGE
+    assert ran.stderr == (
+        "nemesis: the working directory does not exist any more: change to one that exists\n"
+    )
+
+
+def test_an_installation_below_a_path_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
+    checkout = tmp_path / os.fsdecode(b"\xff")
+    checkout.symlink_to(Path(nemesis.__file__).parent.parent)
+    ran = subprocess.run(
+        [sys.executable, "-m", "nemesis", "list"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == EXIT_USAGE
+    assert ran.stderr.startswith(b"nemesis: the installation: expected UTF-8, got b'")
+
+
+@pytest.mark.parametrize("command", [["check", "--engine", "inline"], ["report"], ["replay"]])
+def test_a_link_to_a_run_below_a_path_that_is_not_utf_8_is_refused(
+    tmp_path: Path, command: list[str]
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.setattr(sys, "argv", ["nemesis", os.fsdecode(UNDECODABLE)])
+    store = tmp_path / os.fsdecode(b"\xff")
+    run = RunDirectory.create(store, RunInfo(scenario="partition-controller", seed=1))
+    link = tmp_path / "run"
+    link.symlink_to(run.path)
+    ran = subprocess.run(
+        [sys.executable, "-m", "nemesis", *command, str(link)],
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == EXIT_USAGE
+    assert ran.stderr.count(b"\n") == 1
+    assert b"the directory of the run: expected a path in UTF-8, got b'" in ran.stderr
 
-    def explode(_arguments: object) -> None:
-        raise ValueError(os.fsdecode(UNDECODABLE))
 
-    monkeypatch.setattr("nemesis.cli.app.command_line", explode)
-    assert call(["list"]) == EXIT_CRASH
-    assert "nemesis itself failed (ValueError" in capsys.readouterr().err
-    [log] = tmp_path.glob("nemesis-crash-*.log")
-    assert "no-such-\\udcff-run" in log.read_text()
+def incomplete_installation(directory: Path) -> None:
+    """Fill the directory with an installation that lacks the module of ``nemesis list``."""
+    source, package = Path(nemesis.__file__).parent, directory / "nemesis"
+    lacking = shutil.ignore_patterns("list.py", "__pycache__")
+    shutil.copytree(source / "cli", package / "cli", ignore=lacking)
+    for entry in source.iterdir():
+        if entry.name != "cli":
+            (package / entry.name).symlink_to(entry)
+
+
+def test_a_crash_of_a_program_at_a_path_that_is_not_utf_8_keeps_its_trace(tmp_path: Path) -> None:
+    installation, programs = tmp_path / "installation", tmp_path / os.fsdecode(b"\xff")
+    incomplete_installation(installation)
+    programs.mkdir()
+    program = programs / "nemesis"
+    program.write_text("from nemesis.__main__ import main; main()")
+    ran = subprocess.run(
+        [sys.executable, program, "list"],
+        env={**os.environ, "PYTHONPATH": str(installation), "TMPDIR": str(programs)},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert ran.returncode == EXIT_CRASH
+    assert ran.stderr.count(b"\n") == 1
+    assert b"nemesis itself failed (ModuleNotFoundError" in ran.stderr
+    assert b"\\udcff/nemesis-crash-" in ran.stderr
+    [log] = programs.glob("nemesis-crash-*.log")
+    assert b"\\udcff/nemesis' list" in log.read_bytes()
 
 
 def test_a_broken_pipe_inside_a_command_is_no_violation(
