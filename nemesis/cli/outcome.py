@@ -6,7 +6,7 @@ import msgspec
 import typer
 
 from nemesis.checkers.framework.model import Outcome
-from nemesis.cli.console import out, say_json
+from nemesis.cli.console import note, out, say_json
 from nemesis.history.run_directory import RunDirectory
 from nemesis.reports.liveness import measured
 from nemesis.support.paths import short
@@ -43,3 +43,15 @@ def say_outcome(run_directory: RunDirectory, outcome: Outcome, *, as_json: bool)
             out.print(f"         {line}")
     out.print(f"{outcome.verdict.value}; report: {report_file}; replay: {replay}")
     raise typer.Exit(outcome.verdict.exit_code)
+
+
+def note_kept_results(run_directory: RunDirectory, outcome: Outcome, stored: Outcome) -> None:
+    """Report which results a check of few properties left as they were: the exit code does not count them."""
+    kept = {result.property for result in stored.results} - {
+        result.property for result in outcome.results
+    }
+    if kept:
+        note(
+            f"the results of {len(kept)} other properties are kept: with them the verdict in "
+            f"{short(run_directory.report_file)} is {stored.verdict.value}"
+        )

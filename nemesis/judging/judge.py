@@ -69,7 +69,8 @@ def judge(
         outcome = only(outcome, checkers)
     durations_s = {**info.durations_s, "ingest": ingest_s, "check": round(outcome.seconds, 3)}
     run.write_info(msgspec.structs.replace(info, durations_s=durations_s))
-    is_partial = checkers is not None and workload is None and run.results_file.exists()
+    # Under another model the earlier results are of other promises.
+    is_partial = checkers is not None and consistency_model is None and run.results_file.exists()
     reports.write(run, merged(read_outcome(run), outcome) if is_partial else outcome)
     return outcome
 

@@ -92,7 +92,14 @@ def test_it_can_be_judged_again_when_the_file_is_gone(
     assert code == INVALID
     assert again["outcome"]["results"] == first["outcome"]["results"]
     assert call(["check", first["run"], "--engine", "inline", "--checkers", "dirty-read"]) == VALID
-    assert "dirty-read" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "dirty-read" in printed.out
+    assert "other properties are kept" in printed.err
+    kept = json.loads((Path(first["run"]) / "results.json").read_text())
+    assert {result["property"]: result["verdict"] for result in kept["results"]} == {
+        result["property"]: result["verdict"] for result in first["outcome"]["results"]
+    }
+    assert kept["verdict"] == first["verdict"]
 
 
 def test_only_what_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:

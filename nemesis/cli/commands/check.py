@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from nemesis.cli.options import Checkers, EngineName, Json, Master, RunLocation, Store
-from nemesis.cli.outcome import say_outcome
+from nemesis.cli.outcome import note_kept_results, say_outcome
 from nemesis.history.remote import parse_location
 from nemesis.history.run_directory import RunDirectory
 from nemesis.judging import foreign, judge
@@ -63,4 +63,6 @@ def check(
         engine=chosen,
         spark_master=spark_master,
     )
+    if names is not None and workload is None:
+        note_kept_results(directory, outcome, judge.read_outcome(directory))
     say_outcome(directory, outcome, as_json=as_json)

@@ -206,3 +206,18 @@ def test_a_check_of_few_properties_keeps_the_results_of_the_others(run: RunDirec
         result.property for result in whole.results
     ]
     assert kept.verdict is whole.verdict
+
+
+def test_a_check_of_few_properties_reports_that_others_are_kept(
+    run: RunDirectory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcome = judge.judge(run, engine="inline")
+    options = ["--engine", "inline", "--checkers", "hw-bounded,hw-grows"]
+    call(["check", str(run.path), *options])
+    printed = capsys.readouterr()
+    kept = len(outcome.results) - 2
+    assert f"the results of {kept} other properties are kept: with them the verdict" in printed.err
+    assert f"report.html is {outcome.verdict.value}\n" in printed.err
+    run.results_file.unlink()
+    call(["check", str(run.path), *options])
+    assert capsys.readouterr().err == ""
