@@ -148,7 +148,9 @@ def _struct(kind: type[Fault]) -> inspect.StructType:
 
 def _field(kind: type[Fault], field: inspect.Field) -> SearchStrategy[Any]:
     """Every value that a field of a fault may have; a type that has no strategy here keeps its default."""
-    match field.type:
+    # A field with a description has its type inside.
+    allowed = field.type.type if isinstance(field.type, inspect.Metadata) else field.type
+    match allowed:
         case inspect.LiteralType():
             # In the order in which they are written down, the default first: msgspec sorts them.
             words = get_args(get_type_hints(kind)[field.name])
