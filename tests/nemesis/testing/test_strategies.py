@@ -42,6 +42,11 @@ def test_every_kind_of_fault_has_a_strategy(kind: str) -> None:
     holds()
 
 
+def test_a_field_with_a_range_and_a_description_is_drawn() -> None:
+    slow = find(faults("slow-link", SCENARIO), lambda fault: getattr(fault, "delay_ms", 0) > 1_000)
+    assert getattr(slow, "delay_ms", 0) == 1_001
+
+
 @pytest.mark.parametrize(
     ("kinds", "smallest"),
     [
