@@ -94,8 +94,8 @@ def makes_an_online_partition_new(events: list[Event], choose: Choose) -> list[E
 
 def loses_a_transition(events: list[Event], choose: Choose) -> list[Event] | None:
     """A replica's state changes, and no event records it."""
-    places = _places(events, "transition", from_state="NonExistent", to_state="New")
-    index = choose([place for place in places if events[place].replica is not None])
+    transitions = _places(events, "transition", from_state="NonExistent", to_state="New")
+    index = choose([number for number in transitions if events[number].replica is not None])
     return [*events[:index], *events[index + 1 :]]
 
 

@@ -17,6 +17,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from nemesis.reference.protocol.record_batch import iter_batches
+from tests.e2e.confluent_messages import records as without_group_error
 from tests.e2e.local_cluster import LocalCluster, running
 
 MISSING = "a client of the dev extra is missing: run .ci/install --tests"
@@ -68,12 +69,12 @@ def read(cluster: LocalCluster, count: int) -> list[bytes]:
     values: list[bytes] = []
     try:
         while len(values) < count:
-            message = consumer.poll(DEADLINE_S)
-            assert message is not None
-            assert message.error() is None
-            value = message.value()
-            assert value is not None
-            values.append(value)
+            messages = consumer.consume(1, timeout=DEADLINE_S)
+            assert messages
+            for message in without_group_error(messages):
+                value = message.value()
+                assert value is not None
+                values.append(value)
     finally:
         consumer.close()
     return values
