@@ -77,7 +77,7 @@ def test_the_image_is_small(client: DockerClient, tag: str) -> None:
             "import nemesis.reference.__main__, nemesis.runtimes.reference_launcher, kio, kazoo",
         ],
         ["java", "-cp", "/opt/zookeeper/*", "org.apache.zookeeper.version.VersionInfoMain"],
-        ["bash", "-c", "compgen -G '/opt/nemesis/code/reference/__pycache__/trace.*.pyc'"],
+        ["bash", "-c", "compgen -G '/opt/nemesis/code/nemesis/reference/__pycache__/trace.*.pyc'"],
     ],
     ids=["brokers", "zookeeper", "compiled"],
 )

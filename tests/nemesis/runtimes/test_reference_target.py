@@ -102,7 +102,7 @@ def test_an_unknown_mutant_is_told_by_the_broker_that_should_carry_it(
         config = ClusterConfig(
             broker_count=1, client_count=1, run_directory=tmp_path / "run", mutant="no-such-bug"
         )
-        with pytest.raises(RuntimeFailure, match=r"broker-1 exited .*no mutant 'no-such-bug'"):
+        with pytest.raises(RuntimeFailure, match=r"broker-1 exited .*unknown mutant 'no-such-bug'"):
             await LocalRuntime(config).lifecycle.start()
         assert read_journals() == []
 
