@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from nemesis.checkers.framework.property import Check
 from nemesis.checkers.framework.segment import ALWAYS
-from nemesis.history.reader import History, RowGroup
+from nemesis.history.reader import History
+from nemesis.history.row_group import RowGroup
 from nemesis.history.schema import SCHEMA
 from nemesis.history.spark import run_all
 

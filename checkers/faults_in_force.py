@@ -19,7 +19,8 @@ from typing import Any
 
 from nemesis.checkers.framework.segment import Segment
 from nemesis.history.events import Kind
-from nemesis.history.reader import History, Uniform
+from nemesis.history.reader import History
+from nemesis.history.row_group import Uniform
 
 FOREVER_NS = 2**63 - 1
 _UNSET = Uniform(None)

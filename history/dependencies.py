@@ -1,11 +1,11 @@
-"""What a file tells of what clients do: columns that follow from others and need not be decoded
-(``nemesis.history.statistics``).
+"""Functional dependencies between columns of a row group: a reader computes a dependent column instead of decoding it.
 
 In one stretch of a history a process either sends or polls, all sends ask for the same acknowledgements, and a poll
-returns all offsets from its position on. Who knows the process, or the position and how many values there are, knows
-the rest. A file says of each row group where that is so.
+returns all offsets from its position on. So the process determines ``f``, ``f`` determines ``acks``, and the position
+and the number of values determine ``offsets``. A file records in its footer, for each row group, which of these
+dependencies hold (``nemesis.history.statistics``).
 
-Limit: a column that follows from more than ``MOST_WORDS`` words is not told.
+Limit: a column that depends on more than ``MOST_WORDS`` words is not recorded.
 """
 
 from __future__ import annotations
@@ -19,46 +19,50 @@ import pyarrow.compute as pc
 
 MOST_WORDS: Final = 256
 _COLUMNS: Final = (("f", "process"), ("acks", "f"))
-_NOT_MET: Final = -1
+_ABSENT: Final = -1
 
-Said = dict[str, str | int | None]
-"""By word, what all rows with it say in another column; ``None`` is unset."""
+ValueByWord = dict[str, str | int | None]
+"""By word of one column, the value that all rows with this word have in another column; ``None`` is unset."""
 
 
-class Follows(msgspec.Struct, frozen=True):
-    """What is told of a row group."""
+class Dependencies(msgspec.Struct, frozen=True):
+    """The dependencies that hold in a row group. The names of the fields are part of the format on disk."""
 
-    words: dict[str, tuple[str, Said]] = {}
-    """By column, the column of words that it follows from, and what goes with each."""
+    words: dict[str, tuple[str, ValueByWord]] = {}
+    """By dependent column, the column of words that determines it, and its value for each word."""
     kinds: tuple[str, ...] = ()
-    """The kinds that there are; none if they are not told."""
+    """The kinds of the rows; empty if they are not recorded."""
     offsets_run_on: bool = False
     """Whether ``offsets`` has in each row as many numbers as ``values``, from ``offset`` on."""
 
 
-NOTHING: Final = Follows()
+NO_DEPENDENCIES: Final = Dependencies()
 
 
-def follows(rows: pa.Table) -> Follows:
-    """Look at the rows of a row group."""
-    told = {column: (of, _said(rows, column, of)) for column, of in _COLUMNS}
-    return Follows(
-        {column: (of, said) for column, (of, said) in told.items() if said is not None},
+def dependencies_of(rows: pa.Table) -> Dependencies:
+    """Return the dependencies that hold between the columns of these rows."""
+    tables = {column: (of, _values_by_word(rows, column, of)) for column, of in _COLUMNS}
+    return Dependencies(
+        {column: (of, table) for column, (of, table) in tables.items() if table is not None},
         tuple(pc.unique(rows.column("kind")).to_pylist()),
         _run_on(rows),
     )
 
 
-def _said(rows: pa.Table, column: str, of: str) -> Said | None:
-    """What goes with each word; None if several things go with one, or there are too many, or a row has none."""
+def _values_by_word(rows: pa.Table, column: str, of: str) -> ValueByWord | None:
+    """The value for each word; None if a word has several values, a row has no word, or the words are too many."""
     (key, keys), (value, values) = numbered(rows.column(of)), numbered(rows.column(column))
     if len(keys) > MOST_WORDS or None in keys:
         return None
-    said = np.full(len(keys), _NOT_MET)
-    said[key] = value
-    if (said[key] != value).any():
+    value_of_key = np.full(len(keys), _ABSENT)
+    value_of_key[key] = value
+    if (value_of_key[key] != value).any():
         return None
-    return {word: values[at] for word, at in zip(keys, said.tolist(), strict=True) if at >= 0}
+    return {
+        word: values[index]
+        for word, index in zip(keys, value_of_key.tolist(), strict=True)
+        if index >= 0
+    }
 
 
 def _run_on(rows: pa.Table) -> bool:
@@ -75,7 +79,7 @@ def _run_on(rows: pa.Table) -> bool:
 
 
 def numbered(column: pa.ChunkedArray) -> tuple[np.ndarray[Any, Any], list[Any]]:
-    """Each row's value as a number from 0, and the values of these numbers."""
+    """Return each row's value as a number from 0, and the values of these numbers."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     encoded = column.dictionary_encode(null_encoding="encode").combine_chunks()

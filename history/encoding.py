@@ -6,7 +6,7 @@ decoded four times as fast as compressed plain numbers. A row group is what a ch
 that the calls around the arithmetic do not count, small enough that its columns stay in the processor's cache
 (``row_groups`` cuts it).
 
-Beside its columns a file tells what follows from a row's kind and node (``nemesis.history.statistics``).
+A file's footer records what a row's kind and node determine (``nemesis.history.statistics``).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from nemesis.history.events import Kind
 from nemesis.history.schema import NUMBER_LISTS, SCHEMA, WORD_COLUMNS
-from nemesis.history.statistics import Teller
+from nemesis.history.statistics import StatisticsCollector
 
 ROW_GROUP_ROWS: Final = 128 * 1024
 ROW_GROUP_RECORDS: Final = 512 * 1024
@@ -107,16 +107,16 @@ class EventsFile:
 
     def __init__(self, path: Path) -> None:
         self._file = pq.ParquetWriter(path, SCHEMA, **PARQUET_OPTIONS)
-        self._teller = Teller()
+        self._statistics = StatisticsCollector()
 
     def write(self, group: pa.Table) -> None:
         """Write these rows as one row group."""
         self._file.write_table(group, row_group_size=ROW_GROUP_ROWS)
-        self._teller.add(group)
+        self._statistics.add(group)
 
     def close(self) -> None:
         """Finish the file."""
-        self._file.add_key_value_metadata(self._teller.footer())
+        self._file.add_key_value_metadata(self._statistics.footer())
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -151,10 +151,10 @@ def row_groups(rows: pa.Table) -> Iterator[pa.Table]:
 def _cuts(kinds: pa.ChunkedArray) -> list[int]:
     """Where long stretches of frequent kinds begin and end, and the first and the last row."""
     is_frequent = pc.is_in(kinds.cast(pa.string()), pa.array(sorted(_FREQUENT))).to_numpy()
-    rare = np.concatenate(([-1], np.flatnonzero(~is_frequent), [len(kinds)]))
-    long = np.flatnonzero(np.diff(rare) > LONG_STRETCH)
+    infrequent = np.concatenate(([-1], np.flatnonzero(~is_frequent), [len(kinds)]))
+    long = np.flatnonzero(np.diff(infrequent) > LONG_STRETCH)
     cuts: list[int] = np.unique(
-        np.concatenate(([0], rare[long] + 1, rare[long + 1], [len(kinds)]))
+        np.concatenate(([0], infrequent[long] + 1, infrequent[long + 1], [len(kinds)]))
     ).tolist()
     return cuts
 

@@ -15,11 +15,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from nemesis.history.dependencies import NOTHING, Follows
+from nemesis.history.dependencies import NO_DEPENDENCIES, Dependencies
 from nemesis.history.events import Event
-from nemesis.history.reader import History, Manifest, Uniform
+from nemesis.history.manifest import Manifest
+from nemesis.history.reader import History
+from nemesis.history.row_group import Uniform
 from nemesis.history.schema import ordered, table
-from nemesis.history.statistics import Says
+from nemesis.history.statistics import UniformWord
 from nemesis.history.znodes import ZnodeEvents
 from nemesis.history.zookeeper_log import Transaction
 
@@ -48,7 +50,7 @@ class MemoryRowGroup:
         return self
 
     def uniform(self, column: str) -> Uniform | None:
-        """Return what all rows say in a column if it is unset in all of them."""
+        """Return the value of all rows if the column is unset in all of them."""
         is_unset = self.table.column(column).null_count == self.rows
         return Uniform(None) if is_unset else None
 
@@ -60,16 +62,16 @@ class MemoryRowGroup:
         least, greatest = pc.min_max(numbers).values()
         return (least.as_py(), greatest.as_py()) if least.is_valid else None
 
-    def follows(self) -> Follows:
-        """Nothing is known of columns."""
-        return NOTHING
+    def dependencies(self) -> Dependencies:
+        """Return no dependencies: no statistics are collected in memory."""
+        return NO_DEPENDENCIES
 
     def uniform_list(self, column: str, kind: str) -> list[int] | None:  # noqa: ARG002
-        """Nothing is known of lists."""
+        """Return None: no statistics are collected in memory."""
         return None
 
-    def words(self, column: str) -> list[Says] | None:  # noqa: ARG002
-        """Nothing is known of words."""
+    def words(self, column: str) -> list[UniformWord] | None:  # noqa: ARG002
+        """Return None: no statistics are collected in memory."""
         return None
 
 

@@ -60,11 +60,11 @@ class Recorder:
             columns["node"] = self._node
         event = Event(**columns)
         self._seq += 1
-        self.keep(event)
+        self.store(event)
         return event
 
-    def keep(self, event: Event) -> None:
-        """Hand an event over for good; a record in memory does it in its own way."""
+    def store(self, event: Event) -> None:
+        """Write an event to the sink; a recorder in memory overrides this."""
         self._sink(self._encoder.encode(event) + b"\n")
 
 

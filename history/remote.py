@@ -21,7 +21,12 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 import pyarrow.fs
 
-from nemesis.history.errors import ForeignHistoryError
+from nemesis.history.errors import (
+    DamagedHistoryError,
+    ForeignHistoryError,
+    HistoryError,
+    MissingHistoryError,
+)
 
 LOCAL_SCHEME: Final = "file"
 
@@ -68,18 +73,18 @@ class RemotePath:
 
     @property
     def parent(self) -> RemotePath:
-        return self._at(posixpath.dirname(urlsplit(self.uri).path.rstrip("/")))
+        return self._in_same_store(posixpath.dirname(urlsplit(self.uri).path.rstrip("/")))
 
     def __truediv__(self, name: str) -> RemotePath:
-        return self._at(posixpath.join(urlsplit(self.uri).path, name))
+        return self._in_same_store(posixpath.join(urlsplit(self.uri).path, name))
 
     def __str__(self) -> str:
         return urlsplit(self.uri)._replace(query="", fragment="").geturl()
 
     def exists(self) -> bool:
         """Raises OSError when that cannot be told."""
-        (found,) = self.filesystem.get_file_info([self.path])
-        return bool(found.type != pa.fs.FileType.NotFound)
+        (information,) = self.filesystem.get_file_info([self.path])
+        return bool(information.type != pa.fs.FileType.NotFound)
 
     def read_bytes(self) -> bytes:
         """The whole file. Raises OSError, FileNotFoundError among them."""
@@ -98,9 +103,9 @@ class RemotePath:
 
     @property
     def _of_root(self) -> str:
-        return self._at("/").uri
+        return self._in_same_store("/").uri
 
-    def _at(self, path: str) -> RemotePath:
+    def _in_same_store(self, path: str) -> RemotePath:
         return RemotePath(urlsplit(self.uri)._replace(path=path).geturl())
 
 
@@ -109,6 +114,13 @@ def _root(uri: str) -> tuple[Any, str]:
     """The file system, and what it calls its root (of a bucket: the bucket). To open one may take a request."""
     filesystem, path = pa.fs.FileSystem.from_uri(uri)
     return filesystem, path
+
+
+def unreadable(path: Path | RemotePath, error: Exception) -> HistoryError:
+    """Return the error to raise for a file of a history that cannot be read."""
+    if isinstance(path, RemotePath) and isinstance(error, OSError):
+        return MissingHistoryError(f"{path} cannot be read: {brief(error)}")
+    return DamagedHistoryError(f"{path} is damaged: {brief(error)}")
 
 
 def brief(error: Exception) -> str:

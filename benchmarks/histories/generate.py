@@ -18,8 +18,9 @@ from benchmarks.histories.anomalies import ANOMALIES, Anomaly, Injected, Injecto
 from benchmarks.histories.client_anomalies import CLIENT_ANOMALIES
 from benchmarks.histories.shape import Partition, Shape, Stretch, stretches
 from benchmarks.histories.writer import HistoryWriter
+from nemesis.history.manifest import Manifest
 from nemesis.history.memory import MemoryRowGroup
-from nemesis.history.reader import History, Manifest
+from nemesis.history.reader import History
 from nemesis.history.schema import ordered, table
 
 RowsOfStretch = Callable[[Stretch], pa.Table]

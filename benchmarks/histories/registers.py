@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from benchmarks.histories import columns
 from benchmarks.histories.writer import HistoryWriter
-from nemesis.history.reader import Manifest
+from nemesis.history.manifest import Manifest
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -1,4 +1,4 @@
-"""Tables → a history directory: row groups and files as ``nemesis.history.ingest`` makes them, and the manifest.
+"""Tables → a history directory: row groups and files as ``nemesis.history.buckets`` makes them, and the manifest.
 
 Give it tables of the history's schema in the history's order (``nemesis.history.schema``), of any length; it cuts
 them into row groups as large as they may be and starts a new file at the end of a partition that filled one, or,
@@ -19,6 +19,7 @@ from typing import Final, Self
 import msgspec
 import pyarrow as pa
 
+from nemesis.history.buckets import BUCKET_ROWS
 from nemesis.history.encoding import (
     ROW_GROUP_RECORDS,
     ROW_GROUP_ROWS,
@@ -26,8 +27,7 @@ from nemesis.history.encoding import (
     records_in,
     row_groups,
 )
-from nemesis.history.ingest import BUCKET_ROWS
-from nemesis.history.reader import MANIFEST, FileEntry, Manifest
+from nemesis.history.manifest import MANIFEST, FileEntry, Manifest
 
 FILE_ROWS: Final = 16 * ROW_GROUP_ROWS
 

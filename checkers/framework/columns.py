@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from nemesis.checkers.framework.arrays import Codes, Mask, Numbers, filled
 from nemesis.checkers.framework.dependencies import looked_up, numbers_following, words_following
-from nemesis.history.dependencies import Said
-from nemesis.history.reader import Known, Uniform
+from nemesis.history.dependencies import ValueByWord
+from nemesis.history.row_group import Known, Uniform
 from nemesis.history.schema import SCHEMA
-from nemesis.history.statistics import Says
+from nemesis.history.statistics import UniformWord
 
 Place = Numbers | slice
 """Positions of rows, or a stretch of them, whose ends are given."""
@@ -40,7 +40,7 @@ _TYPES: Final = {field.name: field.type for field in SCHEMA}
 
 
 class Rows(Protocol):
-    """Where columns come from: ``nemesis.history.reader.RowGroup`` is such."""
+    """Where columns come from: ``nemesis.history.row_group.RowGroup`` is such."""
 
     @property
     def first_row(self) -> int: ...
@@ -77,7 +77,7 @@ class Columns:
         self._codes: dict[str, Numbers] = {}
         self._dense: dict[str, Numbers] = {}
         self._values: dict[str, list[Any]] = {}
-        self._following: dict[str, tuple[str, Said]] | None = None
+        self._following: dict[str, tuple[str, ValueByWord]] | None = None
 
     @classmethod
     def of(
@@ -178,7 +178,7 @@ class Columns:
         if isinstance(self._source, Columns):
             return self._source.kinds()
         if self._kinds is None:
-            told = self._known_of(self._source).follows().kinds
+            told = self._known_of(self._source).dependencies().kinds
             self._kinds = frozenset(told or (self.values("kind") if self.is_of_few else ()))
         return self._kinds or None
 
@@ -187,7 +187,7 @@ class Columns:
             self._known = source.known()
         return self._known
 
-    def _told(self, source: Rows, name: str) -> list[Says] | None:
+    def _told(self, source: Rows, name: str) -> list[UniformWord] | None:
         """What the rows of each kind and node say, if that is known and they may be asked for."""
         if "node" not in self.names:
             return None
@@ -273,10 +273,10 @@ class Columns:
         followed = self._follows(source).get(name)
         return followed and numbers_following(followed[1], *self.words(followed[0]))
 
-    def _follows(self, source: Rows) -> dict[str, tuple[str, Said]]:
+    def _follows(self, source: Rows) -> dict[str, tuple[str, ValueByWord]]:
         """The columns that follow from others which may be asked for, too."""
         if self._following is None:
-            told = self._known_of(source).follows().words
+            told = self._known_of(source).dependencies().words
             self._following = {name: one for name, one in told.items() if one[0] in self.names}
         return self._following
 

@@ -11,13 +11,15 @@ from typing import Final
 import numpy as np
 
 from nemesis.checkers.framework.arrays import Codes, Mask, Numbers, filled
-from nemesis.history.dependencies import Said
-from nemesis.history.statistics import Says
+from nemesis.history.dependencies import ValueByWord
+from nemesis.history.statistics import UniformWord
 
 _NOT_TOLD: Final = -2
 
 
-def words_following(said: Said, codes: Codes, words: list[str]) -> tuple[Codes, list[str]] | None:
+def words_following(
+    said: ValueByWord, codes: Codes, words: list[str]
+) -> tuple[Codes, list[str]] | None:
     """What goes with these words, as (codes, words); None if that is not told of all of them."""
     if not _are_told(said, codes, words):
         return None
@@ -29,7 +31,9 @@ def words_following(said: Said, codes: Codes, words: list[str]) -> tuple[Codes, 
     return translated(codes, table), mine
 
 
-def numbers_following(said: Said, codes: Codes, words: list[str]) -> tuple[Numbers, Mask] | None:
+def numbers_following(
+    said: ValueByWord, codes: Codes, words: list[str]
+) -> tuple[Numbers, Mask] | None:
     """What goes with these words, as numbers and whether they are set; None if that is not told of all of them."""
     if not _are_told(said, codes, words):
         return None
@@ -54,13 +58,13 @@ def translated(codes: Codes, table: Sequence[int]) -> Codes:
     return np.frombuffer(bytearray(codes).translate(whole), dtype=np.int8)
 
 
-def _are_told(said: Said, codes: Codes, words: list[str]) -> bool:
+def _are_told(said: ValueByWord, codes: Codes, words: list[str]) -> bool:
     missing = [-1, *(at for at, word in enumerate(words) if word not in said)]
     return not any((codes == one).any() for one in missing)
 
 
 def looked_up(
-    told: list[Says], kinds: tuple[Codes, list[str]], nodes: tuple[Numbers, Mask]
+    told: list[UniformWord], kinds: tuple[Codes, list[str]], nodes: tuple[Numbers, Mask]
 ) -> tuple[Codes, list[str]] | None:
     """The words that rows of these kinds and nodes say, as (codes, words); None if not all of them are told.
 

@@ -33,7 +33,7 @@ from nemesis.checkers.framework.model import Result
 from nemesis.checkers.framework.property import Check, property_names
 from nemesis.checkers.framework.rounds import run_rounds
 from nemesis.checkers.framework.segment import ALWAYS, Key, Segment
-from nemesis.history.reader import RowGroup
+from nemesis.history.row_group import RowGroup
 from nemesis.history.schema import SCHEMA
 from nemesis.history.spark import run_all
 

@@ -39,7 +39,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from nemesis.checkers.framework.model import Finding, Result, Verdict, combine
 from nemesis.checkers.framework.property import Check, Property
 from nemesis.checkers.framework.segment import Key, Segment
-from nemesis.history.reader import RowGroup
+from nemesis.history.row_group import RowGroup
 
 Summary = TypeVar("Summary")
 State = TypeVar("State")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nemesis.checkers.framework.fold import Grouped, Rounds, Summary, Task
 from nemesis.checkers.framework.segment import Key, Segment
-from nemesis.history.reader import RowGroup
+from nemesis.history.row_group import RowGroup
 from nemesis.history.spark import run_all
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from nemesis.checkers.framework.arrays import Mask, Numbers
 from nemesis.checkers.framework.columns import Columns, Place
 from nemesis.history.events import Event
 from nemesis.history.memory import MemoryRowGroup
-from nemesis.history.reader import RowGroup
+from nemesis.history.row_group import RowGroup
 from nemesis.history.schema import SCHEMA
 
 __all__ = ["ALWAYS", "PROOF_ROW", "Key", "Mask", "Numbers", "Segment", "proof"]

@@ -61,7 +61,7 @@ from nemesis.checkers.log.report import PartitionReport, count, disorder, judge
 from nemesis.checkers.log.topic_incarnations import COLUMNS, KINDS, earlier_life_reads, lives
 from nemesis.checkers.unclean import Permissions
 from nemesis.history.events import Kind
-from nemesis.history.reader import RowGroup
+from nemesis.history.row_group import RowGroup
 
 LARGE = 30_000
 """Rows of a partition that are walked in less time than it takes to load the compiled loops."""

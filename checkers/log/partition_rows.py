@@ -18,7 +18,7 @@ from nemesis.checkers.framework.dependencies import translated
 from nemesis.checkers.framework.segment import Mask, Numbers, Segment
 from nemesis.checkers.log.partition_operations import ALL_REPLICAS, FINAL_READER
 from nemesis.history.events import Kind
-from nemesis.history.reader import RowGroup
+from nemesis.history.row_group import RowGroup
 
 UNSET = np.iinfo(np.int64).min
 Roles = np.ndarray[Any, np.dtype[np.int8]]
@@ -37,7 +37,7 @@ class Source:
     def read(self, *columns: str) -> Rows:
         """The partition's rows. These columns are read at once, others when they are asked for. Raises HistoryError."""
         whole = Segment.of(self.group)
-        runs_on = self.group.known().follows().offsets_run_on
+        runs_on = self.group.known().dependencies().offsets_run_on
         told = {"offsets"} if runs_on else set()
         whole.columns.fetch([name for name in ("kind", "f", *columns) if name not in told])
         roles, possible = _roles(whole, self.kinds)

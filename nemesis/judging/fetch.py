@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from nemesis.history.errors import HistoryError, MissingHistoryError
 from nemesis.history.foreign import names
-from nemesis.history.reader import MANIFEST, read_manifest
+from nemesis.history.manifest import MANIFEST, read_manifest
 from nemesis.history.remote import RemotePath, brief
 from nemesis.history.run_directory import RunDirectory, decode_info, write_atomically
 
@@ -66,7 +66,7 @@ def _fetch_events(source: RemotePath, draft: RunDirectory) -> None:
         raw.copy_to(draft.raw)
         return
     draft.history.mkdir()
-    located = msgspec.structs.replace(manifest, at=manifest.at or history.uri)
+    located = msgspec.structs.replace(manifest, files_uri=manifest.files_uri or history.uri)
     write_atomically(draft.history / MANIFEST, msgspec.json.format(msgspec.json.encode(located)))
 
 

@@ -66,7 +66,7 @@ class MemoryRecord:
         """Take no more events: what is taken down after the run is no part of it."""
         self._is_sealed = True
 
-    def keep(self, entry: Entry) -> None:
+    def store(self, entry: Entry) -> None:
         """Add an event."""
         if self._is_sealed:
             return
@@ -121,8 +121,8 @@ class _MemoryRecorder(CheckingRecorder):
             self._record.wrong_event = self._record.wrong_event or str(error)
             raise
 
-    def keep(self, event: Event) -> None:
-        self._record.keep(Entry(self._file, event))
+    def store(self, event: Event) -> None:
+        self._record.store(Entry(self._file, event))
 
 
 def _no_line(line: bytes) -> None:

@@ -19,7 +19,8 @@ from nemesis.checkers.checking import check
 from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.history.encoding import ROW_GROUP_ROWS
 from nemesis.history.errors import MissingHistoryError
-from nemesis.history.reader import RowGroup, open_history
+from nemesis.history.reader import open_history
+from nemesis.history.row_group import RowGroup
 from nemesis.history.schema import WORD, ordered
 
 CORE = (

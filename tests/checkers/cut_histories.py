@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from nemesis.checkers.framework.model import Outcome
 from nemesis.history.events import Event
-from nemesis.history.reader import MANIFEST, FileEntry, Manifest
+from nemesis.history.manifest import MANIFEST, FileEntry, Manifest
 from nemesis.history.schema import ordered, table
 
 

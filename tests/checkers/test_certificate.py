@@ -31,8 +31,8 @@ from nemesis.checkers.log import (
 from nemesis.history.encoding import EventsFile
 from nemesis.history.events import Event, Kind
 from nemesis.history.memory import MemoryRowGroup
-from nemesis.history.reader import StoredRowGroup
 from nemesis.history.schema import ordered, table
+from nemesis.history.stored_row_group import StoredRowGroup
 from tests.checkers.anomalies import ANOMALIES, Spoil
 from tests.checkers.generated_histories import HISTORIES, blocks, correct_history, spoiled_history
 from tests.checkers.histories import judge

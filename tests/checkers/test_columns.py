@@ -20,9 +20,10 @@ from nemesis.history.encoding import PARQUET_OPTIONS, EventsFile
 from nemesis.history.errors import DamagedHistoryError
 from nemesis.history.events import Event
 from nemesis.history.memory import MemoryRowGroup
-from nemesis.history.reader import StoredRowGroup, Uniform
+from nemesis.history.row_group import Uniform
 from nemesis.history.schema import table
-from nemesis.history.statistics import Says
+from nemesis.history.statistics import UniformWord
+from nemesis.history.stored_row_group import StoredRowGroup
 
 NAMES = ("node", "partition", "topic", "role", "isr", "original", "session")
 
@@ -152,7 +153,7 @@ def test_words_that_follow_from_kind_and_node_are_what_the_rows_say(
     assert part.values("role") == [row.role for row in rows[len(rows) // 2 :]]
 
 
-LEADER_AND_FOLLOWER = [Says("append", 1, "leader"), Says("append", 2, "follower")]
+LEADER_AND_FOLLOWER = [UniformWord("append", 1, "leader"), UniformWord("append", 2, "follower")]
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,13 @@ from nemesis.checkers.framework.fold import (
 from nemesis.checkers.framework.model import Finding, Outcome, Verdict
 from nemesis.checkers.framework.property import Check, Property
 from nemesis.checkers.framework.segment import Key, Segment, proof
+from nemesis.history import buckets
 from nemesis.history import ingest as ingestion
 from nemesis.history.errors import DamagedHistoryError
 from nemesis.history.events import Event, Kind
-from nemesis.history.reader import MANIFEST, Manifest, RowGroup, open_history
+from nemesis.history.manifest import MANIFEST, Manifest
+from nemesis.history.reader import open_history
+from nemesis.history.row_group import RowGroup
 from nemesis.history.spark import context, stop
 from tests.checkers.cut_histories import history_of, same
 from tests.checkers.histories import promised
@@ -372,7 +375,7 @@ class TestSpark:
     def test_spark_and_inline_ingest_the_same(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(ingestion, "BUCKET_ROWS", 300)
+        monkeypatch.setattr(buckets, "BUCKET_ROWS", 300)
         monkeypatch.setattr(ingestion, "FEW_BYTES", 0)
         run = write(tmp_path, 1500)
         inline = ingestion.ingest(run)

@@ -26,8 +26,8 @@ from nemesis.checkers.replication.high_watermark import BoundedSummary, Held, Hw
 from nemesis.checkers.replication.hw_grows import HwGrows
 from nemesis.history.encoding import EventsFile
 from nemesis.history.events import Event, Kind
-from nemesis.history.reader import StoredRowGroup
 from nemesis.history.schema import ordered, table
+from nemesis.history.stored_row_group import StoredRowGroup
 from tests.checkers.histories import finding, judge, only
 
 

@@ -15,8 +15,8 @@ from nemesis.history import encoding
 from nemesis.history import statistics as told_of_files
 from nemesis.history.encoding import PARQUET_OPTIONS, EventsFile, row_groups
 from nemesis.history.events import Event
-from nemesis.history.reader import StoredRowGroup
 from nemesis.history.schema import table
+from nemesis.history.stored_row_group import StoredRowGroup
 
 words = st.sampled_from([None, "leader", "follower"])
 lists = st.sampled_from([None, [], [1], [1, 2], [2, 1], [1, 2, 3]])

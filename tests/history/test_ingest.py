@@ -24,7 +24,8 @@ from nemesis.history.errors import (
 )
 from nemesis.history.events import Event
 from nemesis.history.ingest import ingest
-from nemesis.history.reader import MANIFEST, open_history
+from nemesis.history.manifest import MANIFEST
+from nemesis.history.reader import open_history
 from nemesis.history.recorder import FileSink
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.schema import SCHEMA, ordered, table
@@ -270,7 +271,9 @@ class TestDamagedHistory:
         return run
 
     def test_absent(self, tmp_path: Path) -> None:
-        with pytest.raises(MissingHistoryError, match="no history at"):
+        with pytest.raises(
+            MissingHistoryError, match=r"contains no history: expected _manifest\.json"
+        ):
             open_history(tmp_path)
 
     def test_foreign_manifest(self, run: RunDirectory) -> None:

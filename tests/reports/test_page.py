@@ -323,7 +323,7 @@ def test_results_read_back_as_they_were(reported: Reported) -> None:
 
 def test_writes_nothing_without_a_history(tmp_path: Path) -> None:
     run = RunDirectory.create(tmp_path, story.info())
-    with pytest.raises(MissingHistoryError, match="there is no history"):
+    with pytest.raises(MissingHistoryError, match="contains no history"):
         reports.write(run, outcome(Result(property="unseen", verdict=Verdict.VALID, checked=1)))
     assert not run.results_file.exists()
     assert not run.report_file.exists()

@@ -14,9 +14,11 @@ from benchmarks.generate import write
 from nemesis.checkers.framework.model import Outcome
 from nemesis.cli.app import call
 from nemesis.history.errors import DamagedHistoryError, ForeignHistoryError, MissingHistoryError
-from nemesis.history.reader import MANIFEST, Manifest, StoredRowGroup, open_history, read_manifest
+from nemesis.history.manifest import MANIFEST, Manifest, read_manifest
+from nemesis.history.reader import open_history
 from nemesis.history.remote import RemotePath, parse_location
 from nemesis.history.run_directory import RunDirectory
+from nemesis.history.stored_row_group import StoredRowGroup
 from nemesis.judging import judge
 from nemesis.judging.fetch import fetch
 from tests.nemesis.judging.s3_server import CREDENTIALS, filesystem, s3_server
@@ -156,7 +158,7 @@ def test_what_cannot_be_fetched_is_one_sentence_and_leaves_nothing(
     with pytest.raises(DamagedHistoryError, match=r"^s3://bucket/torn is not valid JSON"):
         fetch(remote(uri.replace("/run?", "/torn?")), tmp_path)
     bucket.filesystem.delete_file(f"{BUCKET}/run/history/{MANIFEST}")
-    with pytest.raises(MissingHistoryError, match=r"^there is no history at s3://bucket/run/hist"):
+    with pytest.raises(MissingHistoryError, match=r"^s3://bucket/run/history contains no history"):
         fetch(remote(uri), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -192,7 +194,9 @@ def test_a_manifest_that_names_a_place_is_read_from_there(
     judged: RunDirectory, tmp_path: Path
 ) -> None:
     """Local files too: a place is a URI, whatever its file system."""
-    reported = msgspec.structs.replace(read_manifest(judged.history), at=judged.history.as_uri())
+    reported = msgspec.structs.replace(
+        read_manifest(judged.history), files_uri=judged.history.as_uri()
+    )
     (tmp_path / MANIFEST).write_bytes(msgspec.json.encode(reported))
     assert open_history(tmp_path).table().equals(open_history(judged.history).table())
     assert msgspec.json.decode((tmp_path / MANIFEST).read_bytes(), type=Manifest) == reported

@@ -17,7 +17,8 @@ from nemesis.checkers.framework.model import Outcome, Verdict
 from nemesis.cli.app import call
 from nemesis.history.errors import ForeignHistoryError, MissingHistoryError
 from nemesis.history.ingest import ingest
-from nemesis.history.reader import MANIFEST, open_history, read_manifest
+from nemesis.history.manifest import MANIFEST, read_manifest
+from nemesis.history.reader import open_history
 from nemesis.history.run_directory import RunDirectory, RunInfo
 from nemesis.history.schema import FORMAT_VERSION
 from nemesis.history.vocabulary.checking import Vocabulary

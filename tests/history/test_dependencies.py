@@ -1,4 +1,4 @@
-"""What the files of a history tell of columns that follow from others."""
+"""Dependencies between columns, as the files of a history record them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nemesis.checkers.framework.columns import Columns
-from nemesis.history.dependencies import NOTHING, Follows
+from nemesis.history.dependencies import NO_DEPENDENCIES, Dependencies
 from nemesis.history.encoding import PARQUET_OPTIONS, EventsFile
 from nemesis.history.events import Event
 from nemesis.history.memory import MemoryRowGroup
-from nemesis.history.reader import StoredRowGroup
 from nemesis.history.schema import SCHEMA, table
+from nemesis.history.stored_row_group import StoredRowGroup
 
 lists = st.sampled_from([None, [], [1], [1, 2], [2, 1], [2, 3]])
 events = st.lists(
@@ -37,8 +37,8 @@ events = st.lists(
 )
 
 
-def follows(rows: list[Event], column: str, of: str) -> bool:
-    """Whether rows that say the same in one column, and all say something, say the same in the other."""
+def depends(rows: list[Event], column: str, of: str) -> bool:
+    """Whether all rows have a value in one column, and rows with equal values have equal values in the other."""
     pairs = {(getattr(row, of), getattr(row, column)) for row in rows}
     words = [word for word, _ in pairs]
     return None not in words and len(words) == len(set(words))
@@ -54,7 +54,7 @@ def run_on(row: Event) -> bool:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(events, min_size=1, max_size=3))
-def test_a_file_tells_what_follows_and_columns_say_the_same(groups: list[list[Event]]) -> None:
+def test_a_file_records_dependencies_and_columns_agree_with_it(groups: list[list[Event]]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "events.parquet"
         with EventsFile(path) as file:
@@ -62,9 +62,9 @@ def test_a_file_tells_what_follows_and_columns_say_the_same(groups: list[list[Ev
                 file.write(table(rows))
         for index, rows in enumerate(groups):
             group = StoredRowGroup(path, index, 0, len(rows))
-            dependencies = group.known().follows()
+            dependencies = group.known().dependencies()
             assert set(dependencies.words) == {
-                name for name, of in (("f", "process"), ("acks", "f")) if follows(rows, name, of)
+                name for name, of in (("f", "process"), ("acks", "f")) if depends(rows, name, of)
             }
             assert set(dependencies.kinds) == {row.kind for row in rows}
             assert dependencies.offsets_run_on == all(map(run_on, rows))
@@ -76,7 +76,7 @@ def test_a_file_tells_what_follows_and_columns_say_the_same(groups: list[list[Ev
 
 
 @pytest.mark.parametrize("metadata", [None, b"[", b'{"f": 1}', b'[{"words": 1}]', b"[]"])
-def test_a_file_that_tells_nothing_intelligible_is_read(
+def test_a_file_without_readable_dependencies_is_read(
     tmp_path: Path, metadata: bytes | None
 ) -> None:
     path, rows = tmp_path / "events.parquet", [Event(time=1, process="p", kind="ok", f="send")]
@@ -85,14 +85,14 @@ def test_a_file_that_tells_nothing_intelligible_is_read(
         if metadata is not None:
             file.add_key_value_metadata({"nemesis.follows": metadata})
     group = StoredRowGroup(path, 0, 0, 1)
-    assert group.known().follows() == NOTHING
+    assert group.known().dependencies() == NO_DEPENDENCIES
     assert Columns.of(group, 1, SCHEMA.names).values("f") == ["send"]
 
 
-def test_a_column_that_does_not_follow_after_all_is_read() -> None:
+def test_a_column_that_contradicts_its_recorded_dependency_is_read() -> None:
     class Mistaken(MemoryRowGroup):
-        def follows(self) -> Follows:
-            return Follows({"f": ("process", {"other": "poll"}), "acks": ("f", {"poll": 1})})
+        def dependencies(self) -> Dependencies:
+            return Dependencies({"f": ("process", {"other": "poll"}), "acks": ("f", {"poll": 1})})
 
     rows = table([Event(time=1, process="p", kind="ok", f="send", acks=-1)])
     columns = Columns.of(Mistaken(rows), 1, SCHEMA.names)

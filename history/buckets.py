@@ -1,0 +1,83 @@
+"""The second step of an ingestion: slices of sorted pieces become Parquet files in the order of the history.
+
+Neighbouring keys make a bucket of about 128 Ki rows; a hot partition makes a bucket of its own. Every piece is sorted,
+so the rows of a bucket are one slice of each piece. A task maps the slices into memory, sorts them together and writes
+one Parquet file. Limit: the events of one partition must fit into memory.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from nemesis.history.drafts import complete_file
+from nemesis.history.encoding import EventsFile, row_groups
+from nemesis.history.schema import SCHEMA, ordered
+from nemesis.history.sorted_pieces import Parsed, TopicPartitionKey
+
+BUCKET_ROWS: Final = 128 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Work for one merging task: a slice (start, stop) of each parsed file that has rows of the
+    bucket.
+    """
+
+    name: str
+    slices: list[tuple[Path, int, int]]
+    rows: int
+
+
+def buckets_of(parsed: list[Parsed]) -> list[Bucket]:
+    """Cut the keys into consecutive buckets and find each bucket's slice of every parsed file."""
+    totals: dict[TopicPartitionKey, int] = defaultdict(int)
+    for part in parsed:
+        for key, rows in part.runs:
+            totals[key] += rows
+    bucket_of: dict[TopicPartitionKey, int] = {}
+    sizes: list[int] = []
+    for key in sorted(totals):
+        if not sizes or sizes[-1] + totals[key] > BUCKET_ROWS:
+            sizes.append(0)
+        bucket_of[key] = len(sizes) - 1
+        sizes[-1] += totals[key]
+    slices: list[list[tuple[Path, int, int]]] = [[] for _ in sizes]
+    for part in parsed:
+        spans: dict[int, tuple[int, int]] = {}
+        position = 0
+        for key, rows in part.runs:
+            bucket = bucket_of[key]
+            start, _ = spans.get(bucket, (position, position))
+            position += rows
+            spans[bucket] = (start, position)
+        for bucket, (start, stop) in spans.items():
+            slices[bucket].append((part.path, start, stop))
+    return [
+        Bucket(f"events-{number:05d}.parquet", slices[number], size)
+        for number, size in enumerate(sizes)
+    ]
+
+
+def write_bucket(directory: Path, bucket: Bucket) -> None:
+    """Sort the rows of a bucket and write its Parquet file into the directory."""
+    tables = []
+    for path, start, stop in bucket.slices:
+        rows = pa.ipc.open_file(pa.memory_map(str(path))).read_all().slice(start, stop - start)
+        columns = [
+            rows.column(field.name)
+            if field.name in rows.column_names
+            else pa.nulls(rows.num_rows, field.type)
+            for field in SCHEMA
+        ]
+        tables.append(pa.Table.from_arrays(columns, schema=SCHEMA))
+    with (
+        complete_file(directory / bucket.name) as draft,
+        EventsFile(draft) as file,
+    ):
+        for group in row_groups(ordered(pa.concat_tables(tables))):
+            file.write(group)

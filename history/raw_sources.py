@@ -1,0 +1,68 @@
+"""The raw files of a run: JSON lines of each process, and ZooKeeper's transaction logs.
+
+A broker without a file is a problem of the history, and so is a run without ZooKeeper's log: the verdict is then
+``unknown``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nemesis.history.run_directory import RunDirectory
+from nemesis.history.znodes import PROCESS
+
+
+@dataclass(frozen=True, slots=True)
+class RawSources:
+    """The raw files that one run has."""
+
+    run: RunDirectory
+    lines: tuple[Path, ...]
+    """Files of JSON lines, one per process."""
+    members: tuple[Path, ...]
+    """Directories of the transaction logs of ZooKeeper's members."""
+
+    @classmethod
+    def of(cls, run: RunDirectory) -> RawSources:
+        """Return the raw files that are there now."""
+        return cls(
+            run,
+            tuple(sorted(run.raw.glob("*.jsonl"))),
+            tuple(sorted(run.zookeeper.glob("*/version-2"))),
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to ingest."""
+        return not self.lines and not self.members
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes there are to parse."""
+        logs = [log for member in self.members for log in member.glob("log.*")]
+        return sum(path.stat().st_size for path in [*self.lines, *logs])
+
+    def missing(self) -> list[str]:
+        """Return a sentence for each source that the run should have and has not.
+
+        Only our own reference writes traces; every target has ZooKeeper's log, but a foreign history has not.
+        """
+        info = self.run.read_info()
+        if info.foreign:
+            return list(info.foreign["problems"])
+        present = {path.stem for path in self.lines}
+        expected = [f"broker-{number}" for number in range(1, info.brokers + 1)]
+        if info.target != "reference":
+            expected = []
+        problems = [
+            f"{self.run.raw_file(process)} is missing: nothing is known of what {process} did"
+            for process in expected
+            if process not in present
+        ]
+        # A simulated ZooKeeper records its changes itself, as any process does.
+        if PROCESS not in present and len(self.members) <= info.zookeepers // 2:
+            problems.append(
+                f"{self.run.zookeeper} lacks the transaction logs of a majority of the servers"
+            )
+        return problems

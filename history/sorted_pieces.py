@@ -1,0 +1,86 @@
+"""The first step of an ingestion: a piece of a source becomes an Arrow file of sorted rows.
+
+A piece is 16 MiB of JSON lines, or all transaction logs of ZooKeeper. The driver gets only the number of rows of each
+(topic, partition). A line that is not an event is a problem, except a torn last line: its writer was killed before
+any process could observe the effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from nemesis.history import raw_lines
+from nemesis.history.drafts import complete_file
+from nemesis.history.schema import ordered, table
+from nemesis.history.znodes import ZnodeEvents
+from nemesis.history.zookeeper_ensemble import merge
+from nemesis.history.zookeeper_log import read_log
+
+TopicPartitionKey = tuple[str, int]
+"""Topic ("" when unset) and partition (−1 when unset): sorts as ``nemesis.history.schema`` orders rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Work for one parsing task: a byte range of a file of lines, or the members' transaction logs."""
+
+    number: int
+    lines: raw_lines.ByteRange | None
+    zookeeper: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A sorted Arrow file; ``runs``: how many rows it has of each key, in order."""
+
+    path: Path
+    runs: list[tuple[TopicPartitionKey, int]]
+    problems: list[str]
+
+
+def pieces_of(sources: Sequence[Path], members: tuple[Path, ...]) -> list[Piece]:
+    """Return the work of the first step: ranges of files of JSON lines, and the members' logs as one piece."""
+    ranges = [piece for source in sources for piece in raw_lines.byte_ranges(source)]
+    pieces = [Piece(number, lines) for number, lines in enumerate(ranges)]
+    return [*pieces, Piece(len(pieces), None, members)] if members else pieces
+
+
+def parse(directory: Path, version: int, piece: Piece) -> Parsed:
+    """Sort the events of a piece; ``version`` is the format of the lines."""
+    if piece.lines is not None:
+        rows, problems = raw_lines.read(piece.lines, version)
+    else:
+        merged = merge([read_log(member) for member in piece.zookeeper])
+        rows, problems = table(ZnodeEvents().events(merged.transactions)), merged.problems
+    rows = ordered(rows)
+    path = directory / f"{piece.number}.arrow"
+    # Most columns are empty in most sources; an empty column would still cost 8 bytes a row.
+    used = [name for name in rows.column_names if rows.column(name).null_count < rows.num_rows]
+    kept = rows.select(used)
+    with (
+        complete_file(path) as draft,
+        pa.OSFile(str(draft), "wb") as file,
+        pa.ipc.new_file(file, kept.schema) as writer,
+    ):
+        writer.write_table(kept)
+    return Parsed(path, _runs(rows), problems)
+
+
+def _runs(rows: pa.Table) -> list[tuple[TopicPartitionKey, int]]:
+    """The keys of sorted rows and how many rows each has."""
+    if not rows.num_rows:
+        return []
+    partition = rows.column("partition").fill_null(-1).to_numpy()
+    topics = rows.column("topic").combine_chunks()
+    topics = topics.chunk(0) if isinstance(topics, pa.ChunkedArray) else topics
+    words = [*topics.dictionary.to_pylist(), ""]
+    codes = topics.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    change = np.flatnonzero((np.diff(codes) != 0) | (np.diff(partition) != 0)) + 1
+    cuts = [0, *change.tolist(), rows.num_rows]
+    return [((words[codes[a]], int(partition[a])), b - a) for a, b in pairwise(cuts)]
