@@ -13,14 +13,14 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-PLACE: Final = Path(sys.prefix) / "share" / "nemesis"
+DIRECTORY: Final = Path(sys.prefix) / "share" / "nemesis"
 _QUIET: Final = ("-Xlog:disable", "-Xlog:all=error:stderr")
 """What the JVM thinks of an archive that it cannot use would otherwise stand on stdout."""
 
 
 def path() -> Path:
     """Return where the archive of the installed PySpark is, or would be."""
-    return PLACE / f"spark-{version('pyspark')}.jsa"
+    return DIRECTORY / f"spark-{version('pyspark')}.jsa"
 
 
 def options() -> Sequence[str]:

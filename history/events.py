@@ -167,7 +167,7 @@ class Event(msgspec.Struct, omit_defaults=True, forbid_unknown_fields=True, kw_o
     controller_epoch: int | None = None
     """The epoch of the controller."""
     leader: int | None = None
-    """The leader of the partition; −1 is none."""
+    """The leader of the partition; −1: no leader."""
     leader_epoch: int | None = None
     """The epoch of the leader; of a batch the epoch in which it was appended."""
     partition_epoch: int | None = None

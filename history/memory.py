@@ -1,10 +1,10 @@
-"""A history made of events at hand, without files: what simulation and property tests check.
+"""A history of events in memory, without files: simulation and property tests check such histories.
 
-The rows, their order and their row numbers are those that ``nemesis.history.ingest`` would give the same events, so
-every check says the same of both, down to the rows that prove a finding. A test says so.
+The rows, their order and their row numbers are those that ``nemesis.history.ingest`` would give the same events. So
+every check has the same result for both, down to the rows that prove a finding. A test compares the two.
 
-Limits: all rows are one row group and must fit into memory. Nobody looks for sources that are missing: whoever
-collected the events knows which of them are not there, and states it as a problem.
+Limits: all rows are one row group and must fit into memory. Missing sources are not detected: the caller states them
+as problems.
 """
 
 from __future__ import annotations

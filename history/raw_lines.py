@@ -56,7 +56,7 @@ def byte_ranges(path: Path, piece_bytes: int = PIECE_BYTES) -> list[ByteRange]:
 def read(piece: ByteRange, version: int = FORMAT_VERSION) -> tuple[pa.Table, list[str]]:
     """Return the events of a range, in file order, and the problems found (a sentence each).
 
-    ``version``: the format of the file. The table is of ``SCHEMA`` whatever the format is.
+    ``version``: the format of the file. The table has ``SCHEMA`` for every format.
     """
     is_older = version <= older_formats.LAST
     with piece.path.open("rb") as file:
@@ -72,7 +72,7 @@ def read(piece: ByteRange, version: int = FORMAT_VERSION) -> tuple[pa.Table, lis
 
 
 def _read_fast(content: bytes, schema: pa.Schema) -> pa.Table | None:
-    """All lines, or None if any is not an event of these columns, or if there is none."""
+    """All lines; None if a line is not an event of these columns, or if there are no lines."""
     if not content.endswith(b"\n"):
         return None
     try:
@@ -114,7 +114,7 @@ def _read_slowly(piece: ByteRange, content: bytes, following: bytes) -> tuple[pa
         try:
             events.append(_DECODER.decode(line))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            if not torn and not (_is_fragment(error) and _begins_life(after, events)):
+            if not torn and not (_is_fragment(error) and _begins_incarnation(after, events)):
                 damaged += 1
                 if damaged <= MAX_PROBLEMS:
                     problems.append(f"{piece.path} is damaged at byte {position}: {error}")
@@ -125,11 +125,11 @@ def _read_slowly(piece: ByteRange, content: bytes, following: bytes) -> tuple[pa
 
 
 def _is_fragment(error: Exception) -> bool:
-    """A line that was cut short is no JSON; one that is, but no event, was damaged otherwise."""
+    """Whether a line was cut short: then it is not JSON. JSON that is not an event was damaged otherwise."""
     return not isinstance(error, msgspec.ValidationError)
 
 
-def _begins_life(line: bytes, before: list[Event]) -> bool:
+def _begins_incarnation(line: bytes, before: list[Event]) -> bool:
     """Whether the line is the first of an incarnation that is not that of the events before."""
     try:
         event = _DECODER.decode(line)

@@ -1,7 +1,7 @@
 """Files on any file system that pyarrow reads (``s3://``, ``gs://``, ``abfs://``, ``hdfs://``), named by a URI.
 
-A ``RemotePath`` has the few methods of ``pathlib.Path`` that reading a history takes, so whoever reads one need not ask
-where it lies. It is pickled as its URI: a task opens the same file system on its own machine, once. How to reach a
+A ``RemotePath`` has the few methods of ``pathlib.Path`` that reading a history takes, so a reader need not ask where it
+lies. It is pickled as its URI: a task opens the same file system on its own machine, once. How to reach a
 store that is not the default one stands in the URI, as pyarrow takes it:
 ``s3://bucket/run?region=eu-west-1&endpoint_override=HOST:PORT``.
 
@@ -82,7 +82,7 @@ class RemotePath:
         return urlsplit(self.uri)._replace(query="", fragment="").geturl()
 
     def exists(self) -> bool:
-        """Raises OSError when that cannot be told."""
+        """Return whether the file or directory exists. Raises OSError when the store does not answer."""
         (information,) = self.filesystem.get_file_info([self.path])
         return bool(information.type != pa.fs.FileType.NotFound)
 

@@ -58,14 +58,16 @@ def driver_address(master: str) -> str | None:
     if not master.startswith(STANDALONE):
         return None
     refusals = []
-    for place in master.removeprefix(STANDALONE).split(","):
-        host, _, port = place.rpartition(":") if ":" in place else (place, "", str(DEFAULT_PORT))
+    for address in master.removeprefix(STANDALONE).split(","):
+        host, _, port = (
+            address.rpartition(":") if ":" in address else (address, "", str(DEFAULT_PORT))
+        )
         try:
             target = (host.strip("[]"), int(port))
             with socket.create_connection(target, timeout=ANSWER_WITHIN_S) as connection:
                 return str(connection.getsockname()[0])
         except (OSError, ValueError, OverflowError) as error:
-            refusals.append(f"{place}: {error}")
+            refusals.append(f"{address}: {error}")
     raise SparkError(f"no Spark master answers at {master} ({'; '.join(refusals)})")
 
 
@@ -75,13 +77,13 @@ def prepare(context: SparkContext) -> None:
     _ship_packages(context)
     try:
         with patience(context):
-            lacks = context.parallelize(range(2), 2).map(_try_imports).collect()
+            missing = context.parallelize(range(2), 2).map(_try_imports).collect()
     except SparkError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever keeps a worker's Python from running becomes one sentence
-        lacks = [_brief(str(error))]
-    if any(lacks):
-        reason = next(lack for lack in lacks if lack)
+        missing = [_brief(str(error))]
+    if any(missing):
+        reason = next(import_error for import_error in missing if import_error)
         raise SparkError(f"the workers of {context.master} cannot run our tasks: {reason}")
 
 
@@ -96,13 +98,13 @@ def patience(context: SparkContext) -> Iterator[None]:
     over, deserted = threading.Event(), threading.Event()
 
     def watch() -> None:
-        seen = time.monotonic()
+        last_worker_s = time.monotonic()
         # When Spark itself is gone nobody has to tell the job.
         with suppress(Py4JError, OSError):
             while not over.wait(LOOK_EVERY_S):
                 if workers(context):
-                    seen = time.monotonic()
-                elif time.monotonic() - seen > WORKERS_WITHIN_S:
+                    last_worker_s = time.monotonic()
+                elif time.monotonic() - last_worker_s > WORKERS_WITHIN_S:
                     deserted.set()
                     context.cancelAllJobs()
                     return

@@ -83,10 +83,10 @@ def read_logs(files: Files, log_dirs: Sequence[str]) -> Iterator[StoredLog]:
             _checkpoint(files, log_dir, name) for name in (HIGH_WATERMARKS, LOG_STARTS, CLEANED)
         )
         for name in files.list(log_dir):
-            found = _LOG.fullmatch(name)
-            if found is None or name in _FOREIGN_FILES:
+            names = _LOG.fullmatch(name)
+            if names is None or name in _FOREIGN_FILES:
                 continue
-            key = (found["topic"], int(found["partition"]))
+            key = (names["topic"], int(names["partition"]))
             segments = [s for s in files.list(f"{log_dir}/{name}") if _SEGMENT.fullmatch(s)]
             batches, damage = _batches(files, f"{log_dir}/{name}", segments)
             first = batches[0].base_offset if batches else 0
@@ -107,7 +107,7 @@ def read_logs(files: Files, log_dirs: Sequence[str]) -> Iterator[StoredLog]:
 def _batches(
     files: Files, directory: str, segments: Sequence[str]
 ) -> tuple[list[StoredBatch], str | None]:
-    found: list[StoredBatch] = []
+    batches: list[StoredBatch] = []
     for segment in segments:
         path = f"{directory}/{segment}"
         data = files.read(path, 0, files.size(path))
@@ -115,20 +115,20 @@ def _batches(
         while position < len(data):
             batch, position_after = _batch(data, position)
             if batch is None:
-                return found, f"{path} is damaged at byte {position}"
-            found.append(batch)
+                return batches, f"{path} is damaged at byte {position}"
+            batches.append(batch)
             position = position_after
-    return found, None
+    return batches, None
 
 
-def _batch(data: bytes, at: int) -> tuple[StoredBatch | None, int]:
-    if at + _HEADER_BYTES > len(data):
-        return None, at
-    base, length, epoch, magic, crc, _, delta = _HEADER.unpack_from(data, at)
-    end = at + _PREFIX_BYTES + length
+def _batch(data: bytes, position: int) -> tuple[StoredBatch | None, int]:
+    if position + _HEADER_BYTES > len(data):
+        return None, position
+    base, length, epoch, magic, crc, _, delta = _HEADER.unpack_from(data, position)
+    end = position + _PREFIX_BYTES + length
     is_whole = magic == _MAGIC and length >= _HEADER_BYTES - _PREFIX_BYTES and end <= len(data)
-    if not is_whole or delta < 0 or crc32c(data[at + _CRC_COVERS_FROM : end]) != crc:
-        return None, at
+    if not is_whole or delta < 0 or crc32c(data[position + _CRC_COVERS_FROM : end]) != crc:
+        return None, position
     return StoredBatch(base, base + delta, epoch, crc), end
 
 

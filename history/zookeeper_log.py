@@ -240,8 +240,8 @@ def _record(raw: bytes, position: int) -> tuple[int, bytes | None, int]:
     payload = raw[start : end - 1]
     if end > len(raw):
         return len(raw), None, 0
-    whole = zlib.adler32(payload) == checksum and raw[end - 1 : end] == END_OF_RECORD
-    return end, payload if whole else None, checksum
+    is_intact = zlib.adler32(payload) == checksum and raw[end - 1 : end] == END_OF_RECORD
+    return end, payload if is_intact else None, checksum
 
 
 def _parse(payload: bytes, checksum: int) -> Transaction:

@@ -4,7 +4,7 @@
 * ``edn``           the notation, read and written
 * ``lines``         a file to operations, whatever is damaged
 * ``operations``    what a line says
-* ``order``         the order of operations, and times that keep it
+* ``operation_order`` the order of operations, and times that keep it
 * ``pairs``         which completion belongs to which invocation
 * ``vocabulary``    operations to events and back: ``objects``, ``transactions``, ``logs``
 * ``names``         numbers for keys and values that are none

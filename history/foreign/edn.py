@@ -139,8 +139,8 @@ def parse(text: str, start: int = 0) -> tuple[Any, int]:
             value = _closed(stack, word)
         elif kind == 5:
             value = _CONSTANTS[word] if word in _CONSTANTS else _bare(word)
-        elif kind in _RARE:
-            value = _RARE[kind](word)
+        elif kind in _UNCOMMON:
+            value = _UNCOMMON[kind](word)
         elif kind == 12:
             continue
         elif kind == 13:
@@ -234,7 +234,11 @@ def _character(word: str) -> str:
     return printable(chr(int(word[1:], 16))) if is_code else _CHARACTERS.get(word, word)
 
 
-_RARE: Final[dict[int | None, Callable[[str], Any]]] = {6: _string, 9: _special, 11: _character}
+_UNCOMMON: Final[dict[int | None, Callable[[str], Any]]] = {
+    6: _string,
+    9: _special,
+    11: _character,
+}
 
 
 def _unreadable(text: str, position: int) -> EdnError:
@@ -265,7 +269,7 @@ def dumps(value: Any) -> str:
     if isinstance(value, EdnSet):
         return f"#{{{' '.join(map(dumps, value))}}}"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{dumps(key)} {dumps(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{dumps(key)} {dumps(item)}' for key, item in value.items())}}}"
     if isinstance(value, list | tuple):
         return f"[{' '.join(map(dumps, value))}]"
     raise TypeError(f"{type(value).__name__} has no notation in EDN")
@@ -285,20 +289,24 @@ def _ordered(value: Any) -> Any:
     if isinstance(value, EdnSet):
         return EdnSet(sorted(map(_ordered, value), key=dumps))
     if isinstance(value, dict):
-        entries = [(_ordered(key), _ordered(one)) for key, one in value.items()]
+        entries = [(_ordered(key), _ordered(item)) for key, item in value.items()]
         return dict(sorted(entries, key=lambda entry: dumps(entry[0])))
     if isinstance(value, list | tuple):
         return tuple(map(_ordered, value))
     return value
 
 
-def same(one: Any, other: Any) -> bool:
+def same(value: Any, other: Any) -> bool:
     """Whether two values are equal: unlike in Python true is not 1, nor is 1.0, and a set has no order."""
-    if is_vector(one) and is_vector(other):
-        return len(one) == len(other) and all(map(same, one, other))
-    if type(one) is not type(other):
+    if is_vector(value) and is_vector(other):
+        return len(value) == len(other) and all(map(same, value, other))
+    if type(value) is not type(other):
         return False
-    return bool(one == other) if isinstance(one, int | str) else canonical(one) == canonical(other)
+    return (
+        bool(value == other)
+        if isinstance(value, int | str)
+        else canonical(value) == canonical(other)
+    )
 
 
 def is_vector(value: Any) -> bool:

@@ -105,10 +105,10 @@ def _rows(history: History) -> list[dict[str, Any]]:
     if not tables:
         return []
     joined = pa.concat_tables(tables).unify_dictionaries()
-    order = pc.sort_indices(joined, [("time", "ascending"), ("seq", "ascending")])
+    permutation = pc.sort_indices(joined, [("time", "ascending"), ("seq", "ascending")])
     return [
         {name: value for name, value in row.items() if value is not None}
-        for row in joined.take(order).to_pylist()
+        for row in joined.take(permutation).to_pylist()
     ]
 
 

@@ -25,8 +25,8 @@ from nemesis.history.foreign.lines import Unreadable, read_lines
 from nemesis.history.foreign.logs import Logs
 from nemesis.history.foreign.names import Names
 from nemesis.history.foreign.objects import CasRegister, Mutex, Queue, Register, Set
+from nemesis.history.foreign.operation_order import give_times, in_order
 from nemesis.history.foreign.operations import Operation
-from nemesis.history.foreign.order import give_times, in_order
 from nemesis.history.foreign.pairs import Pair, pairs, without_repeats
 from nemesis.history.foreign.problems import Damage, Problems
 from nemesis.history.foreign.transactions import ListAppend, RwRegister
@@ -93,21 +93,21 @@ def read_file(path: Path) -> ForeignFile:
     placed = list(without_repeats(in_order(operations, problems), problems))
     give_times(placed)
     _note_missing(placed, problems)
-    indexes = [one.index for one in placed]
+    indexes = [operation.index for operation in placed]
     return ForeignFile(placed, problems, is_complete=indexes == list(range(len(placed))))
 
 
 def _note_missing(placed: list[Operation], problems: Problems) -> None:
     """Note gaps in the indexes, which begin with 0 or 1, unless lines that could not be read account for them."""
-    indexes = [one.index for one in placed if one.index is not None]
+    indexes = [operation.index for operation in placed if operation.index is not None]
     if len(indexes) < len(placed):
         return
     start = min(indexes[0], 1) - 1
     if indexes[-1] - start - len(set(indexes)) <= problems.count(Damage.UNREADABLE):
         return
-    for before, after, one in zip([start, *indexes], indexes, placed, strict=False):
+    for before, after, operation in zip([start, *indexes], indexes, placed, strict=False):
         if after > before + 1:
-            problems.note(Damage.MISSING, one.line)
+            problems.note(Damage.MISSING, operation.line)
 
 
 def _require_text(path: Path) -> None:
@@ -131,7 +131,7 @@ def events_of(file: ForeignFile, workload: str, names: Names) -> Iterator[Event]
     ``workload`` is one of ``WORKLOADS``.
     """
     vocabulary = WORKLOADS[workload]()
-    clients = (one for one in file.operations if one.is_of_client)
+    clients = (operation for operation in file.operations if operation.is_of_client)
     op = seq = 0
     for pair in pairs(clients, file.problems):
         for part in _parts(vocabulary, pair, names, file.problems):
@@ -140,9 +140,9 @@ def events_of(file: ForeignFile, workload: str, names: Names) -> Iterator[Event]
                     yield Event(**columns, op=op, seq=seq)
                     seq += 1
             op += 1
-    for one in file.operations:
-        if not one.is_of_client:
-            yield Event(**{**aside(one), "kind": Kind.INFO.value}, seq=seq)
+    for operation in file.operations:
+        if not operation.is_of_client:
+            yield Event(**{**aside(operation), "kind": Kind.INFO.value}, seq=seq)
             seq += 1
 
 

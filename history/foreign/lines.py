@@ -112,9 +112,9 @@ def _depth(value: Any) -> int:
         depth += 1
         level = [
             inner
-            for one in level
-            if isinstance(one, list | dict)
-            for inner in (one.values() if isinstance(one, dict) else one)
+            for container in level
+            if isinstance(container, list | dict)
+            for inner in (container.values() if isinstance(container, dict) else container)
         ]
     return depth
 
@@ -124,9 +124,9 @@ def _printable(value: Any) -> Any:
     if isinstance(value, str):
         return edn.printable(value)
     if isinstance(value, list):
-        return [_printable(one) for one in value]
+        return [_printable(item) for item in value]
     if isinstance(value, dict):
-        return {edn.printable(key): _printable(one) for key, one in value.items()}
+        return {edn.printable(key): _printable(item) for key, item in value.items()}
     return value
 
 

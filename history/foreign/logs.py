@@ -5,10 +5,10 @@ An operation (``send``, ``poll`` or ``txn``) is a vector of micro-operations: ``
 each key, is an operation of ours on partition 0 of the topic that the key names. ``part_of`` says what it was part of:
 ``txn#2``, the micro-operation 2 of a transaction; all parts have the times of the whole.
 
-A consumer reads on from where it was, unless it is assigned other keys or seeks. The events know no assignments: who
-was assigned a key anew goes on as another consumer, ``3/1`` after ``3``. Under ``subscribe`` keys may come and go at
-any time, so each poll is another consumer's. So is what follows a poll of which nobody knows how it ended, and what a
-process has under way beside something else, which is in no order with it.
+A consumer reads on from where it was, unless it is assigned other keys or seeks. The events contain no assignments: a
+consumer that is assigned a key again goes on as another consumer, ``3/1`` after ``3``. Under ``subscribe`` keys may
+come and go at any time, so each poll is another consumer's. So is what follows a poll whose end is unknown, and what a
+process has under way beside another operation, because these two have no order.
 
 A send asks for all replicas, and a value stands in its log once: that is what the workload expects.
 """
@@ -94,35 +94,37 @@ class Logs(Vocabulary):
         if not asked:
             return [Part(aside(invoke), None if completion is None else aside(completion))]
         kind = INFO if completion is None else completion.type
-        told = _micros(None if completion is None else completion.value)
-        if isinstance(told, WrongValue) or [*map(type, told)] != [*map(type, asked)]:
+        answered = _micros(None if completion is None else completion.value)
+        if isinstance(answered, WrongValue) or [*map(type, answered)] != [*map(type, asked)]:
             if completion is not None and kind == OK:
-                reason = str(told) if isinstance(told, WrongValue) else "not what was invoked"
+                reason = (
+                    str(answered) if isinstance(answered, WrongValue) else "not what was invoked"
+                )
                 problems.note(Damage.WRONG_VALUE, completion.line, reason)
                 kind = INFO
-            told = tuple(Poll() if isinstance(one, Poll) else one for one in asked)
-        if kind == INFO and any(isinstance(one, Poll) for one in asked):
-            self._consumers[invoke.process].lose_place()
+            answered = tuple(Poll() if isinstance(micro, Poll) else micro for micro in asked)
+        if kind == INFO and any(isinstance(micro, Poll) for micro in asked):
+            self._consumers[invoke.process].forget_position()
         if not pair.is_alone:
             self._overlapping[invoke.process] += 1
-            self._consumers[invoke.process].lose_place()
-        parts = self._told(pair, asked, told, kind, names)
+            self._consumers[invoke.process].forget_position()
+        parts = self._parts_of(pair, asked, answered, kind, names)
         if not pair.is_alone:
-            self._consumers[invoke.process].lose_place()
+            self._consumers[invoke.process].forget_position()
         return parts
 
-    def _told(
-        self, pair: Pair, asked: Sequence[Micro], told: Sequence[Micro], kind: str, names: Names
+    def _parts_of(
+        self, pair: Pair, asked: Sequence[Micro], answered: Sequence[Micro], kind: str, names: Names
     ) -> list[Part]:
-        """The parts of an operation of which it is known what was asked and told."""
+        """Return the parts of an operation whose request and answer are known."""
         invoke, completion = pair.invoke, pair.completion
         producer = word_of(invoke.process)
         if not pair.is_alone:
             producer += f"/{self._overlapping[invoke.process]}"
         parts = []
-        for at, (one, result) in enumerate(zip(asked, told, strict=True)):
-            for micro in self._micro_parts(invoke.process, producer, one, result, names):
-                where = {**micro.where, "part_of": f"{invoke.f}#{at}"}
+        for index, (request, answer) in enumerate(zip(asked, answered, strict=True)):
+            for micro in self._micro_parts(invoke.process, producer, request, answer, names):
+                where = {**micro.where, "part_of": f"{invoke.f}#{index}"}
                 sent = event(invoke, micro.f, {**where, **micro.sent}, process=micro.process)
                 got = {**where, **micro.got}
                 done = None
@@ -132,18 +134,18 @@ class Logs(Vocabulary):
         return parts
 
     def _micro_parts(
-        self, process: int | str, producer: str, asked: Micro, told: Micro, names: Names
+        self, process: int | str, producer: str, asked: Micro, answered: Micro, names: Names
     ) -> Iterator[_MicroPart]:
         word = word_of(process)
         if isinstance(asked, Send):
             value = {"value": names.number(asked.value)}
             sent = {**value, "acks": ALL_REPLICAS, "delivery": IDEMPOTENT}
-            offset = told.offset if isinstance(told, Send) else None
+            offset = answered.offset if isinstance(answered, Send) else None
             answer = {} if offset is None else {"offset": offset}
             yield _MicroPart(SEND, producer, _log(asked.key), sent, {**value, **answer})
-        elif isinstance(told, Poll) and told.records:
+        elif isinstance(answered, Poll) and answered.records:
             consumer = self._consumers[process]
-            for key, records in told.records:
+            for key, records in answered.records:
                 got: Columns = {
                     "offsets": [offset for offset, _ in records],
                     "values": [names.number(value) for _, value in records],
@@ -155,16 +157,16 @@ class Logs(Vocabulary):
 
     def operations(self, events: Iterable[Mapping[str, Any]], names: Names) -> Iterable[Operation]:
         line = 0
-        for _, group in groupby(events, _whole):
+        for _, group in groupby(events, _operation_key):
             parts = list(group)
             line += 1
             if is_aside(parts[0]) or "op" not in parts[0]:
                 yield operation_aside(parts[0], line)
                 continue
-            parts.sort(key=lambda one: one["op"])
+            parts.sort(key=lambda part: part["op"])
             f = parts[0]["part_of"].split("#")[0]
             micros = [
-                _written([*same], names) for _, same in groupby(parts, lambda one: one["part_of"])
+                _written([*same], names) for _, same in groupby(parts, lambda part: part["part_of"])
             ]
             said = {**parts[0], "process": process_of(parts[0]["process"])}
             yield operation(said, line, f, tuple(micros))
@@ -172,10 +174,10 @@ class Logs(Vocabulary):
 
 @dataclass
 class _Consumer:
-    """What is to be known of a consumer to tell whether it reads on or begins anew."""
+    """The state of a consumer that decides whether it reads on or starts again."""
 
-    anew: Counter[str] = field(default_factory=Counter)
-    """By topic, how often it may have begun anew there."""
+    restarts: Counter[str] = field(default_factory=Counter)
+    """By topic, how often the consumer may have started again there."""
     is_subscribed: bool = False
 
     def assign(self, completion: Operation) -> None:
@@ -185,22 +187,22 @@ class _Consumer:
         kept = {_topic(key) for key in keys}
         if was_subscribed or self.is_subscribed or (completion.other or {}).get(SEEKS):
             kept = set()
-        for topic in self.anew:
-            self.anew[topic] += topic not in kept
+        for topic in self.restarts:
+            self.restarts[topic] += topic not in kept
 
-    def lose_place(self) -> None:
+    def forget_position(self) -> None:
         """Take note that nobody knows how far its last poll came."""
-        for topic in self.anew:
-            self.anew[topic] += 1
+        for topic in self.restarts:
+            self.restarts[topic] += 1
 
     def name(self, process: str, topic: str) -> str:
         """Return what it is called when it polls a topic."""
-        self.anew[topic] += self.is_subscribed
-        times = self.anew[topic]
+        self.restarts[topic] += self.is_subscribed
+        times = self.restarts[topic]
         return f"{process}/{times}" if times else process
 
 
-def _whole(part: Mapping[str, Any]) -> tuple[Any, ...]:
+def _operation_key(part: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what all parts of one operation share, and no other's."""
     return part["time"], part["kind"], process_of(part["process"])
 
@@ -243,16 +245,16 @@ def _micro(micro: Any) -> Micro:
         polled = micro[1] if len(micro) == 2 and micro[1] is not None else {}
         if not isinstance(polled, dict) or not all(map(is_vector, polled.values())):
             raise WrongValue("a poll did not return a map of keys to records")
-        records = {key: tuple(map(_record, found)) for key, found in polled.items() if found}
+        records = {key: tuple(map(_record, entries)) for key, entries in polled.items() if entries}
         return Poll(tuple(records.items()))
     raise WrongValue("a micro-operation is neither [:send k v] nor [:poll]")
 
 
 def _record(record: Any) -> tuple[int, Any]:
-    found = keyed(record)
-    if found is None or not _is_offset(found[0]):
-        raise WrongValue("a record is no [offset value]")
-    return found
+    stored = keyed(record)
+    if stored is None or not _is_offset(stored[0]):
+        raise WrongValue("a record is not [offset value]")
+    return stored
 
 
 def _is_offset(offset: Any) -> bool:
@@ -265,11 +267,11 @@ def _written(parts: list[Mapping[str, Any]], names: Names) -> tuple[Any, ...]:
     is_invoke = first["kind"] == INVOKE
     if first["f"] == POLL:
         records = {
-            value_of(one["topic"]): tuple(
-                zip(one["offsets"], map(names.value, one["values"]), strict=True)
+            value_of(part["topic"]): tuple(
+                zip(part["offsets"], map(names.value, part["values"]), strict=True)
             )
-            for one in parts
-            if "offsets" in one
+            for part in parts
+            if "offsets" in part
         }
         return (Keyword(POLL),) if is_invoke else (Keyword(POLL), records)
     value = names.value(first["value"])

@@ -30,7 +30,7 @@ class Names:
 
     def __init__(self, names: list[str] | None = None) -> None:
         self._names = names or []
-        self._numbers = {name: FIRST_NAME + at for at, name in enumerate(self._names)}
+        self._numbers = {name: FIRST_NAME + index for index, name in enumerate(self._names)}
 
     def __len__(self) -> int:
         return len(self._names)

@@ -78,13 +78,13 @@ class Objects(Plain):
         return f in self.takes or f in self.exchanges
 
     def value(self, columns: Mapping[str, Any], names: Names) -> Any:
-        told: Any = None
+        value: Any = None
         if (number := columns.get("value")) is not None:
-            told = names.value(number)
-        elif (found := columns.get("values")) is not None:
-            told = tuple(map(names.value, found))
+            value = names.value(number)
+        elif (items := columns.get("values")) is not None:
+            value = tuple(map(names.value, items))
         key = columns.get("key")
-        return told if key is None else (names.value(key), told)
+        return value if key is None else (names.value(key), value)
 
     def _split(self, f: str, value: Any) -> tuple[tuple[Any] | None, Any]:
         """The key, in a tuple, and the value of it; None if there is no key."""

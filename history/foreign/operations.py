@@ -18,7 +18,7 @@ TYPES: Final = ("invoke", "ok", "fail", "info")
 INVOKE, OK, FAIL, INFO = TYPES
 NEMESIS: Final = "nemesis"
 MAX_TIME: Final = 2**62
-_TOLD: Final = frozenset({"type", "process", "f", "value", "time", "index", "error"})
+_OWN_ENTRIES: Final = frozenset({"type", "process", "f", "value", "time", "index", "error"})
 
 
 class NotAnOperation(ValueError):
@@ -74,7 +74,7 @@ def operation_of(form: Any, line: int) -> Operation:
     time, index = _number(form.get("time")), _number(form.get("index"))
     if time is None and index is None and form.get("time") is not None:
         raise NotAnOperation("its time is no whole number of nanoseconds from 0 on")
-    other = {str(key): value for key, value in form.items() if key not in _TOLD}
+    other = {str(key): value for key, value in form.items() if key not in _OWN_ENTRIES}
     return Operation(
         line=line,
         type=str(kind),

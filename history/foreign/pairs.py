@@ -38,18 +38,20 @@ class Pair:
 def without_repeats(operations: Iterable[Operation], problems: Problems) -> Iterator[Operation]:
     """Leave out lines that say what the one before of their process said. ``operations``: in order, times as stated."""
     last: dict[int | str, Operation] = {}
-    for one in operations:
-        before = last.get(one.process)
-        if before is not None and one.says_the_same(before) and _is_one_line(one):
-            problems.note(Damage.REPEATED, one.line)
+    for operation in operations:
+        before = last.get(operation.process)
+        if before is not None and operation.says_the_same(before) and _is_one_line(operation):
+            problems.note(Damage.REPEATED, operation.line)
             continue
-        last[one.process] = one
-        yield one
+        last[operation.process] = operation
+        yield operation
 
 
-def _is_one_line(one: Operation) -> bool:
+def _is_one_line(operation: Operation) -> bool:
     """Whether two equal lines are one: nothing completes twice, but the same may be invoked again."""
-    return one.is_of_client and not (one.is_invoke and one.index is None and one.time is None)
+    return operation.is_of_client and not (
+        operation.is_invoke and operation.index is None and operation.time is None
+    )
 
 
 def pairs(operations: Iterable[Operation], problems: Problems) -> Iterator[Pair]:
@@ -58,20 +60,20 @@ def pairs(operations: Iterable[Operation], problems: Problems) -> Iterator[Pair]
     ``operations``: of clients only, in order, all with their times.
     """
     processes: defaultdict[int | str, _Process] = defaultdict(_Process)
-    for one in operations:
-        process = processes[one.process]
-        if one.is_invoke:
+    for operation in operations:
+        process = processes[operation.process]
+        if operation.is_invoke:
             if process.under_way:
-                problems.note(Damage.STILL_OPEN, one.line)
-            yield from process.invoke(one)
+                problems.note(Damage.STILL_OPEN, operation.line)
+            yield from process.invoke(operation)
             continue
-        place = process.place_of(one)
-        if place is None:
-            problems.note(Damage.NO_INVOCATION, one.line)
-            yield Pair(_supposed(one, process.free_since), one, not process.under_way)
+        index = process.invocation_of(operation)
+        if index is None:
+            problems.note(Damage.NO_INVOCATION, operation.line)
+            yield Pair(_supposed(operation, process.free_since), operation, not process.under_way)
         else:
-            yield process.under_way.pop(place).pair(one)
-        process.free_since = one.time or 0
+            yield process.under_way.pop(index).pair(operation)
+        process.free_since = operation.time or 0
     for process in processes.values():
         for left in process.under_way:
             yield left.pair(None)
@@ -100,37 +102,38 @@ class _Process:
     """In the order of invocation."""
     free_since: int = 0
 
-    def invoke(self, one: Operation) -> Iterator[Pair]:
+    def invoke(self, operation: Operation) -> Iterator[Pair]:
         """Take note of an invocation; yields what is given up for it."""
         if len(self.under_way) == MAX_OPEN:
             yield self.under_way.pop(0).pair(None)
-        since = one.time or 0
+        since = operation.time or 0
         if self.under_way:
-            same = (other for other in self.under_way if _ask_the_same(other.invocation, one))
+            same = (other for other in self.under_way if _ask_the_same(other.invocation, operation))
             since = min((other.since for other in same), default=since)
-        self.under_way.append(_Open(one, since))
+        self.under_way.append(_Open(operation, since))
         if len(self.under_way) > 1:
             for other in self.under_way:
                 other.is_alone = False
 
-    def place_of(self, completion: Operation) -> int | None:
-        """Return which invocation it completes; None if none, or one of several that ask for different things."""
-        invoked = [one.invocation for one in self.under_way]
+    def invocation_of(self, completion: Operation) -> int | None:
+        """Return the index of the completed invocation; None if no invocation fits, or if several different ones do."""
+        invoked = [opened.invocation for opened in self.under_way]
         if len(invoked) == 1 and completion.type != OK:
             return 0 if invoked[0].f == completion.f else None
-        places = [
-            place
-            for place, one in enumerate(invoked)
-            if one.f == completion.f and (completion.value is None or fits(one, completion))
+        fitting = [
+            index
+            for index, invocation in enumerate(invoked)
+            if invocation.f == completion.f
+            and (completion.value is None or fits(invocation, completion))
         ]
-        if len(places) < 2:
-            return places[0] if places else None
-        is_certain = all(_ask_the_same(invoked[place], invoked[places[0]]) for place in places)
-        return places[0] if is_certain else None
+        if len(fitting) < 2:
+            return fitting[0] if fitting else None
+        is_certain = all(_ask_the_same(invoked[index], invoked[fitting[0]]) for index in fitting)
+        return fitting[0] if is_certain else None
 
 
-def _ask_the_same(one: Operation, other: Operation) -> bool:
-    return one.f == other.f and same(one.value, other.value)
+def _ask_the_same(operation: Operation, other: Operation) -> bool:
+    return operation.f == other.f and same(operation.value, other.value)
 
 
 def fits(invocation: Operation, completion: Operation) -> bool:
@@ -138,19 +141,19 @@ def fits(invocation: Operation, completion: Operation) -> bool:
     return _fits(invocation.value, completion.value)
 
 
-def _fits(asked: Any, told: Any) -> bool:
-    """What was asked for stands in the answer: as it was, filled in, or, of a record, behind its offset."""
-    if asked is None or same(asked, told):
+def _fits(request: Any, answer: Any) -> bool:
+    """Whether the answer contains the request: unchanged, filled in, or, of a record, behind its offset."""
+    if request is None or same(request, answer):
         return True
-    if not isinstance(told, list | tuple):
-        return isinstance(told, dict)
-    if isinstance(asked, list | tuple) and len(asked) <= len(told):
-        for one, other in zip(asked, told, strict=False):
-            if not _fits(one, other):
+    if not isinstance(answer, list | tuple):
+        return isinstance(answer, dict)
+    if isinstance(request, list | tuple) and len(request) <= len(answer):
+        for requested, answered in zip(request, answer, strict=False):
+            if not _fits(requested, answered):
                 break
         else:
             return True
-    return bool(told) and same(asked, told[-1])
+    return bool(answer) and same(request, answer[-1])
 
 
 def _supposed(completion: Operation, time: int) -> Operation:

@@ -83,7 +83,9 @@ class Problems:
         belongs that has no time.
         """
         costly = {damage for damage in self._kinds if damage.may_cost_operations}
-        costly |= {one for one, other in _COSTLY_TOGETHER if {one, other} <= self._kinds.keys()}
+        costly |= {
+            damage for damage, other in _COSTLY_TOGETHER if {damage, other} <= self._kinds.keys()
+        }
         if is_complete:
             costly -= {Damage.UNREADABLE, Damage.TORN}
         return bool(costly)

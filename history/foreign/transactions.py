@@ -40,34 +40,34 @@ class Transactions(Plain):
         for micro in value:
             if not is_vector(micro) or len(micro) != 3 or micro[1] is None:
                 raise WrongValue("a micro-operation is no [f key value]")
-            function, key, told = micro
+            function, key, content = micro
             if function == self.write:
-                if told is None:
+                if content is None:
                     raise WrongValue(f"{self.write} without a value")
-                flat += (WRITE, names.number(key), 1, names.number(told))
+                flat += (WRITE, names.number(key), 1, names.number(content))
             elif function != "r":
                 raise WrongValue(f"a micro-operation is neither r nor {self.write}")
             elif type_ != OK:
                 flat += (READ, names.number(key), UNKNOWN)
             else:
-                elements = numbers(self.elements(told), names)
+                elements = numbers(self.elements(content), names)
                 flat += (READ, names.number(key), len(elements), *elements)
         return {"micro_operations": flat}
 
     def value(self, columns: Mapping[str, Any], names: Names) -> Any:
         flat = columns.get("micro_operations") or ()
         micros = []
-        at = 0
-        while at < len(flat):
-            code, key, count = flat[at : at + 3]
-            at += 3
-            elements = tuple(map(names.value, flat[at : at + max(count, 0)]))
-            at += len(elements)
+        position = 0
+        while position < len(flat):
+            code, key, count = flat[position : position + 3]
+            position += 3
+            elements = tuple(map(names.value, flat[position : position + max(count, 0)]))
+            position += len(elements)
             if code == WRITE:
                 micros.append((Keyword(self.write), names.value(key), elements[0]))
             else:
-                told = None if count == UNKNOWN else self.read(elements)
-                micros.append((Keyword("r"), names.value(key), told))
+                content = None if count == UNKNOWN else self.read(elements)
+                micros.append((Keyword("r"), names.value(key), content))
         return tuple(micros)
 
 

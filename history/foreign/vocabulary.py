@@ -65,21 +65,21 @@ class Plain(Vocabulary):
         if completion is None:
             _note(problems, asked, invoke)
             return [Part(event(invoke, f, _known(asked)), None)]
-        told = asked
+        answered = asked
         if isinstance(asked, WrongValue) or invoke.value is None:
             # Who failed, or does not know how it ended, may say what was asked for.
-            told = self._columns(f, INVOKE, completion.value, names)
+            answered = self._columns(f, INVOKE, completion.value, names)
         if isinstance(asked, WrongValue):
-            _note(problems, told, invoke)
-            asked = told
+            _note(problems, answered, invoke)
+            asked = answered
         kind = completion.type
         if kind == OK:
             is_silent = completion.value is None and self.may_be_silent(f)
-            told = self._columns(f, OK, invoke.value if is_silent else completion.value, names)
-            if isinstance(told, WrongValue):
-                _note(problems, told, completion)
+            answered = self._columns(f, OK, invoke.value if is_silent else completion.value, names)
+            if isinstance(answered, WrongValue):
+                _note(problems, answered, completion)
                 kind = INFO
-        columns = asked if isinstance(told, WrongValue) else told
+        columns = asked if isinstance(answered, WrongValue) else answered
         return [Part(event(invoke, f, _known(asked)), event(completion, f, _known(columns), kind))]
 
     def may_be_silent(self, f: str) -> bool:  # noqa: ARG002
@@ -87,12 +87,12 @@ class Plain(Vocabulary):
         return False
 
     def operations(self, events: Iterable[Mapping[str, Any]], names: Names) -> Iterable[Operation]:
-        for line, one in enumerate(events, start=1):
-            if is_aside(one):
-                yield operation_aside(one, line)
+        for line, columns in enumerate(events, start=1):
+            if is_aside(columns):
+                yield operation_aside(columns, line)
             else:
-                value = self.value(one, names)
-                yield operation(one, line, one["f"], value)
+                value = self.value(columns, names)
+                yield operation(columns, line, columns["f"], value)
 
     def _columns(self, f: str, type_: str, value: Any, names: Names) -> Columns | WrongValue:
         try:
@@ -160,9 +160,9 @@ def operation_aside(said: Mapping[str, Any], line: int) -> Operation:
     """Return the operation of an event that ``aside`` made."""
     entries = loads(said["original"])
     value = entries.pop("value")
-    found = operation(said, line, said["f"], value)
-    found.other = {str(name): value for name, value in entries.items()} or None
-    return found
+    restored = operation(said, line, said["f"], value)
+    restored.other = {str(name): value for name, value in entries.items()} or None
+    return restored
 
 
 def keyed(value: Any) -> tuple[Any, Any] | None:

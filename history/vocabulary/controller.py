@@ -38,7 +38,7 @@ class ControllerResigned(View, frozen=True, kw_only=True):
 
 @declares(Kind.LEADER_ELECTED)
 class LeaderElected(PartitionView, frozen=True, kw_only=True):
-    """The controller has committed the state of a partition to ZooKeeper. No broker has been told of it yet."""
+    """The controller has committed the state of a partition to ZooKeeper. No broker has received it yet."""
 
     leader: int
     leader_epoch: int

@@ -61,7 +61,7 @@ class FaultSkipped(FaultView, frozen=True, kw_only=True):
 
 
 def measurements(detail: str | None) -> dict[str, Any]:
-    """Return the JSON object in the ``detail`` of a fault; an empty one if it is none."""
+    """Return the JSON object in the ``detail`` of a fault; an empty one if it is not an object."""
     try:
         decoded = json.loads(detail or "{}")
     except ValueError:

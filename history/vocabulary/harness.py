@@ -42,7 +42,7 @@ class HarnessLag(View, frozen=True, kw_only=True):
 
 @declares(Kind.END_STATE)
 class EndState(View, frozen=True, kw_only=True):
-    """What a source reports once the run is over.
+    """What a source reports after the run has ended.
 
     One event for each partition that the source reports (with ``topic``), then one event for the source as a whole:
     with ``count``, or with ``error`` if the source did not answer.

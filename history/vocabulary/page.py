@@ -37,7 +37,7 @@ def page() -> str:
 
 
 def replaced(document: str) -> str:
-    """Return a document with the page in the place of what is between its marks; raises ValueError without marks."""
+    """Return a document with the text between its marks replaced by the page; raises ValueError without marks."""
     before, after = document.index(BEGIN), document.index(END) + len(END)
     return document[:before] + page() + document[after:]
 

@@ -1,7 +1,7 @@
 """Events of ZooKeeper's transaction log.
 
-Writer: nobody during the run; the events are made from the log afterwards (process ``zookeeper``, ``time`` −1). Their
-order is (``zxid``, ``seq``).
+Writer: none during the run; ingestion derives the events from the log afterwards (process ``zookeeper``, ``time`` −1).
+Their order is (``zxid``, ``seq``).
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def test_workers_import_the_installed_package_and_nothing_out_of_an_archive() ->
 def test_without_an_archive_the_jvm_is_told_of_none(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(class_archive, "PLACE", tmp_path)
+    monkeypatch.setattr(class_archive, "DIRECTORY", tmp_path)
     assert class_archive.options() == ()
     class_archive.path().touch()
     assert f"-XX:SharedArchiveFile={class_archive.path()}" in class_archive.options()

@@ -31,31 +31,35 @@ def recorder(lines: list[bytes]) -> Recorder:
 
 
 def test_every_kind_is_declared_once_for_each_function_and_workload() -> None:
-    named = [(one.kind, one.f, workload) for one in declarations() for workload in one.workloads]
+    named = [
+        (declaration.kind, declaration.f, workload)
+        for declaration in declarations()
+        for workload in declaration.workloads
+    ]
     assert len(named) == len(set(named))
-    assert {one.kind for one in declarations()} == set(Kind)
+    assert {declaration.kind for declaration in declarations()} == set(Kind)
 
 
 def test_an_operation_is_declared_with_all_its_ends() -> None:
     ends: dict[tuple[str, str], set[Kind]] = {}
-    for one in declarations():
-        if one.f is not None:
-            for workload in one.workloads:
-                ends.setdefault((one.f, workload), set()).add(one.kind)
+    for declaration in declarations():
+        if declaration.f is not None:
+            for workload in declaration.workloads:
+                ends.setdefault((declaration.f, workload), set()).add(declaration.kind)
     operation = {Kind.INVOKE, Kind.OK, Kind.FAIL, Kind.INFO}
     assert [name for name, kinds in ends.items() if kinds != operation] == []
 
 
 def test_a_declared_column_is_a_column_of_the_record_and_of_its_type() -> None:
     stored = get_type_hints(Event, include_extras=True)
-    for one in declarations():
-        for name, hint in get_type_hints(one.view, include_extras=True).items():
-            assert name in stored, (one.view, name)
+    for declaration in declarations():
+        for name, hint in get_type_hints(declaration.view, include_extras=True).items():
+            assert name in stored, (declaration.view, name)
             assert (plain(hint), marks(hint)) == (plain(stored[name]), marks(stored[name])), name
 
 
 def test_every_column_of_the_record_is_declared_by_some_kind() -> None:
-    views = [one.view for one in declarations()]
+    views = [declaration.view for declaration in declarations()]
     used = columns_of(*views, OtherOperation)
     assert set(Event.__struct_fields__) - set(used) == set()
 

@@ -2,8 +2,8 @@
 
 A history is a sequence: its order is that of ``index`` where all operations have one, else that of ``time``, where one
 that has none stays behind the line before it, else that of the lines. Where two of these disagree, that is damage.
-Every operation gets a time of its own, later than that of the operation before: whoever sorts by time gets the order
-back. So times that are equal, missing or falling move by the nanoseconds that this takes.
+Every operation gets a time of its own, later than that of the operation before: sorting by time restores the
+order. So times that are equal, missing or falling move by the nanoseconds that this takes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ STEP_NS: Final = 1_000
 
 def in_order(operations: Sequence[Operation], problems: Problems) -> list[Operation]:
     """Return the operations in order; notes what disagrees."""
-    untimed = [one for one in operations if one.time is None]
+    untimed = [operation for operation in operations if operation.time is None]
     if len(untimed) < len(operations):
-        for one in untimed:
-            problems.note(Damage.NO_TIME, one.line)
-    if all(one.index is not None for one in operations):
-        indexes = [one.index or 0 for one in operations]
+        for operation in untimed:
+            problems.note(Damage.NO_TIME, operation.line)
+    if all(operation.index is not None for operation in operations):
+        indexes = [operation.index or 0 for operation in operations]
         placed = _sorted(operations, indexes, Damage.NOT_BY_INDEX, problems)
         for before, after in pairwise(placed):
             if before.index == after.index and not after.says_the_same(before):
@@ -42,21 +42,21 @@ def in_order(operations: Sequence[Operation], problems: Problems) -> list[Operat
 def _times(operations: Sequence[Operation]) -> list[int]:
     """The time of each; of those that have none, that of the line before."""
     times: list[int] = []
-    for one in operations:
-        times.append(one.time if one.time is not None else times[-1] if times else 0)
+    for operation in operations:
+        times.append(operation.time if operation.time is not None else times[-1] if times else 0)
     return times
 
 
 def give_times(operations: Sequence[Operation]) -> None:
     """Set the times of operations that are in order, so that each is later than the one before."""
-    is_timed = any(one.time is not None for one in operations)
+    is_timed = any(operation.time is not None for operation in operations)
     step = 1 if is_timed else STEP_NS
     now = -step
-    for one in operations:
+    for operation in operations:
         now += step
-        if one.time is not None:
-            now = max(now, one.time)
-        one.time = now
+        if operation.time is not None:
+            now = max(now, operation.time)
+        operation.time = now
 
 
 def _sorted(
@@ -65,12 +65,12 @@ def _sorted(
     """Sort, stable; lines that are behind one that belongs behind them are damaged."""
     highest = -1
     is_sorted = True
-    for one, key in zip(operations, keys, strict=True):
+    for operation, key in zip(operations, keys, strict=True):
         if key < highest:
-            problems.note(damage, one.line)
+            problems.note(damage, operation.line)
             is_sorted = False
         highest = max(highest, key)
     if is_sorted:
         return list(operations)
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    return [operations[position] for position in order]
+    permutation = sorted(range(len(keys)), key=keys.__getitem__)
+    return [operations[position] for position in permutation]
