@@ -29,7 +29,6 @@ from nemesis.history.events import Kind
 from nemesis.history.reader import open_history
 from nemesis.history.remote import RemotePath
 from tests.checkers.cut_histories import history_of, same
-from tests.checkers.histories import promised
 from tests.e2e.command import nemesis, wait_until
 from tests.e2e.spark_cluster import SparkCluster
 from tests.e2e.spark_cluster import spark_cluster as running_cluster
@@ -66,7 +65,11 @@ class Lingers(Fold[int]):
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
-        return (promised("lingers", cls),)
+        return (
+            Property(
+                name="lingers", promise="It lingers.", unknown="Never.", source="A test.", check=cls
+            ),
+        )
 
     def reduce(self, segment: Segment) -> int:
         mark = f"{_worker_here()} {segment.rows[0]}"
@@ -145,9 +148,12 @@ def test_a_worker_that_dies_in_the_middle_changes_no_verdict(
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(check, directory, checks, engine="spark")
         both = {"worker-1", "worker-2"}
-        wait_until(
-            lambda: {worker for worker, _ in lingers.places("began")} == both, "tasks on both"
-        )
+
+        def has_begun_on_both() -> bool:
+            assert not job.done(), job.result()
+            return {worker for worker, _ in lingers.places("began")} == both
+
+        wait_until(has_begun_on_both, "tasks on both")
         cluster.kill("worker-1")
         (tmp_path / "marks" / "go on").touch()
         outcome = job.result()
