@@ -133,7 +133,7 @@ def events_of(file: ForeignFile, workload: str, names: Names) -> Iterator[Event]
     vocabulary = WORKLOADS[workload]()
     clients = (operation for operation in file.operations if operation.is_of_client)
     op = seq = 0
-    for pair in pairs(clients, file.problems):
+    for pair in pairs(clients, file.problems, is_complete=file.is_complete):
         for part in _parts(vocabulary, pair, names, file.problems):
             for columns in (part.invoke, part.completion):
                 if columns is not None:

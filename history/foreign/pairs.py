@@ -3,9 +3,11 @@
 A process that invokes again has left open what it had invoked before: nobody knows how that ended, or it does several
 things at once, against the rule. So a completion belongs to the first of its function with whose value it agrees. Which
 of several that asked for the same it was nobody knows: it began with the first of them, which makes it longer than it
-was, perhaps, and never shorter. A completion of what was never invoked did happen
-some time after the process's last completion: it gets an invocation there, the widest that is possible. A line that
-says what the one before it of the process said is the same line once more.
+was, perhaps, and never shorter. A completion of what was never invoked did happen some time after the process's last
+completion: it gets an invocation there, the widest that is possible. Where lines are lost, the invocation can be one of
+them and stand anywhere before, and so can invocations that would show that the process does several things at once: it
+begins with the history, and nobody knows what its process did meanwhile. A line that says what the one before it of the
+process said is the same line once more.
 """
 
 from __future__ import annotations
@@ -54,11 +56,15 @@ def _is_one_line(operation: Operation) -> bool:
     )
 
 
-def pairs(operations: Iterable[Operation], problems: Problems) -> Iterator[Pair]:
+def pairs(
+    operations: Iterable[Operation], problems: Problems, *, is_complete: bool = False
+) -> Iterator[Pair]:
     """Yield the clients' operations, each when it completes, those that are left open at last.
 
-    ``operations``: of clients only, in order, all with their times.
+    ``operations``: of clients only, in order, all with their times. ``is_complete``: no line of an operation is
+    missing.
     """
+    has_lost_lines = not is_complete and problems.may_lack_lines()
     processes: defaultdict[int | str, _Process] = defaultdict(_Process)
     for operation in operations:
         process = processes[operation.process]
@@ -70,7 +76,9 @@ def pairs(operations: Iterable[Operation], problems: Problems) -> Iterator[Pair]
         index = process.invocation_of(operation)
         if index is None:
             problems.note(Damage.NO_INVOCATION, operation.line)
-            yield Pair(_supposed(operation, process.free_since), operation, not process.under_way)
+            since = 0 if has_lost_lines else process.free_since
+            is_alone = not process.under_way and not has_lost_lines
+            yield Pair(_supposed(operation, since), operation, is_alone)
         else:
             yield process.under_way.pop(index).pair(operation)
         process.free_since = operation.time or 0

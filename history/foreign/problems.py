@@ -54,6 +54,8 @@ _COSTLY_TOGETHER: Final = (
 )
 """What costs no operation, unless the file is not in order."""
 
+_LOST_LINES: Final = frozenset({Damage.UNREADABLE, Damage.TORN, Damage.MISSING})
+
 
 @dataclass(slots=True)
 class _Kind:
@@ -75,6 +77,10 @@ class Problems:
     def count(self, damage: Damage) -> int:
         """Return how many lines of this kind there are."""
         return len(self._kinds[damage].lines) if damage in self._kinds else 0
+
+    def may_lack_lines(self) -> bool:
+        """Whether the file had lines, perhaps, that nobody can read any more."""
+        return not self._kinds.keys().isdisjoint(_LOST_LINES)
 
     def may_lack_operations(self, *, is_complete: bool = False) -> bool:
         """Whether any damage may have cost operations; ``is_complete``: no line of an operation is missing.

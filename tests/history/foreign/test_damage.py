@@ -188,6 +188,15 @@ def test_a_missing_invocation_may_have_been_any_time_before() -> None:
     assert problems(text) == ["each of the 2 lines 1, 4 completes what its process had not invoked"]
 
 
+def test_a_missing_invocation_may_be_a_line_that_nobody_can_read() -> None:
+    text = LINES[0] + "{\n" + LINES[1] + LINES[1].replace("3,", "4,").replace("20", "50")
+    assert said(text) == [
+        (0, "0", "invoke", "write", 4),
+        *ALL[:2],
+        (50, "0", "ok", "write", 4),
+    ]
+
+
 def test_a_line_twice_is_one_line() -> None:
     text = LINES[0] * 2 + LINES[1] * 2 + "".join(LINES[2:])
     assert said(text) == ALL

@@ -257,3 +257,20 @@ def test_a_client_with_several_operations_under_way_convicts_nobody(workload: st
         assert not outcome.broken()
 
     law()
+
+
+def test_a_send_whose_invocation_cannot_be_read_has_no_place_in_its_producer_s_order() -> None:
+    """Two sends overlapped. The second's invocation is lost, and it completed last, with the lower offset."""
+    begun = "{:type :invoke, :process 9, :f :send, :value [[:send 0 0]], :time 10}\n"
+    others = [
+        f"{{:type :{type_}, :process 9, :f :send, :value [[:send 0 {value}]], :time {time}}}\n"
+        for type_, value, time in [("ok", "[1 0]", 30), ("ok", "[0 1]", 40)]
+    ]
+    polled = [
+        "{:type :invoke, :process 1, :f :poll, :value [[:poll]], :time 50}\n",
+        "{:type :ok, :process 1, :f :poll, :value [[:poll {0 [[0 1] [1 0]]}]], :time 60}\n",
+    ]
+    lost = "".join([begun, "{\n", *others, *polled])
+    assert judged(lost, "kafka").verdict is Verdict.UNKNOWN
+    whole = "".join([begun, *others, *polled])
+    assert judged(whole, "kafka").verdict is Verdict.INVALID
