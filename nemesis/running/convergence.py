@@ -44,6 +44,8 @@ POLL_INTERVAL_S = 0.4
 WHOLE_POLL_INTERVAL_S = 1.0
 """While all holds: nobody's recovery is timed then."""
 OPERATION_TIMEOUT_S = 2.0
+LEAST_USE_S = 2.0
+"""For the attempts at each partition, also when the time for convergence is over."""
 RETRY_INTERVAL_S = 0.2
 CLIENT_ID = "nemesis-convergence"
 HARNESS = "HARNESS: "
@@ -153,8 +155,12 @@ class ConvergenceWatch:
         if not partitions and self._blind is not None:
             self._record("produce", [Wrong(f"{HARNESS}it knows no partition")], None)
         try:
+            if partitions:  # an attempt without metadata fails whatever the cluster does
+                await client.refresh_metadata()
             for tp in partitions:
-                worked &= await self._use(client, tp, deadline)
+                # A check that failed before has used up the time, which says nothing about this partition.
+                least = asyncio.get_running_loop().time() + LEAST_USE_S
+                worked &= await self._use(client, tp, max(deadline, least))
         finally:
             client.close()
         return worked
@@ -162,7 +168,7 @@ class ConvergenceWatch:
     async def _use(self, client: KafkaClient, tp: tuple[str, int], deadline: float) -> bool:
         """Produce one record to the partition and fetch it back, trying again until the deadline."""
         loop = asyncio.get_running_loop()
-        error = "the time was over before it was tried"
+        error = ""
         stage, offset = "produce", -1
         while stage != "done":
             try:
