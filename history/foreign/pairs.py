@@ -6,8 +6,8 @@ of several that asked for the same it was nobody knows: it began with the first 
 was, perhaps, and never shorter. A completion of what was never invoked did happen some time after the process's last
 completion: it gets an invocation there, the widest that is possible. Where lines are lost, the invocation can be one of
 them and stand anywhere before, and so can invocations that would show that the process does several things at once: it
-begins with the history, and nobody knows what its process did meanwhile. A line that says what the one before it of the
-process said is the same line once more.
+begins with the history, and its process may have done other things meanwhile. A line that says what the one before it
+of the process said is the same line once more.
 """
 
 from __future__ import annotations

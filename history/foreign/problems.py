@@ -79,7 +79,7 @@ class Problems:
         return len(self._kinds[damage].lines) if damage in self._kinds else 0
 
     def may_lack_lines(self) -> bool:
-        """Whether the file had lines, perhaps, that nobody can read any more."""
+        """Whether lines of the file may be missing or unreadable."""
         return not self._kinds.keys().isdisjoint(_LOST_LINES)
 
     def may_lack_operations(self, *, is_complete: bool = False) -> bool:

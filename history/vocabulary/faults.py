@@ -54,7 +54,7 @@ class FaultMeasured(FaultView, frozen=True, kw_only=True):
 
 @declares(Kind.FAULT_SKIPPED)
 class FaultSkipped(FaultView, frozen=True, kw_only=True):
-    """The fault was not injected, because its selector named no node in time, or another fault held the node."""
+    """The fault was not injected: no node was named in time, another fault held it, or the trigger did not fire."""
 
     error: Word
     """The reason, as a sentence."""

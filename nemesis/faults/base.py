@@ -2,7 +2,8 @@
 
 A fault says what, whom and how long. It is carried out in four steps, driven by ``conductor``:
 
-1. ``aim``: resolve the selector now; ``SelectorUnresolved`` when no node matches at the moment.
+1. ``aim``: resolve the selector now, and await the trigger if the fault has one; ``SelectorUnresolved`` when no node
+   matches or the trigger does not fire.
 2. ``apply``: do it and *measure* that it had an effect (a process dead, a session gone, a probe held).
 3. ``undo``: take it back.
 4. ``verify``: see that it is taken back; asked again until it says yes, or until the
@@ -207,7 +208,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @abstractmethod
     async def aim(self, context: FaultContext, rng: Random) -> Strike:
-        """Resolve the victim as the cluster stands now; raises ``SelectorUnresolved``."""
+        """Resolve the victim as the cluster stands now, and await the trigger; raises ``SelectorUnresolved``."""
 
     def check(self, nodes: frozenset[str]) -> None:
         """Raise ``UsageError`` when a field names what this cluster of ``nodes`` does not have."""

@@ -1,4 +1,4 @@
-"""Whom a fault strikes: symbolic names, resolved when it strikes.
+"""The victim of a fault: symbolic names, resolved when the fault is aimed.
 
 ``controller``, ``bystander`` (a broker that is not the controller), ``leader``, ``leader("t",0)``,
 ``follower``, ``follower("t",0)``, ``one``, ``minority``, ``majority``, ``all``, ``broker-2``. Without a

@@ -272,5 +272,5 @@ def test_a_send_whose_invocation_cannot_be_read_has_no_place_in_its_producer_s_o
     ]
     lost = "".join([begun, "{\n", *others, *polled])
     assert judged(lost, "kafka").verdict is Verdict.UNKNOWN
-    whole = "".join([begun, *others, *polled])
-    assert judged(whole, "kafka").verdict is Verdict.INVALID
+    complete = "".join([begun, *others, *polled])
+    assert judged(complete, "kafka").verdict is Verdict.INVALID

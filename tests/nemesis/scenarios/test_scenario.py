@@ -35,7 +35,7 @@ def test_the_main_job_has_every_fault_and_outlasts_detection() -> None:
     assert 1.5 * lag_ms < shortest_ms
 
 
-def test_the_two_scenarios_of_ours_have_every_fault_of_their_runtimes_between_them() -> None:
+def test_the_scenarios_have_together_every_fault_of_local_and_simulation() -> None:
     kinds = {kind for name in scenario.names() for kind in scenario.load(name).faults.kinds}
     runtimes = (LOCAL_UNSUPPORTED, SIMULATION_UNSUPPORTED)
     assert kinds == {

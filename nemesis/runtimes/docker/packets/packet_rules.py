@@ -1,4 +1,4 @@
-"""Every packet fault of a run's containers, as the Docker runtime sees them.
+"""All that the Docker runtime does to packets: cuts, held requests, resets, bandwidth, and packet faults.
 
 State has one owner: ``PacketRules`` remembers what is in force on every link, and a namespace's rules are always made
 anew from that. So a container that starts again, in a new namespace, needs no more than ``reapply``; and what one
@@ -73,12 +73,12 @@ class PacketRules:
         """
         async with self._turns[node]:
             with suppress(NamespaceGone):
-                await self._guard(node, self._install(node))
+                await self._translated(node, self._install(node))
 
     async def add(self, node: str, packet_node: PacketNode) -> None:
         """Let there be one more node: what goes between it and the others is counted, and can be ruled."""
         self._nodes[node] = packet_node
-        await asyncio.gather(*(self._rule(other) for other in sorted(self._namespaces)))
+        await asyncio.gather(*(self._install_rules(other) for other in sorted(self._namespaces)))
 
     async def cut(self, links: frozenset[Link]) -> None:
         """Drop all packets on these directions until ``restore``."""
@@ -109,12 +109,12 @@ class PacketRules:
         if node in self._namespaces:
             limit = partial(bandwidth.limit, self._namespaces[node], self._nodes[node].host)
             with suppress(NamespaceGone):  # it is limited when it starts again
-                await self._guard(node, limit(rate_kbit_s=rate_kbit_s))
+                await self._translated(node, limit(rate_kbit_s=rate_kbit_s))
 
     async def rate_kbit_s(self, node: str, *, expected_kbit_s: int) -> int:
         """Measure how fast data leaves the node, in kbit/s, by sending some; most exact near what is expected."""
         measure = partial(bandwidth.measure, self._namespaces[node], self._harness_host)
-        return await self._guard(node, measure(rate_kbit_s=expected_kbit_s))
+        return await self._translated(node, measure(rate_kbit_s=expected_kbit_s))
 
     async def connection_ends(self, links: frozenset[Link]) -> int:
         """Return how many ends of connections there are between these nodes in our namespaces."""
@@ -140,7 +140,7 @@ class PacketRules:
                     peers[node].add(self._nodes[peer].host)
         ends = await asyncio.gather(
             *(
-                self._guard(node, act(self._namespaces[node], sorted(hosts)))
+                self._translated(node, act(self._namespaces[node], sorted(hosts)))
                 for node, hosts in sorted(peers.items())
             )
         )
@@ -168,7 +168,7 @@ class PacketRules:
             for node in list(self._namespaces):
                 namespace = self._namespaces.pop(node)
                 try:
-                    await self._guard(node, _clear(namespace))
+                    await self._translated(node, _clear(namespace))
                 finally:
                     namespace.close()
         finally:
@@ -181,7 +181,7 @@ class PacketRules:
         is_handled = self._is_handled(links)
         change()
         results = await asyncio.gather(
-            *(self._rule(node) for node in sorted(nodes) if node in self._namespaces),
+            *(self._install_rules(node) for node in sorted(nodes) if node in self._namespaces),
             return_exceptions=True,
         )
         for result in results:
@@ -197,7 +197,7 @@ class PacketRules:
     async def _do_without_handler(self) -> None:
         """Let no rule send packets to a handler that is lost: nobody may ever heal that partition."""
         self._in_force.is_handled = False
-        await asyncio.gather(*(self._rule(node) for node in sorted(self._namespaces)))
+        await asyncio.gather(*(self._install_rules(node) for node in sorted(self._namespaces)))
 
     def _is_handled(self, links: Iterable[Link]) -> bool:
         """Whether any of these links is in the packet handler's hands."""
@@ -209,9 +209,9 @@ class PacketRules:
         except (KeyError, ValueError) as error:
             raise RuntimeFailure(f"there is no rule for the link {link}: {error}") from None
 
-    async def _rule(self, node: str) -> None:
+    async def _install_rules(self, node: str) -> None:
         async with self._turns[node]:
-            await self._guard(node, self._replace(node))
+            await self._translated(node, self._replace(node))
 
     async def _replace(self, node: str) -> None:
         await self._tell_handler(node)
@@ -257,7 +257,7 @@ class PacketRules:
     async def _counts_at(self, node: str) -> Counts:
         async with self._turns[node]:
             namespace = self._namespaces.get(node)
-            now = {} if namespace is None else await self._guard(node, chain.read(namespace))
+            now = {} if namespace is None else await self._translated(node, chain.read(namespace))
             before = {
                 label: n for label, n in self._counted.items() if self._place(label[0]) == node
             }
@@ -288,7 +288,7 @@ class PacketRules:
     def _tally(self, link: Link, tallies: Tallies) -> Tally:
         return tallies.get((self._place(link), rules.queue_of(link, self._nodes)), Tally())
 
-    async def _guard(self, node: str, work: Awaitable[T]) -> T:
+    async def _translated(self, node: str, work: Awaitable[T]) -> T:
         try:
             return await work
         except NamespaceGone:
