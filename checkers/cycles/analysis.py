@@ -16,7 +16,7 @@ from nemesis.checkers.cycles.list_edges import list_edges
 from nemesis.checkers.cycles.lookup import NOTHING
 from nemesis.checkers.cycles.models import Level, Model
 from nemesis.checkers.cycles.process_order import process_edges
-from nemesis.checkers.cycles.read_index import Seen
+from nemesis.checkers.cycles.read_index import ReadIndex
 from nemesis.checkers.cycles.register_edges import register_edges
 from nemesis.checkers.cycles.search import Cycle, cycles_among
 from nemesis.checkers.cycles.transaction_rows import FAIL, Rows
@@ -35,7 +35,7 @@ from nemesis.checkers.framework.arrays import Numbers
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Occurrences:
     """Where an anomaly is, one entry per occurrence: a read (a micro-operation), a write (a number of a write)."""
 
     reads: Numbers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -55,9 +55,9 @@ class Analysis:
     last_read: Numbers
     own: Mask
     """For each micro-operation, whether what it read last is its own transaction's."""
-    orders: ListOrders | None = None
+    list_orders: ListOrders | None = None
     """Of lists; registers have none."""
-    places: dict[str, Places] = field(default_factory=dict)
+    occurrences: dict[str, Occurrences] = field(default_factory=dict)
     """By anomaly, where it is."""
     lost: tuple[Numbers, Numbers, Numbers, Numbers] | None = None
     """Lost updates: a read, its write, another read, its write."""
@@ -69,50 +69,68 @@ class Analysis:
 
 def analyse_lists(rows: Rows, model: Model) -> Analysis:  # noqa: ARG001 (lists show their order under any model)
     """Analyse transactions that read lists and append to them."""
-    found = _gathered(rows)
-    txns, micro, writes, last_read = found.txns, found.micro, found.writes, found.last_read
-    orders = found.orders = ListOrders.of(micro, writes)
-    seen = Seen.of(txns, micro, writes, orders.is_prefix)
-    _common(found, seen)
-    divided = (micro.code == READ) & (micro.count > UNKNOWN) & ~orders.is_prefix
-    divided &= ~writes.ambiguous[micro.key]
-    found.places["incompatible-order"] = Places(reads=np.flatnonzero(divided))
-    found.places["duplicate-elements"] = Places(reads=orders.repeats)
-    if len(found.places["G1a"]):
-        found.places["dirty-update"] = _dirty_updates(txns, writes, orders, seen)
+    analysis = _gathered(rows)
+    txns, micro, writes, last_read = (
+        analysis.txns,
+        analysis.micro,
+        analysis.writes,
+        analysis.last_read,
+    )
+    list_orders = analysis.list_orders = ListOrders.of(micro, writes)
+    read_index = ReadIndex.of(txns, micro, writes, list_orders.is_prefix)
+    _common(analysis, read_index)
+    incompatible = (micro.code == READ) & (micro.count > UNKNOWN) & ~list_orders.is_prefix
+    incompatible &= ~writes.ambiguous[micro.key]
+    analysis.occurrences["incompatible-order"] = Occurrences(reads=np.flatnonzero(incompatible))
+    analysis.occurrences["duplicate-elements"] = Occurrences(reads=list_orders.repeats)
+    if len(analysis.occurrences["G1a"]):
+        analysis.occurrences["dirty-update"] = _dirty_updates(txns, writes, list_orders, read_index)
     internal = contradicting_lists(micro)
-    found.places["internal"] = Places(reads=np.union1d(internal, _future_reads(found)))
-    version, versions = list_versions(micro, orders.first, orders.is_prefix)
-    found.lost = Updates.of(micro, writes, found.own, version, versions).lost()
-    _search(found, seen, list_edges(txns, micro, writes, last_read, found.own, orders, seen))
-    return found
+    analysis.occurrences["internal"] = Occurrences(
+        reads=np.union1d(internal, _future_reads(analysis))
+    )
+    version, versions = list_versions(micro, list_orders.first, list_orders.is_prefix)
+    analysis.lost = Updates.of(micro, writes, analysis.own, version, versions).lost()
+    _search(
+        analysis,
+        read_index,
+        list_edges(txns, micro, writes, last_read, analysis.own, list_orders, read_index),
+    )
+    return analysis
 
 
 def analyse_registers(rows: Rows, model: Model) -> Analysis:
     """Analyse transactions that read registers and write them."""
-    found = _gathered(rows)
-    txns, micro, writes, last_read = found.txns, found.micro, found.writes, found.last_read
-    seen = Seen.of(txns, micro, writes, np.zeros(len(micro), dtype=np.bool_))
-    _common(found, seen)
+    analysis = _gathered(rows)
+    txns, micro, writes, last_read = (
+        analysis.txns,
+        analysis.micro,
+        analysis.writes,
+        analysis.last_read,
+    )
+    read_index = ReadIndex.of(txns, micro, writes, np.zeros(len(micro), dtype=np.bool_))
+    _common(analysis, read_index)
     internal = contradicting_registers(micro)
-    found.places["internal"] = Places(reads=np.union1d(internal, _future_reads(found)))
+    analysis.occurrences["internal"] = Occurrences(
+        reads=np.union1d(internal, _future_reads(analysis))
+    )
     version, versions = register_versions(micro, writes, last_read)
-    updates = Updates.of(micro, writes, found.own, version, versions)
-    found.lost = updates.lost()
+    updates = Updates.of(micro, writes, analysis.own, version, versions)
+    analysis.lost = updates.lost()
     follow = model.level > Level.G0
     edges = register_edges(
         txns,
         micro,
         writes,
         last_read,
-        found.own,
+        analysis.own,
         updates,
         version,
-        seen,
+        read_index,
         writes_follow_reads=follow,
     )
-    _search(found, seen, edges)
-    return found
+    _search(analysis, read_index, edges)
+    return analysis
 
 
 def _gathered(rows: Rows) -> Analysis:
@@ -122,41 +140,43 @@ def _gathered(rows: Rows) -> Analysis:
     return Analysis(txns, micro, writes, last_read, writes.own(micro, last_read))
 
 
-def _common(found: Analysis, seen: Seen) -> None:
-    """What lists and registers have in common but for cycles."""
-    writes, micro, last_read = found.writes, found.micro, found.last_read
-    found.reads = int((last_read >= NOTHING).sum()) + len(seen.garbage)
-    found.places["garbage-read"] = Places(reads=seen.garbage)
-    aborted = np.flatnonzero((found.txns.outcome[writes.txn] == FAIL) & (seen.reader >= 0))
-    found.places["G1a"] = Places(reads=seen.reader[aborted], writes=aborted)
+def _common(analysis: Analysis, read_index: ReadIndex) -> None:
+    """What lists and registers have in common, except cycles."""
+    writes, micro, last_read = analysis.writes, analysis.micro, analysis.last_read
+    analysis.reads = int((last_read >= NOTHING).sum()) + len(read_index.garbage)
+    analysis.occurrences["garbage-read"] = Occurrences(reads=read_index.garbage)
+    aborted = np.flatnonzero((analysis.txns.outcome[writes.txn] == FAIL) & (read_index.reader >= 0))
+    analysis.occurrences["G1a"] = Occurrences(reads=read_index.reader[aborted], writes=aborted)
     reads = np.flatnonzero(last_read >= 0)
     last = last_read[reads]
     halfway = ~writes.is_last[last] & (writes.txn[last] != micro.txn[reads])
-    found.places["G1b"] = Places(reads=reads[halfway], writes=last[halfway])
+    analysis.occurrences["G1b"] = Occurrences(reads=reads[halfway], writes=last[halfway])
 
 
-def _future_reads(found: Analysis) -> Numbers:
+def _future_reads(analysis: Analysis) -> Numbers:
     """Reads of what the transaction itself wrote only later."""
-    reads = np.flatnonzero(found.own)
-    future: Numbers = reads[found.writes.micro[found.last_read[reads]] > reads]
+    reads = np.flatnonzero(analysis.own)
+    future: Numbers = reads[analysis.writes.micro[analysis.last_read[reads]] > reads]
     return future
 
 
-def _dirty_updates(txns: Transactions, writes: Writes, orders: ListOrders, seen: Seen) -> Places:
+def _dirty_updates(
+    txns: Transactions, writes: Writes, list_orders: ListOrders, read_index: ReadIndex
+) -> Occurrences:
     """Failed appends that a committed transaction appended after."""
-    known = orders.write >= 0
-    write = orders.write[known]
-    is_live = seen.committed[writes.txn[write]]
+    known = list_orders.write >= 0
+    write = list_orders.write[known]
+    is_live = read_index.committed[writes.txn[write]]
     last_live = np.full(len(writes.ambiguous), -1, dtype=np.int64)
     last_live[writes.key[write[is_live]]] = np.flatnonzero(is_live)
     is_failed = txns.outcome[writes.txn[write]] == FAIL
     covered = np.flatnonzero(is_failed & (np.arange(len(write)) < last_live[writes.key[write]]))
-    return Places(writes=write[covered])
+    return Occurrences(writes=write[covered])
 
 
-def _search(found: Analysis, seen: Seen, edges: Edges) -> None:
+def _search(analysis: Analysis, read_index: ReadIndex, edges: Edges) -> None:
     """Look for cycles where there can be any."""
-    txns = found.txns
-    found.dependencies = len(edges)
-    for cycle in cycles_among(txns, edges, process_edges(txns, seen.committed)):
-        found.cycles[cycle.name].append(cycle)
+    txns = analysis.txns
+    analysis.dependencies = len(edges)
+    for cycle in cycles_among(txns, edges, process_edges(txns, read_index.committed)):
+        analysis.cycles[cycle.name].append(cycle)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nemesis.checkers.cycles.paths import earliest_moments
+from nemesis.checkers.cycles.paths import earliest_times
 from nemesis.checkers.cycles.transactions import Mask
 from nemesis.checkers.framework.arrays import Numbers
 
@@ -28,7 +28,7 @@ def suspects(source: Numbers, target: Numbers, began: Numbers, ended: Numbers) -
     if not size:
         return np.zeros(count, dtype=np.bool_)
     inside = (run[source] >= 0) & (run[source] == run[target])
-    earliest, taken = earliest_moments(count, source[inside], target[inside], began)
+    earliest, taken = earliest_times(count, source[inside], target[inside], began)
     at_fault = (run >= 0) & (~taken | (earliest > ended))
     guilty = np.zeros(size + 1, dtype=np.bool_)
     guilty[run[at_fault]] = True

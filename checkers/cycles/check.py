@@ -94,7 +94,7 @@ class RwRegister(Transactional):
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
-        others = (one for name, one in ANOMALY_PROPERTIES.items() if name not in _OF_LISTS)
+        others = (stated for name, stated in ANOMALY_PROPERTIES.items() if name not in _OF_LISTS)
         return (_WELL_FORMED, *others)
 
     def _analyse(self, rows: Rows) -> Analysis:

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from nemesis.checkers.cycles.analysis import Analysis
-from nemesis.checkers.cycles.models import ANOMALIES, CYCLES, SUFFIXES, Model, Order
+from nemesis.checkers.cycles.models import ANOMALIES, CYCLES, SUFFIXES, Model, SessionOrder
 from nemesis.checkers.cycles.reasons import Reasons
 from nemesis.checkers.cycles.search import Cycle
 from nemesis.checkers.cycles.transaction_names import SHOWN, Words
@@ -26,10 +26,10 @@ BECAUSE: Final = {
     "G2-item": "by reads that missed each other's writes",
 }
 """By anomaly, what the order of its transactions is known by."""
-ORDERS: Final = {
-    Order.NONE: "",
-    Order.PROCESS: ", and by the order of a process",
-    Order.REALTIME: ", and by real time",
+ORDER_PHRASES: Final = {
+    SessionOrder.NONE: "",
+    SessionOrder.PROCESS: ", and by the order of a process",
+    SessionOrder.REALTIME: ", and by real time",
 }
 
 
@@ -37,23 +37,23 @@ class Explainer:
     """Tells what an analysis found, as findings under a consistency model."""
 
     def __init__(self, analysis: Analysis, model: Model) -> None:
-        self._found = analysis
+        self._analysis = analysis
         self._words = Words(analysis)
         self._model = model
 
     def findings(self, name: str) -> tuple[list[Finding], int]:
         """Return the first findings of this anomaly, and how many there are."""
         if name in CYCLES:
-            found = self._found.cycles.get(name, [])
-            return [self._cycle(cycle) for cycle in found[:MAX_FINDINGS]], len(found)
+            cycles = self._analysis.cycles.get(name, [])
+            return [self._cycle(cycle) for cycle in cycles[:MAX_FINDINGS]], len(cycles)
         if name == "lost-update":
-            assert self._found.lost is not None
+            assert self._analysis.lost is not None
             pairs = list(
-                zip(*(part[:MAX_FINDINGS].tolist() for part in self._found.lost), strict=True)
+                zip(*(part[:MAX_FINDINGS].tolist() for part in self._analysis.lost), strict=True)
             )
-            return [self._lost_update(*pair) for pair in pairs], len(self._found.lost[0])
-        places = self._found.places.get(name)
-        if places is None:
+            return [self._lost_update(*pair) for pair in pairs], len(self._analysis.lost[0])
+        occurrences = self._analysis.occurrences.get(name)
+        if occurrences is None:
             return [], 0
         tell = {
             "garbage-read": self._garbage,
@@ -64,17 +64,17 @@ class Explainer:
             "G1b": self._halfway,
             "dirty-update": self._dirty_update,
         }[name]
-        count = len(places)
+        count = len(occurrences)
         nothing = np.full(count, -1, dtype=np.int64)
-        reads = places.reads if len(places.reads) else nothing
-        writes = places.writes if len(places.writes) else nothing
+        reads = occurrences.reads if len(occurrences.reads) else nothing
+        writes = occurrences.writes if len(occurrences.writes) else nothing
         both = zip(reads[:MAX_FINDINGS].tolist(), writes[:MAX_FINDINGS].tolist(), strict=True)
         return [tell(read, write) for read, write in both], count
 
     def trouble(self, name: str) -> tuple[list[Finding], int]:
         """Return what keeps parts of the history from being analysed."""
-        writes, txns = self._found.writes, self._found.txns
-        found = [
+        writes, txns = self._analysis.writes, self._analysis.txns
+        findings = [
             finding(name, "the history", problem, verdict=Verdict.UNKNOWN)
             for problem in txns.problems
         ]
@@ -90,8 +90,8 @@ class Explainer:
                 f"{value} was written to {about} {by}, so what was read of it cannot be told apart."
             )
             rows = dict.fromkeys([int(txns.row[a]), int(txns.row[b])])
-            found.append(finding(name, about, sentence, *rows, verdict=Verdict.UNKNOWN))
-        return found, len(txns.problems) + len(writes.repeated)
+            findings.append(finding(name, about, sentence, *rows, verdict=Verdict.UNKNOWN))
+        return findings, len(txns.problems) + len(writes.repeated)
 
     def _say(
         self,
@@ -104,7 +104,7 @@ class Explainer:
         forbidden = self._model.forbids(ANOMALIES[name])
         if not forbidden:
             sentence += f" The model {self._model.name} allows that."
-        rows = dict.fromkeys(int(self._found.txns.row[txn]) for txn in txns)
+        rows = dict.fromkeys(int(self._analysis.txns.row[txn]) for txn in txns)
         verdict = Verdict.INVALID if forbidden else Verdict.VALID
         about = ", ".join(dict.fromkeys(keys)) or "the history"
         return finding(name, about, sentence, *rows, verdict=verdict, steps=steps)
@@ -112,41 +112,41 @@ class Explainer:
     # Anomalies that are no cycles.
 
     def _garbage(self, read: int, _: int) -> Finding:
-        words, writes = self._words, self._found.writes
-        key = int(self._found.micro.key[read])
-        elements = self._found.micro.elements(read)
+        words, writes = self._words, self._analysis.writes
+        key = int(self._analysis.micro.key[read])
+        elements = self._analysis.micro.elements(read)
         garbage = next(element for element in elements if writes.find(key, element) < 0)
         about = words.key(read)
         sentence = f"{words.name(read)} read {garbage} of {about}, which nobody {words.wrote}."
         return self._say("garbage-read", [about], sentence, [words.txn(read)])
 
     def _duplicate(self, read: int, _: int) -> Finding:
-        elements = self._found.micro.elements(read)
+        elements = self._analysis.micro.elements(read)
         twice = next(element for n, element in enumerate(elements) if element in elements[:n])
         sentence = f"{self._words.read(read)}, in which {twice} stands more than once."
         keys, txns = [self._words.key(read)], [self._words.txn(read)]
         return self._say("duplicate-elements", keys, sentence, txns)
 
     def _incompatible(self, read: int, _: int) -> Finding:
-        words, orders, micro = self._words, self._found.orders, self._found.micro
-        assert orders is not None
+        words, list_orders, micro = self._words, self._analysis.list_orders, self._analysis.micro
+        assert list_orders is not None
         about = words.key(read)
-        longest = int(orders.longest[micro.key[read]])
-        here, there = micro.elements(read), micro.elements(longest)
-        place = next(n for n, element in enumerate(here) if element != there[n])
+        longest = int(list_orders.longest[micro.key[read]])
+        pairs = enumerate(zip(micro.elements(read), micro.elements(longest), strict=False))
+        position, (element, other) = next((n, (a, b)) for n, (a, b) in pairs if a != b)
         sentence = (
             f"{words.read(read)}, and {words.name(longest)} read {words.value(longest)}: neither is how the other one "
             "begins."
         )
         steps = [
             f"Elements are only ever appended to {about}: of two lists read of it, one begins with the other.",
-            f"In place {place} {words.name(read)} read {here[place]}, {words.name(longest)} {there[place]}.",
+            f"In place {position} {words.name(read)} read {element}, {words.name(longest)} {other}.",
         ]
         txns = [words.txn(read), words.txn(longest)]
         return self._say("incompatible-order", [about], sentence, txns, steps)
 
     def _internal(self, read: int, _: int) -> Finding:
-        words, micro = self._words, self._found.micro
+        words, micro = self._words, self._analysis.micro
         before = int(micro.previous[read])
         if before < 0:
             sentence = f"{words.read(read)}, which it {words.wrote} only later."
@@ -156,26 +156,34 @@ class Explainer:
         return self._say("internal", [words.key(read)], sentence, [words.txn(read)])
 
     def _aborted(self, read: int, write: int) -> Finding:
-        words, writes = self._words, self._found.writes
+        words, writes = self._words, self._analysis.writes
         writer = int(writes.txn[write])
-        failed = f"{int(writes.value[write])} is from {self._found.txns.name(writer)}, which failed"
+        failed = (
+            f"{int(writes.value[write])} is from {self._analysis.txns.name(writer)}, which failed"
+        )
         sentence = f"{words.read(read)}, and {failed}."
         return self._say("G1a", [words.key(read)], sentence, [writer, words.txn(read)])
 
     def _halfway(self, read: int, write: int) -> Finding:
-        words, writes = self._words, self._found.writes
+        words, writes = self._words, self._analysis.writes
         writer = int(writes.txn[write])
         sentence = (
-            f"{words.read(read)}, though {self._found.txns.name(writer)}, which {words.wrote} "
+            f"{words.read(read)}, though {self._analysis.txns.name(writer)}, which {words.wrote} "
             f"{int(writes.value[write])}, went on to write to it."
         )
         return self._say("G1b", [words.key(read)], sentence, [writer, words.txn(read)])
 
     def _dirty_update(self, _: int, write: int) -> Finding:
-        writes, orders, txns = self._found.writes, self._found.orders, self._found.txns
-        assert orders is not None
+        writes, list_orders, txns = (
+            self._analysis.writes,
+            self._analysis.list_orders,
+            self._analysis.txns,
+        )
+        assert list_orders is not None
         key = int(writes.key[write])
-        following = orders.write[orders.position[write] + 1 : orders.first[key + 1]].tolist()
+        following = list_orders.write[
+            list_orders.position[write] + 1 : list_orders.first[key + 1]
+        ].tolist()
         after = next(w for w in following if w >= 0 and txns.outcome[writes.txn[w]] != FAIL)
         failed, writer = int(writes.txn[write]), int(writes.txn[after])
         about = self._words.key(int(writes.micro[write]))
@@ -183,11 +191,11 @@ class Explainer:
             f"{txns.name(writer)} appended {int(writes.value[after])} to {about} after {int(writes.value[write])}, "
             f"which is from {txns.name(failed)}, which failed."
         )
-        reader = self._words.txn(int(orders.longest[key]))
+        reader = self._words.txn(int(list_orders.longest[key]))
         return self._say("dirty-update", [about], sentence, [failed, writer, reader])
 
     def _lost_update(self, read: int, write: int, other_read: int, other_write: int) -> Finding:
-        words, writes = self._words, self._found.writes
+        words, writes = self._words, self._analysis.writes
         a, b = words.name(read), words.name(other_read)
         value, about = words.value(read), words.key(read)
         sentence = f"{a} and {b} both read {value} of {about} and then wrote to it: one of the updates is lost."
@@ -203,13 +211,13 @@ class Explainer:
 
     def _cycle(self, cycle: Cycle) -> Finding:
         txns = [step.source for step in cycle.steps]
-        names = [self._found.txns.name(txn) for txn in txns]
+        names = [self._analysis.txns.name(txn) for txn in txns]
         keys = [self._words.key(step.via) for step in cycle.steps if step.via >= 0]
-        order = ANOMALIES[cycle.name].order
-        name = cycle.name.removesuffix(SUFFIXES[order])
+        session_order = ANOMALIES[cycle.name].session_order
+        name = cycle.name.removesuffix(SUFFIXES[session_order])
         sentence = (
             f"{_listed(names)} have no order: each comes before the next, and the last before the first, "
-            f"{BECAUSE[name]}{ORDERS[order]}."
+            f"{BECAUSE[name]}{ORDER_PHRASES[session_order]}."
         )
         reasons = Reasons(self._words)
         steps = [reasons.of(step) for step in cycle.steps]

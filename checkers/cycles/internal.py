@@ -18,7 +18,7 @@ from nemesis.checkers.framework.compiled import compiled
 
 def contradicting_lists(micro: MicroOperations) -> Numbers:
     """Return the reads of lists that contradict their own transaction."""
-    return _lists(micro.code, micro.at, micro.count, micro.flat, micro.previous)
+    return _lists(micro.code, micro.element_start, micro.count, micro.flat, micro.previous)
 
 
 def contradicting_registers(micro: MicroOperations) -> Numbers:
@@ -28,16 +28,20 @@ def contradicting_registers(micro: MicroOperations) -> Numbers:
     reads = np.flatnonzero(again)
     before = micro.previous[reads]
     none = micro.count[reads] == 0
-    value = np.where(none, 0, micro.flat[np.where(none, 0, micro.at[reads])])
+    value = np.where(none, 0, micro.flat[np.where(none, 0, micro.element_start[reads])])
     none_before = micro.count[before] == 0
-    value_before = np.where(none_before, 0, micro.flat[np.where(none_before, 0, micro.at[before])])
-    found: Numbers = reads[(none != none_before) | (value != value_before)]
-    return found
+    value_before = np.where(
+        none_before, 0, micro.flat[np.where(none_before, 0, micro.element_start[before])]
+    )
+    contradicting: Numbers = reads[(none != none_before) | (value != value_before)]
+    return contradicting
 
 
 @compiled
-def _lists(code: Bytes, at: Numbers, count: Numbers, flat: Elements, previous: Numbers) -> Numbers:
-    found = np.zeros(len(code), np.bool_)
+def _lists(
+    code: Bytes, element_start: Numbers, count: Numbers, flat: Elements, previous: Numbers
+) -> Numbers:
+    contradicts = np.zeros(len(code), np.bool_)
     for read in range(len(code)):
         if code[read] != READ or count[read] <= UNKNOWN:
             continue
@@ -45,17 +49,17 @@ def _lists(code: Bytes, at: Numbers, count: Numbers, flat: Elements, previous: N
         rest = count[read]
         while i >= 0 and code[i] != READ:
             rest -= 1
-            if rest < 0 or flat[at[read] + rest] != flat[at[i]]:
-                found[read] = True
+            if rest < 0 or flat[element_start[read] + rest] != flat[element_start[i]]:
+                contradicts[read] = True
                 break
             i = previous[i]
-        if found[read] or i < 0 or count[i] <= UNKNOWN:
+        if contradicts[read] or i < 0 or count[i] <= UNKNOWN:
             continue
         if rest != count[i]:
-            found[read] = True
+            contradicts[read] = True
             continue
         for n in range(rest):
-            if flat[at[read] + n] != flat[at[i] + n]:
-                found[read] = True
+            if flat[element_start[read] + n] != flat[element_start[i] + n]:
+                contradicts[read] = True
                 break
-    return np.flatnonzero(found)
+    return np.flatnonzero(contradicts)

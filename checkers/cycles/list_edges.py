@@ -7,8 +7,8 @@ nothing about others: whom the transaction itself came after is known from the l
 Further appends of the transaction whose append was read last are passed over: to see some of them and not the others
 is G1b, and no dependency.
 
-An append of a committed transaction that nobody has read came after the longest list that was read of its key: the
-list did not have it, and elements never leave a list.
+A committed append that no transaction has read came after the longest list that was read of its key: the list
+did not have it, and elements never leave a list.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from nemesis.checkers.cycles.edges import RW, WR, WW, Edges, later_writes
 from nemesis.checkers.cycles.lookup import NOTHING
-from nemesis.checkers.cycles.read_index import Seen
+from nemesis.checkers.cycles.read_index import ReadIndex
 from nemesis.checkers.cycles.transactions import Mask, MicroOperations, Transactions
 from nemesis.checkers.cycles.version_orders import ListOrders
 from nemesis.checkers.cycles.write_index import Writes
@@ -31,31 +31,37 @@ def list_edges(
     writes: Writes,
     last_read: Numbers,
     own: Mask,
-    orders: ListOrders,
-    seen: Seen,
+    list_orders: ListOrders,
+    read_index: ReadIndex,
 ) -> Edges:
     """Return all ww, wr and rw edges between committed transactions."""
-    is_live = seen.committed[writes.txn]
-    standing = _standing(orders, is_live)
-    next_live = _next_live(standing, orders.first)
+    is_live = read_index.committed[writes.txn]
+    standing = _standing(list_orders, is_live)
+    next_live = _next_live(standing, list_orders.first)
     before, after = _neighbours(standing)
     same_key = writes.key[before] == writes.key[after]
-    same_key &= orders.ordered[writes.key[after]]
+    same_key &= list_orders.ordered[writes.key[after]]
     before, after = before[same_key], after[same_key]
     parts = [Edges.of(WW, writes.txn[before], writes.txn[after], writes.micro[after])]
     reads = np.flatnonzero(last_read >= 0)
     reads = reads[is_live[last_read[reads]]]
     parts.append(Edges.of(WR, writes.txn[last_read[reads]], micro.txn[reads], reads))
-    reads = np.flatnonzero(orders.is_prefix & orders.ordered[micro.key] & (last_read >= NOTHING))
+    reads = np.flatnonzero(
+        list_orders.is_prefix & list_orders.ordered[micro.key] & (last_read >= NOTHING)
+    )
     reads = reads[~own[reads]]
     following = _following(
-        reads, micro.key, micro.count, last_read, writes.txn, orders.first, next_live
+        reads, micro.key, micro.count, last_read, writes.txn, list_orders.first, next_live
     )
     replaced = following >= 0
     parts.append(
         Edges.of(RW, micro.txn[reads[replaced]], writes.txn[following[replaced]], reads[replaced])
     )
-    unread = (orders.position < 0) & orders.ordered[writes.key] & (orders.longest[writes.key] >= 0)
+    unread = (
+        (list_orders.position < 0)
+        & list_orders.ordered[writes.key]
+        & (list_orders.longest[writes.key] >= 0)
+    )
     unread &= is_live
     parts += _of_the_unread(
         txns,
@@ -69,9 +75,9 @@ def list_edges(
     return Edges.joined(parts)
 
 
-def _standing(orders: ListOrders, is_live: Mask) -> Numbers:
-    """For each place in the orders its write, −1 if it is of no committed transaction."""
-    standing = np.where(orders.write >= 0, orders.write, -1)
+def _standing(list_orders: ListOrders, is_live: Mask) -> Numbers:
+    """For each position in the list orders its write, −1 if no committed transaction wrote it."""
+    standing = np.where(list_orders.write >= 0, list_orders.write, -1)
     known = np.flatnonzero(standing >= 0)
     standing[known[~is_live[standing[known]]]] = -1
     return standing
@@ -84,7 +90,7 @@ def _neighbours(standing: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _last_live(standing: Numbers, writes: Writes, micro: MicroOperations) -> Numbers:
-    """For each key the last committed write that was read, −1 if there is none."""
+    """For each key the last committed write that was read, −1 without one."""
     last = np.full(len(micro.keys), -1, dtype=np.int64)
     live = standing[standing >= 0]
     last[writes.key[live]] = live
@@ -100,7 +106,7 @@ def _of_the_unread(
     last_read: Numbers,
     last_live: Numbers,
 ) -> list[Edges]:
-    """The edges to appends that nobody read, from the last that was read and from those who read up to it."""
+    """The edges to appends that no transaction read, from the last that was read and from those that read up to it."""
     before = last_live[writes.key[unread]]
     has_before = before >= 0
     ww = Edges.of(
@@ -130,14 +136,14 @@ def _of_the_unread(
 
 @compiled
 def _next_live(standing: Numbers, first: Numbers) -> Numbers:
-    """For each place the first committed write of its key from there on, −1 if there is none."""
+    """For each position the first committed write of its key from there on, −1 without one."""
     following = np.full(len(standing), -1, np.int64)
     for key in range(len(first) - 1):
-        found = -1
-        for place in range(first[key + 1] - 1, first[key] - 1, -1):
-            if standing[place] >= 0:
-                found = standing[place]
-            following[place] = found
+        next_write = -1
+        for position in range(first[key + 1] - 1, first[key] - 1, -1):
+            if standing[position] >= 0:
+                next_write = standing[position]
+            following[position] = next_write
     return following
 
 
@@ -151,13 +157,13 @@ def _following(
     first: Numbers,
     next_live: Numbers,
 ) -> Numbers:
-    """For each read the committed write that replaced what it saw, −1 if there is none."""
+    """For each read the committed write that replaced what it saw, −1 without one."""
     following = np.full(len(reads), -1, np.int64)
     for n in range(len(reads)):
         read = reads[n]
         last = last_read[read]
-        for place in range(first[key[read]] + count[read], first[key[read] + 1]):
-            write = next_live[place]
+        for position in range(first[key[read]] + count[read], first[key[read] + 1]):
+            write = next_live[position]
             if write < 0 or last < 0 or writer[write] != writer[last]:
                 following[n] = write
                 break

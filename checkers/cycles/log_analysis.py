@@ -59,17 +59,19 @@ class LogAnalysis:
         appends = Edges.of(WW, txn[sent.part[earlier]], txn[sent.part[later]], later)
         return cls(rows, txns, txn, reads, appends, sender, before, placed, len(known))
 
-    def circles_of_polls(self) -> list[Cycle]:
+    def cycles_of_polls(self) -> list[Cycle]:
         everyone = np.ones(len(self.txns), dtype=np.bool_)
         return cycles_among(self.txns, self.reads, process_edges(self.txns, everyone))
 
-    def circles_of_appends(self) -> list[Cycle]:
+    def cycles_of_appends(self) -> list[Cycle]:
         """Those of appends and polls that need an append, and nothing else."""
         both = Edges.joined([self.appends, self.reads])
-        found = cycles_among(self.txns, both, self.appends.where(np.zeros(len(self.appends), bool)))
+        cycles = cycles_among(
+            self.txns, both, self.appends.where(np.zeros(len(self.appends), bool))
+        )
         return [
             cycle
-            for cycle in found
+            for cycle in cycles
             if cycle.name in NAMES_OF_APPENDS and any(step.kind == WW for step in cycle.steps)
         ]
 
@@ -82,22 +84,22 @@ def _transactions(rows: LogRows) -> tuple[Transactions, Numbers]:
     names: dict[str, int] = {}
     base = [names.setdefault(process_of(word), len(names)) for word in rows.processes]
     process = np.array([*base, NONE], dtype=np.int64)[rows.process]
-    order = np.lexsort((rows.op, process, rows.ended))
-    is_first = np.ones(len(order), dtype=np.bool_)
-    is_first[1:] = (np.diff(rows.ended[order]) != 0) | (np.diff(process[order]) != 0)
-    txn = np.empty(len(order), dtype=np.int64)
-    txn[order] = np.cumsum(is_first) - 1
-    first = order[is_first]
+    permutation = np.lexsort((rows.op, process, rows.ended))
+    is_first = np.ones(len(permutation), dtype=np.bool_)
+    is_first[1:] = (np.diff(rows.ended[permutation]) != 0) | (np.diff(process[permutation]) != 0)
+    txn = np.empty(len(permutation), dtype=np.int64)
+    txn[permutation] = np.cumsum(is_first) - 1
+    first = permutation[is_first]
     by_op = np.argsort(rows.began_op, kind="stable")
-    place = np.searchsorted(rows.began_op[by_op], rows.op[first])
-    at = np.append(by_op, NONE)[place]
-    is_begun = np.append(rows.began_op, UNSET)[at] == rows.op[first]
+    position = np.searchsorted(rows.began_op[by_op], rows.op[first])
+    began_index = np.append(by_op, NONE)[position]
+    is_begun = np.append(rows.began_op, UNSET)[began_index] == rows.op[first]
     txns = Transactions(
         op=rows.op[first],
         outcome=np.full(len(first), OK, dtype=np.int8),
         process=process[first],
         processes=list(names),
-        began=np.where(is_begun, np.append(rows.began_at, UNSET)[at], UNSET),
+        began=np.where(is_begun, np.append(rows.began_at, UNSET)[began_index], UNSET),
         ended=rows.ended[first],
         row=rows.row[first],
         problems=(),

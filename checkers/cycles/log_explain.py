@@ -12,14 +12,14 @@ from nemesis.checkers.framework.model import Finding, Verdict
 class LogExplainer:
     """Tells what an analysis found."""
 
-    def __init__(self, found: LogAnalysis) -> None:
-        self._found = found
+    def __init__(self, analysis: LogAnalysis) -> None:
+        self._analysis = analysis
 
     def tell(self, cycle: Cycle, by: str, allowed: str) -> Finding:
         """Return the finding of a cycle: a sentence, the reason of each step, the rows that show it; ``allowed`` says
-        why it is held against nobody, or nothing.
+        why it is no violation, or nothing.
         """
-        names = [self._found.txns.name(step.source) for step in cycle.steps]
+        names = [self._analysis.txns.name(step.source) for step in cycle.steps]
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
         sentence = f"{listed} have no order: each comes before the next, and the last before the first, {by}."
         if allowed:
@@ -34,19 +34,19 @@ class LogExplainer:
         )
 
     def _reason(self, step: Step) -> str:
-        a, b = self._found.txns.name(step.source), self._found.txns.name(step.target)
+        a, b = self._analysis.txns.name(step.source), self._analysis.txns.name(step.target)
         if step.kind == WR:
-            polled = self._found.rows.polled
+            polled = self._analysis.rows.polled
             record = f"{polled.value[step.via]} of {self._log_of(step)[0]} (offset {polled.offset[step.via]})"
             because = f"{b} polled {record}, which {a} sent"
         elif step.kind == WW:
-            sent, earlier = self._found.rows.sent, self._found.before[step.via]
+            sent, earlier = self._analysis.rows.sent, self._analysis.before[step.via]
             because = (
                 f"in {self._log_of(step)[0]}, {sent.value[earlier]} of {a} is at offset {sent.offset[earlier]}, and "
                 f"{sent.value[step.via]} of {b} behind it, at {sent.offset[step.via]}"
             )
         elif step.kind == PROCESS:
-            process = self._found.txns.processes[int(self._found.txns.process[step.target])]
+            process = self._analysis.txns.processes[int(self._analysis.txns.process[step.target])]
             because = f"process {process} had ended {a} when it began {b}"
         else:
             because = f"{a} had ended before {b} began"
@@ -54,19 +54,22 @@ class LogExplainer:
 
     def _shown_by(self, step: Step) -> list[int]:
         if step.kind == WR:
-            sent = self._found.rows.sent.part[self._found.sender[step.via]]
-            parts = [sent, self._found.rows.polled.part[step.via]]
+            sent = self._analysis.rows.sent.part[self._analysis.sender[step.via]]
+            parts = [sent, self._analysis.rows.polled.part[step.via]]
         elif step.kind == WW:
             parts = [
-                self._found.rows.sent.part[step.via],
-                self._found.rows.sent.part[self._found.before[step.via]],
+                self._analysis.rows.sent.part[step.via],
+                self._analysis.rows.sent.part[self._analysis.before[step.via]],
             ]
         else:
-            return [int(self._found.txns.row[step.source]), int(self._found.txns.row[step.target])]
-        return [int(self._found.rows.row[part]) for part in parts]
+            return [
+                int(self._analysis.txns.row[step.source]),
+                int(self._analysis.txns.row[step.target]),
+            ]
+        return [int(self._analysis.rows.row[part]) for part in parts]
 
     def _log_of(self, step: Step) -> list[str]:
         if step.kind not in (WR, WW):
             return []
-        placed = self._found.rows.polled if step.kind == WR else self._found.rows.sent
-        return [f"key {self._found.rows.logs[int(placed.log[step.via])]}"]
+        placed = self._analysis.rows.polled if step.kind == WR else self._analysis.rows.sent
+        return [f"key {self._analysis.rows.logs[int(placed.log[step.via])]}"]

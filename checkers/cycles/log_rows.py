@@ -19,7 +19,7 @@ POLL: Final = "poll"
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Records of logs, as somebody told of them: arrays of equal length. ``part`` is who, a position of ``LogRows``."""
+    """Records of logs that events report: arrays of equal length. ``part`` is the event, a position of ``LogRows``."""
 
     part: Numbers
     log: Numbers
@@ -31,10 +31,10 @@ class Placed:
     @classmethod
     def joined(cls, placed: list[Placed]) -> Placed:
         return cls(
-            np.concatenate([one.part for one in placed]),
-            np.concatenate([one.log for one in placed]),
-            np.concatenate([one.value for one in placed]),
-            np.concatenate([one.offset for one in placed]),
+            np.concatenate([records.part for records in placed]),
+            np.concatenate([records.log for records in placed]),
+            np.concatenate([records.value for records in placed]),
+            np.concatenate([records.offset for records in placed]),
         )
 
 
@@ -108,16 +108,16 @@ class LogRows:
 
 
 def _sent(done: Segment, log: Numbers, is_send: Mask) -> Placed:
-    at = np.flatnonzero(is_send & (log >= 0))
-    return Placed(at, log[at], done.numbers("value")[at], done.numbers("offset")[at])
+    rows = np.flatnonzero(is_send & (log >= 0))
+    return Placed(rows, log[rows], done.numbers("value")[rows], done.numbers("offset")[rows])
 
 
 def _polled(done: Segment, log: Numbers, is_poll: Mask) -> Placed:
-    at = np.flatnonzero(is_poll & (log >= 0))
-    polls = done.take(at)
+    rows = np.flatnonzero(is_poll & (log >= 0))
+    polls = done.take(rows)
     offsets, values = polls.columns.arrow("offsets"), polls.columns.arrow("values")
     lengths = pc.fill_null(pc.list_value_length(offsets), 0).to_numpy()
-    part = np.repeat(at, lengths)
+    part = np.repeat(rows, lengths)
     return Placed(part, log[part], _flat(values), _flat(offsets))
 
 
@@ -126,8 +126,8 @@ def _flat(lists: pa.ChunkedArray) -> Numbers:
 
 
 def _renumbered(codes: Numbers, words: list[str], known: dict[str, int]) -> Numbers:
-    found: Numbers = _lookup(words, known)[codes]
-    return found
+    renumbered: Numbers = _lookup(words, known)[codes]
+    return renumbered
 
 
 def _lookup(words: list[str], known: dict[str, int]) -> Numbers:

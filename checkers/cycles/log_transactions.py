@@ -75,9 +75,9 @@ class LogTransactions(GlobalCheck[LogRows]):
         allowed = (
             "" if self.model.level >= Level.G1 else f"The model {self.model.name} allows that."
         )
-        for cycle in analysis.circles_of_polls():
+        for cycle in analysis.cycles_of_polls():
             findings[cycle.name].append(explainer.tell(cycle, BY_POLLS[cycle.name], allowed))
-        for cycle in analysis.circles_of_appends():
+        for cycle in analysis.cycles_of_appends():
             findings[cycle.name].append(explainer.tell(cycle, BY_APPENDS[cycle.name], ALLOWED))
         return [
             conclude(

@@ -17,9 +17,9 @@ from nemesis.checkers.framework.compiled import compiled
 NOTHING: Final = -1
 """What was read is the initial state: nil, or the empty list."""
 GARBAGE: Final = -2
-"""What was read has been written by nobody."""
+"""No transaction wrote what was read."""
 UNREAD: Final = -3
-"""Nobody knows what was read, or it was no read, or its key is ambiguous."""
+"""It is unknown what was read, or it was not a read, or its key is ambiguous."""
 
 _SPREAD: Final = np.int64(-7046029254386353131)
 """2**64 over the golden ratio, as an odd signed number: spreads successive values over a table."""
@@ -32,7 +32,7 @@ def _slot(value: int, size: int) -> int:
 
 @compiled
 def find(key: int, value: int, values: Numbers, first_slot: Numbers, slots: Numbers) -> int:
-    """The number of the write of this value to this key, ``GARBAGE`` if there is none."""
+    """The number of the write of this value to this key, ``GARBAGE`` without one."""
     first = first_slot[key]
     size = first_slot[key + 1] - first
     if size == 0:
@@ -67,7 +67,7 @@ def indexed(key: Numbers, value: Numbers, first_slot: Numbers) -> tuple[Numbers,
 def last_found(
     is_read: Mask,
     key: Numbers,
-    at: Numbers,
+    element_start: Numbers,
     count: Numbers,
     flat: Elements,
     values: Numbers,
@@ -80,7 +80,7 @@ def last_found(
             if count[read] == 0:
                 last[read] = NOTHING
             else:
-                element = flat[at[read] + count[read] - 1]
+                element = flat[element_start[read] + count[read] - 1]
                 last[read] = find(key[read], element, values, first_slot, slots)
     return last
 
@@ -89,27 +89,27 @@ def last_found(
 def placed(
     longest: Numbers,
     first: Numbers,
-    at: Numbers,
+    element_start: Numbers,
     flat: Elements,
     values: Numbers,
     first_slot: Numbers,
     slots: Numbers,
     writes: int,
 ) -> tuple[Numbers, Numbers, Mask]:
-    """For each element its write, for each write its place, and which keys have an element twice."""
+    """For each element its write, for each write its position, and which keys have an element twice."""
     write = np.full(first[-1], GARBAGE, np.int64)
     position = np.full(writes, -1, np.int64)
     has_repeat = np.zeros(len(longest), np.bool_)
     for key in range(len(longest)):
-        for place in range(first[key], first[key + 1]):
-            element = flat[at[longest[key]] + place - first[key]]
-            found = find(key, element, values, first_slot, slots)
-            write[place] = found
-            if found >= 0:
-                if position[found] >= 0:
+        for index in range(first[key], first[key + 1]):
+            element = flat[element_start[longest[key]] + index - first[key]]
+            number = find(key, element, values, first_slot, slots)
+            write[index] = number
+            if number >= 0:
+                if position[number] >= 0:
                     has_repeat[key] = True
                 else:
-                    position[found] = place
+                    position[number] = index
     return write, position, has_repeat
 
 
@@ -118,7 +118,7 @@ def first_readers(
     is_read: Mask,
     is_prefix: Mask,
     key: Numbers,
-    at: Numbers,
+    element_start: Numbers,
     count: Numbers,
     flat: Elements,
     values: Numbers,
@@ -134,7 +134,7 @@ def first_readers(
             continue
         begin = covered[key[read]] if is_prefix[read] else 0
         for i in range(begin, count[read]):
-            write = find(key[read], flat[at[read] + i], values, first_slot, slots)
+            write = find(key[read], flat[element_start[read] + i], values, first_slot, slots)
             if write < 0:
                 has_garbage[read] = True
             elif reader[write] < 0:

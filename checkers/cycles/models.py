@@ -13,7 +13,7 @@ By what else it needs it is of one of three **orders**: none, the order of each 
 (``-realtime``). A consistency model is a level and an order, too, and forbids what is not above it in either:
 snapshot isolation is (2, none), strict serializability (3, real time). So models and anomalies form one lattice.
 
-What is no cycle has a level all the same: a value read that nobody wrote is impossible under any model (0), G1a, G1b
+An anomaly without a cycle also has a level: a value read without a write is impossible under any model (0), G1a, G1b
 and dirty updates need read committed (1), lost updates and contradictions inside a transaction snapshot isolation (2).
 
 Sources: Adya, "Weak Consistency" (1999); Elle (VLDB 2020), whose names these are. Reads are of items, never of
@@ -39,7 +39,7 @@ class Level(IntEnum):
     SERIAL = 3
 
 
-class Order(IntEnum):
+class SessionOrder(IntEnum):
     """Which order beside the dependencies a cycle needs, or a model keeps."""
 
     NONE = 0
@@ -55,7 +55,7 @@ class Anomaly:
     level: Level
     promise: str
     """What a history without the anomaly keeps, in one sentence."""
-    order: Order = Order.NONE
+    session_order: SessionOrder = SessionOrder.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ class Model:
 
     name: str
     level: Level
-    order: Order = Order.NONE
+    session_order: SessionOrder = SessionOrder.NONE
 
     def forbids(self, anomaly: Anomaly) -> bool:
-        return anomaly.level <= self.level and anomaly.order <= self.order
+        return anomaly.level <= self.level and anomaly.session_order <= self.session_order
 
 
 _LEVELS: Final = MappingProxyType(
@@ -79,7 +79,11 @@ _LEVELS: Final = MappingProxyType(
     }
 )
 _PREFIXES: Final = MappingProxyType(
-    {"": Order.NONE, "strong-session-": Order.PROCESS, "strong-": Order.REALTIME}
+    {
+        "": SessionOrder.NONE,
+        "strong-session-": SessionOrder.PROCESS,
+        "strong-": SessionOrder.REALTIME,
+    }
 )
 SUFFIXES: Final = ("", "-process", "-realtime")
 """Of the names of cycles, by order."""
@@ -103,14 +107,14 @@ _CYCLES: Final = (
 
 MODELS: Final[Mapping[str, Model]] = MappingProxyType(
     {
-        name: Model(name, level, order)
-        for name, level, order in [
+        name: Model(name, level, session_order)
+        for name, level, session_order in [
             *(
-                (prefix + name, level, order)
-                for prefix, order in _PREFIXES.items()
+                (prefix + name, level, session_order)
+                for prefix, session_order in _PREFIXES.items()
                 for name, level in _LEVELS.items()
             ),
-            ("strict-serializable", Level.SERIAL, Order.REALTIME),
+            ("strict-serializable", Level.SERIAL, SessionOrder.REALTIME),
         ]
     }
 )
@@ -151,8 +155,13 @@ ANOMALIES: Final[Mapping[str, Anomaly]] = MappingProxyType(
                 "No two transactions write a key on the ground of the same version of it.",
             ),
             *(
-                Anomaly(name + suffix, level, _PROMISES[order].format(promise), Order(order))
-                for order, suffix in enumerate(SUFFIXES)
+                Anomaly(
+                    name + suffix,
+                    level,
+                    _PROMISES[session_order].format(promise),
+                    SessionOrder(session_order),
+                )
+                for session_order, suffix in enumerate(SUFFIXES)
                 for name, level, promise in _CYCLES
             ),
         ]
@@ -164,12 +173,12 @@ CYCLES: Final = tuple(name + suffix for suffix in SUFFIXES for name, _, _ in _CY
 """The names of those that are cycles."""
 
 
-def cycle_name(rw: int, *, wr: bool, adjacent: bool, order: Order) -> str:
-    """Return what a cycle with so many anti-dependencies, with or without a read of another's write, is called."""
+def cycle_name(rw: int, *, wr: bool, adjacent: bool, session_order: SessionOrder) -> str:
+    """Return what a cycle with this many anti-dependencies, with or without a read of another's write, is called."""
     if rw == 0:
         name = "G1c" if wr else "G0"
     elif rw == 1:
         name = "G-single"
     else:
         name = "G2-item" if adjacent else "G-nonadjacent"
-    return name + SUFFIXES[order]
+    return name + SUFFIXES[session_order]

@@ -25,19 +25,19 @@ def adjacency(count: int, source: Numbers) -> tuple[Numbers, Numbers]:
         first[n + 1] += 1
     for n in range(count):
         first[n + 1] += first[n]
-    place = first[:-1].copy()
+    next_free = first[:-1].copy()
     edge = np.empty(len(source), np.int64)
     for n in range(len(source)):
-        edge[place[source[n]]] = n
-        place[source[n]] += 1
+        edge[next_free[source[n]]] = n
+        next_free[source[n]] += 1
     return first, edge
 
 
 @compiled
-def earliest_moments(
+def earliest_times(
     count: int, source: Numbers, target: Numbers, began: Numbers
 ) -> tuple[Numbers, Mask]:
-    """For each node its earliest moment, and whether it could be taken away; without the latter it has none."""
+    """For each node its earliest time, and whether it could be taken away; without the latter it has none."""
     first, edge = adjacency(count, source)
     waits_for = np.zeros(count, np.int64)
     for n in target:

@@ -1,4 +1,4 @@
-"""Which writes were read, by whom first, and which reads hold what nobody wrote.
+"""Which writes were read, by whom first, and which reads hold what no transaction wrote.
 
 A list that begins as the ones before it is looked at only where it is longer, so all reads together cost as much as the
 longest list of each key.
@@ -18,13 +18,13 @@ from nemesis.checkers.framework.arrays import Numbers
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ReadIndex:
     """What the reads of transactions that ended ``ok`` show."""
 
     reader: Numbers
     """For each write the first read that holds it, −1 if none does."""
     garbage: Numbers
-    """Reads that are the first to hold something that nobody wrote."""
+    """Reads that are the first to hold something that no transaction wrote."""
     committed: Mask
     """For each transaction, whether it certainly took effect: it ended ``ok``, or nobody knows and a write of it was
     read."""
@@ -32,13 +32,13 @@ class Seen:
     @classmethod
     def of(
         cls, txns: Transactions, micro: MicroOperations, writes: Writes, is_prefix: Mask
-    ) -> Seen:
+    ) -> ReadIndex:
         is_read = (micro.code == READ) & (micro.count > UNKNOWN) & ~writes.ambiguous[micro.key]
         reader, has_garbage = first_readers(
             is_read,
             is_prefix,
             micro.key,
-            micro.at,
+            micro.element_start,
             micro.count,
             micro.flat,
             writes.value,

@@ -15,18 +15,18 @@ class Reasons:
 
     def __init__(self, words: Words) -> None:
         self._words = words
-        self._found = words.found
+        self._analysis = words.analysis
 
     def of(self, step: Step) -> str:
         """Return the reason for an edge, a sentence."""
-        a, b = self._found.txns.name(step.source), self._found.txns.name(step.target)
+        a, b = self._analysis.txns.name(step.source), self._analysis.txns.name(step.target)
         return f"{a} comes before {b}: {self._because(step, a, b)}."
 
     def _because(self, step: Step, a: str, b: str) -> str:
-        found, words = self._found, self._words
-        is_list = found.orders is not None
+        analysis, words = self._analysis, self._words
+        is_list = analysis.list_orders is not None
         if step.kind == PROCESS:
-            process = found.txns.processes[int(found.txns.process[step.target])]
+            process = analysis.txns.processes[int(analysis.txns.process[step.target])]
             return f"process {process} had ended {a} when it began {b}"
         if step.kind == REALTIME:
             return f"{a} had ended before {b} began"
@@ -38,18 +38,18 @@ class Reasons:
         if step.kind == WW:
             base = self._base(step.via)
             return f"{words.read(base)}, which {a} wrote, and then wrote {words.value(step.via)}"
-        written = self._writes_to(step.target, int(found.micro.key[step.via]))[-1]
+        written = self._writes_to(step.target, int(analysis.micro.key[step.via]))[-1]
         return f"{words.read(step.via)}, and {b} replaced it by {words.value(written)}"
 
     def _base(self, micro: int) -> int:
         """The first micro-operation of the same transaction on the same key."""
-        previous = self._found.micro.previous
+        previous = self._analysis.micro.previous
         while previous[micro] >= 0:
             micro = int(previous[micro])
         return micro
 
     def _writes_to(self, txn: int, key: int) -> list[int]:
-        micro = self._found.micro
+        micro = self._analysis.micro
         first, end = np.searchsorted(micro.txn, [txn, txn + 1]).tolist()
         return [
             number
@@ -59,36 +59,36 @@ class Reasons:
 
     def _overwrites(self, step: Step, a: str, b: str) -> str:
         """Two appends to one list, in the order in which they stand there."""
-        writes, orders, words = self._found.writes, self._found.orders, self._words
-        assert orders is not None
-        key = int(self._found.micro.key[step.via])
-        first, end = orders.first[key : key + 2].tolist()
-        place = int(orders.position[np.searchsorted(writes.micro, step.via)])
-        order = orders.write[first : end if place < 0 else place].tolist()
-        before = next(w for w in reversed(order) if w >= 0 and writes.txn[w] == step.source)
-        longest = int(orders.longest[key])
-        if place < 0:
+        writes, list_orders, words = self._analysis.writes, self._analysis.list_orders, self._words
+        assert list_orders is not None
+        key = int(self._analysis.micro.key[step.via])
+        first, end = list_orders.first[key : key + 2].tolist()
+        position = int(list_orders.position[np.searchsorted(writes.micro, step.via)])
+        preceding = list_orders.write[first : end if position < 0 else position].tolist()
+        before = next(w for w in reversed(preceding) if w >= 0 and writes.txn[w] == step.source)
+        longest = int(list_orders.longest[key])
+        if position < 0:
             shown = f"{words.read(longest)}, without the latter"
         else:
-            shown = f"{words.name(longest)} read {self._around(longest, place - first)}"
+            shown = f"{words.name(longest)} read {self._around(longest, position - first)}"
         appended = f"{a} appended {int(writes.value[before])} to {words.key(step.via)}"
         return f"{appended}, and {b} {words.value(step.via)} after it: {shown}"
 
-    def _around(self, read: int, place: int) -> str:
+    def _around(self, read: int, position: int) -> str:
         """A list that was read, as far as the element in this place."""
-        elements = self._found.micro.elements(read)
-        shown = elements[max(0, place + 1 - SHOWN) : place + 1]
-        before = "…, " if place + 1 > SHOWN else ""
-        after = ", …" if place + 1 < len(elements) else ""
+        elements = self._analysis.micro.elements(read)
+        shown = elements[max(0, position + 1 - SHOWN) : position + 1]
+        before = "…, " if position + 1 > SHOWN else ""
+        after = ", …" if position + 1 < len(elements) else ""
         return f"[{before}{', '.join(map(str, shown))}{after}]"
 
     def _misses(self, step: Step, b: str) -> str:
         """A list that was read without an element that was appended to it."""
-        found = self._found
-        seen = set(found.micro.elements(step.via))
+        analysis = self._analysis
+        elements = set(analysis.micro.elements(step.via))
         missed = next(
             self._words.value(micro)
-            for micro in self._writes_to(step.target, int(found.micro.key[step.via]))
-            if int(self._words.value(micro)) not in seen
+            for micro in self._writes_to(step.target, int(analysis.micro.key[step.via]))
+            if int(self._words.value(micro)) not in elements
         )
         return f"{self._words.read(step.via)}, without {missed}, which {b} appended"

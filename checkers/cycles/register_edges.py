@@ -17,7 +17,7 @@ import numpy as np
 
 from nemesis.checkers.cycles.edges import RW, WR, WW, Edges, later_writes
 from nemesis.checkers.cycles.lookup import NOTHING
-from nemesis.checkers.cycles.read_index import Seen
+from nemesis.checkers.cycles.read_index import ReadIndex
 from nemesis.checkers.cycles.transactions import Mask, MicroOperations, Transactions
 from nemesis.checkers.cycles.updates import Updates
 from nemesis.checkers.cycles.write_index import Writes
@@ -32,16 +32,16 @@ def register_edges(
     own: Mask,
     updates: Updates,
     version: Numbers,
-    seen: Seen,
+    read_index: ReadIndex,
     *,
     writes_follow_reads: bool,
 ) -> Edges:
     """Return the wr edges between committed transactions, and the ww and rw edges that are certain."""
-    is_live = seen.committed[writes.txn]
+    is_live = read_index.committed[writes.txn]
     reads = np.flatnonzero(last_read >= 0)
     reads = reads[is_live[last_read[reads]]]
     wr = Edges.of(WR, writes.txn[last_read[reads]], micro.txn[reads], reads)
-    nil = _after_nil(txns, micro, writes, last_read, updates, seen)
+    nil = _after_nil(txns, micro, writes, last_read, updates, read_index)
     if not writes_follow_reads:
         return Edges.joined([wr, nil])
     before = last_read[updates.read]
@@ -91,10 +91,10 @@ def _after_nil(
     writes: Writes,
     last_read: Numbers,
     updates: Updates,
-    seen: Seen,
+    read_index: ReadIndex,
 ) -> Edges:
     """The anti-dependencies of those who read nil on those of whom nobody knows what they wrote after."""
-    blind = writes.is_last & seen.committed[writes.txn] & ~writes.ambiguous[writes.key]
+    blind = writes.is_last & read_index.committed[writes.txn] & ~writes.ambiguous[writes.key]
     blind[updates.write] = False
     written = np.flatnonzero(blind)
     reads = np.flatnonzero(last_read == NOTHING)

@@ -26,10 +26,10 @@ import numpy as np
 
 from nemesis.checkers.cycles.candidate_components import suspects
 from nemesis.checkers.cycles.edges import PROCESS, REALTIME, RW, WR, Edges
-from nemesis.checkers.cycles.models import Level, Order, cycle_name
+from nemesis.checkers.cycles.models import Level, SessionOrder, cycle_name
 from nemesis.checkers.cycles.paths import (
     adjacency,
-    earliest_moments,
+    earliest_times,
     shortest_cycle,
     shortest_from_later,
 )
@@ -84,19 +84,19 @@ class Graph:
 
     def among(self, kept: Mask) -> Graph:
         """The part of these transactions."""
-        place = np.cumsum(kept) - 1
+        renumbered = np.cumsum(kept) - 1
         inside = self.edges.where(kept[self.edges.source] & kept[self.edges.target])
-        edges = Edges(place[inside.source], place[inside.target], inside.kind, inside.via)
+        edges = Edges(renumbered[inside.source], renumbered[inside.target], inside.kind, inside.via)
         return Graph(
             self.number[kept], edges, self.began[kept], self.ended[kept], self.process[kept]
         )
 
 
-def cycles_among(txns: Transactions, edges: Edges, order: Edges) -> list[Cycle]:
+def cycles_among(txns: Transactions, edges: Edges, process_order: Edges) -> list[Cycle]:
     """Return the cycles of dependencies, of the order of processes and of real time; they are looked for where there
     can be any.
     """
-    tied = order.where(txns.ended[order.source] >= txns.began[order.target])
+    tied = process_order.where(txns.ended[process_order.source] >= txns.began[process_order.target])
     suspected = suspects(
         np.concatenate([edges.source, tied.source]),
         np.concatenate([edges.target, tied.target]),
@@ -105,22 +105,25 @@ def cycles_among(txns: Transactions, edges: Edges, order: Edges) -> list[Cycle]:
     )
     if not suspected.any():
         return []
-    among = [part.where(suspected[part.source] & suspected[part.target]) for part in (edges, order)]
-    whole = Graph(
+    among = [
+        part.where(suspected[part.source] & suspected[part.target])
+        for part in (edges, process_order)
+    ]
+    graph = Graph(
         number=np.arange(len(txns)),
         edges=Edges.joined(among),
         began=txns.began,
         ended=txns.ended,
         process=txns.process,
     )
-    return list(cycles(whole.among(suspected)))
+    return list(cycles(graph.among(suspected)))
 
 
 def cycles(graph: Graph) -> Iterator[Cycle]:
     """Yield the cycles of a graph, the smallest levels and orders first."""
     if not len(graph):
         return
-    everything = States.of(len(graph), graph.edges, Level.SERIAL, Order.PROCESS)
+    everything = States.of(len(graph), graph.edges, Level.SERIAL, SessionOrder.PROCESS)
     component = everything.components()
     if (sizes(component) > 1).any():
         yield from _of_dependencies(graph.among(sizes(component) > 1))
@@ -128,16 +131,16 @@ def cycles(graph: Graph) -> Iterator[Cycle]:
 
 
 def _of_dependencies(graph: Graph) -> Iterator[Cycle]:
-    parts: dict[tuple[Level, Order], Numbers] = {}
+    parts: dict[tuple[Level, SessionOrder], Numbers] = {}
     alone = np.arange(len(graph))
-    for order in (Order.NONE, Order.PROCESS):
+    for session_order in (SessionOrder.NONE, SessionOrder.PROCESS):
         for level in Level:
-            states = States.of(len(graph), graph.edges, level, order)
+            states = States.of(len(graph), graph.edges, level, session_order)
             component = states.components()
-            below = parts.get((Level(level - 1), order), alone) if level else alone
-            beside = parts[level, Order.NONE] if order else alone
+            below = parts.get((Level(level - 1), session_order), alone) if level else alone
+            beside = parts[level, SessionOrder.NONE] if session_order else alone
             joined = join(len(graph), below, beside)
-            parts[level, order] = states.partition(component)
+            parts[level, session_order] = states.partition(component)
             leaving = np.flatnonzero(crossing(states, component, joined))
             for starts in _by_component(component[states.source[leaving]], leaving):
                 yield _shortest(graph, states, component, starts)
@@ -177,19 +180,21 @@ def _named(steps: tuple[Step, ...]) -> Cycle:
     kinds = [step.kind for step in steps]
     adjacent = any(a == b == RW for a, b in zip(kinds, kinds[1:] + kinds[:1], strict=True))
     if REALTIME in kinds:
-        order = Order.REALTIME
+        session_order = SessionOrder.REALTIME
     elif PROCESS in kinds:
-        order = Order.PROCESS
+        session_order = SessionOrder.PROCESS
     else:
-        order = Order.NONE
-    name = cycle_name(kinds.count(RW), wr=WR in kinds, adjacent=adjacent, order=order)
+        session_order = SessionOrder.NONE
+    name = cycle_name(
+        kinds.count(RW), wr=WR in kinds, adjacent=adjacent, session_order=session_order
+    )
     return Cycle(name, steps)
 
 
 def _of_real_time(graph: Graph) -> Iterator[Cycle]:
     known = np.zeros(len(graph), dtype=np.bool_)
     for level in Level:
-        states = States.of(len(graph), graph.edges, level, Order.NONE)
+        states = States.of(len(graph), graph.edges, level, SessionOrder.NONE)
         component = states.components()
         earliest = _earliest(graph, states, component)
         is_cyclic = _any_state(sizes(component) > 1, len(graph))
@@ -199,7 +204,7 @@ def _of_real_time(graph: Graph) -> Iterator[Cycle]:
 
 
 def _earliest(graph: Graph, states: States, component: Numbers) -> Numbers:
-    """For each transaction its earliest moment in the graph of a level."""
+    """For each transaction its earliest time in the graph of a level."""
     own = np.full(states.size, UNSET, dtype=np.int64)
     own[: len(graph)] = graph.began
     count = int(component.max()) + 1
@@ -207,10 +212,10 @@ def _earliest(graph: Graph, states: States, component: Numbers) -> Numbers:
     np.maximum.at(of_component, component, own)
     source, target = component[states.source], component[states.target]
     between = source != target
-    earliest, _ = earliest_moments(count, source[between], target[between], of_component)
-    moments = earliest[component].reshape(-1, len(graph))
-    found: Numbers = moments.max(axis=0)
-    return found
+    earliest, _ = earliest_times(count, source[between], target[between], of_component)
+    times = earliest[component].reshape(-1, len(graph))
+    by_transaction: Numbers = times.max(axis=0)
+    return by_transaction
 
 
 def _any_state(mask: Mask, transactions: int) -> Mask:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nemesis.checkers.cycles.edges import PROCESS, RW, WR, WW, Edges
-from nemesis.checkers.cycles.models import Level, Order
+from nemesis.checkers.cycles.models import Level, SessionOrder
 from nemesis.checkers.cycles.transactions import Mask
 from nemesis.checkers.framework.arrays import Numbers
 
@@ -36,10 +36,10 @@ class States:
     """For each edge of this graph the one of the transactions that it stands for."""
 
     @classmethod
-    def of(cls, count: int, edges: Edges, level: Level, order: Order) -> States:
+    def of(cls, count: int, edges: Edges, level: Level, session_order: SessionOrder) -> States:
         """The graph of this level over ``count`` transactions; with the order of processes unless it is ``NONE``."""
         allowed = np.isin(edges.kind, KINDS[level])
-        if order is not Order.NONE:
+        if session_order is not SessionOrder.NONE:
             allowed |= edges.kind == PROCESS
         edge = np.flatnonzero(allowed)
         source, target = edges.source[edge], edges.target[edge]
@@ -106,5 +106,5 @@ def crossing(states: States, component: Numbers, joined: Numbers) -> Mask:
     inside = component[states.source] == component[states.target]
     node = states.transactions
     leaves: Mask = joined[states.source % node] != joined[states.target % node]
-    found: Mask = inside & leaves
-    return found
+    crosses: Mask = inside & leaves
+    return crosses

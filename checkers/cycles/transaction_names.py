@@ -1,6 +1,6 @@
 """What transactions and micro-operations are called in sentences.
 
-Transactions are called by their ``op``: T12. Lists are told by their last elements.
+Transactions are called by their ``op``: T12. Lists are named by their last elements.
 """
 
 from __future__ import annotations
@@ -11,42 +11,42 @@ from nemesis.checkers.cycles.analysis import Analysis
 from nemesis.checkers.cycles.transactions import WRITE
 
 SHOWN: Final = 8
-"""Elements of a list that are told, its last ones."""
+"""Elements of a list that its name shows, its last ones."""
 
 
 class Words:
     """The words for what an analysis speaks of; ``micro`` is a number of a micro-operation."""
 
-    def __init__(self, found: Analysis) -> None:
-        self.found = found
+    def __init__(self, analysis: Analysis) -> None:
+        self.analysis = analysis
 
     def key(self, micro: int) -> str:
-        return self.found.micro.key_name(micro)
+        return self.analysis.micro.key_name(micro)
 
     def txn(self, micro: int) -> int:
-        return int(self.found.micro.txn[micro])
+        return int(self.analysis.micro.txn[micro])
 
     def name(self, micro: int) -> str:
-        return self.found.txns.name(self.txn(micro))
+        return self.analysis.txns.name(self.txn(micro))
 
     def value(self, micro: int) -> str:
-        """What was read or written, as it is told."""
-        elements = self.found.micro.elements(micro)
-        if self.found.micro.code[micro] == WRITE:
+        """What was read or written, as findings print it."""
+        elements = self.analysis.micro.elements(micro)
+        if self.analysis.micro.code[micro] == WRITE:
             return str(elements[0])
-        if self.found.orders is None:
+        if self.analysis.list_orders is None:
             return str(elements[0]) if elements else "nil"
         omitted = "…, " if len(elements) > SHOWN else ""
         return f"[{omitted}{', '.join(map(str, elements[-SHOWN:]))}]"
 
     @property
     def wrote(self) -> str:
-        return "wrote" if self.found.orders is None else "appended"
+        return "wrote" if self.analysis.list_orders is None else "appended"
 
     @property
     def written(self) -> str:
         """The participle of ``wrote``."""
-        return "written" if self.found.orders is None else "appended"
+        return "written" if self.analysis.list_orders is None else "appended"
 
     def read(self, micro: int) -> str:
         """Who read what of which key."""

@@ -31,7 +31,7 @@ class Rows:
     kind: Numbers
     """``INVOKE``, ``OK``, ``FAIL`` or ``INFO``."""
     op: Numbers
-    """``UNSET`` where there is none."""
+    """``UNSET`` without a value."""
     process: Numbers
     """A position in ``processes``."""
     processes: list[str]
@@ -84,11 +84,11 @@ class Rows:
             size=np.concatenate([part.size for part in parts]),
             flat=_room_for([part.flat for part in parts]),
         )
-        place = 0
+        offset = 0
         while parts:
             flat = parts.pop(0).flat
-            joined.flat[place : place + len(flat)] = flat
-            place += len(flat)
+            joined.flat[offset : offset + len(flat)] = flat
+            offset += len(flat)
         return joined
 
 
@@ -106,5 +106,5 @@ def _lists(column: pa.ChunkedArray) -> tuple[Numbers, Numbers]:
     """The length of each list and all elements."""
     sizes = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
     flat = [np.asarray(chunk.flatten(), dtype=np.int64) for chunk in column.chunks]
-    whole = flat[0] if len(flat) == 1 else np.concatenate([np.zeros(0, dtype=np.int64), *flat])
-    return np.asarray(sizes, dtype=np.int64), whole
+    elements = flat[0] if len(flat) == 1 else np.concatenate([np.zeros(0, dtype=np.int64), *flat])
+    return np.asarray(sizes, dtype=np.int64), elements

@@ -1,7 +1,7 @@
 """Transactions and their micro-operations, as columns: who, when, how it ended, what was read and written.
 
 A transaction is what one ``op`` has in the history: an invocation, and at most one completion. Transactions are
-numbered in the *candidate order*: as they ended, and those whose end nobody knows as they began. A system that works
+numbered in the *candidate order*: as they ended, and those whose end is unknown as they began. A system that works
 commits in nearly this order, so a dependency against it is rare, and no edge of real time is ever against it.
 
 What a transaction read is known only if it ended ``ok``. Its writes are known from the completion, or from the
@@ -27,7 +27,7 @@ from nemesis.checkers.framework.compiled import compiled
 
 READ, WRITE = 0, 1
 UNKNOWN: Final = -1
-"""The count of a read of which nobody knows what it returned."""
+"""The count of a read whose result is unknown."""
 NEVER: Final = np.iinfo(np.int64).max
 """When a transaction ended of which no end is known."""
 
@@ -49,7 +49,7 @@ class Transactions:
     ended: Numbers
     """In ns; ``NEVER`` unless it ended ``ok``."""
     row: Numbers
-    """The row that tells of it: its completion, or else its invocation."""
+    """The row that reports it: its completion, or else its invocation."""
     problems: tuple[str, ...]
     """What is wrong with the history, a sentence each."""
 
@@ -71,10 +71,10 @@ class MicroOperations:
     key: Numbers
     """A position in ``keys``."""
     keys: Numbers
-    at: Numbers
+    element_start: Numbers
     """Where in ``flat`` its elements begin."""
     count: Numbers
-    """How many elements; ``UNKNOWN`` of a read whose result nobody knows."""
+    """How many elements; ``UNKNOWN`` of a read whose result is unknown."""
     flat: Elements
     previous: Numbers
     """The micro-operation of the same transaction before it on the same key, −1 if it is the first."""
@@ -86,7 +86,7 @@ class MicroOperations:
 
     def elements(self, number: int) -> list[int]:
         """Return what was read or written."""
-        start = int(self.at[number])
+        start = int(self.element_start[number])
         return list(self.flat[start : start + max(0, int(self.count[number]))].tolist())
 
     def key_name(self, number: int) -> str:
@@ -114,7 +114,7 @@ def transactions(rows: Rows) -> tuple[Transactions, MicroOperations]:
     micro, malformed = _micro_operations(rows, source, outcome)
     if malformed:
         problems.append(f"{malformed} transactions have no readable list of micro-operations.")
-    found = Transactions(
+    txns = Transactions(
         op=rows.op[telling],
         outcome=outcome,
         process=rows.process[telling],
@@ -124,7 +124,7 @@ def transactions(rows: Rows) -> tuple[Transactions, MicroOperations]:
         row=rows.row[telling],
         problems=tuple(problems),
     )
-    return found, micro
+    return txns, micro
 
 
 def dense(numbers: Numbers) -> tuple[Numbers, int]:
@@ -139,12 +139,12 @@ def dense(numbers: Numbers) -> tuple[Numbers, int]:
 
 
 def _in_candidate_order(began: Numbers, ended: Numbers, kind: Numbers) -> Numbers:
-    """The ops that occur, ordered by the row of their end, or of their beginning if nobody knows their end."""
+    """The ops that occur, ordered by the row of their end, or of their beginning if their end is unknown."""
     known = (ended >= 0) & (kind[ended] != INFO)
-    place = np.where(known, ended, np.where(began >= 0, began, ended))
+    end_row = np.where(known, ended, np.where(began >= 0, began, ended))
     at_row = np.full(len(kind), -1, dtype=np.int64)
-    occurs = np.flatnonzero(place >= 0)
-    at_row[place[occurs]] = occurs
+    occurs = np.flatnonzero(end_row >= 0)
+    at_row[end_row[occurs]] = occurs
     return at_row[at_row >= 0]
 
 
@@ -156,21 +156,21 @@ def _micro_operations(rows: Rows, source: Numbers, outcome: Bytes) -> tuple[Micr
     counts = _counted(rows.flat, start, stop)
     malformed = int((counts < 0).sum())
     counts = np.maximum(counts, 0)
-    txn, code, key, at, count = _parsed(rows.flat, start, counts, outcome == OK)
+    txn, code, key, element_start, count = _parsed(rows.flat, start, counts, outcome == OK)
     firsts = np.cumsum(counts) - counts
     key_codes, distinct = dense(key)
     keys = np.zeros(distinct, dtype=np.int64)
     keys[key_codes] = key
     previous, is_last_write = _linked(firsts, counts, code, key_codes)
     micro = MicroOperations(
-        txn, code, key_codes, keys, at, count, rows.flat, previous, is_last_write
+        txn, code, key_codes, keys, element_start, count, rows.flat, previous, is_last_write
     )
     return micro, malformed
 
 
 @compiled
 def _paired(op: Numbers, kind: Numbers, placed: Mask, count: int) -> tuple[Numbers, Numbers, int]:
-    """The rows of each op's first invocation and first completion, −1 if there is none; how many more there are."""
+    """The rows of each op's first invocation and first completion, −1 without one; how many more there are."""
     began = np.full(count, -1, np.int64)
     ended = np.full(count, -1, np.int64)
     surplus = 0
@@ -187,7 +187,7 @@ def _paired(op: Numbers, kind: Numbers, placed: Mask, count: int) -> tuple[Numbe
 
 @compiled
 def _counted(flat: Elements, start: Numbers, stop: Numbers) -> Numbers:
-    """How many micro-operations each list has, −1 if it is none of micro-operations."""
+    """How many micro-operations each list has, −1 if it does not hold micro-operations."""
     counts = np.zeros(len(start), np.int64)
     for txn in range(len(start)):
         i = start[txn]
@@ -212,18 +212,24 @@ def _parsed(
     txn = np.empty(total, np.int64)
     code = np.empty(total, np.int8)
     key = np.empty(total, np.int64)
-    at = np.empty(total, np.int64)
+    element_start = np.empty(total, np.int64)
     count = np.empty(total, np.int64)
     n = 0
     for t in range(len(start)):
         i = start[t]
         for _ in range(counts[t]):
-            txn[n], code[n], key[n], at[n], count[n] = t, flat[i], flat[i + 1], i + 3, flat[i + 2]
+            txn[n], code[n], key[n], element_start[n], count[n] = (
+                t,
+                flat[i],
+                flat[i + 1],
+                i + 3,
+                flat[i + 2],
+            )
             i += 3 + max(flat[i + 2], 0)
             if code[n] == READ and not is_ok[t]:
                 count[n] = UNKNOWN
             n += 1
-    return txn, code, key, at, count
+    return txn, code, key, element_start, count
 
 
 @compiled

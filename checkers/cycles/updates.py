@@ -1,7 +1,7 @@
 """Read-modify-write: transactions that read a version of a key and then wrote the key.
 
 In any serial order the second of two such transactions would have read what the first wrote. So two that read the same
-version have lost an update, whatever the order of versions is (``lost-update``).
+version have lost an update, for every order of versions (``lost-update``).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Updates:
     base: Numbers
     """For each write what its transaction began with on this key: a read, or −1."""
     successor: Numbers
-    """For each version the first write that is based on it, −1 if there is none."""
+    """For each version the first write that is based on it, −1 without one."""
 
     @classmethod
     def of(

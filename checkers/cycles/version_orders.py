@@ -1,7 +1,7 @@
 """Version orders of lists: the longest list that anybody read of a key, of which all others have to be prefixes.
 
 A list is its own history: who reads [3, 1, 4] knows that 3 was appended before 1, and 1 before 4. So the longest read
-of a key is the order of its versions, except for what was appended later and read by nobody.
+of a key is the order of its versions, except for what was appended later and read by no transaction.
 
 Two lists of which neither begins with the other, or an element that stands in a list twice, leave no order
 (``ordered``): then what was read from whom is still known, and nothing else.
@@ -26,7 +26,7 @@ class ListOrders:
     """The elements of all keys' longest lists, one key after the other. Ambiguous keys have none."""
 
     longest: Numbers
-    """For each key the longest read, −1 if there is none."""
+    """For each key the longest read, −1 without one."""
     first: Numbers
     """For each key where its elements begin; one more than there are keys."""
     write: Numbers
@@ -49,14 +49,16 @@ class ListOrders:
         write, position, has_repeat = placed(
             longest,
             first,
-            micro.at,
+            micro.element_start,
             micro.flat,
             writes.value,
             writes.first_slot,
             writes.slots,
             len(writes),
         )
-        is_prefix = _agreeing(is_read, longest, micro.key, micro.at, micro.count, micro.flat)
+        is_prefix = _agreeing(
+            is_read, longest, micro.key, micro.element_start, micro.count, micro.flat
+        )
         others = np.flatnonzero(is_read & ~is_prefix)
         repeats = [read for read in others.tolist() if _has_repeat(micro.elements(read))]
         repeats += longest[has_repeat].tolist()
@@ -90,12 +92,17 @@ def _longest(is_read: Mask, key: Numbers, count: Numbers, keys: int) -> Numbers:
 
 @compiled
 def _agreeing(
-    is_read: Mask, longest: Numbers, key: Numbers, at: Numbers, count: Numbers, flat: Elements
+    is_read: Mask,
+    longest: Numbers,
+    key: Numbers,
+    element_start: Numbers,
+    count: Numbers,
+    flat: Elements,
 ) -> Mask:
     is_prefix = is_read.copy()
     for read in range(len(is_read)):
         if is_read[read]:
-            start, begin = at[read], at[longest[key[read]]]
+            start, begin = element_start[read], element_start[longest[key[read]]]
             for i in range(count[read]):
                 if flat[start + i] != flat[begin + i]:
                     is_prefix[read] = False

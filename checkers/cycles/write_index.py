@@ -1,7 +1,7 @@
 """Who wrote a value: an index from (key, value) to the write, one small hash table per key.
 
 The tables lie one after the other, in the order of the keys; keys that are used at the same time are near each other,
-so that most look-ups stay in the processor's cache, whatever the values are.
+so that most look-ups stay in the processor's cache, for all values.
 
 The analysis rests on each value being written once per key. A key to which a value was written twice is *ambiguous*: it
 is left out, and reported.
@@ -32,7 +32,7 @@ class Writes:
     first_slot: Numbers
     """Where the table of each key begins."""
     slots: Numbers
-    """Numbers of writes, −1 where there is none."""
+    """Numbers of writes, −1 without one."""
     repeated: Numbers
     """Writes whose value had been written to the key before."""
     ambiguous: Mask
@@ -45,7 +45,7 @@ class Writes:
     def of(cls, micro: MicroOperations) -> Writes:
         chosen = np.flatnonzero(micro.code == WRITE)
         key = micro.key[chosen]
-        value = micro.flat[micro.at[chosen]].astype(np.int64)
+        value = micro.flat[micro.element_start[chosen]].astype(np.int64)
         sizes = np.bincount(key, minlength=len(micro.keys))
         first_slot = np.concatenate(([0], np.cumsum(_powers_of_two(2 * sizes))))
         slots, is_repeated = indexed(key, value, first_slot)
@@ -72,7 +72,7 @@ class Writes:
         return last_found(
             is_read,
             micro.key,
-            micro.at,
+            micro.element_start,
             micro.count,
             micro.flat,
             self.value,
@@ -88,7 +88,7 @@ class Writes:
         return own
 
     def find(self, key: int, value: int) -> int:
-        """Return the number of the write of this value to this key, ``GARBAGE`` if there is none."""
+        """Return the number of the write of this value to this key, ``GARBAGE`` without one."""
         return int(find(key, value, self.value, self.first_slot, self.slots))
 
 
