@@ -40,14 +40,14 @@ class Listed:
 
 def listed(segment: Segment, f: str | None) -> Listed:
     """The elements in the lists of the operations of this name."""
-    at = np.flatnonzero(segment.is_word("f", () if f is None else (f,)))
-    if not len(at) or COLUMN not in segment.columns.names:
+    indices = np.flatnonzero(segment.is_word("f", () if f is None else (f,)))
+    if not len(indices) or COLUMN not in segment.columns.names:
         return Listed(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    lists = segment.take(at).columns.arrow(COLUMN)
+    lists = segment.take(indices).columns.arrow(COLUMN)
     chunk = pa.concat_arrays(lists.chunks) if lists.num_chunks != 1 else lists.chunk(0)
     lengths = pc.fill_null(pc.list_value_length(chunk), 0).to_numpy(zero_copy_only=False)
     values = pc.fill_null(chunk.flatten(), UNSET).to_numpy(zero_copy_only=False)
-    return Listed(np.repeat(segment.rows[at], lengths), values.astype(np.int64))
+    return Listed(np.repeat(segment.rows[indices], lengths), values.astype(np.int64))
 
 
 def all_listed(parts: Sequence[Listed]) -> Listed:
@@ -61,9 +61,9 @@ def answers(operations: Operations, lists: Listed) -> tuple[Numbers, Numbers]:
     done = np.flatnonzero((operations.outcome == OK) & (operations.completed != NO_ROW))
     done = done[np.argsort(operations.completed[done], kind="stable")]
     rows = operations.completed[done]
-    place = np.searchsorted(rows, lists.row)
-    is_answer = np.append(rows, NO_ROW)[place] == lists.row
-    return done[place[is_answer]], lists.value[is_answer]
+    index = np.searchsorted(rows, lists.row)
+    is_answer = np.append(rows, NO_ROW)[index] == lists.row
+    return done[index[is_answer]], lists.value[is_answer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +87,20 @@ def numbered(*arrays: tuple[Numbers, Numbers]) -> Numbering:
     keys, _ = sequence_numbers(key)
     values, most = sequence_numbers(value)
     _, first, ids = np.unique(keys * max(most, 1) + values, return_index=True, return_inverse=True)
-    cuts = np.cumsum([len(one) for one, _ in arrays])[:-1]
+    cuts = np.cumsum([len(array_keys) for array_keys, _ in arrays])[:-1]
     return Numbering(list(np.split(ids.astype(np.int64), cuts)), key[first], value[first])
 
 
 def first_of(ids: Numbers, by: Numbers, positions: Numbers, count: int) -> Numbers:
     """For each id the position whose ``by`` is smallest."""
-    order = np.lexsort((positions, by, ids))[::-1]
-    found = np.full(count, NONE, dtype=np.int64)
-    found[ids[order]] = positions[order]
-    return found
+    permutation = np.lexsort((positions, by, ids))[::-1]
+    first_positions = np.full(count, NONE, dtype=np.int64)
+    first_positions[ids[permutation]] = positions[permutation]
+    return first_positions
 
 
-def at(column: Numbers, positions: Numbers, missing: int) -> Numbers:
-    """The column's values at these positions, ``missing`` where there is no position."""
+def values_at(column: Numbers, positions: Numbers, missing: int) -> Numbers:
+    """The column's values at these positions, ``missing`` where the position is ``NONE``."""
     if not len(column):
         return np.full(len(positions), missing, dtype=np.int64)
     return np.where(positions == NONE, missing, column[positions])

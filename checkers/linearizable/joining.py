@@ -46,7 +46,7 @@ COLUMNS: Final = ("op", "f", "key", "value")
 
 
 class UnpairableError(Exception):
-    """Two rows say the same of one operation, so that nobody knows which of them is of it. ``row`` is one of them."""
+    """Two rows say the same of one operation, so that the pairing is ambiguous. ``row`` is one of them."""
 
     def __init__(self, row: int) -> None:
         super().__init__(row)
@@ -55,9 +55,9 @@ class UnpairableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """What a row group tells: whole operations, and rows whose other half is elsewhere."""
+    """What a row group contains: whole operations, and rows whose other half another row group has."""
 
-    whole: Operations
+    complete: Operations
     rest: Rows
     doubled: Numbers
     """Rows that begin, or end, an operation that another one begins, or ends, too."""
@@ -70,8 +70,8 @@ def pairs(segment: Segment, fs: Sequence[str]) -> Pairs:
     """The operations of a segment whose ``f`` is one of these."""
     key = segment.columns.uniform("key")
     rows = Rows(
-        f=_places(segment, "f", fs),
-        outcome=_places(segment, "kind", list(_OUTCOMES)),
+        f=_positions_of_words(segment, "f", fs),
+        outcome=_positions_of_words(segment, "kind", list(_OUTCOMES)),
         key=segment.numbers("key", UNSET)
         if key is None
         else np.broadcast_to(np.int64(UNSET if key.value is None else key.value), len(segment)),
@@ -81,7 +81,7 @@ def pairs(segment: Segment, fs: Sequence[str]) -> Pairs:
         op=segment.numbers("op", UNSET),
     )
     wanted = (rows.f >= 0) & (rows.outcome >= 0)
-    return _joined(rows if wanted.all() else rows.at(wanted))
+    return _joined(rows if wanted.all() else rows.select(wanted))
 
 
 def operations(parts: list[Pairs]) -> Operations:
@@ -92,20 +92,20 @@ def operations(parts: list[Pairs]) -> Operations:
     for part in (*parts, left_over):
         if len(part.doubled):
             raise UnpairableError(int(part.doubled[0]))
-    whole = [*(part.whole for part in parts), left_over.whole, _halves(left_over.rest)]
+    pieces = [*(part.complete for part in parts), left_over.complete, _halves(left_over.rest)]
     parts.clear()
-    return _concatenated(Operations, whole)
+    return _concatenated(Operations, pieces)
 
 
-def _places(segment: Segment, column: str, words: Sequence[str]) -> Codes:
+def _positions_of_words(segment: Segment, column: str, words: Sequence[str]) -> Codes:
     """For each row the position of its word in the list, −1 if it is not there."""
     codes, known = segment.columns.words(column)
-    place = {word: at for at, word in enumerate(words)}
-    places = np.array([place.get(word, -1) for word in known] + [-1], dtype=np.int8)
+    position_of = {word: position for position, word in enumerate(words)}
+    positions = np.array([position_of.get(word, -1) for word in known] + [-1], dtype=np.int8)
     if codes.dtype != np.int8:
-        return places[codes]
-    table = np.full(256, places[-1])
-    table[: len(known)] = places[:-1]
+        return positions[codes]
+    table = np.full(256, positions[-1])
+    table[: len(known)] = positions[:-1]
     return np.frombuffer(codes.tobytes().translate(table.tobytes()), dtype=np.int8)
 
 
@@ -116,10 +116,10 @@ def _joined(rows: Rows) -> Pairs:
         if high - low < SPARSE * len(rows):
             from nemesis.checkers.linearizable.pairing import joined
 
-            found = joined(rows, low, high - low + 1)
-            if found is not None:
-                whole, alone = found
-                return Pairs(whole, rows.at(alone), rows.row[:0])
+            plain = joined(rows, low, high - low + 1)
+            if plain is not None:
+                complete, alone = plain
+                return Pairs(complete, rows.select(alone), rows.row[:0])
     return _joined_by_arrays(rows)
 
 
@@ -138,7 +138,7 @@ def _joined_by_arrays(rows: Rows) -> Pairs:
     is_unset = np.flatnonzero(value == UNSET)
     value[is_unset] = rows.value[begin[is_unset]]
     finish[outcome == INFO] = NEVER
-    whole = Operations(
+    complete = Operations(
         f=rows.f[begin],
         outcome=outcome,
         key=rows.key[begin],
@@ -148,15 +148,15 @@ def _joined_by_arrays(rows: Rows) -> Pairs:
         invoked=rows.row[begin],
         completed=rows.row[end],
     )
-    return Pairs(whole, rows.at(np.sort(alone)), rows.row[doubled])
+    return Pairs(complete, rows.select(np.sort(alone)), rows.row[doubled])
 
 
 def _overwritten(positions: Numbers, ids: Numbers, last: Numbers) -> Numbers:
     """Those of the positions that are not the last of their id."""
     if np.count_nonzero(last >= 0) == len(positions):
         return positions[:0]
-    found: Numbers = positions[last[ids[positions]] != positions]
-    return found
+    overwritten: Numbers = positions[last[ids[positions]] != positions]
+    return overwritten
 
 
 def _halves(rows: Rows) -> Operations:
@@ -176,9 +176,11 @@ def _halves(rows: Rows) -> Operations:
 
 def _concatenated(kind: type[Columns], parts: list[Columns]) -> Columns:
     """The columns of all parts, one after the other; takes the parts out of the list."""
-    columns = {one.name: [getattr(part, one.name) for part in parts] for one in fields(kind)}
+    columns = {
+        column.name: [getattr(part, column.name) for part in parts] for column in fields(kind)
+    }
     parts.clear()
-    return kind(*(_one_after_the_other(columns.pop(one.name)) for one in fields(kind)))
+    return kind(*(_one_after_the_other(columns.pop(column.name)) for column in fields(kind)))
 
 
 def _one_after_the_other(pieces: list[Any]) -> Any:
@@ -186,12 +188,12 @@ def _one_after_the_other(pieces: list[Any]) -> Any:
     filled = [piece for piece in pieces if len(piece)]
     if filled and all(_is_filled_with(filled[0][0], piece) for piece in filled):
         return np.broadcast_to(filled[0][0], sum(map(len, filled)))
-    whole = np.concatenate(pieces)
+    column = np.concatenate(pieces)
     pieces.clear()
     filled.clear()
-    if whole.nbytes > LARGE_BYTES:
+    if column.nbytes > LARGE_BYTES:
         give_back_freed_memory()
-    return whole
+    return column
 
 
 def _is_filled_with(number: np.int64, piece: Numbers) -> bool:

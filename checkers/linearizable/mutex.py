@@ -45,21 +45,21 @@ class LinearizableMutex(ObjectCheck):
         self.limit = limit
 
     def decide(self, operations: Operations, lists: Listed) -> Results:  # noqa: ARG002
-        findings = [self._key(one) for one in by_key(operations)]
+        findings = [self._key(of_key) for of_key in by_key(operations)]
         return conclude(
             LINEARIZABLE_MUTEX,
             checked=int(np.count_nonzero(operations.outcome == OK)),
-            findings=[one for one in findings if one is not None],
+            findings=[result for result in findings if result is not None],
         )
 
     def _key(self, of_key: Operations) -> Finding | None:
         effects = [EFFECTS[f] for f in of_key.f.tolist()]
-        found = search(of_key, effects, FREE, self.limit)
-        if found is None:
+        search_result = search(of_key, effects, FREE, self.limit)
+        if search_result is None:
             return None
-        if isinstance(found, GaveUp):
-            return phrases.gave_up(self.name, of_key, found, self.limit)
-        return phrases.misfit(self.name, of_key, effects, found, _state_name)
+        if isinstance(search_result, GaveUp):
+            return phrases.gave_up(self.name, of_key, search_result, self.limit)
+        return phrases.misfit(self.name, of_key, effects, search_result, _state_name)
 
 
 def _state_name(state: int) -> str:

@@ -50,7 +50,7 @@ class ObjectCheck(GlobalCheck[Part]):
         found_pairs = [part.pairs for part in parts]
         parts.clear()
         try:
-            found = operations(found_pairs)
+            all_operations = operations(found_pairs)
         except UnpairableError as error:
             return [
                 conclude(
@@ -60,7 +60,7 @@ class ObjectCheck(GlobalCheck[Part]):
                 )
                 for decided in self.properties()
             ]
-        return self.decide(found, all_listed(lists))
+        return self.decide(all_operations, all_listed(lists))
 
     @abstractmethod
     def decide(self, operations: Operations, lists: Listed) -> Results:

@@ -29,7 +29,7 @@ NO_ROW: Final = -1
 WORTH_COMPILED: Final = 16_384
 """Rows that are worth importing compiled code for."""
 SPARSE: Final = 8
-"""Numbers are looked up in an array if they span at most so many places for each."""
+"""Numbers are looked up in an array if they span at most this many positions for each."""
 
 Codes = np.ndarray[Any, np.dtype[np.int8]]
 
@@ -48,15 +48,15 @@ class Operations:
     start: Numbers
     finish: Numbers
     invoked: Numbers
-    """Row numbers in the history; −1 where there is no such row."""
+    """Row numbers in the history; −1 without such a row."""
     completed: Numbers
 
     def __len__(self) -> int:
         return len(self.f)
 
-    def at(self, places: Mask | Numbers) -> Operations:
+    def select(self, selection: Mask | Numbers) -> Operations:
         """The operations where the mask is true, or at these positions, in their order."""
-        return Operations(*(getattr(self, one.name)[places] for one in fields(self)))
+        return Operations(*(getattr(self, column.name)[selection] for column in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class Rows:
     def __len__(self) -> int:
         return len(self.f)
 
-    def at(self, places: Mask | Numbers) -> Rows:
-        return Rows(*(getattr(self, one.name)[places] for one in fields(self)))
+    def select(self, selection: Mask | Numbers) -> Rows:
+        return Rows(*(getattr(self, column.name)[selection] for column in fields(self)))
 
 
 def sequence_numbers(numbers: Numbers) -> tuple[Numbers, int]:
@@ -93,16 +93,16 @@ def sequence_numbers(numbers: Numbers) -> tuple[Numbers, int]:
 
 def in_history_order(operations: Operations) -> Operations:
     """The operations in the order of their first rows."""
-    return operations.at(np.argsort(_first_rows(operations), kind="stable"))
+    return operations.select(np.argsort(_first_rows(operations), kind="stable"))
 
 
 def by_key(operations: Operations) -> Iterator[Operations]:
     """Yield the operations of each key, keys and operations in the order of the history."""
-    order = np.lexsort((operations.completed, _first_rows(operations), operations.key))
-    ordered = operations.at(order)
+    permutation = np.lexsort((operations.completed, _first_rows(operations), operations.key))
+    ordered = operations.select(permutation)
     cuts = np.flatnonzero(np.diff(ordered.key)) + 1
     edges = [0, *cuts.tolist(), len(ordered)]
-    pieces = [ordered.at(np.arange(a, b)) for a, b in pairwise(edges)]
+    pieces = [ordered.select(np.arange(a, b)) for a, b in pairwise(edges)]
     yield from sorted(pieces, key=lambda piece: int(_first_rows(piece)[0]))
 
 
@@ -111,10 +111,10 @@ def _first_rows(operations: Operations) -> Numbers:
 
 
 def last_of(ids: Numbers, positions: Numbers, count: int) -> Numbers:
-    """For each id the last of the positions beside it, −1 if there is none."""
-    found = np.full(count, NO_ROW, dtype=np.int64)
-    found[ids] = positions
-    return found
+    """For each id the last of its positions, −1 without one."""
+    last = np.full(count, NO_ROW, dtype=np.int64)
+    last[ids] = positions
+    return last
 
 
 def is_one_number(column: Numbers) -> bool:

@@ -1,6 +1,6 @@
 """Invocations and completions of one segment joined in one compiled walk, where numpy would pick each column by number.
 
-The walk knows the plain case: each operation begins and ends once, in this order, or one of both is elsewhere. In any
+The walk knows the plain case: each operation begins and ends once, in this order, or has only one of both. In any
 other it gives up, and ``joining`` joins in its general way. It lets go of Python's lock, so that two threads read at
 once.
 
@@ -38,7 +38,7 @@ _Taken = types.Array(types.int64, 1, "C")
 def joined(rows: Rows, lowest: int, span: int) -> tuple[Operations, Numbers] | None:
     """Join rows by the numbers of their operations, which are less than ``span`` above the lowest.
 
-    Return whole operations, in the order of their ends, and the places of rows whose other half is not here; None if
+    Return whole operations, in the order of their ends, and the positions of rows without their other half; None if
     the rows are not plain.
     """
     begun = np.full(span, _NOT_MET)
@@ -54,8 +54,8 @@ def joined(rows: Rows, lowest: int, span: int) -> tuple[Operations, Numbers] | N
         return None
     key = np.broadcast_to(rows.key[0], count) if is_one_key else key
     columns: list[Any] = [*words, key, *numbers]
-    whole = Operations(*(column[:count] for column in columns))
-    return whole, np.sort(np.concatenate([alone[:ends], begun[begun >= 0]]))
+    complete = Operations(*(column[:count] for column in columns))
+    return complete, np.sort(np.concatenate([alone[:ends], begun[begun >= 0]]))
 
 
 @njit(  # type: ignore[untyped-decorator]

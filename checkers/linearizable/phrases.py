@@ -10,8 +10,8 @@ from nemesis.checkers.framework.model import Finding, Verdict
 from nemesis.checkers.linearizable.object_operations import ALWAYS, NEVER, NO_ROW, UNSET, Operations
 from nemesis.checkers.linearizable.search import Effect, GaveUp, Misfit, State
 
-TOLD: Final = 4
-"""Of many operations or states so many are told one by one."""
+MAX_LISTED: Final = 4
+"""How many operations or states a finding lists one by one, at most."""
 
 
 def key_name(key: int) -> str:
@@ -32,14 +32,14 @@ def when(operations: Operations, position: int) -> str:
 
 def rows(operations: Operations, *positions: int | None) -> list[int]:
     """The rows of these operations, in history order, each once."""
-    found = {
+    row_numbers = {
         int(row)
         for position in positions
         if position is not None
         for row in (operations.invoked[position], operations.completed[position])
         if row != NO_ROW
     }
-    return sorted(found)
+    return sorted(row_numbers)
 
 
 def unpairable(name: str, row: int) -> Finding:
@@ -51,47 +51,58 @@ def misfit(
     name: str,
     operations: Operations,
     effects: list[Effect],
-    found: Misfit,
+    search_result: Misfit,
     state_name: Callable[[State], str],
 ) -> Finding:
     """An operation that fits into no order with those before it."""
-    key = key_name(int(operations.key[found.position]))
-    what = effect_name(effects[found.position])
-    names = [state_name(state) for state in found.states[:TOLD]]
-    states = " or ".join([*names, "more"] if len(found.states) > TOLD else names)
-    sentence = f"{what} of {key} fits into no order with the operations that ended before it"
-    sentence += f": it was {states} then." if found.states else "."
-    before = "1 operation" if found.placed == 1 else f"{found.placed or 'No'} operations"
-    ordered = ", and can be put into an order" if found.placed else ""
+    key = key_name(int(operations.key[search_result.position]))
+    operation_name = effect_name(effects[search_result.position])
+    names = [state_name(state) for state in search_result.states[:MAX_LISTED]]
+    states = " or ".join([*names, "more"] if len(search_result.states) > MAX_LISTED else names)
+    sentence = (
+        f"{operation_name} of {key} fits into no order with the operations that ended before it"
+    )
+    sentence += f": it was {states} then." if search_result.states else "."
+    before = (
+        "1 operation" if search_result.placed == 1 else f"{search_result.placed or 'No'} operations"
+    )
+    ordered = ", and can be put into an order" if search_result.placed else ""
     steps = [f"{before} ended before it{ordered}."]
-    if found.last_placed is not None:
-        last = effect_name(effects[found.last_placed])
+    if search_result.last_placed is not None:
+        last = effect_name(effects[search_result.last_placed])
         steps.append(
-            f"The last of them to change it was {last} ({when(operations, found.last_placed)})."
+            f"The last of them to change it was {last} ({when(operations, search_result.last_placed)})."
         )
     steps += [
         f"{effect_name(effects[position])} ({when(operations, position)}) may have happened or not."
-        for position in found.open[:TOLD]
+        for position in search_result.open[:MAX_LISTED]
     ]
-    if len(found.open) > TOLD:
-        steps.append(f"So may {len(found.open) - TOLD} others that were under way or in doubt.")
-    if found.states:
-        steps.append(f"Whatever of that happened, {key} was {states} when {what} ended.")
+    if len(search_result.open) > MAX_LISTED:
+        steps.append(
+            f"So may {len(search_result.open) - MAX_LISTED} others that were under way or in doubt."
+        )
+    if search_result.states:
+        steps.append(f"Whatever of that happened, {key} was {states} when {operation_name} ended.")
     steps.append(
-        f"{what} ({when(operations, found.position)}) needs something else, but succeeded."
+        f"{operation_name} ({when(operations, search_result.position)}) needs something else, but succeeded."
     )
-    proof = rows(operations, found.last_placed, *found.open[:TOLD], found.position)
+    proof = rows(
+        operations,
+        search_result.last_placed,
+        *search_result.open[:MAX_LISTED],
+        search_result.position,
+    )
     return finding(name, key, sentence, *proof, steps=steps)
 
 
-def gave_up(name: str, operations: Operations, found: GaveUp, limit: int) -> Finding:
+def gave_up(name: str, operations: Operations, search_result: GaveUp, limit: int) -> Finding:
     """The bound of the search was reached."""
-    key = key_name(int(operations.key[found.position]))
+    key = key_name(int(operations.key[search_result.position]))
     sentence = (
-        f"{key} is undecided: the search gave up after {limit:,} configurations, when {found.placed} of its operations "
-        "had been put into an order."
+        f"{key} is undecided: the search gave up after {limit:,} configurations, when {search_result.placed} of its "
+        "operations had been put into an order."
     )
-    proof = rows(operations, found.position)
+    proof = rows(operations, search_result.position)
     return finding(name, key, sentence, *proof, verdict=Verdict.UNKNOWN)
 
 

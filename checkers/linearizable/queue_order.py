@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nemesis.checkers.framework.segment import Numbers
-from nemesis.checkers.linearizable.elements import NONE, at
+from nemesis.checkers.linearizable.elements import NONE, values_at
 from nemesis.checkers.linearizable.object_operations import NEVER, OK, UNSET, Operations
 from nemesis.checkers.linearizable.queue_states import DEQUEUE, DRAIN, QueueStates
 from nemesis.checkers.linearizable.register_zones import key_after_key
@@ -21,7 +21,7 @@ from nemesis.checkers.linearizable.register_zones import key_after_key
 def overtaken(operations: Operations, states: QueueStates) -> tuple[Numbers, Numbers]:
     """Return (values, those that overtook them): one entry for each value that overtook one, by its dequeue.
 
-    Who is still in the queue is overtaken by whoever is not.
+    A value that is still in the queue is overtaken by each that is not.
     """
     chosen = np.flatnonzero(states.is_once | states.is_still_there)
     if not len(chosen):
@@ -31,8 +31,8 @@ def overtaken(operations: Operations, states: QueueStates) -> tuple[Numbers, Num
         [
             operations.finish[put],
             operations.start[put],
-            at(operations.start, took, NEVER),
-            at(operations.finish, took, NEVER),
+            values_at(operations.start, took, NEVER),
+            values_at(operations.finish, took, NEVER),
         ]
     )
     put_end, put_start, take_start, take_end = key_after_key(times, states.key[chosen])
@@ -61,18 +61,22 @@ class NeverEmpty:
     def of(cls, operations: Operations, states: QueueStates) -> NeverEmpty:
         values = np.flatnonzero(states.is_once | states.is_still_there)
         is_empty = (operations.f == DEQUEUE) & (operations.value == UNSET)
-        found = np.flatnonzero((operations.outcome == OK) & (is_empty | (operations.f == DRAIN)))
-        found = found[np.isin(operations.key[found], states.key[values])]
+        found_empty = np.flatnonzero(
+            (operations.outcome == OK) & (is_empty | (operations.f == DRAIN))
+        )
+        found_empty = found_empty[np.isin(operations.key[found_empty], states.key[values])]
         put, took = states.puts.attempted[values], states.first_taken[values]
-        moments = np.stack(
+        times = np.stack(
             [
-                np.concatenate((operations.finish[put], operations.start[found])),
-                np.concatenate((at(operations.start, took, NEVER), operations.finish[found])),
+                np.concatenate((operations.finish[put], operations.start[found_empty])),
+                np.concatenate(
+                    (values_at(operations.start, took, NEVER), operations.finish[found_empty])
+                ),
             ]
         )
-        keys = np.concatenate((states.key[values], operations.key[found]))
-        begins, ends = key_after_key(moments, keys)
-        (since, began), (until, ended) = (np.split(one, [len(values)]) for one in (begins, ends))
+        keys = np.concatenate((states.key[values], operations.key[found_empty]))
+        begins, ends = key_after_key(times, keys)
+        (since, began), (until, ended) = (np.split(row, [len(values)]) for row in (begins, ends))
         kept = np.flatnonzero(since < until)
         kept = kept[np.argsort(since[kept], kind="stable")]
         values, since, until = values[kept], since[kept], until[kept]
@@ -89,4 +93,4 @@ class NeverEmpty:
         chosen = np.flatnonzero(end_of[before] > ended)
         first = np.searchsorted(reach, began[chosen], side="right")
         end = np.searchsorted(since, ended[chosen], side="right")
-        return cls(found[chosen], values, first, end)
+        return cls(found_empty[chosen], values, first, end)

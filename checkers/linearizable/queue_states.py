@@ -13,9 +13,9 @@ from nemesis.checkers.linearizable.elements import (
     Listed,
     Puts,
     answers,
-    at,
     first_of,
     numbered,
+    values_at,
 )
 from nemesis.checkers.linearizable.object_operations import (
     ALWAYS,
@@ -63,15 +63,15 @@ class QueueStates:
     @property
     def is_once(self) -> Mask:
         """Enqueued once and dequeued once."""
-        found: Mask = (self.puts.attempt_count == 1) & (self.taken_count == 1)
-        return found
+        once: Mask = (self.puts.attempt_count == 1) & (self.taken_count == 1)
+        return once
 
     @property
     def is_still_there(self) -> Mask:
-        """Enqueued once, and dequeued by nobody, not even by somebody who does not know."""
+        """Enqueued once, and neither dequeued nor perhaps dequeued by an operation of unknown outcome."""
         is_there = self.is_missing & ~self.is_lost
-        found: Mask = is_there & (self.puts.attempt_count == 1) & (self.takers_in_doubt == 0)
-        return found
+        still_there: Mask = is_there & (self.puts.attempt_count == 1) & (self.takers_in_doubt == 0)
+        return still_there
 
     @classmethod
     def of(cls, operations: Operations, lists: Listed) -> QueueStates:
@@ -89,10 +89,12 @@ class QueueStates:
         puts = Puts.of(operations, enqueues, of_enqueue, count)
         enqueued, attempted = puts.succeeded, puts.attempted
         first_taken = first_of(of_taker, finish[takers], takers, count)
-        too_early = at(finish, first_taken, NEVER) < at(start, attempted, NEVER)
+        too_early = values_at(finish, first_taken, NEVER) < values_at(start, attempted, NEVER)
         is_missing = (enqueued != NONE) & (first_taken == NONE)
         empty = _found_empty(operations, elements.key)
-        is_gone = is_missing & (at(start, empty, ALWAYS) > at(finish, enqueued, NEVER))
+        is_gone = is_missing & (
+            values_at(start, empty, ALWAYS) > values_at(finish, enqueued, NEVER)
+        )
         in_doubt = _in_doubt(operations, elements.key)
         return cls(
             key=elements.key,
@@ -113,24 +115,24 @@ class QueueStates:
 def _found_empty(operations: Operations, keys: Numbers) -> Numbers:
     """For each entry the operation on its queue that found it empty and began last."""
     is_empty_dequeue = (operations.f == DEQUEUE) & (operations.value == UNSET)
-    found = np.flatnonzero(
+    found_empty = np.flatnonzero(
         (operations.outcome == OK) & (is_empty_dequeue | (operations.f == DRAIN))
     )
     distinct, of_key = np.unique(keys, return_inverse=True)
-    place = np.searchsorted(distinct, operations.key[found])
-    is_known = (place < len(distinct)) & np.isin(operations.key[found], distinct)
-    found, place = found[is_known], place[is_known]
-    last = first_of(place, -operations.start[found], found, len(distinct))
+    position = np.searchsorted(distinct, operations.key[found_empty])
+    is_known = (position < len(distinct)) & np.isin(operations.key[found_empty], distinct)
+    found_empty, position = found_empty[is_known], position[is_known]
+    last = first_of(position, -operations.start[found_empty], found_empty, len(distinct))
     return last[of_key]
 
 
 def _in_doubt(operations: Operations, keys: Numbers) -> Numbers:
-    """For each entry how many values of its queue may have been taken by somebody who does not know."""
+    """For each entry how many values of its queue may have been taken by operations of unknown outcome."""
     doubtful = operations.outcome == INFO
     dequeues = operations.key[doubtful & (operations.f == DEQUEUE)]
     distinct, times = np.unique(dequeues, return_counts=True)
-    place = np.searchsorted(distinct, keys)
-    count = np.append(times, 0)[np.where(np.isin(keys, distinct), place, len(distinct))]
+    position = np.searchsorted(distinct, keys)
+    count = np.append(times, 0)[np.where(np.isin(keys, distinct), position, len(distinct))]
     is_any = np.isin(keys, operations.key[doubtful & (operations.f == DRAIN)])
     return np.where(is_any, NEVER, count)
 
@@ -138,5 +140,5 @@ def _in_doubt(operations: Operations, keys: Numbers) -> Numbers:
 def _per_key(keys: Numbers, mask: Mask) -> Numbers:
     """For each entry how many of its key the mask holds."""
     distinct, of_key = np.unique(keys, return_inverse=True)
-    found: Numbers = np.bincount(of_key[mask], minlength=len(distinct))[of_key]
-    return found
+    counts: Numbers = np.bincount(of_key[mask], minlength=len(distinct))[of_key]
+    return counts

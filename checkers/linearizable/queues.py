@@ -77,10 +77,10 @@ class FifoQueue(TotalQueue):
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
-        return (*super().properties(), ORDER, EMPTY)
+        return (*super().properties(), QUEUE_ORDER, EMPTY)
 
     def _results(self, telling: _Telling) -> list[Result]:
-        return [*super()._results(telling), telling.order(), telling.empty()]
+        return [*super()._results(telling), telling.overtaking(), telling.empty()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,8 @@ class _Telling:
         lost = np.flatnonzero(states.is_lost)
         unknown = np.flatnonzero(states.is_missing & ~states.is_lost)
         findings = [
-            self._lost(one) for one in self.elements.first_by_row(lost, states.puts.succeeded)
+            self._lost(element)
+            for element in self.elements.first_by_row(lost, states.puts.succeeded)
         ]
         findings += [self._perhaps_lost(unknown)] if len(unknown) else []
         return conclude(
@@ -135,7 +136,7 @@ class _Telling:
             f"{values} enqueued and not dequeued, and may be in the queue or with dequeues of unknown outcome: the "
             f"first is {value} of {key}."
         )
-        proof = self.states.puts.succeeded[shown[: phrases.TOLD]]
+        proof = self.states.puts.succeeded[shown[: phrases.MAX_LISTED]]
         return self.elements.finding(LOST, key, sentence, [], *proof, verdict=Verdict.UNKNOWN)
 
     def unexpected(self) -> Result:
@@ -161,13 +162,13 @@ class _Telling:
             if verdict is Verdict.VALID:
                 sentence += " A queue that delivers at least once may do that."
             proof = (states.puts.attempted, states.first_taken, states.last_taken)
-            rows = (one[element] for one in proof)
+            rows = (positions[element] for positions in proof)
             findings.append(
                 self.elements.finding(DUPLICATE, key, sentence, [], *rows, verdict=verdict)
             )
         return self._of_taken(DUPLICATE, findings, len(twice))
 
-    def order(self) -> Result:
+    def overtaking(self) -> Result:
         states = self.states
         once = states.is_once
         late, early = overtaken(self.operations, states)
@@ -193,27 +194,30 @@ class _Telling:
                 "A queue gives first what came first.",
             ]
             findings.append(
-                self.elements.finding(ORDER, key, sentence, steps, *enqueues, *dequeues)
+                self.elements.finding(QUEUE_ORDER, key, sentence, steps, *enqueues, *dequeues)
             )
         return conclude(
-            ORDER,
+            QUEUE_ORDER,
             checked=int(np.count_nonzero(once)),
             findings=findings,
             finding_count=len(late),
         )
 
     def empty(self) -> Result:
-        states, found = self.states, NeverEmpty.of(self.operations, self.states)
+        states, never_empty = self.states, NeverEmpty.of(self.operations, self.states)
         findings = []
-        several = zip(found.operations, found.first, found.end, strict=True)
+        several = zip(never_empty.operations, never_empty.first, never_empty.end, strict=True)
         for operation, first, end in islice(several, MAX_FINDINGS):
-            elements = found.values[first:end]
+            elements = never_empty.values[first:end]
             key = phrases.key_name(int(self.operations.key[operation]))
             values = [
-                phrases.value_name(int(states.value[one])) for one in elements[: phrases.TOLD]
+                phrases.value_name(int(states.value[element]))
+                for element in elements[: phrases.MAX_LISTED]
             ]
             more = (
-                f" and {len(elements) - phrases.TOLD} more" if len(elements) > phrases.TOLD else ""
+                f" and {len(elements) - phrases.MAX_LISTED} more"
+                if len(elements) > phrases.MAX_LISTED
+                else ""
             )
             sentence = f"{key[0].upper()}{key[1:]} was found empty, and held {', '.join(values)}{more} all the while."
             steps = [
@@ -236,7 +240,7 @@ class _Telling:
             EMPTY,
             checked=int(np.count_nonzero(states.is_once)),
             findings=findings,
-            finding_count=len(found.operations),
+            finding_count=len(never_empty.operations),
         )
 
     def _of_taken(self, decided: Property, findings: list[Finding], count: int) -> Result:
@@ -270,7 +274,7 @@ DUPLICATE: Final = ElementProperty(
     check=TotalQueue,
     breaks=breaks.QUEUE_DUPLICATE,
 )
-ORDER: Final = ElementProperty(
+QUEUE_ORDER: Final = ElementProperty(
     name="queue-order",
     promise="What was enqueued first is dequeued first.",
     unit="values dequeued",

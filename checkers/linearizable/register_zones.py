@@ -85,8 +85,8 @@ def written_again(operations: Operations, values: Values) -> Numbers:
     """Positions of writes whose value another one writes, too, and of writes of the initial value."""
     writes = np.flatnonzero((operations.f == WRITE) & (operations.outcome != FAIL))
     last = values.written_by[values.ids[writes]]
-    found: Numbers = writes[(last != writes) | (operations.value[writes] == UNSET)]
-    return found
+    rewritten: Numbers = writes[(last != writes) | (operations.value[writes] == UNSET)]
+    return rewritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +134,20 @@ def conflicts(operations: Operations, values: Values, possible_reads: Numbers) -
     if len(low) >= WORTH_COMPILED:
         from nemesis.checkers.linearizable import zone_walk
 
-        found = zone_walk.conflicts(low, high, values.keys, LARGEST)
-        if found is not None:
-            return Conflicts(*found)
+        zone_conflicts = zone_walk.conflicts(low, high, values.keys, LARGEST)
+        if zone_conflicts is not None:
+            return Conflicts(*zone_conflicts)
     ids = np.flatnonzero((low != NEVER) | (high != ALWAYS))
     low, high = key_after_key(np.stack([low[ids], high[ids]]), values.keys[ids])
     is_forward = low < high
     bottom, top = np.minimum(low, high), np.maximum(low, high)
-    order = np.argsort(2 * bottom + is_forward, kind="stable")
-    ids, is_forward, bottom, top = ids[order], is_forward[order], bottom[order], top[order]
+    permutation = np.argsort(2 * bottom + is_forward, kind="stable")
+    ids, is_forward, bottom, top = (
+        ids[permutation],
+        is_forward[permutation],
+        bottom[permutation],
+        top[permutation],
+    )
     reach = np.maximum.accumulate(np.where(is_forward, top, ALWAYS))
     must_be_past = np.where(is_forward, bottom, top)
     hits = np.flatnonzero(reach[:-1] > must_be_past[1:]) + 1
@@ -162,14 +167,14 @@ def zones(
     if count >= WORTH_COMPILED:
         from nemesis.checkers.linearizable import zone_walk
 
-        told = (operations.start, operations.finish, operations.outcome)
+        columns = (operations.start, operations.finish, operations.outcome)
         of_id = (values.written_by, values.is_initial)
-        zone_walk.zones(values.ids, *told, *of_id, possible_reads, is_read, low, high)
+        zone_walk.zones(values.ids, *columns, *of_id, possible_reads, is_read, low, high)
         return low, high
     is_read[values.ids[possible_reads]] = True
     writes = values.written_by[values.written_by >= 0]
-    took_place = (operations.outcome[writes] == OK) | is_read[values.ids[writes]]
-    counted = np.concatenate([writes[took_place], possible_reads])
+    took_effect = (operations.outcome[writes] == OK) | is_read[values.ids[writes]]
+    counted = np.concatenate([writes[took_effect], possible_reads])
     np.minimum.at(low, values.ids[counted], operations.finish[counted])
     np.maximum.at(high, values.ids[counted], operations.start[counted])
     low[values.is_initial & is_read] = ALWAYS
@@ -190,11 +195,11 @@ def key_after_key(times: Numbers, keys: Numbers) -> Numbers:
     else:
         distinct, inverse = np.unique(times, return_inverse=True)
         moved, length = inverse.reshape(times.shape), len(distinct)
-    found: Numbers = moved + numbers * length
-    return found
+    shifted: Numbers = moved + numbers * length
+    return shifted
 
 
 def _latest_first(operations: Operations, positions: Numbers) -> Numbers:
-    """These positions, whatever their order is, from the operation that was invoked last to the first."""
-    found: Numbers = positions[np.argsort(-operations.invoked[positions], kind="stable")]
-    return found
+    """These positions, sorted from the operation that was invoked last to the first."""
+    latest_first: Numbers = positions[np.argsort(-operations.invoked[positions], kind="stable")]
+    return latest_first

@@ -67,19 +67,19 @@ class LinearizableRegister(ObjectCheck):
         values = Values.of(operations)
         searched = _needs_search(operations, values)
         if searched.any():
-            zoned = operations.at(~searched)
-            told_by_zones = zone_findings.findings(self.name, zoned, Values.of(zoned))
+            zoned = operations.select(~searched)
+            zone_results = zone_findings.findings(self.name, zoned, Values.of(zoned))
         else:
-            told_by_zones = zone_findings.findings(self.name, operations, values)
-        findings = [*told_by_zones.findings]
-        findings += self._searched(operations.at(searched), _Arguments.of(lists))
+            zone_results = zone_findings.findings(self.name, operations, values)
+        findings = [*zone_results.findings]
+        findings += self._searched(operations.select(searched), _Arguments.of(lists))
         looked = (operations.outcome == OK) & (operations.f != WRITE)
         (decided,) = self.properties()
         return conclude(
             decided,
             checked=int(np.count_nonzero(looked)),
             findings=findings,
-            finding_count=told_by_zones.count + len(findings) - len(told_by_zones.findings),
+            finding_count=zone_results.count + len(findings) - len(zone_results.findings),
         )
 
     def _searched(self, searched: Operations, arguments: _Arguments) -> list[Finding]:
@@ -93,8 +93,8 @@ class LinearizableRegister(ObjectCheck):
             )
             again = phrases.rows(searched, 0)
             return [finding(self.name, "the history", sentence, *again, verdict=Verdict.UNKNOWN)]
-        found = [self._key(one, arguments) for one in by_key(searched)]
-        return [one for one in found if one is not None]
+        results = [self._key(of_key, arguments) for of_key in by_key(searched)]
+        return [result for result in results if result is not None]
 
     def _key(self, of_key: Operations, arguments: _Arguments) -> Finding | None:
         effects = arguments.effects(of_key)
@@ -109,15 +109,15 @@ class LinearizableRegister(ObjectCheck):
                 *phrases.rows(of_key, position),
                 verdict=Verdict.UNKNOWN,
             )
-        kept = _matters(of_key, stated := [one for one in effects if one is not None])
-        of_key = of_key.at(kept)
-        stated = [one for one, is_kept in zip(stated, kept.tolist(), strict=True) if is_kept]
-        found = search(of_key, stated, UNSET, self.limit)
-        if found is None:
+        kept = _matters(of_key, stated := [effect for effect in effects if effect is not None])
+        of_key = of_key.select(kept)
+        stated = [effect for effect, is_kept in zip(stated, kept.tolist(), strict=True) if is_kept]
+        search_result = search(of_key, stated, UNSET, self.limit)
+        if search_result is None:
             return None
-        if isinstance(found, GaveUp):
-            return phrases.gave_up(self.name, of_key, found, self.limit)
-        return phrases.misfit(self.name, of_key, stated, found, phrases.value_name)
+        if isinstance(search_result, GaveUp):
+            return phrases.gave_up(self.name, of_key, search_result, self.limit)
+        return phrases.misfit(self.name, of_key, stated, search_result, phrases.value_name)
 
 
 class LinearizableCasRegister(LinearizableRegister):
@@ -145,7 +145,9 @@ class _Arguments:
 
     def _effects(self, operations: Operations) -> Iterator[Effect | None]:
         columns = (operations.f, operations.value, operations.invoked, operations.completed)
-        for f, value, invoked, completed in zip(*(one.tolist() for one in columns), strict=True):
+        for f, value, invoked, completed in zip(
+            *(column.tolist() for column in columns), strict=True
+        ):
             if f != CAS:
                 yield Effect(FS[f], value if f == READ else None, value)
                 continue
@@ -164,8 +166,8 @@ def _needs_search(operations: Operations, values: Values) -> Mask:
 def _matters(operations: Operations, effects: list[Effect]) -> Mask:
     """Leaves out the writes of unknown outcome whose value no operation found."""
     is_done = (operations.outcome != FAIL) & ((operations.f != READ) | (operations.outcome == OK))
-    found = {effect.needs for effect, done in zip(effects, is_done.tolist(), strict=True) if done}
-    is_found = np.array([effect.gives in found for effect in effects], dtype=np.bool_)
+    needed = {effect.needs for effect, done in zip(effects, is_done.tolist(), strict=True) if done}
+    is_found = np.array([effect.gives in needed for effect in effects], dtype=np.bool_)
     kept: Mask = (operations.outcome != INFO) | (operations.f == READ) | is_found
     return kept
 

@@ -1,8 +1,8 @@
 """Whether operations on one object can be put into an order, by searching for it.
 
 For what zones cannot decide: a compare-and-set, a mutex, a register to which one value is written twice. The operations
-are told to ``possible.Possible`` in the order of their beginnings and ends; it keeps what may be true after each. Where
-nothing is under way and the state is certain, that is one configuration, and the search begins anew from there: so its
+go to ``possible.Possible`` in the order of their beginnings and ends; it keeps what may be true after each. Where
+nothing is under way and the state is certain, that is one configuration, and the search begins again from there: so its
 cost depends on how many operations overlap and how many are in doubt, and grows with the length of the history only in
 proportion. Still it is exponential in those (the problem is NP-complete), hence the bound.
 
@@ -76,7 +76,7 @@ def search(
     is_in_doubt = (operations.outcome != OK).tolist()
     under_way: dict[int, None] = {}
     placed, last_placed = 0, None
-    for position, is_end in _moments(operations, np.array(looks, dtype=np.bool_)):
+    for position, is_end in _starts_and_ends(operations, np.array(looks, dtype=np.bool_)):
         if not is_end:
             under_way[position] = None
             possible.invoked(
@@ -103,12 +103,12 @@ def _apply(state: State, effect: Effect) -> Collection[State]:
 
 def _useful(in_doubt: Collection[Effect], under_way: Collection[Effect]) -> Collection[Effect]:
     """Those that leave a state that another one needs: one that is under way, or one that is itself of use."""
-    found: dict[Effect, None] = {}
+    useful: dict[Effect, None] = {}
     wanted = {effect.needs for effect in under_way}
-    while new := [one for one in in_doubt if one.gives in wanted and one not in found]:
-        found.update(dict.fromkeys(new))
+    while new := [effect for effect in in_doubt if effect.gives in wanted and effect not in useful]:
+        useful.update(dict.fromkeys(new))
         wanted |= {effect.needs for effect in new}
-    return found
+    return useful
 
 
 def _states(possible: Possible[State, Effect]) -> tuple[State, ...]:
@@ -119,13 +119,13 @@ def _states(possible: Possible[State, Effect]) -> tuple[State, ...]:
         return ()
 
 
-def _moments(operations: Operations, looks: Mask) -> list[tuple[int, bool]]:
+def _starts_and_ends(operations: Operations, looks: Mask) -> list[tuple[int, bool]]:
     """(operation, whether it ends) by time; at equal times what begins is first, so that the two overlap."""
     counts = (operations.outcome != FAIL) & ~(looks & (operations.outcome == INFO))
     begun = np.flatnonzero(counts)
     ended = np.flatnonzero(counts & (operations.finish != NEVER))
     time = np.concatenate([operations.start[begun], operations.finish[ended]])
     is_end = np.repeat([False, True], [len(begun), len(ended)])
-    order = np.lexsort((is_end, time))
-    position = np.concatenate([begun, ended])[order]
-    return list(zip(position.tolist(), is_end[order].tolist(), strict=True))
+    permutation = np.lexsort((is_end, time))
+    position = np.concatenate([begun, ended])[permutation]
+    return list(zip(position.tolist(), is_end[permutation].tolist(), strict=True))

@@ -17,9 +17,9 @@ from nemesis.checkers.linearizable.elements import (
     Listed,
     Puts,
     answers,
-    at,
     first_of,
     numbered,
+    values_at,
 )
 from nemesis.checkers.linearizable.object_operations import ALWAYS, NEVER, OK, Operations
 
@@ -70,13 +70,15 @@ class SetStates:
         first_present = first_of(of_answer, finish[by], by, count)
         last_present = first_of(of_answer, -finish[by], by, count)
         last_absent = _last_absent(operations, elements.key, of_answer, by)
-        acknowledged = at(finish, added, NEVER)
+        acknowledged = values_at(finish, added, NEVER)
         is_known = (added != NONE) | (first_present != NONE)
-        known = np.minimum(acknowledged, at(finish, first_present, NEVER))
-        absent_since = at(start, last_absent, ALWAYS)
-        gone_after = np.where(last_present != NONE, at(finish, last_present, NEVER), acknowledged)
+        known = np.minimum(acknowledged, values_at(finish, first_present, NEVER))
+        absent_since = values_at(start, last_absent, ALWAYS)
+        gone_after = np.where(
+            last_present != NONE, values_at(finish, last_present, NEVER), acknowledged
+        )
         is_lost = is_known & (absent_since > gone_after)
-        too_early = finish[by] < at(start, attempted, NEVER)[of_answer]
+        too_early = finish[by] < values_at(start, attempted, NEVER)[of_answer]
         wrong = np.flatnonzero(too_early)
         _, entry = np.unique(of_answer[wrong], return_index=True)
         return cls(
@@ -102,31 +104,31 @@ def _last_absent(
 ) -> Numbers:
     """For each element the read of its set that lacks it and began last."""
     reads = np.flatnonzero((operations.f == READ) & (operations.outcome == OK))
-    order = reads[
+    ordered = reads[
         np.lexsort((operations.completed[reads], operations.start[reads], operations.key[reads]))
     ]
-    place = np.full(len(operations), NONE, dtype=np.int64)
-    place[order] = np.arange(len(order))
-    sorted_keys = operations.key[order]
+    position_of = np.full(len(operations), NONE, dtype=np.int64)
+    position_of[ordered] = np.arange(len(ordered))
+    sorted_keys = operations.key[ordered]
     first = np.searchsorted(sorted_keys, keys, side="left")
     end = np.searchsorted(sorted_keys, keys, side="right")
-    reads_count = max(len(order), 1)
-    pair = np.unique(returned * reads_count + (reads_count - 1 - place[returned_by]))
+    reads_count = max(len(ordered), 1)
+    pair = np.unique(returned * reads_count + (reads_count - 1 - position_of[returned_by]))
     element, rank = pair // reads_count, reads_count - 1 - pair % reads_count
     starts = np.searchsorted(element, element, side="left")
     back = np.arange(len(element)) - starts
     is_in_run = rank == end[element] - 1 - back
     run = np.bincount(element[is_in_run], minlength=len(keys))
     last = end - 1 - run
-    if not len(order):
+    if not len(ordered):
         return np.full(len(keys), NONE, dtype=np.int64)
-    return np.where(last >= first, order[np.maximum(last, 0)], NONE)
+    return np.where(last >= first, ordered[np.maximum(last, 0)], NONE)
 
 
 def _twice(returned: Numbers, returned_by: Numbers) -> Numbers:
-    order = np.lexsort((returned, returned_by))
-    is_same = (np.diff(returned[order]) == 0) & (np.diff(returned_by[order]) == 0)
+    permutation = np.lexsort((returned, returned_by))
+    is_same = (np.diff(returned[permutation]) == 0) & (np.diff(returned_by[permutation]) == 0)
     again = np.flatnonzero(is_same) + 1
     is_third = np.diff(again, prepend=NONE) == 1
-    found: Numbers = order[again[~is_third]]
-    return found
+    repeats: Numbers = permutation[again[~is_third]]
+    return repeats

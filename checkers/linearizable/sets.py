@@ -83,10 +83,10 @@ class LinearizableSet(SetFull):
 
     @classmethod
     def properties(cls) -> tuple[Property, ...]:
-        return (*super().properties(), ORDER)
+        return (*super().properties(), SET_ORDER)
 
     def judged(self, telling: _Telling) -> list[Result]:
-        return [*super().judged(telling), telling.order()]
+        return [*super().judged(telling), telling.contradictions()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,8 @@ class _Telling:
         unread = np.flatnonzero(self.states.is_unread)
         lost = np.flatnonzero(self.states.is_lost)
         findings = [
-            self._lost(one) for one in self.elements.first_by_row(lost, self.states.last_absent)
+            self._lost(element)
+            for element in self.elements.first_by_row(lost, self.states.last_absent)
         ]
         findings += [self._unread(unread)] if len(unread) else []
         return conclude(
@@ -139,7 +140,7 @@ class _Telling:
         key, value = self.elements.names(shown[0])
         elements = "1 element was" if len(unread) == 1 else f"{len(unread)} elements were"
         sentence = f"{elements} added and may be lost, for no read began afterwards: the first is {value} of {key}."
-        proof = self.states.puts.succeeded[shown[: phrases.TOLD]]
+        proof = self.states.puts.succeeded[shown[: phrases.MAX_LISTED]]
         return self.elements.finding(LOST, key, sentence, [], *proof, verdict=Verdict.UNKNOWN)
 
     def unexpected(self) -> Result:
@@ -183,7 +184,7 @@ class _Telling:
                 f"A read was under way {absent}, which is later, and did not return it.",
                 f"A read that was under way {present} returned it.",
             ]
-            rows = (one[element] for one in proof)
+            rows = (positions[element] for positions in proof)
             findings.append(
                 self.elements.finding(STALE, key, sentence, steps, *rows, verdict=verdict)
             )
@@ -194,32 +195,34 @@ class _Telling:
             finding_count=len(stale),
         )
 
-    def order(self) -> Result:
-        found = SetOrder.of(self.operations, self.states)
-        apart = zip(found.apart, found.having, found.lacking, strict=True)
-        overtaken = zip(found.overtaking, found.overtaken, found.seen_by, strict=True)
-        findings = [self._apart(*one) for one in islice(apart, MAX_FINDINGS)]
-        findings += [self._overtaken(*one) for one in islice(overtaken, MAX_FINDINGS)]
+    def contradictions(self) -> Result:
+        set_order = SetOrder.of(self.operations, self.states)
+        apart = zip(set_order.apart, set_order.having, set_order.lacking, strict=True)
+        overtaken = zip(
+            set_order.overtaking, set_order.overtaken, set_order.witness_read, strict=True
+        )
+        findings = [self._apart(*entry) for entry in islice(apart, MAX_FINDINGS)]
+        findings += [self._overtaken(*entry) for entry in islice(overtaken, MAX_FINDINGS)]
         return conclude(
-            ORDER,
+            SET_ORDER,
             checked=self._decided(),
             findings=findings,
-            finding_count=len(found.apart) + len(found.overtaking),
+            finding_count=len(set_order.apart) + len(set_order.overtaking),
         )
 
     def _apart(self, element: int, having: int, lacking: int) -> Finding:
         key, value = self.elements.names(element)
         states = self.states
-        mine = states.returned[states.returned_by == having]
-        others = states.returned[states.returned_by == lacking]
-        _, other = self.elements.names(int(np.setdiff1d(others, mine)[0]))
+        elements = states.returned[states.returned_by == having]
+        other_elements = states.returned[states.returned_by == lacking]
+        _, other = self.elements.names(int(np.setdiff1d(other_elements, elements)[0]))
         sentence = f"A read of {key} returned {value} without {other}, another one {other} without {value}."
         steps = [
             f"A read was under way {phrases.when(self.operations, having)}: it returned {value} and not {other}.",
             f"Another one was {phrases.when(self.operations, lacking)}: it returned {other} and not {value}.",
             "Nothing removes an element: whichever was first, the other one would have what it had.",
         ]
-        return self.elements.finding(ORDER, key, sentence, steps, having, lacking)
+        return self.elements.finding(SET_ORDER, key, sentence, steps, having, lacking)
 
     def _overtaken(self, newer: int, older: int, read: int) -> Finding:
         key, value = self.elements.names(newer)
@@ -233,7 +236,7 @@ class _Telling:
             f"The first add of {value} was {phrases.when(self.operations, adds[1])}, which is later.",
             f"A read was under way {phrases.when(self.operations, read)}: it returned {value} and not {missing}.",
         ]
-        return self.elements.finding(ORDER, key, sentence, steps, *adds, read)
+        return self.elements.finding(SET_ORDER, key, sentence, steps, *adds, read)
 
     def _decided(self) -> int:
         """How many known elements some read could have lacked."""
@@ -246,9 +249,9 @@ class _Telling:
 
     def _entries(self, entries: Numbers) -> list[int]:
         rows = self.operations.completed[self.states.returned_by[entries]]
-        order = np.lexsort((self.states.returned[entries], rows))
-        found: list[int] = entries[order][:MAX_FINDINGS].tolist()
-        return found
+        permutation = np.lexsort((self.states.returned[entries], rows))
+        first_entries: list[int] = entries[permutation][:MAX_FINDINGS].tolist()
+        return first_entries
 
 
 _SOURCE: Final = "Jepsen's set-full; Herlihy and Wing (1990)."
@@ -285,7 +288,7 @@ STALE: Final = ElementProperty(
     check=SetFull,
     breaks=breaks.SET_STALE,
 )
-ORDER: Final = ElementProperty(
+SET_ORDER: Final = ElementProperty(
     name="set-order",
     promise="One order of all operations explains every read.",
     unit="elements",

@@ -25,23 +25,23 @@ from nemesis.checkers.linearizable.register_zones import (
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ZoneFindings:
     """The first findings of each kind, and how many there are of all."""
 
     findings: list[Finding]
     count: int
 
 
-def findings(name: str, operations: Operations, values: Values) -> Told:
+def findings(name: str, operations: Operations, values: Values) -> ZoneFindings:
     """Judge registers whose values are written once; operations are reads (0) and writes (1)."""
     if not len(operations):
-        return Told([], 0)
+        return ZoneFindings([], 0)
     sorted_reads = reads(operations, values)
     meeting = conflicts(operations, values, sorted_reads.possible)
     telling = _Telling(name, operations, values)
     listed = chain(telling.reads(sorted_reads), telling.conflicts(meeting, sorted_reads))
     bad = (sorted_reads.unwritten, sorted_reads.of_failed, sorted_reads.too_early, meeting.count)
-    return Told(list(listed), sum(map(len, bad)))
+    return ZoneFindings(list(listed), sum(map(len, bad)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +58,16 @@ class _Telling:
     operations: Operations
     values: Values
 
-    def reads(self, found: Reads) -> Iterator[Finding]:
+    def reads(self, sorted_reads: Reads) -> Iterator[Finding]:
         """The reads that are wrong by themselves, the first of each kind."""
-        for position in self._first(found.unwritten):
+        for position in self._first(sorted_reads.unwritten):
             sentence = f"{self._key(position)} was read as {self._value(position)}, which nobody had written."
             yield self._finding(position, sentence, [], position)
-        for position in self._first(found.of_failed):
+        for position in self._first(sorted_reads.of_failed):
             write = int(self.values.failed_by[self.values.ids[position]])
             sentence = f"{self._key(position)} was read as {self._value(position)}, whose write certainly failed."
             yield self._finding(position, sentence, [], write, position)
-        for position in self._first(found.too_early):
+        for position in self._first(sorted_reads.too_early):
             write = int(self.values.written_by[self.values.ids[position]])
             key, value = self._key(position), self._value(position)
             sentence = f"{key} was read as {value} before the write of {value} began."
@@ -78,14 +78,17 @@ class _Telling:
             ]
             yield self._finding(position, sentence, steps, position, write)
 
-    def conflicts(self, found: Conflicts, sorted_reads: Reads) -> Iterator[Finding]:
+    def conflicts(self, conflicts: Conflicts, sorted_reads: Reads) -> Iterator[Finding]:
         """Two values that exclude each other, the first of them."""
-        if not len(found.count):
+        if not len(conflicts.count):
             return
         possible = _ReadsOfValues(self.values.ids[sorted_reads.possible], sorted_reads.possible)
         for throughout, between, count in islice(
             zip(
-                *(one.tolist() for one in (found.throughout, found.between, found.count)),
+                *(
+                    column.tolist()
+                    for column in (conflicts.throughout, conflicts.between, conflicts.count)
+                ),
                 strict=True,
             ),
             MAX_FINDINGS,
@@ -114,7 +117,7 @@ class _Telling:
         if other_ended == other_began:
             steps.append(f"{self._said(other_ended)}: {other} was current at some moment of that.")
         else:
-            steps += [f"{self._said(one)}." for one in (other_ended, other_began)]
+            steps += [f"{self._said(position)}." for position in (other_ended, other_began)]
             first, last = (
                 int(of_operations.finish[other_ended]),
                 int(of_operations.start[other_began]),
@@ -146,9 +149,9 @@ class _Telling:
         return (None if self.values.is_initial[value] else int(ended)), int(began)
 
     def _first(self, positions: Numbers) -> list[int]:
-        order = np.argsort(self.operations.completed[positions], kind="stable")[:MAX_FINDINGS]
-        found: list[int] = positions[order].tolist()
-        return found
+        permutation = np.argsort(self.operations.completed[positions], kind="stable")[:MAX_FINDINGS]
+        first: list[int] = positions[permutation].tolist()
+        return first
 
     def _key(self, position: int) -> str:
         return key_name(int(self.operations.key[position]))
@@ -157,8 +160,8 @@ class _Telling:
         return value_name(int(self.operations.value[position]))
 
     def _said(self, position: int) -> str:
-        what = "read" if self.operations.f[position] == READ else "write"
-        return f"{what} {self._value(position)} was under way {when(self.operations, position)}"
+        operation_name = "read" if self.operations.f[position] == READ else "write"
+        return f"{operation_name} {self._value(position)} was under way {when(self.operations, position)}"
 
     def _finding(self, about: int, sentence: str, steps: list[str], *proof: int | None) -> Finding:
         shown = rows(self.operations, *proof)

@@ -31,15 +31,15 @@ def conflicts(
     length = last - first + 3
     if length * (highest - lowest + 1) >= largest:
         return None
-    ids, places, tops = (np.empty(count, dtype=np.int64) for _ in range(3))
-    _place(low, high, keys, first, last, lowest, ids, places, tops)
-    order = np.argsort(places, kind="stable")
-    found = np.empty((3, MOST_OWNERS), dtype=np.int64)
-    owners = _compare(order, places, tops, found)
+    ids, sort_keys, tops = (np.empty(count, dtype=np.int64) for _ in range(3))
+    _line_up(low, high, keys, first, last, lowest, ids, sort_keys, tops)
+    permutation = np.argsort(sort_keys, kind="stable")
+    conflicts = np.empty((3, MOST_OWNERS), dtype=np.int64)
+    owners = _compare(permutation, sort_keys, tops, conflicts)
     if owners < 0:
         return None
-    throughout, between, counts = found[:, :owners]
-    return ids[order[throughout]], ids[order[between]], counts
+    throughout, between, counts = conflicts[:, :owners]
+    return ids[permutation[throughout]], ids[permutation[between]], counts
 
 
 @njit(  # type: ignore[untyped-decorator]
@@ -61,29 +61,29 @@ def zones(
 ) -> None:
     """Fill ``is_read``, ``low`` and ``high``, which say of each id that there is nothing yet."""
     for read in possible_reads:
-        one = ids[read]
-        is_read[one] = True
-        low[one] = min(low[one], finish[read])
-        high[one] = max(high[one], start[read])
-    for one in range(len(low)):
-        write = written_by[one]
-        if write >= 0 and (is_read[one] or outcome[write] == OK):
-            low[one] = min(low[one], finish[write])
-            high[one] = max(high[one], start[write])
-        if is_initial[one] and is_read[one]:
-            low[one] = ALWAYS
+        value_id = ids[read]
+        is_read[value_id] = True
+        low[value_id] = min(low[value_id], finish[read])
+        high[value_id] = max(high[value_id], start[read])
+    for value_id in range(len(low)):
+        write = written_by[value_id]
+        if write >= 0 and (is_read[value_id] or outcome[write] == OK):
+            low[value_id] = min(low[value_id], finish[write])
+            high[value_id] = max(high[value_id], start[write])
+        if is_initial[value_id] and is_read[value_id]:
+            low[value_id] = ALWAYS
 
 
 @njit(types.UniTuple(types.int64, 5)(*[_Given] * 3), cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _extent(low: Numbers, high: Numbers, keys: Numbers) -> tuple[int, int, int, int, int]:
     """How many zones there are, the first and the last known time, the lowest and the highest key."""
     count, first, last, lowest, highest = 0, NEVER, ALWAYS, NEVER, ALWAYS
-    for one in range(len(low)):
-        if low[one] == NEVER and high[one] == ALWAYS:
+    for value_id in range(len(low)):
+        if low[value_id] == NEVER and high[value_id] == ALWAYS:
             continue
         count += 1
-        lowest, highest = min(lowest, keys[one]), max(highest, keys[one])
-        for time in (low[one], high[one]):
+        lowest, highest = min(lowest, keys[value_id]), max(highest, keys[value_id])
+        for time in (low[value_id], high[value_id]):
             if time != ALWAYS and time != NEVER:
                 first, last = min(first, time), max(last, time)
     if first > last:
@@ -94,7 +94,7 @@ def _extent(low: Numbers, high: Numbers, keys: Numbers) -> tuple[int, int, int, 
 
 
 @njit(types.void(*[_Given] * 3, *[types.int64] * 3, *[_Taken] * 3), cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _place(
+def _line_up(
     low: Numbers,
     high: Numbers,
     keys: Numbers,
@@ -102,41 +102,41 @@ def _place(
     last: int,
     lowest: int,
     ids: Numbers,
-    places: Numbers,
+    sort_keys: Numbers,
     tops: Numbers,
 ) -> None:
     """Fill ids of zones, twice their lower ends (and one more for forward zones), and their upper ends, times of each
     key moved behind those of the key before.
     """
     count = 0
-    for one in range(len(low)):
-        if low[one] == NEVER and high[one] == ALWAYS:
+    for value_id in range(len(low)):
+        if low[value_id] == NEVER and high[value_id] == ALWAYS:
             continue
-        moved = (keys[one] - lowest) * (last - first + 3) - (first - 1)
-        begins = min(max(low[one], first - 1), last + 1) + moved
-        ends = min(max(high[one], first - 1), last + 1) + moved
-        ids[count] = one
-        places[count] = 2 * min(begins, ends) + (1 if begins < ends else 0)
+        moved = (keys[value_id] - lowest) * (last - first + 3) - (first - 1)
+        begins = min(max(low[value_id], first - 1), last + 1) + moved
+        ends = min(max(high[value_id], first - 1), last + 1) + moved
+        ids[count] = value_id
+        sort_keys[count] = 2 * min(begins, ends) + (1 if begins < ends else 0)
         tops[count] = max(begins, ends)
         count += 1
 
 
 @njit(types.int64(*[_Given] * 3, types.int64[:, ::1]), cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _compare(order: Numbers, places: Numbers, tops: Numbers, found: Numbers) -> int:
-    """Fill (owner, first in between, count), places in ``order``; return how many owners, −1 if there is no room."""
+def _compare(permutation: Numbers, sort_keys: Numbers, tops: Numbers, conflicts: Numbers) -> int:
+    """Fill (owner, first in between, count), indices in ``permutation``; return how many owners, −1 if too many."""
     reach, owner, owners = ALWAYS, -1, 0
-    for at in range(len(order)):
-        zone = order[at]
-        is_forward = places[zone] % 2 == 1
-        must_be_past = places[zone] // 2 if is_forward else tops[zone]
+    for index in range(len(permutation)):
+        zone = permutation[index]
+        is_forward = sort_keys[zone] % 2 == 1
+        must_be_past = sort_keys[zone] // 2 if is_forward else tops[zone]
         if reach > must_be_past:
-            if owners and found[0, owners - 1] == owner:
-                found[2, owners - 1] += 1
-            elif owners == found.shape[1]:
+            if owners and conflicts[0, owners - 1] == owner:
+                conflicts[2, owners - 1] += 1
+            elif owners == conflicts.shape[1]:
                 return -1
             else:
-                found[0, owners], found[1, owners], found[2, owners] = owner, at, 1
+                conflicts[0, owners], conflicts[1, owners], conflicts[2, owners] = owner, index, 1
                 owners += 1
         if is_forward and tops[zone] > reach:
-            reach, owner = tops[zone], at
+            reach, owner = tops[zone], index
     return owners
