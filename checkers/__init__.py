@@ -130,6 +130,13 @@ def select(names: Iterable[str] | None = None) -> list[Check]:
     return [check() for check in checks]
 
 
+def recorded(events_format: int) -> tuple[str, ...]:
+    """Return the properties for which runs of this format of events recorded enough, in the order of reports."""
+    return tuple(
+        name for name, decided in CHECKERS.items() if decided.recorded_since <= events_format
+    )
+
+
 def property_named(name: str) -> Property | None:
     """Return the property of this name, our own or a foreign workload's; ``None`` if neither has one."""
     return CHECKERS.get(name) or foreign_property(name)

@@ -108,6 +108,9 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong with the history itself (torn files, missing sources); each makes the verdict ``unknown``
     unless it is ``invalid`` already."""
 
+    not_recorded: tuple[str, ...] = ()
+    """Properties that do not judge this run, because its version of nemesis did not record what they need."""
+
     def broken(self) -> list[Finding]:
         """Return the findings that make it ``invalid``, in the order of reports."""
         return [

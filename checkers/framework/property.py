@@ -53,6 +53,8 @@ class Property:
     """Where the promise comes from: a KIP, an issue, a paper, a class of Kafka."""
     check: type[Check]
     """The check that decides the property."""
+    recorded_since: int = 2
+    """The first format of events whose runs record what the property needs. It does not judge runs of older formats."""
     reason: Reason | None = None
     """Says why the events of a finding contradict the promise; ``None`` where the check gives all steps itself."""
     reason_covers_excuses: bool = False

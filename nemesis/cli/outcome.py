@@ -29,6 +29,9 @@ def say_outcome(run_directory: RunDirectory, outcome: Outcome, *, as_json: bool)
         raise typer.Exit(outcome.verdict.exit_code)
     for problem in outcome.problems:
         out.print(f"problem: {problem}")
+    if outcome.not_recorded:
+        names = ", ".join(outcome.not_recorded)
+        out.print(f"not judged, because the run's version of nemesis recorded too little: {names}")
     for result in outcome.results:
         count = result.finding_count
         findings = f", {count} finding{'s' * (count > 1)}" if count else ""

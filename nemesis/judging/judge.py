@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from nemesis import reports
-from nemesis.checkers import foreign_properties, select, select_foreign
+from nemesis.checkers import CHECKERS, foreign_properties, recorded, select, select_foreign
 from nemesis.checkers.checking import check
 from nemesis.checkers.cycles import WELL_FORMED
 from nemesis.checkers.framework.engine import Engine
@@ -55,10 +55,12 @@ def judge(
     ingest_s = round(time.monotonic() - began, 3)
     info = run.read_info()
     workload = info.foreign.get("workload")
+    judgeable = recorded(info.events_format)
     if consistency_model is not None:
         info.foreign = {**info.foreign, "consistency_model": consistency_model}
     if workload is None:
-        chosen = select(checkers)
+        _require_recorded(checkers or (), judgeable, info.events_format)
+        chosen = select(judgeable if checkers is None else checkers)
     else:
         chosen = select_foreign(workload, checkers, info.foreign.get("consistency_model"))
     outcome = check(run.history, chosen, engine=engine, spark_master=spark_master)
@@ -67,6 +69,9 @@ def judge(
         outcome = foreign.settle(only(outcome, wanted), run)
     elif checkers is not None:
         outcome = only(outcome, checkers)
+    else:
+        left_out = tuple(name for name in CHECKERS if name not in judgeable)
+        outcome = msgspec.structs.replace(only(outcome, judgeable), not_recorded=left_out)
     durations_s = {**info.durations_s, "ingest": ingest_s, "check": round(outcome.seconds, 3)}
     run.write_info(msgspec.structs.replace(info, durations_s=durations_s))
     # Under another model the earlier results are of other promises.
@@ -91,6 +96,18 @@ def _starting_spark(master: str | None) -> Iterator[None]:
     except Exception:
         starting.join()
         raise
+
+
+def _require_recorded(
+    names: Collection[str], judgeable: Collection[str], events_format: int
+) -> None:
+    """Raise ``UsageError`` for a property that needs what runs of this format did not record."""
+    for name in names:
+        if name not in judgeable:
+            raise UsageError(
+                f"{name} cannot judge this run: expected events of format {CHECKERS[name].recorded_since} or newer, "
+                f"got format {events_format}. Leave it out of --checkers, or run the scenario again"
+            )
 
 
 def only(outcome: Outcome, properties: Collection[str]) -> Outcome:
