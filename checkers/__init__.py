@@ -49,7 +49,7 @@ from nemesis.checkers.liveness.check import LIVENESS
 from nemesis.checkers.log.client_log import (
     DIRTY_READ,
     DUPLICATE,
-    EARLIER_LIFE_READ,
+    EARLIER_INCARNATION_READ,
     INCONSISTENT_OFFSET,
     LOST_WRITE,
     NONMONOTONIC_POLL,
@@ -104,7 +104,7 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     NONMONOTONIC_POLL,
     POLL_SKIP,
     NONMONOTONIC_SEND,
-    EARLIER_LIFE_READ,
+    EARLIER_INCARNATION_READ,
     DELETION,
     REASSIGNMENT,
     CONVERGENCE,

@@ -93,9 +93,9 @@ class Cell:
             self._suspect(offsets - self._low)
             self._suspects.append(np.column_stack((offsets, values)))
 
-    def _suspect(self, places: Numbers) -> None:
+    def _suspect(self, indices: Numbers) -> None:
         """What stands in these places."""
-        self._suspects.append(np.column_stack((places + self._low, self._values[places])))
+        self._suspects.append(np.column_stack((indices + self._low, self._values[indices])))
 
     def unread(self, floor: int) -> Numbers:
         """The places from the offset ``floor`` on of what is known and the final reads did not return."""
@@ -126,14 +126,14 @@ class Cell:
         first, count = least >> zone_bits, (most >> zone_bits) - (least >> zone_bits) + 1
         if most - least >= SPARSE * len(self._values) or count > MAX_ZONES:
             return None
-        seen = np.zeros(most - least + 1, dtype=np.uint8)
+        is_taken = np.zeros(most - least + 1, dtype=np.uint8)
         lows, highs = np.full(count, most), np.full(count, least)
         if not kernels.spread(
-            self._values, self._marks, least, seen, zone_bits, first, lows, highs
+            self._values, self._marks, least, is_taken, zone_bits, first, lows, highs
         ):
             return None
         near = failed[(failed >= least) & (failed <= most)]
-        if seen[near - least].any():
+        if is_taken[near - least].any():
             return None
         spans = zip(lows.tolist(), highs.tolist(), strict=True)
         return {

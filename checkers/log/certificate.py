@@ -32,16 +32,16 @@ from nemesis.checkers.framework.fold import Task
 from nemesis.checkers.framework.segment import Numbers, Segment
 from nemesis.checkers.log.cells import CellReport, Piece, look
 from nemesis.checkers.log.chain import Ordered, chain, holding, walked
-from nemesis.checkers.log.high_watermarks import leaders_told
+from nemesis.checkers.log.high_watermarks import followed_leaders
 from nemesis.checkers.log.number_range import Span, has_any, meet, wider
 from nemesis.checkers.log.offset_cells import CELL_BITS
 from nemesis.checkers.log.partition_operations import Operations, gather
 from nemesis.checkers.log.partition_rows import Source
 from nemesis.checkers.log.report import Counts, Disorder, PartitionReport, judge
-from nemesis.checkers.log.sections import Section, Seen, look_through, sections
+from nemesis.checkers.log.sections import Section, SectionResult, look_through, sections
 from nemesis.checkers.log.survey import Survey
 from nemesis.checkers.log.suspect_operations import touching
-from nemesis.checkers.log.topic_incarnations import is_one_life
+from nemesis.checkers.log.topic_incarnations import is_single_incarnation
 from nemesis.checkers.log.trimmed import Trimmed, joined
 from nemesis.checkers.log.value_ranges import overlaps, repeated
 
@@ -55,20 +55,20 @@ def certify(
     """Judge a partition in rounds of tasks; None if it must be walked as a whole."""
     guessed = sections(sources)
     zone_bits = _zone_bits(sources, len(guessed))
-    seen: list[Seen] = yield [
+    section_results: list[SectionResult] = yield [
         partial(look_through, section, section.of(sources), tuple(columns), zone_bits)
         for section in guessed.values()
     ]
-    surveys = _in_order(guessed.values(), seen)
-    rare = [one.rare for one in surveys if one.rare is not None]
-    finals = [one.final_position for one in surveys if one.final_position is not None]
-    if not rare or not finals or _far_apart(surveys):
+    surveys = _in_order(guessed.values(), section_results)
+    rare_rows = [survey.rare_rows for survey in surveys if survey.rare_rows is not None]
+    finals = [survey.final_position for survey in surveys if survey.final_position is not None]
+    if not rare_rows or not finals or _far_apart(surveys):
         return None
-    known, _ = joined(rare)
+    known, _ = joined(rare_rows)
     marks_known = _marks_known(surveys, known)
-    order = chain(surveys, marks_known=marks_known)
-    ids = {one for survey in surveys for one in survey.topic_ids}
-    if order.irregular is not None or not is_one_life(known, ids):
+    chained = chain(surveys, marks_known=marks_known)
+    ids = {topic_id for survey in surveys for topic_id in survey.topic_ids}
+    if chained.irregular is not None or not is_single_incarnation(known, ids):
         return None
     operations = gather(tp, known)
     walks: list[Task] = [
@@ -82,11 +82,11 @@ def certify(
             operations.starts,
             marks_known=marks_known,
         )
-        for number, before in order.suspects.items()
+        for number, before in chained.suspects.items()
     ]
-    failed = np.unique(np.concatenate([one.failed for one in surveys]))
+    failed = np.unique(np.concatenate([survey.failed for survey in surveys]))
     layout = Layout.of(sources, surveys)
-    reports = layout.proved(guessed, seen, failed)
+    reports = layout.proved(guessed, section_results, failed)
     looks = layout.looks(reports, failed, _floor(operations, finals), zone_bits)
     answers = yield [*walks, *looks.values()]
     out_of_order: list[Ordered] = answers[: len(walks)]
@@ -95,9 +95,9 @@ def certify(
         partial(repeated, layout.meeting(overlap), overlap)
         for overlap in overlaps(reports.values())
     ]
-    suspects = np.concatenate([*(one.suspects for one in reports.values()), *pairs])
+    suspects = np.concatenate([*(report.suspects for report in reports.values()), *pairs])
     touched = yield from _touching(sources, surveys, suspects, columns)
-    rows, ends = joined([*rare, *touched])
+    rows, ends = joined([*rare_rows, *touched])
     operations = gather(tp, rows, ends=ends)
     report = PartitionReport.of(known)
     counts = _counts(surveys, reports.values(), operations)
@@ -105,12 +105,12 @@ def certify(
     return report
 
 
-def _in_order(guessed: Iterable[Section], seen: Sequence[Seen]) -> list[Survey]:
+def _in_order(guessed: Iterable[Section], section_results: Sequence[SectionResult]) -> list[Survey]:
     """The surveys in the order of their row groups."""
     surveys = {
         number: survey
-        for section, one in zip(guessed, seen, strict=True)
-        for number, survey in zip(section.own, one.surveys, strict=True)
+        for section, result in zip(guessed, section_results, strict=True)
+        for number, survey in zip(section.own, result.surveys, strict=True)
     }
     return [surveys[number] for number in sorted(surveys)]
 
@@ -123,8 +123,11 @@ def _far_apart(surveys: Sequence[Survey]) -> bool:
 
 def _marks_known(surveys: Sequence[Survey], known: Segment) -> bool:
     """Whether leaders have traced their high watermarks, and none of them is silent."""
-    told = {node for survey in surveys for node in survey.stated_by}
-    return any(survey.highest is not None for survey in surveys) and leaders_told(known) <= told
+    reporting_nodes = {node for survey in surveys for node in survey.stated_by}
+    return (
+        any(survey.highest is not None for survey in surveys)
+        and followed_leaders(known) <= reporting_nodes
+    )
 
 
 def _floor(operations: Operations, finals: list[int]) -> int:
@@ -135,7 +138,7 @@ def _floor(operations: Operations, finals: list[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which row groups tell of which cells."""
+    """Which row groups contain which cells."""
 
     pieces: list[Piece]
     """One for each row group."""
@@ -143,38 +146,43 @@ class Layout:
     """Where the values of each are."""
     extents: dict[int, Span]
     """Of each cell, the smallest offset and the largest."""
-    places: dict[int, list[int]]
+    row_groups: dict[int, list[int]]
     """Of each cell, the numbers of the row groups."""
 
     @classmethod
     def of(cls, sources: Sequence[Source], surveys: Sequence[Survey]) -> Layout:
         extents: dict[int, Span] = {}
-        places: dict[int, list[int]] = {}
+        row_groups: dict[int, list[int]] = {}
         for number, survey in enumerate(surveys):
             for cell, extent in survey.cells.items():
                 extents[cell] = wider(extents.get(cell), extent)
-                places.setdefault(cell, []).append(number)
+                row_groups.setdefault(cell, []).append(number)
         pieces = [
             Piece(source, survey.runs_on, survey.plain)
             for source, survey in zip(sources, surveys, strict=True)
         ]
         values = [survey.values for survey in surveys]
-        return cls(pieces, values, dict(sorted(extents.items())), places)
+        return cls(pieces, values, dict(sorted(extents.items())), row_groups)
 
     def proved(
-        self, guessed: Mapping[int | None, Section], seen: Sequence[Seen], failed: Numbers
+        self,
+        guessed: Mapping[int | None, Section],
+        section_results: Sequence[SectionResult],
+        failed: Numbers,
     ) -> dict[int, CellReport]:
         """The reports of sections in which all was at hand that there is to know of a cell; ``failed`` as in ``look``,
         sorted.
         """
         reports: dict[int, CellReport] = {}
-        for (cell, section), one in zip(guessed.items(), seen, strict=True):
-            if cell not in self.extents or one.report is None:
+        for (cell, section), result in zip(guessed.items(), section_results, strict=True):
+            if cell not in self.extents or result.report is None:
                 continue
-            elsewhere = np.setdiff1d(failed, one.failed, assume_unique=True)
-            is_whole = section.holds(self.places[cell], self.extents[cell])
-            if is_whole and not any(has_any(elsewhere, zone) for zone in one.report.zones.values()):
-                reports[cell] = one.report
+            elsewhere = np.setdiff1d(failed, result.failed, assume_unique=True)
+            is_whole = section.holds(self.row_groups[cell], self.extents[cell])
+            if is_whole and not any(
+                has_any(elsewhere, zone) for zone in result.report.zones.values()
+            ):
+                reports[cell] = result.report
         return reports
 
     def looks(
@@ -184,7 +192,7 @@ class Layout:
         return {
             cell: partial(
                 look,
-                [self.pieces[number] for number in self.places[cell]],
+                [self.pieces[number] for number in self.row_groups[cell]],
                 *extent,
                 failed=failed,
                 floor=floor,
@@ -231,14 +239,14 @@ def _touching(
     return (yield tasks)
 
 
-def _disorder(found: Sequence[Ordered]) -> Disorder:
-    """All of it, as one walk would have come by it."""
-    sends = sorted((one for part in found for one in part.sends), key=lambda one: one[0])
+def _disorder(walks: Sequence[Ordered]) -> Disorder:
+    """All of it, as one walk would have found it."""
+    sends = sorted((send for part in walks for send in part.sends), key=lambda send: send[0])
     return Disorder(
-        [one for part in found for one in part.polls],
-        [one for part in found for one in part.above]
-        + [one for part in found for one in part.above_all],
-        [one for _, one in sends],
+        [poll for part in walks for poll in part.polls],
+        [read for part in walks for read in part.above]
+        + [read for part in walks for read in part.above_all],
+        [send for _, send in sends],
     )
 
 
@@ -249,10 +257,14 @@ def _counts(
     committed = sum(report.committed for report in reports)
     read = sum(report.read for report in reports)
     held = [(offset, value) for offset, value, _ in operations.positions]
-    seen = [one for poll in operations.polls for one in zip(poll.offsets, poll.values, strict=True)]
+    polled = [
+        record
+        for poll in operations.polls
+        for record in zip(poll.offsets, poll.values, strict=True)
+    ]
     return Counts(
         committed=committed + _values_beyond_offsets(held),
-        read=read + _values_beyond_offsets(seen),
+        read=read + _values_beyond_offsets(polled),
         acknowledged=sum(survey.acknowledged for survey in surveys),
         polls=sum(survey.polls for survey in surveys),
     )

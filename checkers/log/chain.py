@@ -38,11 +38,11 @@ class State:
     def timed(self, times: Mapping[int, int]) -> State:
         """The same with the times of the sends, by row."""
 
-        def told(send: Send) -> Send:
+        def timed_send(send: Send) -> Send:
             return replace(send, time=times[send.row], invoke_time=times[send.row])
 
-        highest = {process: told(send) for process, send in self.highest.items()}
-        return replace(self, opened=[*map(told, self.opened)], highest=highest)
+        highest = {process: timed_send(send) for process, send in self.highest.items()}
+        return replace(self, opened=[*map(timed_send, self.opened)], highest=highest)
 
 
 @dataclass(slots=True)
@@ -65,36 +65,38 @@ class Ordered:
 
 def chain(surveys: Sequence[Survey], *, marks_known: bool) -> Chain:
     """Join the surveys; ``marks_known``: whether every leader has traced its high watermark."""
-    found = Chain()
+    chained = Chain()
     opened: dict[str, tuple[Begun, Send | None]] = {}
     reached: dict[str, tuple[int, int]] = {}
     highest: dict[str, Send] = {}
     mark: Mark | None = None
     for number, survey in enumerate(surveys):
         falls = any(
-            process in highest and one.first_offset <= highest[process].offset
-            for process, one in survey.producers.items()
+            process in highest and producer.first_offset <= highest[process].offset
+            for process, producer in survey.producers.items()
         )
         jumps = any(
-            process in reached and one.first_position != reached[process][0]
-            for process, one in survey.consumers.items()
+            process in reached and consumer.first_position != reached[process][0]
+            for process, consumer in survey.consumers.items()
         )
         is_above = marks_known and survey.unproved >= (0 if mark is None else max(mark.value, 0))
         if falls or jumps or is_above or not survey.is_clean:
             sends = sorted(
-                (send for _, send in opened.values() if send is not None), key=lambda one: one.row
+                (send for _, send in opened.values() if send is not None), key=lambda send: send.row
             )
-            found.suspects[number] = State(sends, dict(reached), dict(highest), mark)
-        found.irregular = survey.irregular or _match(survey, opened)
-        if found.irregular is not None:
-            return found
-        reached |= {name: (one.end, one.last_row) for name, one in survey.consumers.items()}
-        for name, one in survey.producers.items():
-            if name not in highest or one.highest.offset > highest[name].offset:
-                highest[name] = one.highest
+            chained.suspects[number] = State(sends, dict(reached), dict(highest), mark)
+        chained.irregular = survey.irregular or _match(survey, opened)
+        if chained.irregular is not None:
+            return chained
+        reached |= {
+            name: (consumer.end, consumer.last_row) for name, consumer in survey.consumers.items()
+        }
+        for name, producer in survey.producers.items():
+            if name not in highest or producer.highest.offset > highest[name].offset:
+                highest[name] = producer.highest
         if survey.highest is not None and (mark is None or survey.highest.value > mark.value):
             mark = survey.highest
-    return found
+    return chained
 
 
 def _match(survey: Survey, opened: dict[str, tuple[Begun, Send | None]]) -> str | None:
@@ -118,11 +120,11 @@ def holding(rows: Collection[int], sources: Sequence[Source]) -> list[Source]:
 
 
 def _times(rows: Collection[int], sources: Sequence[Source]) -> dict[int, int]:
-    found: dict[int, int] = {}
+    time_of: dict[int, int] = {}
     for source in sources:
         times, first = Segment.of(source.group).numbers("time"), source.group.first_row
-        found |= {row: int(times[row - first]) for row in rows if 0 <= row - first < len(times)}
-    return found
+        time_of |= {row: int(times[row - first]) for row in rows if 0 <= row - first < len(times)}
+    return time_of
 
 
 def walked(
@@ -159,7 +161,7 @@ def walked(
         list(polls.order_of_polls(operations, before.reached)),
         list(polls.reads_above_hw(operations)),
         list(polls.reads_above_all_hws(operations)),
-        [(invoked[one.events[-1][PROOF_ROW]], one) for one in falls],
+        [(invoked[fall.events[-1][PROOF_ROW]], fall) for fall in falls],
     )
 
 
@@ -170,9 +172,9 @@ def _falling(rows: Rows, highest: Mapping[str, Send]) -> Mask:
     producers, offsets = codes[done], rows.segment.numbers("offset")[done]
     falls = np.zeros(len(words), dtype=np.bool_)
     for code in np.unique(producers).tolist():
-        mine = offsets[producers == code]
+        own_offsets = offsets[producers == code]
         before = highest[words[code]].offset if words[code] in highest else -1
-        reached = np.maximum.accumulate(np.concatenate(([before], mine)))
-        falls[code] = (mine <= reached[:-1]).any()
-    found: Mask = rows.are_sends & falls[codes]
-    return found
+        reached = np.maximum.accumulate(np.concatenate(([before], own_offsets)))
+        falls[code] = (own_offsets <= reached[:-1]).any()
+    falling: Mask = rows.are_sends & falls[codes]
+    return falling

@@ -58,7 +58,12 @@ from nemesis.checkers.framework.segment import Key, Segment
 from nemesis.checkers.log import partition_operations as ops
 from nemesis.checkers.log.partition_rows import Source
 from nemesis.checkers.log.report import PartitionReport, count, disorder, judge
-from nemesis.checkers.log.topic_incarnations import COLUMNS, KINDS, earlier_life_reads, lives
+from nemesis.checkers.log.topic_incarnations import (
+    COLUMNS,
+    KINDS,
+    earlier_incarnation_reads,
+    incarnations,
+)
 from nemesis.checkers.unclean import Permissions
 from nemesis.history.events import Kind
 from nemesis.history.row_group import RowGroup
@@ -98,7 +103,7 @@ class ClientLog(PartitionedCheck[PartitionReport]):
             NONMONOTONIC_POLL,
             POLL_SKIP,
             NONMONOTONIC_SEND,
-            EARLIER_LIFE_READ,
+            EARLIER_INCARNATION_READ,
         )
 
     def check(self, key: Key, segment: Segment) -> PartitionReport:
@@ -106,12 +111,18 @@ class ClientLog(PartitionedCheck[PartitionReport]):
         topic, partition = key
         if topic is not None and partition is not None:
             tp = tp_name(topic, partition)
-            parts = lives(segment)
-            for life in parts:
-                found = ops.gather(tp, life.rows)
-                judge(found, disorder(found), count(found), report, was_deleted=life.was_deleted)
+            parts = incarnations(segment)
+            for incarnation in parts:
+                operations = ops.gather(tp, incarnation.rows)
+                judge(
+                    operations,
+                    disorder(operations),
+                    count(operations),
+                    report,
+                    was_deleted=incarnation.was_deleted,
+                )
             if len(parts) > 1:
-                report.findings["earlier-life-read"] += earlier_life_reads(tp, segment)
+                report.findings["earlier-life-read"] += earlier_incarnation_reads(tp, segment)
         return report
 
     def divide(self, key: Key, groups: Sequence[RowGroup]) -> Rounds[PartitionReport]:
@@ -272,7 +283,7 @@ NONMONOTONIC_SEND: Final = Property(
     breaks=breaks.NONMONOTONIC_SEND,
 )
 
-EARLIER_LIFE_READ: Final = Property(
+EARLIER_INCARNATION_READ: Final = Property(
     name="earlier-life-read",
     promise="No record of a deleted topic is read from the next topic of its name.",
     unit="values read",

@@ -46,8 +46,8 @@ class Reach:
     """The largest of these by that time, exclusive."""
 
     def by(self, time: int) -> int:
-        at = bisect_right(self.times, time)
-        return self.offsets[at - 1] if at > 0 else 0
+        index = bisect_right(self.times, time)
+        return self.offsets[index - 1] if index > 0 else 0
 
 
 class _Key:
@@ -56,7 +56,7 @@ class _Key:
     def __init__(self, sends: list[tuple[int, int]], *, is_read_to_end: bool) -> None:
         """``sends`` are (committed offset or ``UNKNOWN``, time of the invocation)."""
         self._is_read_to_end = is_read_to_end
-        known = sorted(one for one in sends if one[0] != UNKNOWN)
+        known = sorted(send for send in sends if send[0] != UNKNOWN)
         self._offsets = [offset for offset, _ in known]
         later = list(accumulate((time for _, time in reversed(known)), min))
         self._earliest_from = [*reversed(later), NEVER]
@@ -91,10 +91,10 @@ class Compaction:
         by_key: dict[int, list[tuple[int, int]]] = {}
         for sent in sends:
             if sent.value in keys:
-                one = committed.get(sent.value, UNKNOWN), sent.invoke_time
-                by_key.setdefault(keys[sent.value], []).append(one)
+                offset_and_time = committed.get(sent.value, UNKNOWN), sent.invoke_time
+                by_key.setdefault(keys[sent.value], []).append(offset_and_time)
         self._by_key = {
-            key: _Key(one, is_read_to_end=is_read_to_end) for key, one in by_key.items()
+            key: _Key(key_sends, is_read_to_end=is_read_to_end) for key, key_sends in by_key.items()
         }
 
     def may_be_gone(self, offset: int, value: int, time: int) -> bool:
@@ -109,7 +109,7 @@ class Compaction:
             return False
         first = bisect_left(self._committed, (start, -1))
         last = bisect_left(self._committed, (end, -1))
-        return all(self.may_be_gone(*one, time) for one in self._committed[first:last])
+        return all(self.may_be_gone(*position, time) for position in self._committed[first:last])
 
     def _reached(self, time: int) -> int:
         return EVERYWHERE if self._reach is None else self._reach.by(time)

@@ -43,8 +43,8 @@ class HighWatermarks:
 
     def by(self, time: int) -> tuple[int, int] | None:
         """The highest that was traced up to then, and the row that says so; None if none was."""
-        at = bisect_right(self.times, time) - 1
-        return None if at < 0 else (self.highest[at], self.rows[at])
+        index = bisect_right(self.times, time) - 1
+        return None if index < 0 else (self.highest[index], self.rows[index])
 
 
 def high_watermarks(segment: Segment) -> HighWatermarks | None:
@@ -69,10 +69,10 @@ def rising(stated: Segment, before: Mark | None = None) -> HighWatermarks:
 
 
 def _silent_leaders(segment: Segment, stated: Segment) -> set[int]:
-    return leaders_told(segment) - set(np.unique(stated.numbers("node")).tolist())
+    return followed_leaders(segment) - set(np.unique(stated.numbers("node")).tolist())
 
 
-def leaders_told(segment: Segment) -> set[int]:
+def followed_leaders(segment: Segment) -> set[int]:
     """The nodes that followers were told to follow."""
     followers = segment.where(segment.is_kind(Kind.BECOME_FOLLOWER))
     return set(np.unique(followers.numbers("leader")).tolist()) - {-1}

@@ -165,12 +165,12 @@ def follow(
 @compiled
 def runs_on(flat: Array, lengths: Array, positions: Array) -> bool:
     """Whether each list has all numbers from its position on."""
-    at = 0
+    start = 0
     for i in range(len(lengths)):
         for step in range(lengths[i]):
-            if flat[at + step] != positions[i] + step:
+            if flat[start + step] != positions[i] + step:
                 return False
-        at += lengths[i]
+        start += lengths[i]
     return True
 
 
@@ -185,20 +185,20 @@ def put(
     marks: Array,
     others: Array,
 ) -> int:
-    """Put the chosen values in their places, offsets less ``low``; those outside are left out. Returns how many found
+    """Put the chosen values at their indices, offsets less ``low``; those outside are left out. Returns how many found
     another value there; ``others`` is left with which.
     """
     count = 0
     for i in range(len(chosen)):
-        place = offsets[i] - low
-        if not chosen[i] or place < 0 or place >= len(held):
+        index = offsets[i] - low
+        if not chosen[i] or index < 0 or index >= len(held):
             continue
-        if marks[place] == 0:
-            held[place] = values[i]
-        elif held[place] != values[i]:
+        if marks[index] == 0:
+            held[index] = values[i]
+        elif held[index] != values[i]:
             others[count] = i
             count += 1
-        marks[place] |= mark
+        marks[index] |= mark
     return count
 
 
@@ -214,19 +214,19 @@ def put_lists(
     others: Array,
 ) -> int:
     """As ``put``, of lists each of which has a value for each offset from its position on, and a mark of its own."""
-    count, at = 0, 0
+    count, start = 0, 0
     for i in range(len(lengths)):
         for step in range(lengths[i]):
-            place = positions[i] + step - low
-            if place < 0 or place >= len(held):
+            index = positions[i] + step - low
+            if index < 0 or index >= len(held):
                 continue
-            if marks[place] == 0:
-                held[place] = values[at + step]
-            elif held[place] != values[at + step]:
-                others[count] = at + step
+            if marks[index] == 0:
+                held[index] = values[start + step]
+            elif held[index] != values[start + step]:
+                others[count] = start + step
                 count += 1
-            marks[place] |= list_marks[i]
-        at += lengths[i]
+            marks[index] |= list_marks[i]
+        start += lengths[i]
     return count
 
 
@@ -235,22 +235,22 @@ def spread(
     values: Array,
     marks: Array,
     least: int,
-    seen: Array,
+    is_taken: Array,
     zone_bits: int,
     first_zone: int,
     lows: Array,
     highs: Array,
 ) -> bool:
-    """Whether no value stands in two of the marked places. ``seen`` has a place for each value from ``least`` on, 0 at
-    first; ``lows`` and ``highs`` are left with the smallest and the largest value of each zone.
+    """Whether no value stands at two of the marked indices. ``is_taken`` has an element for each value from ``least``
+    on, 0 at first; ``lows`` and ``highs`` are left with the smallest and the largest value of each zone.
     """
-    for place in range(len(values)):
-        if marks[place] == 0:
+    for index in range(len(values)):
+        if marks[index] == 0:
             continue
-        value = values[place]
-        if seen[value - least] != 0:
+        value = values[index]
+        if is_taken[value - least] != 0:
             return False
-        seen[value - least] = 1
+        is_taken[value - least] = 1
         zone = (value >> zone_bits) - first_zone
         lows[zone], highs[zone] = min(lows[zone], value), max(highs[zone], value)
     return True
@@ -258,9 +258,9 @@ def spread(
 
 @compiled
 def bounds(values: Array, marks: Array) -> tuple[int, int]:
-    """The smallest and the largest value of the marked places; of none the largest is the smaller one."""
+    """The smallest and the largest value at the marked indices; of none the largest is the smaller one."""
     least, most = np.iinfo(np.int64).max, _UNSET
-    for place in range(len(values)):
-        if marks[place] != 0:
-            least, most = min(least, values[place]), max(most, values[place])
+    for index in range(len(values)):
+        if marks[index] != 0:
+            least, most = min(least, values[index]), max(most, values[index])
     return least, most

@@ -14,14 +14,14 @@ def span_of(numbers: Numbers) -> Span | None:
     return (int(numbers.min()), int(numbers.max())) if len(numbers) else None
 
 
-def wider(one: Span | None, other: Span) -> Span:
+def wider(span: Span | None, other: Span) -> Span:
     """The span of two."""
-    return other if one is None else (min(one[0], other[0]), max(one[1], other[1]))
+    return other if span is None else (min(span[0], other[0]), max(span[1], other[1]))
 
 
-def meet(one: Span | None, other: Span) -> bool:
+def meet(span: Span | None, other: Span) -> bool:
     """Whether they have a number in common."""
-    return one is not None and one[0] <= other[1] and one[1] >= other[0]
+    return span is not None and span[0] <= other[1] and span[1] >= other[0]
 
 
 def has_any(numbers: Numbers, span: Span | None) -> bool:

@@ -18,10 +18,10 @@ def cells_of(records: Records, acknowledged: Span | None) -> dict[int, Span]:
 
     ``acknowledged`` is the span of the offsets of acknowledged sends, if there are any.
     """
-    found: dict[int, Span] = {}
+    cells: dict[int, Span] = {}
     for cell, least, most in (*_cells_sent(records, acknowledged), *_cells_read(records)):
-        found[cell] = wider(found.get(cell), (least, most))
-    return found
+        cells[cell] = wider(cells.get(cell), (least, most))
+    return cells
 
 
 def _cells_sent(records: Records, span: Span | None) -> Iterable[tuple[int, int, int]]:

@@ -63,10 +63,10 @@ class LogReport:
     checked: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     unseen: int = 0
 
-    def note(self, found: Finding) -> None:
-        self.counts[found.property] += 1
-        if len(self.findings[found.property]) < MAX_FINDINGS:
-            self.findings[found.property].append(found)
+    def note(self, finding: Finding) -> None:
+        self.counts[finding.property] += 1
+        if len(self.findings[finding.property]) < MAX_FINDINGS:
+            self.findings[finding.property].append(finding)
 
 
 class OffsetLog(Grouped[LogReport]):
@@ -87,13 +87,17 @@ class OffsetLog(Grouped[LogReport]):
 
     def finish(self, summaries: list[tuple[Key, LogReport]]) -> Results:
         reports = [report for _, report in summaries]
-        unseen = {"acknowledged_and_never_read_records": float(sum(one.unseen for one in reports))}
+        unseen = {
+            "acknowledged_and_never_read_records": float(sum(report.unseen for report in reports))
+        }
         return [
             conclude(
                 decided,
-                checked=sum(one.checked[decided.name] for one in reports),
-                findings=[found for one in reports for found in one.findings[decided.name]],
-                finding_count=sum(one.counts[decided.name] for one in reports),
+                checked=sum(report.checked[decided.name] for report in reports),
+                findings=[
+                    finding for report in reports for finding in report.findings[decided.name]
+                ],
+                finding_count=sum(report.counts[decided.name] for report in reports),
                 numbers=unseen if decided is LOST_WRITE else None,
             )
             for decided in self.properties()
@@ -115,14 +119,14 @@ def _judge(tp: str, segment: Segment, report: LogReport) -> None:
     )
     never_read = ~np.isin(sends.numbers("value"), read.value)
     report.unseen = int(np.count_nonzero(never_read))
-    for found in (
+    for anomaly in (
         *_lost(tp, acknowledged, read),
         *_several(tp, known),
         *_dirty(tp, failed, sends, read),
         *_polled(tp, read, consumer, polls, np.unique(known.offset)),
         *_sent(tp, placed),
     ):
-        report.note(found)
+        report.note(anomaly)
     report.checked.update(
         {
             "lost-write": len(acknowledged) if len(read) else 0,
@@ -142,7 +146,8 @@ def _records(polls: Segment) -> tuple[Records, Numbers]:
     lengths = pc.fill_null(pc.list_value_length(offsets), 0).to_numpy()
     poll = np.repeat(np.arange(len(polls), dtype=np.int64), lengths)
     flat = [
-        np.asarray(pc.list_flatten(one).to_numpy(), dtype=np.int64) for one in (offsets, values)
+        np.asarray(pc.list_flatten(column).to_numpy(), dtype=np.int64)
+        for column in (offsets, values)
     ]
     return Records(flat[0], flat[1], polls.rows[poll]), poll
 
@@ -174,8 +179,8 @@ def _lost(tp: str, acknowledged: Records, read: Records) -> Iterator[Finding]:
 
 def _next_read(offsets: Numbers, read: Records) -> Numbers:
     """The record read at the smallest larger offset, for each of these offsets; there is one."""
-    order = np.argsort(read.offset, kind="stable")
-    return order[np.searchsorted(read.offset[order], offsets, side="right")]
+    permutation = np.argsort(read.offset, kind="stable")
+    return permutation[np.searchsorted(read.offset[permutation], offsets, side="right")]
 
 
 def _several(tp: str, known: Records) -> Iterator[Finding]:
@@ -194,17 +199,17 @@ def _several(tp: str, known: Records) -> Iterator[Finding]:
         yield finding("duplicate", tp, sentence, *rows)
 
 
-def _disagreeing(keys: Numbers, told: Numbers) -> Iterator[tuple[int, int]]:
-    """For each key of which different things are told: where it is told first, and where first something else."""
+def _disagreeing(keys: Numbers, values: Numbers) -> Iterator[tuple[int, int]]:
+    """For each key with different values: the position of its first value, and of the first other one."""
     if not len(keys):
         return
-    order = np.lexsort((np.arange(len(keys)), keys))
-    begins = np.concatenate(([True], keys[order][1:] != keys[order][:-1]))
-    first = order[np.flatnonzero(begins)][np.cumsum(begins) - 1]
-    differs = np.flatnonzero(told[order] != told[first])
-    _, once = np.unique(keys[order][differs], return_index=True)
-    for at in np.sort(differs[once]).tolist():
-        yield int(first[at]), int(order[at])
+    permutation = np.lexsort((np.arange(len(keys)), keys))
+    begins = np.concatenate(([True], keys[permutation][1:] != keys[permutation][:-1]))
+    first = permutation[np.flatnonzero(begins)][np.cumsum(begins) - 1]
+    differs = np.flatnonzero(values[permutation] != values[first])
+    _, once = np.unique(keys[permutation][differs], return_index=True)
+    for index in np.sort(differs[once]).tolist():
+        yield int(first[index]), int(permutation[index])
 
 
 def _dirty(tp: str, failed: Segment, sends: Segment, read: Records) -> Iterator[Finding]:
@@ -213,11 +218,11 @@ def _dirty(tp: str, failed: Segment, sends: Segment, read: Records) -> Iterator[
     read_values, first = np.unique(read.value, return_index=True)
     reads = read.row[first[np.searchsorted(read_values, values[is_read])]]
     rows = failed.rows[is_read]
-    for value, row, seen in zip(
+    for value, row, read_row in zip(
         values[is_read].tolist(), rows.tolist(), reads.tolist(), strict=True
     ):
         sentence = f"Value {value} was read from {tp} though its send had failed."
-        yield finding("dirty-read", tp, sentence, row, seen)
+        yield finding("dirty-read", tp, sentence, row, read_row)
 
 
 def _polled(
@@ -225,42 +230,45 @@ def _polled(
 ) -> Iterator[Finding]:
     """What consumers were given one after the other; ``known``: offsets, ascending, each once."""
     consumers, names = polls.codes("process")
-    order = np.argsort(consumers[poll], kind="stable")
-    before, after = order[:-1], order[1:]
+    permutation = np.argsort(consumers[poll], kind="stable")
+    before, after = permutation[:-1], permutation[1:]
     same = consumers[poll][before] == consumers[poll][after]
     before, after = before[same], after[same]
     rank = np.searchsorted(known, read.offset)
     step = rank[after] - rank[before]
-    for at in np.flatnonzero(step != 1).tolist():
-        a, b = int(before[at]), int(after[at])
-        who = names[int(consumers[poll[a]])]
-        one, other = int(read.offset[a]), int(read.offset[b])
+    for index in np.flatnonzero(step != 1).tolist():
+        a, b = int(before[index]), int(after[index])
+        process = names[int(consumers[poll[a]])]
+        offset, next_offset = int(read.offset[a]), int(read.offset[b])
         rows = dict.fromkeys((int(read.row[a]), int(read.row[b])))
-        if step[at] > 1:
+        if step[index] > 1:
             skipped = int(known[rank[a] + 1])
             name = "poll-skip"
-            sentence = f"{who} was given offset {one} of {tp}, then {other}, and not {skipped}, where a record stands."
+            sentence = (
+                f"{process} was given offset {offset} of {tp}, then {next_offset}, and not {skipped}, where a record "
+                "stands."
+            )
         else:
             name = "nonmonotonic-poll"
-            sentence = f"{who} was given offset {one} of {tp}, then {other}."
+            sentence = f"{process} was given offset {offset} of {tp}, then {next_offset}."
         yield finding(name, tp, sentence, *rows)
 
 
 def _sent(tp: str, placed: Segment) -> Iterator[Finding]:
     """Acknowledged sends of one producer in the order in which it sent."""
     producers, names = placed.codes("process")
-    order = np.lexsort((placed.numbers("op"), producers))
-    offsets, values = placed.numbers("offset")[order], placed.numbers("value")[order]
-    producer = producers[order]
-    before, after = np.arange(len(order) - 1), np.arange(1, len(order))
+    permutation = np.lexsort((placed.numbers("op"), producers))
+    offsets, values = placed.numbers("offset")[permutation], placed.numbers("value")[permutation]
+    producer = producers[permutation]
+    before, after = np.arange(len(permutation) - 1), np.arange(1, len(permutation))
     falls = (producer[before] == producer[after]) & (offsets[after] <= offsets[before])
-    for at in np.flatnonzero(falls).tolist():
-        who = names[int(producer[at])]
+    for index in np.flatnonzero(falls).tolist():
+        process = names[int(producer[index])]
         sentence = (
-            f"{who} sent value {values[at]} to {tp} and then value {values[at + 1]}, which were acknowledged at "
-            f"offsets {offsets[at]} and {offsets[at + 1]}."
+            f"{process} sent value {values[index]} to {tp} and then value {values[index + 1]}, which were acknowledged "
+            f"at offsets {offsets[index]} and {offsets[index + 1]}."
         )
-        rows = int(placed.rows[order[at]]), int(placed.rows[order[at + 1]])
+        rows = int(placed.rows[permutation[index]]), int(placed.rows[permutation[index + 1]])
         yield finding("nonmonotonic-send", tp, sentence, *rows)
 
 

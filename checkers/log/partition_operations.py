@@ -221,14 +221,14 @@ class Operations:
     @cached_property
     def positions(self) -> list[tuple[int, int, int]]:
         """(offset, value, row) of every acknowledged send, then of every record read."""
-        found = [(send.offset, send.value, send.row) for send in self.acknowledged]
+        positions = [(send.offset, send.value, send.row) for send in self.acknowledged]
         for poll in self.polls:
-            found += [
+            positions += [
                 (offset, value, poll.row)
                 for offset, value in zip_longest(poll.offsets, poll.values)
                 if offset is not None and value is not None
             ]
-        return found
+        return positions
 
 
 _READ = (

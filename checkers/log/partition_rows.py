@@ -36,26 +36,28 @@ class Source:
 
     def read(self, *columns: str) -> Rows:
         """The partition's rows. These columns are read at once, others when they are asked for. Raises HistoryError."""
-        whole = Segment.of(self.group)
+        segment = Segment.of(self.group)
         runs_on = self.group.known().dependencies().offsets_run_on
-        told = {"offsets"} if runs_on else set()
-        whole.columns.fetch([name for name in ("kind", "f", *columns) if name not in told])
-        roles, possible = _roles(whole, self.kinds)
-        if self._has_all(whole) and Role.NONE not in possible:
-            return Rows(whole, roles, possible, runs_on, are_all=True)
+        known_columns = {"offsets"} if runs_on else set()
+        segment.columns.fetch(
+            [name for name in ("kind", "f", *columns) if name not in known_columns]
+        )
+        roles, possible = _roles(segment, self.kinds)
+        if self._has_all(segment) and Role.NONE not in possible:
+            return Rows(segment, roles, possible, runs_on, are_all=True)
         is_here: Mask = roles != Role.NONE
-        if not self._has_all(whole):
-            is_here &= whole.numbers("partition") == self.partition
-            is_here &= whole.is_word("topic", {self.topic})
+        if not self._has_all(segment):
+            is_here &= segment.numbers("partition") == self.partition
+            is_here &= segment.is_word("topic", {self.topic})
         if is_here.all():
-            return Rows(whole, roles, possible, runs_on, are_all=True)
-        here = whole.take(np.flatnonzero(is_here))
-        return Rows(here, roles[is_here], possible, runs_on, are_all=False)
+            return Rows(segment, roles, possible, runs_on, are_all=True)
+        own_rows = segment.take(np.flatnonzero(is_here))
+        return Rows(own_rows, roles[is_here], possible, runs_on, are_all=False)
 
-    def _has_all(self, whole: Segment) -> bool:
+    def _has_all(self, segment: Segment) -> bool:
         """Whether all rows are known to be of this partition."""
-        told = (whole.columns.uniform(name) for name in ("topic", "partition"))
-        return [one and one.value for one in told] == [self.topic, self.partition]
+        uniform = (segment.columns.uniform(name) for name in ("topic", "partition"))
+        return [known and known.value for known in uniform] == [self.topic, self.partition]
 
 
 class Role(IntEnum):
@@ -91,12 +93,12 @@ def _roles(segment: Segment, kinds: frozenset[str]) -> tuple[Roles, frozenset[in
         for j, f in enumerate(f_words):
             if f in _FIRST and kind in OUTCOMES:
                 table[i, 1 + j] = _FIRST[f] + OUTCOMES.index(Kind(kind))
-    places = kind_codes.astype(np.min_scalar_type(-table.size))
-    places *= table.shape[1]
-    places += f_codes
-    places += 1
+    indices = kind_codes.astype(np.min_scalar_type(-table.size))
+    indices *= table.shape[1]
+    indices += f_codes
+    indices += 1
     possible = table if (f_codes < 0).any() else table[:, 1:]
-    roles = translated(places, table.ravel().tolist()).astype(np.int8, copy=False)
+    roles = translated(indices, table.ravel().tolist()).astype(np.int8, copy=False)
     return roles, frozenset(possible.ravel().tolist())
 
 
@@ -116,8 +118,8 @@ class Rows:
     def are(self, role: Role) -> Mask:
         if role not in self.possible:
             return np.zeros(len(self.roles), dtype=np.bool_)
-        found: Mask = self.roles == role
-        return found
+        mask: Mask = self.roles == role
+        return mask
 
     @property
     def are_sends(self) -> Mask:
@@ -125,17 +127,17 @@ class Rows:
         return self._are_between(Role.SEND, Role.SEND_INFO)
 
     def _are_between(self, first: Role, last: Role) -> Mask:
-        found: Mask = self.roles >= first
-        found &= self.roles <= last
-        return found
+        mask: Mask = self.roles >= first
+        mask &= self.roles <= last
+        return mask
 
     @property
     def are_acknowledged(self) -> Mask:
         """The completions of sends that the system promised to keep, as they say themselves."""
-        found = self.are(Role.SEND_OK)
-        found &= self.segment.numbers("acks", UNSET) == ALL_REPLICAS
-        found &= self.segment.numbers("offset", UNSET) >= 0
-        return found
+        mask = self.are(Role.SEND_OK)
+        mask &= self.segment.numbers("acks", UNSET) == ALL_REPLICAS
+        mask &= self.segment.numbers("offset", UNSET) >= 0
+        return mask
 
     @property
     def are_final(self) -> Mask:
@@ -194,11 +196,11 @@ def _in_one(column: pa.ChunkedArray) -> pa.ListArray:
     return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
-def _are_set(array: pa.ListArray, places: Numbers) -> Mask:
+def _are_set(array: pa.ListArray, indices: Numbers) -> Mask:
     """Which of these lists are set, in an array that has some that are not."""
-    bits, places = np.frombuffer(array.buffers()[0], np.uint8), places + array.offset
-    found: Mask = (bits[places >> 3] >> (places & 7).astype(np.uint8) & 1).astype(np.bool_)
-    return found
+    bits, indices = np.frombuffer(array.buffers()[0], np.uint8), indices + array.offset
+    are_set: Mask = (bits[indices >> 3] >> (indices & 7).astype(np.uint8) & 1).astype(np.bool_)
+    return are_set
 
 
 def _numbers(column: pa.Array) -> Numbers:
@@ -215,6 +217,6 @@ def by_process(codes: Numbers) -> Numbers:
 
 def are_plain(segment: Segment) -> Mask:
     """Rows that have an offset and a value."""
-    found: Mask = segment.numbers("offset", UNSET) >= 0
-    found &= segment.numbers("value", UNSET) != UNSET
-    return found
+    mask: Mask = segment.numbers("offset", UNSET) >= 0
+    mask &= segment.numbers("value", UNSET) != UNSET
+    return mask

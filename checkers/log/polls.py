@@ -21,13 +21,13 @@ def order_of_polls(
     ``before_them`` has of each consumer where its last poll before the operations ended, and that poll's row.
     """
     reached = dict(before_them or {})
-    told: dict[tuple[str, int], list[int]] = defaultdict(list)
+    start_rows: dict[tuple[str, int], list[int]] = defaultdict(list)
     for start in operations.starts:
-        told[start.process, start.offset].append(start.row)
+        start_rows[start.process, start.offset].append(start.row)
     for poll in operations.polls:
         before, before_row = reached.get(poll.process, (poll.position, -1))
-        told_rows = told.get((poll.process, poll.position), ())
-        if poll.position > before and any(before_row < row < poll.row for row in told_rows):
+        rows = start_rows.get((poll.process, poll.position), ())
+        if poll.position > before and any(before_row < row < poll.row for row in rows):
             before = poll.position
         is_gap = poll.position > before and operations.compaction.may_be_skipped(
             before, poll.position, poll.time
@@ -45,18 +45,18 @@ def order_of_polls(
 
 def _within(operations: Operations, poll: Poll) -> Iterator[Finding]:
     """At most one finding of each kind per poll: the first."""
-    tp, expected, found = operations.tp, poll.position, set()
+    tp, expected, reported = operations.tp, poll.position, set()
     for offset in poll.offsets:
         is_gap = offset > expected and operations.compaction.may_be_skipped(
             expected, offset, poll.time
         )
         if offset != expected and not is_gap:
             name = SKIP if offset > expected else BACKWARDS
-            if name not in found:
-                what = f"skipped offset {expected}" if offset > expected else "went backwards"
-                sentence = f"A poll of {tp} by {poll.process} from {poll.position} {what}: it returned offset {offset}."
+            if name not in reported:
+                step = f"skipped offset {expected}" if offset > expected else "went backwards"
+                sentence = f"A poll of {tp} by {poll.process} from {poll.position} {step}: it returned offset {offset}."
                 yield finding(name, tp, sentence, poll.row)
-            found.add(name)
+            reported.add(name)
         expected = max(expected, offset + 1)
 
 

@@ -57,14 +57,14 @@ class Records:
         """The distinct (offset, value) of what has a value from ``low`` to ``high``, both included."""
         sent, value = self.offsets[self.sent], self.values[self.sent]
         pairs = [np.zeros((0, 2), dtype=np.int64)]
-        for places, held in ((sent, value), (self.where_read(), self.read)):
+        for offsets, held in ((sent, value), (self.where_read(), self.read)):
             chosen = (held >= low) & (held <= high)
-            pairs.append(np.column_stack((places[chosen], held[chosen])))
+            pairs.append(np.column_stack((offsets[chosen], held[chosen])))
         return np.unique(np.concatenate(pairs), axis=0)
 
 
 def offsets_from(positions: Numbers, lengths: Numbers) -> Numbers:
     """All numbers of lists that begin there and run on."""
-    found = np.repeat(positions - (np.cumsum(lengths) - lengths), lengths)
-    found += np.arange(len(found))
-    return found
+    offsets = np.repeat(positions - (np.cumsum(lengths) - lengths), lengths)
+    offsets += np.arange(len(offsets))
+    return offsets

@@ -98,27 +98,27 @@ def count(operations: ops.Operations) -> Counts:
 
 def judge(
     operations: ops.Operations,
-    order: Disorder,
+    disorder: Disorder,
     counts: Counts,
     report: PartitionReport,
     *,
     was_deleted: bool,
 ) -> None:
     """Add to the report what one life of the partition comes to."""
-    found: dict[str, list[Finding]] = defaultdict(list)
-    found["lost-write"] += send_anomalies.lost_writes(operations)
+    findings: dict[str, list[Finding]] = defaultdict(list)
+    findings["lost-write"] += send_anomalies.lost_writes(operations)
     missing = (
         send_anomalies.Unseen([], [], []) if was_deleted else send_anomalies.unseen(operations)
     )
-    found["unseen"] += missing.certain + missing.doubtful
-    found["stale-read-above-hw"] += order.reads
-    found["duplicate"] += send_anomalies.duplicates(operations)
-    found["inconsistent-offset"] += polls.inconsistent_offsets(operations)
-    found["dirty-read"] += send_anomalies.dirty_reads(operations)
-    found["nonmonotonic-send"] += order.sends
-    for item in order.polls:
-        found[item.property].append(item)
-    for name, items in found.items():
+    findings["unseen"] += missing.certain + missing.doubtful
+    findings["stale-read-above-hw"] += disorder.reads
+    findings["duplicate"] += send_anomalies.duplicates(operations)
+    findings["inconsistent-offset"] += polls.inconsistent_offsets(operations)
+    findings["dirty-read"] += send_anomalies.dirty_reads(operations)
+    findings["nonmonotonic-send"] += disorder.sends
+    for item in disorder.polls:
+        findings[item.property].append(item)
+    for name, items in findings.items():
         kept = report.unclean if operations.unclean and name in LOSSES else report.findings
         kept[name] += items
     report.elections += operations.unclean

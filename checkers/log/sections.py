@@ -56,7 +56,7 @@ class Section:
 
 
 @dataclass(slots=True)
-class Seen:
+class SectionResult:
     """What a section has to say."""
 
     surveys: list[Survey]
@@ -69,48 +69,48 @@ class Seen:
 
 def sections(sources: Sequence[Source]) -> dict[int | None, Section]:
     """Which row groups probably tell of which cell; by the number of the cell, None for those that belong to none."""
-    found: dict[int | None, Section] = {}
+    by_cell: dict[int | None, Section] = {}
     for number, source in enumerate(sources):
         span = _offsets(source)
         if span is None:
-            found.setdefault(None, Section()).own.append(number)
+            by_cell.setdefault(None, Section()).own.append(number)
             continue
         cells = range(span[0] >> CELL_BITS, (span[1] >> CELL_BITS) + 1)
-        for place, cell in enumerate(cells if len(cells) <= MAX_CELLS else (cells[0], cells[-1])):
-            section = found.setdefault(cell, Section())
-            (section.others if place else section.own).append(number)
+        for index, cell in enumerate(cells if len(cells) <= MAX_CELLS else (cells[0], cells[-1])):
+            section = by_cell.setdefault(cell, Section())
+            (section.others if index else section.own).append(number)
             first, last = cell << CELL_BITS, (cell + 1 << CELL_BITS) - 1
             section.span = wider(section.span, (max(span[0], first), min(span[1], last)))
-    return found
+    return by_cell
 
 
 def _offsets(source: Source) -> Span | None:
     """Where a row group's offsets are, if that is known."""
-    found: Span | None = None
+    known_span: Span | None = None
     for column in ("offset", "offsets"):
         span = source.group.known().extent(column)
         if span is not None:
-            found = wider(found, (max(0, span[0]), max(0, span[1])))
-    return found
+            known_span = wider(known_span, (max(0, span[0]), max(0, span[1])))
+    return known_span
 
 
 def look_through(
     section: Section, sources: Sequence[Source], columns: tuple[str, ...], zone_bits: int
-) -> Seen:
+) -> SectionResult:
     """Survey the row groups of a section, whose ``sources`` are given, and look at its cell."""
     cell = None if section.span is None else Cell(*section.span)
     surveys: list[Survey] = []
     failed: list[Numbers] = [np.zeros(0, dtype=np.int64)]
     for number, source in zip(section.members, sources, strict=True):
-        found, records = survey(source, columns)
+        surveyed, records = survey(source, columns)
         if number in section.own:
-            surveys.append(found)
-        failed.append(found.failed)
+            surveys.append(surveyed)
+        failed.append(surveyed.failed)
         if records is None:
             cell = None
         elif cell is not None:
             cell.put(records)
     known = np.unique(np.concatenate(failed))
     if cell is None or len(cell.unread(0)) > MANY:
-        return Seen(surveys, None, known)
-    return Seen(surveys, cell.report(known, 0, zone_bits), known)
+        return SectionResult(surveys, None, known)
+    return SectionResult(surveys, cell.report(known, 0, zone_bits), known)

@@ -36,10 +36,10 @@ def lost_writes(operations: Operations) -> Iterator[Finding]:
     """Yield committed values that reads went past without returning them."""
     last_polls = operations.final_polls or operations.polls
     covered = Coverage(last_polls)
-    seen = {value for poll in last_polls for value in poll.values}
+    read_values = {value for poll in last_polls for value in poll.values}
     reported: set[int] = set()
     for offset, value, row in operations.positions:
-        if value in seen or value in reported or offset not in covered:
+        if value in read_values or value in reported or offset not in covered:
             continue
         witness = next(
             poll
@@ -71,14 +71,14 @@ class Unseen:
 def unseen(operations: Operations) -> Unseen:
     """Return what the final reads should have returned and did not."""
     polls = operations.final_polls
-    seen = {value for poll in polls for value in poll.values}
+    read_values = {value for poll in polls for value in poll.values}
     start = operations.log_start
     last = operations.final_reads[-1] if operations.final_reads else None
     time = NEVER if last is None else last.time
     missing = [
         send
         for send in operations.acknowledged
-        if send.value not in seen
+        if send.value not in read_values
         and send.offset >= start
         and not operations.compaction.may_be_gone(send.offset, send.value, time)
     ]
@@ -103,13 +103,13 @@ def vanished(operations: Operations) -> Iterator[Finding]:
     last = operations.final_reads[-1] if operations.final_reads else None
     if last is None or operations.doubt[0] is not None:
         return
-    seen = {value for poll in operations.final_polls for value in poll.values}
+    read_values = {value for poll in operations.final_polls for value in poll.values}
     reported: set[int] = set()
     for poll in operations.polls:
         if poll.is_final or poll.time > last.time:
             continue
         for offset, value in zip(poll.offsets, poll.values, strict=False):
-            if offset < last.position or value in seen or value in reported:
+            if offset < last.position or value in read_values or value in reported:
                 continue
             reported.add(value)
             sentence = (

@@ -101,7 +101,7 @@ class Survey:
     polls: int = 0
     topic_ids: set[str] = field(default_factory=set)
     """Those that operations name."""
-    rare: Trimmed | None = None
+    rare_rows: Trimmed | None = None
     """Rows of other kinds, and the final polls that answered last, without their records."""
 
 
@@ -113,44 +113,44 @@ def survey(source: Source, columns: tuple[str, ...]) -> tuple[Survey, Records | 
     """Look at a partition's rows in one row group; ``columns`` are those that rare rows are kept with. Returns their
     records, too, unless they are irregular.
     """
-    found = Survey()
+    result = Survey()
     rows = source.read(*COLUMNS)
     try:
-        records = _look(rows, found, columns)
+        records = _look(rows, result, columns)
     except Irregular as reason:
-        found.irregular = str(reason)
-        return found, None
-    return found, records
+        result.irregular = str(reason)
+        return result, None
+    return result, records
 
 
-def _look(rows: Rows, found: Survey, columns: tuple[str, ...]) -> Records:
+def _look(rows: Rows, result: Survey, columns: tuple[str, ...]) -> Records:
     segment = rows.segment
-    found.topic_ids = _topic_ids(segment)
+    result.topic_ids = _topic_ids(segment)
     if segment.columns.uniform("key") is None:
         _without_keys(rows)
-    followed = _follow(rows, found)
+    followed = _follow(rows, result)
     values = Lists.of(segment, "values")
     offsets = None if rows.runs_on else Lists.of(segment, "offsets")
     _look_at_records(segment, followed.answered, offsets, values)
     final = rows.are_final
     answered = _Polls.of(segment, followed.answered, values.lengths, final)
-    _order_of_polls(rows, answered, offsets, found)
+    _order_of_polls(rows, answered, offsets, result)
     if Role.SEND_FAIL in rows.possible:
-        found.failed = segment.numbers("value", UNSET)[rows.are(Role.SEND_FAIL)]
+        result.failed = segment.numbers("value", UNSET)[rows.are(Role.SEND_FAIL)]
     if followed.is_plain and rows.are_all:
-        found.plain = _plain(answered.final)
+        result.plain = _plain(answered.final)
     (sent, _), (value, _) = (segment.columns.stored(name) for name in ("offset", "value"))
     sends = followed.done, sent, value
-    read_offsets = None if offsets is None or found.runs_on else offsets.flat
+    read_offsets = None if offsets is None or result.runs_on else offsets.flat
     records = Records.of(sends, values.lengths, final, values.flat, read_offsets)
     if (read := span_of(records.read)) is not None:
-        found.values = wider(found.values, read)
-    found.cells = cells_of(records, followed.acknowledged)
-    kept = _last_answers(rows, answered.at[answered.final])
+        result.values = wider(result.values, read)
+    result.cells = cells_of(records, followed.acknowledged)
+    kept = _last_answers(rows, answered.indices[answered.final])
     if Role.OTHER in rows.possible:
         kept |= rows.are(Role.OTHER)
     if kept.any():
-        found.rare = trimmed(
+        result.rare_rows = trimmed(
             segment, kept, columns, np.zeros(0, dtype=np.int64), runs_on=rows.runs_on
         )
     return records
@@ -166,9 +166,9 @@ def _plain(are_final: Mask) -> bool | None:
 
 
 def _topic_ids(segment: Segment) -> set[str]:
-    told = segment.columns.uniform("topic_id")
-    if told is not None:
-        return {told.value} - {None, ""}
+    uniform = segment.columns.uniform("topic_id")
+    if uniform is not None:
+        return {uniform.value} - {None, ""}
     codes, words = segment.codes("topic_id")
     operations = segment.is_kind(*OPERATIONS)
     said = np.bincount(codes[operations] + 1, minlength=len(words) + 1)[1:]
@@ -195,63 +195,74 @@ class _Operations(NamedTuple):
     """The offsets."""
 
 
-def _follow(rows: Rows, found: Survey) -> _Operations:
+def _follow(rows: Rows, result: Survey) -> _Operations:
     """Look at what each process does, one operation after the other, and at the offsets of its sends."""
     codes, words = rows.segment.columns.words("process")
     columns = {
         name: rows.segment.columns.stored(name) for name in ("op", "value", "acks", "offset")
     }
-    places = [np.full(len(words), -1) for _ in range(4)]
+    per_process = [np.full(len(words), -1) for _ in range(4)]
     done, answered = np.empty(len(codes), dtype=np.bool_), np.empty(len(codes), dtype=np.int64)
     said = [array for column in columns.values() for array in column]
-    arrays: list[kernels.Array] = [rows.roles, codes, *said, done, answered, *places]
-    seen = kernels.follow(*arrays)
-    if seen.code != kernels.FINE:
-        raise Irregular(_WHY[seen.code])
-    found.acknowledged = seen.acknowledged
-    found.is_clean &= not seen.falls
-    found.values = (seen.least, seen.most) if seen.least <= seen.most else None
-    told = _Told(rows, columns)
-    for word, *here in zip(words, *(place.tolist() for place in places), strict=True):
-        opened, closed, first, highest = here
+    arrays: list[kernels.Array] = [rows.roles, codes, *said, done, answered, *per_process]
+    kernel_result = kernels.follow(*arrays)
+    if kernel_result.code != kernels.FINE:
+        raise Irregular(_WHY[kernel_result.code])
+    result.acknowledged = kernel_result.acknowledged
+    result.is_clean &= not kernel_result.falls
+    result.values = (
+        (kernel_result.least, kernel_result.most)
+        if kernel_result.least <= kernel_result.most
+        else None
+    )
+    row_values = _RowValues(rows, columns)
+    for word, *state in zip(words, *(column.tolist() for column in per_process), strict=True):
+        opened, closed, first, highest = state
         if closed != -1:
-            found.busy.add(word)
+            result.busy.add(word)
         if closed >= 0:
-            found.closed[word] = told.begun(closed)
+            result.closed[word] = row_values.begun(closed)
         if opened >= 0:
             is_send = rows.roles[opened] == Role.SEND
-            found.opened[word] = told.begun(opened), told.send(word, opened) if is_send else None
+            result.opened[word] = (
+                row_values.begun(opened),
+                row_values.send(word, opened) if is_send else None,
+            )
         if first >= 0:
-            send = told.send(word, highest)
-            send.complete("ok", send.row, UNKNOWN_TIME, told.says("offset", highest))
-            found.producers[word] = Produced(told.says("offset", first), send)
-    offsets = (seen.first, seen.last) if seen.first <= seen.last else None
-    return _Operations(done, answered[: seen.answers], seen.is_plain, offsets)
+            send = row_values.send(word, highest)
+            send.complete("ok", send.row, UNKNOWN_TIME, row_values.number("offset", highest))
+            result.producers[word] = Produced(row_values.number("offset", first), send)
+    offsets = (
+        (kernel_result.first, kernel_result.last)
+        if kernel_result.first <= kernel_result.last
+        else None
+    )
+    return _Operations(done, answered[: kernel_result.answers], kernel_result.is_plain, offsets)
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What single rows say."""
+class _RowValues:
+    """Values of single rows."""
 
     rows: Rows
     columns: dict[str, tuple[Numbers, Mask]]
 
-    def says(self, name: str, at: int) -> int:
+    def number(self, name: str, index: int) -> int:
         values, are_set = self.columns[name]
-        return int(values[at]) if are_set[at] else int(UNSET)
+        return int(values[index]) if are_set[index] else int(UNSET)
 
-    def begun(self, at: int) -> Begun:
-        op = self.says("op", at)
-        if self.rows.roles[at] < Role.POLL:
-            return Begun("send", op, self.says("value", at), self.says("acks", at))
-        return Begun("poll", op, self.says("offset", at))
+    def begun(self, index: int) -> Begun:
+        op = self.number("op", index)
+        if self.rows.roles[index] < Role.POLL:
+            return Begun("send", op, self.number("value", index), self.number("acks", index))
+        return Begun("poll", op, self.number("offset", index))
 
-    def send(self, process: str, at: int) -> Send:
-        row, (op, value, acks) = int(self.rows.segment.rows[at]), self._of_send(at)
+    def send(self, process: str, index: int) -> Send:
+        row, (op, value, acks) = int(self.rows.segment.rows[index]), self._of_send(index)
         return Send(process, value, acks, row, UNKNOWN_TIME, op=op, row=row)
 
-    def _of_send(self, at: int) -> tuple[int, int, int]:
-        return self.says("op", at), self.says("value", at), self.says("acks", at)
+    def _of_send(self, index: int) -> tuple[int, int, int]:
+        return self.number("op", index), self.number("value", index), self.number("acks", index)
 
 
 def _runs(processes: Numbers) -> list[tuple[int, int]]:
@@ -264,17 +275,17 @@ def _runs(processes: Numbers) -> list[tuple[int, int]]:
 class _Polls:
     """Polls that were answered."""
 
-    at: Numbers
-    """Their rows."""
+    indices: Numbers
+    """Their positions in the row group."""
     positions: Numbers
     lengths: Numbers
     final: Mask
 
     @classmethod
-    def of(cls, segment: Segment, at: Numbers, lengths: Numbers, final: Mask) -> _Polls:
+    def of(cls, segment: Segment, indices: Numbers, lengths: Numbers, final: Mask) -> _Polls:
         """``lengths`` and ``final`` are of all rows."""
-        positions = segment.columns.stored("offset")[0][at]
-        return cls(at, positions, lengths[at].astype(np.int64), final[at])
+        positions = segment.columns.stored("offset")[0][indices]
+        return cls(indices, positions, lengths[indices].astype(np.int64), final[indices])
 
 
 def _look_at_records(
@@ -292,57 +303,68 @@ def _look_at_records(
             raise Irregular("a poll that has not as many values as offsets")
 
 
-def _order_of_polls(rows: Rows, polls: _Polls, offsets: Lists | None, found: Survey) -> None:
-    segment, at, positions, lengths = rows.segment, polls.at, polls.positions, polls.lengths
-    found.polls = len(at)
+def _order_of_polls(rows: Rows, polls: _Polls, offsets: Lists | None, result: Survey) -> None:
+    segment, indices, positions, lengths = (
+        rows.segment,
+        polls.indices,
+        polls.positions,
+        polls.lengths,
+    )
+    result.polls = len(indices)
     ends = positions + lengths
     full = lengths > 0
     if offsets is not None and not kernels.runs_on(offsets.flat, lengths, positions):
-        found.is_clean = found.runs_on = False
+        result.is_clean = result.runs_on = False
         starts = np.cumsum(lengths) - lengths
         highest = np.maximum.reduceat(offsets.flat, starts[full])
         ends[full] = np.maximum(positions[full], highest + 1)
-    _under_high_watermarks(segment, at[full], ends[full], found)
-    if not len(at):
+    _under_high_watermarks(segment, indices[full], ends[full], result)
+    if not len(indices):
         return
     codes, words = segment.columns.words("process")
-    order = by_process(codes[at])
-    processes, positions, ends = codes[at][order], positions[order], ends[order]
+    permutation = by_process(codes[indices])
+    processes, positions, ends = (
+        codes[indices][permutation],
+        positions[permutation],
+        ends[permutation],
+    )
     breaks = (positions[1:] != ends[:-1]) & (processes[1:] == processes[:-1])
-    found.is_clean &= not breaks.any()
+    result.is_clean &= not breaks.any()
     for start, end in _runs(processes):
-        row = int(segment.rows[at[order[end - 1]]])
+        row = int(segment.rows[indices[permutation[end - 1]]])
         consumed = Consumed(int(positions[start]), int(ends[end - 1]), row)
-        found.consumers[words[processes[start]]] = consumed
-    is_final = polls.final[order]
+        result.consumers[words[processes[start]]] = consumed
+    is_final = polls.final[permutation]
     if is_final.any():
-        found.final_position = int(positions[is_final].min())
-    found.read = int(positions.min()), int(ends.max())
+        result.final_position = int(positions[is_final].min())
+    result.read = int(positions.min()), int(ends.max())
 
 
-def _under_high_watermarks(segment: Segment, at: Numbers, ends: Numbers, found: Survey) -> None:
+def _under_high_watermarks(
+    segment: Segment, indices: Numbers, ends: Numbers, result: Survey
+) -> None:
     """Compare where polls that returned records ended with what their answers say, and with what leaders had traced."""
-    marks = segment.numbers("high_watermark", UNSET)[at]
-    found.is_clean &= not ((marks != UNSET) & (ends > marks)).any()
+    marks = segment.numbers("high_watermark", UNSET)[indices]
+    result.is_clean &= not ((marks != UNSET) & (ends > marks)).any()
     stated = np.flatnonzero(segment.is_kind(*STATED))
     if len(stated):
-        found.stated_by = set(np.unique(segment.numbers("node")[stated]).tolist())
+        result.stated_by = set(np.unique(segment.numbers("node")[stated]).tolist())
         highest = np.maximum.accumulate(segment.numbers("high_watermark")[stated])
         first = int(np.argmax(highest))
-        found.highest = Mark(int(highest[-1]), int(segment.rows[stated[first]]))
+        result.highest = Mark(int(highest[-1]), int(segment.rows[stated[first]]))
         times = segment.numbers("time", UNSET)
-        before = np.searchsorted(times[stated], times[at], side="right") - 1
+        before = np.searchsorted(times[stated], times[indices], side="right") - 1
         ends = ends[(before < 0) | (ends > highest[before])]
     if len(ends):
-        found.unproved = int(ends.max()) - 1
+        result.unproved = int(ends.max()) - 1
 
 
-def _last_answers(rows: Rows, places: Numbers) -> Mask:
-    """Of final polls, those that were answered last: here, and before each final read was over."""
+def _last_answers(rows: Rows, indices: Numbers) -> Mask:
+    """Of final polls, those that were answered last: in these rows, and before each final read had ended."""
     kept = np.zeros(len(rows.segment), dtype=np.bool_)
-    if len(places):
+    if len(indices):
         times = rows.segment.numbers("time", UNSET)
         until = times[rows.segment.is_kind(Kind.FINAL_READ)]
-        last = np.searchsorted(times[places], until, side="right") - 1
-        kept[places[last[last >= 0]]] = kept[places[-1]] = True
+        last = np.searchsorted(times[indices], until, side="right") - 1
+        kept[indices[last[last >= 0]]] = kept[indices[-1]] = True
     return kept

@@ -1,15 +1,16 @@
-"""The lives of a partition: a topic that is deleted and created again has a new id, and a log of its own.
+"""The incarnations of a partition: a topic that is deleted and created again has a new id, and a log of its own.
 
-Polls name the id, so what is read is read of one life. Sends name the topic only: a send whose client had not yet heard
-of the deletion ends up in the next life. So a send belongs to the life in which its value was read. If nobody read it,
-it belongs to the one that its client had in mind, provided that this one was never deleted, or that the send was
-acknowledged before any broker deleted its log; otherwise nobody can tell, and it is left out. What was acknowledged in
-a life that was deleted may be gone.
+Polls name the id, so what is read is read of one incarnation. Sends name the topic only: a send whose client had not
+yet heard of the deletion ends up in the next incarnation. So a send belongs to the incarnation in which its value was
+read. An unread send belongs to the one that its client had in mind, provided that this one was never deleted, or that
+the send was acknowledged before any broker deleted its log; otherwise the incarnation is unknown, and the send is left
+out. What was acknowledged in an incarnation that was deleted may be gone.
 
-**earlier-life-read**: what was read of one life is not read of another. Smallest break: two polls of orders-0 return
-value 7, one of topic id A, the other of topic id B.
+**earlier-life-read**: what was read of one incarnation is not read of another. Smallest break: two polls of orders-0
+return value 7, one of topic id A, the other of topic id B.
 
-Limits: a value that nobody read before its topic was deleted is taken to have been sent to the life it is read in.
+Limits: a value that was not read before its topic was deleted is taken to have been sent to the incarnation in which it
+is read.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ COLUMNS = ("f", "value", "values", "topic_id", "zk_op", "step")
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class Incarnation:
     rows: Segment
     was_deleted: bool
     """Whether ZooKeeper has deleted this partition: only then may its records be gone."""
@@ -42,17 +43,19 @@ class _Read:
     row: int
 
 
-def lives(segment: Segment) -> list[Life]:
-    """The lives of one partition. With one only, rows that name no topic id belong to it too."""
+def incarnations(segment: Segment) -> list[Incarnation]:
+    """The incarnations of one partition. With one only, rows that name no topic id belong to it too."""
     ids = segment.values("topic_id")
     operations = segment.is_kind(*OPERATIONS).tolist()
-    known = sorted({one for one, is_one in zip(ids, operations, strict=True) if is_one and one})
-    if is_one_life(segment, known):
-        return [Life(segment, was_deleted=False)]
+    known = sorted(
+        {topic_id for topic_id, is_one in zip(ids, operations, strict=True) if is_one and topic_id}
+    )
+    if is_single_incarnation(segment, known):
+        return [Incarnation(segment, was_deleted=False)]
     deleted = _deleted(segment)
     owners = _owners(segment, ids, deleted)
     return [
-        Life(
+        Incarnation(
             segment.take(
                 np.array([i for i, owner in enumerate(owners) if owner == topic_id], dtype=np.int64)
             ),
@@ -62,19 +65,19 @@ def lives(segment: Segment) -> list[Life]:
     ]
 
 
-def is_one_life(segment: Segment, known: Collection[str]) -> bool:
-    """Whether operations that name these topic ids are of one life, which was not deleted."""
+def is_single_incarnation(segment: Segment, known: Collection[str]) -> bool:
+    """Whether operations that name these topic ids are of one incarnation, which was not deleted."""
     return len(known) <= 1 and _deleted(segment).isdisjoint(known)
 
 
 def _deleted(segment: Segment) -> set[str | None]:
-    """The topic ids whose deletion these rows tell of."""
+    """The topic ids whose deletion these rows report."""
     deletions = segment.is_kind(Kind.ZNODE) & segment.is_word("zk_op", {"delete"})
     return set(segment.where(deletions).values("topic_id")) if deletions.any() else set()
 
 
 def _owners(segment: Segment, ids: list[str | None], deleted: set[str | None]) -> list[str | None]:
-    """The life that each row belongs to."""
+    """The incarnation that each row belongs to."""
     homes = {value: reads[0].topic_id for value, reads in _reads(segment).items()}
     settled = _acknowledged_in_time(segment)
 
@@ -85,7 +88,7 @@ def _owners(segment: Segment, ids: list[str | None], deleted: set[str | None]) -
 
     sends = segment.is_word("f", {"send"}).tolist()
     rows = zip(ids, sends, segment.values("value"), strict=True)
-    return [owner(one, value) if is_send else one for one, is_send, value in rows]
+    return [owner(topic_id, value) if is_send else topic_id for topic_id, is_send, value in rows]
 
 
 def _acknowledged_in_time(segment: Segment) -> set[int]:
@@ -103,8 +106,8 @@ def _acknowledged_in_time(segment: Segment) -> set[int]:
     }
 
 
-def earlier_life_reads(tp: str, segment: Segment) -> Iterator[Finding]:
-    """Yield values that were read of several lives."""
+def earlier_incarnation_reads(tp: str, segment: Segment) -> Iterator[Finding]:
+    """Yield values that were read of several incarnations."""
     for value, (first, *others) in _reads(segment).items():
         for other in others:
             sentence = (
@@ -115,13 +118,13 @@ def earlier_life_reads(tp: str, segment: Segment) -> Iterator[Finding]:
 
 
 def _reads(segment: Segment) -> dict[int, list[_Read]]:
-    """Value → its first read of each life."""
+    """Value → its first read of each incarnation."""
     polls = segment.where(segment.is_kind(Kind.OK) & segment.is_word("f", {"poll"}))
-    found: dict[int, list[_Read]] = {}
+    first_reads: dict[int, list[_Read]] = {}
     columns = (polls.values(name) for name in ("topic_id", "values"))
     for row, topic_id, values in zip(polls.rows.tolist(), *columns, strict=True):
         for value in values or () if topic_id else ():
-            reads = found.setdefault(value, [])
+            reads = first_reads.setdefault(value, [])
             if all(read.topic_id != topic_id for read in reads):
                 reads.append(_Read(topic_id, row))
-    return found
+    return first_reads

@@ -28,17 +28,17 @@ def trimmed(
     segment: Segment, kept: Mask, columns: Sequence[str], values: Numbers, *, runs_on: bool
 ) -> Trimmed:
     """The rows to be kept, of their records those with these values (sorted); ``runs_on`` as of their ``Rows``."""
-    places = np.flatnonzero(kept)
-    few = segment.take(places)
+    indices = np.flatnonzero(kept)
+    few = segment.take(indices)
     offsets = Lists.of_offsets(few, runs_on=runs_on)
     lists = {
-        name: _lists(np.zeros(0, np.int64), np.zeros(len(places), np.int64)) for name in _LISTS
+        name: _lists(np.zeros(0, np.int64), np.zeros(len(indices), np.int64)) for name in _LISTS
     }
     if len(values):
-        found = Lists.of(few, "values")
-        wanted = is_in(found.flat, values)
-        lengths = np.bincount(found.owners[wanted], minlength=len(places))
-        held = offsets.flat[wanted], found.flat[wanted]
+        value_lists = Lists.of(few, "values")
+        wanted = is_in(value_lists.flat, values)
+        lengths = np.bincount(value_lists.owners[wanted], minlength=len(indices))
+        held = offsets.flat[wanted], value_lists.flat[wanted]
         lists = {name: _lists(flat, lengths) for name, flat in zip(_LISTS, held, strict=True)}
     names = [name for name in SCHEMA.names if name in {*ALWAYS, *columns}]
     arrays = [lists[name] if name in lists else _column(few, name) for name in names]
@@ -60,26 +60,26 @@ def joined(parts: Sequence[Trimmed]) -> tuple[Segment, dict[int, int]]:
     ends = {row: end for part in parts for row, end in part.ends.items()}
     backwards = rows[::-1]
     _, last = np.unique(backwards, return_index=True)
-    order = len(rows) - 1 - last
-    whole = Segment.of_rows(table, rows)
-    return whole.take(order), ends
+    last_indices = len(rows) - 1 - last
+    segment = Segment.of_rows(table, rows)
+    return segment.take(last_indices), ends
 
 
 def is_in(numbers: Numbers, values: Numbers) -> Mask:
     """Which of the numbers are among the values (sorted)."""
     if not len(values):
         return np.zeros(len(numbers), dtype=np.bool_)
-    at = np.searchsorted(values, numbers)
-    at[at == len(values)] = 0
-    found: Mask = values[at] == numbers
-    return found
+    indices = np.searchsorted(values, numbers)
+    indices[indices == len(values)] = 0
+    mask: Mask = values[indices] == numbers
+    return mask
 
 
 def _column(segment: Segment, name: str) -> pa.ChunkedArray:
-    told = segment.columns.uniform(name)
-    if told is None:
+    uniform = segment.columns.uniform(name)
+    if uniform is None:
         return segment.columns.arrow(name)
-    return pa.chunked_array([pa.array([told.value] * len(segment), SCHEMA.field(name).type)])
+    return pa.chunked_array([pa.array([uniform.value] * len(segment), SCHEMA.field(name).type)])
 
 
 def _lists(flat: Numbers, lengths: Numbers) -> pa.ListArray:

@@ -29,7 +29,7 @@ class Overlap(NamedTuple):
 
 def overlaps(reports: Iterable[CellReport]) -> list[Overlap]:
     """Where values of several cells may be the same."""
-    found: list[Overlap] = []
+    overlapping: list[Overlap] = []
     by_zone: dict[int, list[Span]] = {}
     for report in reports:
         for zone, extent in report.zones.items():
@@ -38,18 +38,18 @@ def overlaps(reports: Iterable[CellReport]) -> list[Overlap]:
         reached: int | None = None
         for low, high in sorted(extents):
             if reached is not None and low <= reached:
-                found.append(Overlap(low, min(high, reached)))
+                overlapping.append(Overlap(low, min(high, reached)))
             reached = high if reached is None else max(reached, high)
-    return _merged(sorted(found))
+    return _merged(sorted(overlapping))
 
 
-def _merged(found: list[Overlap]) -> list[Overlap]:
+def _merged(overlaps: list[Overlap]) -> list[Overlap]:
     merged: list[Overlap] = []
-    for one in found:
-        if merged and one.low <= merged[-1].high:
-            merged[-1] = Overlap(merged[-1].low, max(merged[-1].high, one.high))
+    for overlap in overlaps:
+        if merged and overlap.low <= merged[-1].high:
+            merged[-1] = Overlap(merged[-1].low, max(merged[-1].high, overlap.high))
         else:
-            merged.append(one)
+            merged.append(overlap)
     return merged
 
 
