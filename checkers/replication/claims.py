@@ -1,9 +1,8 @@
 """Decides most segments of hw-bounded without a second look: what their high watermarks require of earlier segments.
 
-A walk over a partition's rows keeps each replica's last reported log end offset. It compares each high watermark with
+The rows of a segment are in the order of the history; ``high_watermark`` says why that order may be trusted. A walk
+over a partition's rows keeps each replica's last reported log end offset. It compares each high watermark with
 the log end offset of every member of the maximal ISR:
-
-The rows of a segment are in the order of the history; ``high_watermark`` says why that order may be trusted.
 
 * The member has reported in this segment, or is the leader, whose event carries its own: the comparison is made here.
 * It has not: its log end offset is exactly the value that the earlier segments carry here, for all high watermarks

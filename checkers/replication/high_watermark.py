@@ -8,7 +8,8 @@
 The idea: a replica's log end offset is a state in which the last value wins, so hw-bounded is a ``Scan``: each segment
 of a history passes on the last offset of every replica, and what its high watermarks require of the segments before
 it. A segment whose requirements hold is accepted by ``shortcut``; ``claims`` says why that is a proof. Every other
-segment is evaluated by ``reduce``, which knows what came before; so is each one of fewer rows than ``worth_proving``.
+segment is evaluated by ``reduce``, which knows what came before; so is one with high
+watermarks and fewer rows than ``worth_proving``.
 
 Why time order may be trusted here: a replica reads the clock after its append and writes the event before it fetches
 again, and the leader learns of an append only from that fetch. A correct leader's event therefore comes later.

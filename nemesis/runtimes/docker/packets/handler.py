@@ -1,4 +1,4 @@
-"""The packet handler, ``python -m nemesis.runtimes.docker.packets.handler SEED``: delays and repeats queued packets.
+"""The packet handler, ``python -m nemesis.runtimes.docker.packets.handler SEED``: delays, repeats, reorders packets.
 
 One process serves every container of a run. For each it opens a netlink socket inside that container's network
 namespace and goes back to its own; a rule ``-j NFQUEUE`` sends packets here, and each waits in the kernel until its
