@@ -3,7 +3,8 @@
 * ``base``        what a fault is: aim, apply, undo, verify (start here)
 * ``partition``, ``kill``, ``session``, ``stall``, ``pause``, ``restart``,
   ``graceful_restart``, ``rolling_restart``, ``add_broker``, ``remove_broker``,
-  ``delay_control``, ``delay_alter_partition``   the faults of every runtime
+  ``delay_control``, ``delay_alter_partition``, ``delete_controller``, ``slow_zookeeper``   the faults of every runtime
+* ``churn``   sessions that are ended while a fault is in force
 * ``administrator``, ``moves``, ``departure``   replicas that are moved for the sake of a fault
 * ``held_requests``   requests of one kind that are held at the links
 * ``power_cut``, ``corrupt_tail``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own;
@@ -35,6 +36,7 @@ from nemesis.faults.connections import ResetConnections, SlowLink
 from nemesis.faults.corrupt_tail import CorruptTail
 from nemesis.faults.delay_alter_partition import DelayAlterPartition
 from nemesis.faults.delay_control import DelayControl
+from nemesis.faults.delete_controller import DeleteController
 from nemesis.faults.disk import DiskFailure, DiskFull, LogDirFailure
 from nemesis.faults.graceful_restart import GracefulRestart
 from nemesis.faults.kill import Kill, KillController
@@ -51,6 +53,7 @@ from nemesis.faults.remove_broker import RemoveBroker
 from nemesis.faults.restart import Restart
 from nemesis.faults.rolling_restart import RollingRestart
 from nemesis.faults.session import ExpireSession
+from nemesis.faults.slow_zookeeper import SlowZookeeper
 from nemesis.faults.stall import StallFollower
 from nemesis.faults.zookeeper import KillZookeeper, PartitionZookeeper, PauseZookeeper
 from nemesis.interfaces.runtime import EVERYWHERE
@@ -72,6 +75,8 @@ _KINDS: Final[tuple[type[Fault], ...]] = (
     RollingRestart,
     AddBroker,
     RemoveBroker,
+    DeleteController,
+    SlowZookeeper,
     PowerCut,
     CorruptTail,
     DiskFull,

@@ -21,6 +21,7 @@ from msgspec import Meta
 
 from nemesis.faults import selectors
 from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, Selector, selector_field
+from nemesis.faults.churn import controller_of, end_a_session
 from nemesis.faults.held_requests import HeldRequests
 from nemesis.interfaces.ensemble import Ensemble
 from nemesis.interfaces.links import CONTROL_API_KEYS, Link
@@ -97,24 +98,9 @@ class DelayControlStrike:
         return Measured(is_effective=since > 0, detail={"control_bytes_since": since})
 
     async def _end_a_session(self) -> list[str]:
-        """End that of a registered broker which is neither the victim nor, if it can be helped, the controller.
-
-        But if the victim has become the controller since it was chosen, its own, so that others have to tell it.
-        """
+        """End the session of another broker; if the victim has become the controller, its own, so that others send."""
         snapshot = await self._context.view.snapshot()
-        sessions = {
-            selectors.node_of(broker): owner.session
-            for broker, owner in sorted(snapshot.brokers.items())
-        }
-        others = [node for node in sessions if node not in self.victims]
-        controller = snapshot.controller
-        holder = None if controller is None else selectors.node_of(controller.broker_id)
-        if holder in self.victims:
-            candidates = [node for node in sessions if node == holder]
-        else:
-            candidates = [node for node in others if node != holder] or others
-        if not candidates:
-            return []
-        victim = self._rng.choice(candidates)
-        await self._context.view.zookeeper.end_session(sessions[victim])
-        return [victim]
+        spared = set(self.victims)
+        if controller_of(snapshot) in spared:
+            spared = set(map(selectors.node_of, snapshot.brokers)) - spared
+        return await end_a_session(self._context, snapshot, self._rng, spared=spared)

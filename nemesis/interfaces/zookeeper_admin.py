@@ -1,4 +1,5 @@
-"""What the harness itself wants of ZooKeeper, past every link rule: to look, to watch, and to end a session.
+"""What the harness itself wants of ZooKeeper, past every link rule: to look, to watch, to delete, and to end a
+session.
 
 ``nemesis.runtimes.kazoo_admin`` implements it for a real ensemble, ``nemesis.simulation.zookeeper.admin`` for the
 simulated one. An absent znode is an answer here, not an error. Watches are those of ZooKeeper: a read sets one, and it
@@ -29,6 +30,9 @@ class ZooKeeperAdmin(Protocol):
     async def exists(self, path: str, watch: Watch | None = None) -> ZnodeStat | None: ...
     async def children(self, path: str, watch: Watch | None = None) -> list[str]:
         """Names, sorted; none when the znode is absent (then no watch is set)."""
+
+    async def delete(self, path: str) -> bool:
+        """Delete a znode without children as an operator does; return whether it existed."""
 
     async def end_session(self, session_id: int) -> bool:
         """Close somebody's session at once; return whether we ended it (False: it was over, or could not be)."""

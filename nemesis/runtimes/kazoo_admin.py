@@ -69,13 +69,23 @@ class KazooAdmin:
         except NoNodeError:
             return []
 
+    async def delete(self, path: str) -> bool:
+        try:
+            await self._answered(self._client.retry, self._client.delete, path)
+        except NoNodeError:
+            return False
+        return True
+
     async def end_session(self, session_id: int) -> bool:
         return await asyncio.to_thread(end_session, self._hosts, session_id)
 
     async def _ask(self, read: Callable[..., Any], path: str, watch: object) -> Any:
+        return await self._answered(self._client.retry, read, path, watch)
+
+    async def _answered(self, call: Callable[..., Any], *arguments: Any) -> Any:
         try:
             async with asyncio.timeout(CALL_TIMEOUT_S):
-                return await asyncio.to_thread(self._client.retry, read, path, watch)
+                return await asyncio.to_thread(call, *arguments)
         except NoNodeError:
             raise
         except (KazooException, KazooTimeoutError, TimeoutError) as error:

@@ -31,6 +31,8 @@ class Effect:
     """Answer nobody."""
     doubtful: frozenset[str] = NOBODY
     """May answer or not: that depends on what they make of the fault."""
+    pulsed: frozenset[Link] = NO_LINKS
+    """Hold what they carry for a while, again and again: something is held, and a call may be answered or not."""
     slow: frozenset[Link] = NO_LINKS
     """Take ``delay_ms`` longer."""
     delay_ms: int = 0
@@ -109,6 +111,12 @@ def _delayed_alter_partition(fault: Fault, strike: Strike, context: FaultContext
     return Effect(blocked=frozenset(Link(*pair, ALTER_PARTITION_API_KEY) for pair in pairs))
 
 
+def _pulsed_answers(fault: Fault, strike: Strike, context: FaultContext) -> Effect:
+    del fault
+    [victim] = strike.victims
+    return Effect(pulsed=frozenset(Link(z, victim) for z in context.cluster.zookeepers))
+
+
 def _slowness(fault: Any, strike: Strike, context: FaultContext) -> Effect:
     [victim] = strike.victims
     return Effect(slow=links_of(victim, fault.peers, context), delay_ms=fault.delay_ms)
@@ -140,6 +148,8 @@ EFFECTS: Final[Mapping[str, Expect]] = MappingProxyType(
         "rolling-restart": _nothing,
         "add-broker": _nothing,
         "remove-broker": _silence,
+        "delete-controller": _nothing,
+        "slow-zookeeper": _pulsed_answers,
         "power-cut": _silence,
         "corrupt-tail": _silence,
         "disk-full": _doubt,

@@ -109,10 +109,12 @@ def against(effect: Effect, sight: Sight, calls: list[Pair]) -> Verdict:
     _judge_calls(effect, sight, calls, verdict)
     for link in sorted(effect.blocked & sight.crossed, key=str):
         verdict.forbidden.append(f"{link} lets something through")
-    for link in sorted(sight.held - effect.blocked, key=str):
+    for link in sorted(sight.held - effect.blocked - effect.pulsed, key=str):
         verdict.forbidden.append(f"{link} holds something")
     if effect.blocked and not effect.blocked & sight.held:
         verdict.missing.append("nothing is held")
+    if effect.pulsed and not effect.pulsed & sight.held:
+        verdict.missing.append("nothing is held for a while")
     _judge_packets(effect, sight, verdict)
     for node, rate_kbit_s in sight.rates_kbit_s.items():
         if node in effect.narrow and rate_kbit_s > effect.rate_kbit_s * MEASURED_EXCESS:
@@ -177,7 +179,9 @@ def _can_be_answered(effect: Effect, call: Pair) -> bool:
 
 def _is_in_doubt(effect: Effect, call: Pair) -> bool:
     return bool(
-        effect.doubtful & {*call} or effect.silent & {*call} or effect.impaired & _ways(*call)
+        effect.doubtful & {*call}
+        or effect.silent & {*call}
+        or (effect.impaired | effect.pulsed) & _ways(*call)
     )
 
 

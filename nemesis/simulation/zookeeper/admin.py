@@ -97,6 +97,14 @@ class SimulatedZooKeeperAdmin:
         except NoNodeError:
             return []
 
+    async def delete(self, path: str) -> bool:
+        """Delete a znode; return whether it existed. Raises ``HarnessError``."""
+        try:
+            await self._patiently(lambda: self._client.delete(path))
+        except NoNodeError:
+            return False
+        return True
+
     async def end_session(self, session_id: int) -> bool:
         """Close the session at once; return whether we ended it (False: it was over, or no member could be asked)."""
         may_be_closed = False

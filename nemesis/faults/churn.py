@@ -1,0 +1,39 @@
+"""Churn: sessions of brokers are ended, so that leaders are elected while a fault is in force.
+
+A fault of control requests has an effect only while controllers have something to send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from random import Random
+
+from nemesis.faults import selectors
+from nemesis.faults.base import FaultContext
+from nemesis.faults.cluster_view import ClusterSnapshot
+
+
+async def end_a_session(
+    context: FaultContext, snapshot: ClusterSnapshot, rng: Random, *, spared: Collection[str]
+) -> list[str]:
+    """End the session of a registered broker that is not spared; of the controller only if no other broker is left.
+
+    Return the node whose session ended, or an empty list when all registered brokers are spared.
+    """
+    sessions = {
+        selectors.node_of(broker): owner.session
+        for broker, owner in sorted(snapshot.brokers.items())
+    }
+    others = [node for node in sessions if node not in spared]
+    candidates = [node for node in others if node != controller_of(snapshot)] or others
+    if not candidates:
+        return []
+    victim = rng.choice(candidates)
+    await context.view.zookeeper.end_session(sessions[victim])
+    return [victim]
+
+
+def controller_of(snapshot: ClusterSnapshot) -> str | None:
+    """Return the node of the controller."""
+    owner = snapshot.controller
+    return None if owner is None else selectors.node_of(owner.broker_id)
