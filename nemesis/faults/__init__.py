@@ -9,6 +9,7 @@
 * ``held_requests``   requests of one kind that are held at the links
 * ``power_cut``, ``corrupt_tail``, ``disk``, ``clock``   faults of a machine, for runtimes where each node has its own;
   ``unsynced_writes`` what the first two have in common
+* ``stray_requests``   requests that arrive twice, after newer ones, or never
 * ``connections``   slow links and connections that are reset
 * ``packets``, ``bandwidth``   networks that lose, delay, double and reorder packets, or are narrow
 * ``zookeeper``   faults of single members of the ensemble; ``members`` whom they strike
@@ -55,6 +56,7 @@ from nemesis.faults.rolling_restart import RollingRestart
 from nemesis.faults.session import ExpireSession
 from nemesis.faults.slow_zookeeper import SlowZookeeper
 from nemesis.faults.stall import StallFollower
+from nemesis.faults.stray_requests import StrayRequests
 from nemesis.faults.zookeeper import KillZookeeper, PartitionZookeeper, PauseZookeeper
 from nemesis.interfaces.runtime import EVERYWHERE
 from nemesis.registry import Registry, by_name
@@ -87,6 +89,7 @@ _KINDS: Final[tuple[type[Fault], ...]] = (
     PauseZookeeper,
     PartitionZookeeper,
     ClockSkewZookeeper,
+    StrayRequests,
     SlowLink,
     ResetConnections,
     PacketLoss,

@@ -19,6 +19,7 @@ from typing import Any
 from nemesis.faults import FAULTS
 from nemesis.faults.base import Fault, FaultContext, Measured, SelectorUnresolved, Strike
 from nemesis.faults.plan import PlannedFault, PlanSettings, redraw
+from nemesis.faults.selectors import TOUCHED
 from nemesis.history.events import Kind
 from nemesis.history.recorder import Recorder
 from nemesis.history.vocabulary.faults import LOST, MEASURED, NO_EFFECT, VERIFIED
@@ -116,7 +117,8 @@ class Conductor:
                 # share a node with others leaves it to them, too.
                 if fault.shares_victim:
                     return strike
-                if not any(map(self._context.touched.get, strike.victims)):
+                is_wanted = getattr(fault, "selector", None) == TOUCHED
+                if is_wanted or not any(map(self._context.touched.get, strike.victims)):
                     self._context.touched.update(strike.victims)
                     return strike
                 reason = f"another fault has touched {', '.join(strike.victims)}"

@@ -1,6 +1,6 @@
 """Link rules: what faults do to links, as values, and the guards that remove them.
 
-A fault states a rule (``Cut``, ``HoldRequests``, ``Delay``, ``Impair``, ``Throttle``) and gets a guard. While the guard
+A fault states a rule (``Cut``, ``HoldRequests``, ``Delay``, … : the classes below) and gets a guard. While the guard
 is in force the rule applies; leaving it removes exactly that rule, whatever other faults do to the same links::
 
     async with context.links.guard(Cut(links)):
@@ -10,7 +10,8 @@ The idea is that of turmoil's ``rule.rs``: a rule lives as long as its guard. A 
 steps calls ``put`` and ``remove``.
 
 Runtimes set the state of a link; they know no rules. ``LinkRules`` composes the rules in force: a link stays cut as
-long as any rule cuts it, delays add up, impairments are independent causes, and the lowest rate limits a node.
+long as any rule cuts it, delays add up, impairments are independent causes, the lowest rate limits a node, and copies
+come as late as the slowest rule lets them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Self, TypeVar
 
 from nemesis.interfaces.impairment import Impairment
 from nemesis.interfaces.links import Link
+from nemesis.interfaces.network import StrayLinks
 from nemesis.interfaces.runtime import Runtime
 from nemesis.interfaces.unsupported import supported
 
@@ -67,7 +69,25 @@ class Throttle:
     rate_kbit_s: int
 
 
-LinkRule = Cut | HoldRequests | Delay | Impair | Throttle
+@dataclass(frozen=True, slots=True)
+class CopyRequests:
+    """Let requests of one kind arrive once more, later, on connections of their own: each link has an ``api_key``."""
+
+    links: frozenset[Link]
+    after_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class StrandRequests:
+    """Stop connections at a request of one kind, and leave later ones free: each link has an ``api_key``."""
+
+    links: frozenset[Link]
+    is_abandoned_lost: bool
+    """Whether requests that their sender has given up never arrive."""
+
+
+StrayRule = CopyRequests | StrandRequests
+LinkRule = Cut | HoldRequests | Delay | Impair | Throttle | StrayRule
 
 
 class LinkGuard:
@@ -132,6 +152,8 @@ class LinkRules:
                 await self._cut(links - held)
             case HoldRequests(links):
                 await self._hold(links - held)
+            case StrandRequests(links):
+                await self._strays.strand(links)
             case rule:
                 await self._compose(rule)
 
@@ -144,8 +166,14 @@ class LinkRules:
                 await self._restore(links - held)
             case HoldRequests(links):
                 await self._release(links - held)
+            case StrandRequests(links, is_abandoned_lost):
+                await self._strays.rejoin(links - held, is_abandoned_lost=is_abandoned_lost)
             case rule:
                 await self._compose(rule)
+
+    @property
+    def _strays(self) -> StrayLinks:
+        return supported(supported(self._runtime.network).strays)
 
     async def _cut(self, links: frozenset[Link]) -> None:
         if links:
@@ -163,9 +191,12 @@ class LinkRules:
         if links:
             await supported(supported(self._runtime.network).requests).release(links)
 
-    async def _compose(self, rule: Delay | Impair | Throttle) -> None:
+    async def _compose(self, rule: CopyRequests | Delay | Impair | Throttle) -> None:
         """Set the state of what this rule concerns to what all rules in force together make of it."""
         match rule:
+            case CopyRequests(links):
+                for after_ms, same in sorted(_grouped(links, self._copy_after_ms).items()):
+                    await self._strays.copy(same, after_ms=after_ms)
             case Delay(links):
                 delays = supported(supported(self._runtime.network).delays)
                 for delay_ms, same in sorted(_grouped(links, self._delay_ms).items()):
@@ -181,8 +212,19 @@ class LinkRules:
     def _links_of(self, kind: type[LinkRule]) -> frozenset[Link]:
         """Return the links that rules of a kind hold."""
         rules = (guard.rule for guard in self._in_force)
-        held = (r.links for r in rules if isinstance(r, kind) and isinstance(r, Cut | HoldRequests))
+        held = (
+            r.links
+            for r in rules
+            if isinstance(r, kind) and isinstance(r, Cut | HoldRequests | StrandRequests)
+        )
         return frozenset().union(*held)
+
+    def _copy_after_ms(self, link: Link) -> int:
+        rules = (guard.rule for guard in self._in_force)
+        return max(
+            (r.after_ms for r in rules if isinstance(r, CopyRequests) and link in r.links),
+            default=0,
+        )
 
     def _delay_ms(self, link: Link) -> int:
         rules = (guard.rule for guard in self._in_force)

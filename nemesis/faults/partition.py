@@ -3,7 +3,8 @@
 Shapes among brokers are those of ``grudge``; with ``zookeeper: majority`` ZooKeeper stands on the
 larger side, so that the smaller one loses its sessions too. ``from-zookeeper`` and
 ``from-clients`` cut the victim from those only: a controller cut from ZooKeeper alone becomes a
-zombie that still reaches every broker.
+zombie that still reaches every broker. ``with-clients`` leaves the victim to all clients, and the clients to the
+victim: an old leader is all that they reach.
 
 ``direction`` is seen from the victim: ``deaf`` hears nothing, ``mute`` is not heard, ``both``.
 What is held is delivered at the heal, even when its sender has closed since.
@@ -38,7 +39,14 @@ from nemesis.interfaces.network import Network
 from nemesis.support.errors import UsageError
 
 ShapeName = Literal[
-    "halves", "majority-ring", "bridge", "one-way", "one-node", "from-zookeeper", "from-clients"
+    "halves",
+    "majority-ring",
+    "bridge",
+    "one-way",
+    "one-node",
+    "from-zookeeper",
+    "from-clients",
+    "with-clients",
 ]
 
 PROBED_PAIRS = 4
@@ -135,6 +143,10 @@ class Partition(Fault, frozen=True, kw_only=True):
             others = zookeepers if self.shape == "from-zookeeper" else clients
             return grudge.towards(others, victim, self.direction)
         others = [broker for broker in brokers if broker != victim]
+        if self.shape == "with-clients":
+            cut = grudge.between([victim, *clients], others)
+            is_cut_off = self.zookeeper == "majority"
+            return _merge(cut, grudge.between([victim], zookeepers)) if is_cut_off else cut
         if self.shape == "one-way":
             direction: Direction = self.direction
             if direction == "both":

@@ -14,11 +14,15 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from nemesis.faults.base import DrawRange, Fault
+from nemesis.faults.base import RESTART_S, DrawRange, Fault
+from nemesis.faults.clock import ClockSkew
+from nemesis.faults.connections import SlowLink
 from nemesis.faults.kill import Kill, KillController
 from nemesis.faults.partition import Partition
 from nemesis.faults.pause import Pause
+from nemesis.faults.selectors import TOUCHED
 from nemesis.faults.session import ExpireSession
+from nemesis.faults.stall import StallFollower
 
 Steps = Callable[[Random, DrawRange], list[tuple[float, Fault]]]
 
@@ -102,6 +106,89 @@ def lonely_leader(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]
     ]
 
 
+def leader_for_clients_only(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """Clients reach an old leader and none of its rivals, which reach ZooKeeper; right after the heal the rivals lose
+    their sessions, so that the old leader leads again while clients still send what they could not deliver.
+
+    The cut outlasts a session by less than two seconds: ``delivery.timeout.ms`` is 6 s where producers have one.
+    """
+    del durations
+    cut_s = round(rng.uniform(2.8, 3.6), 2)
+    return [
+        (
+            0.0,
+            Partition(
+                shape="with-clients", selector="leader", zookeeper="majority", duration_s=cut_s
+            ),
+        ),
+        (round(cut_s + rng.uniform(0.4, 1.0), 2), ExpireSession(selector="leader")),
+        (round(cut_s + rng.uniform(1.2, 1.8), 2), ExpireSession(selector="leader")),
+    ]
+
+
+def leadership_returns(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """A follower is stopped until its session has ended. Leaders lose their sessions in turn, so that leadership goes
+    from A to B and back to A; then the follower wakes up with a log of two leader epochs ago.
+    """
+    second_s = round(rng.uniform(3.6, 4.4), 2)
+    return [
+        (0.0, Pause(selector="follower", duration_s=max(6.0, durations.high_s))),
+        (round(rng.uniform(2.4, 2.8), 2), ExpireSession(selector="leader")),
+        (second_s, ExpireSession(selector="leader")),
+        (round(second_s + rng.uniform(0.8, 1.2), 2), ExpireSession(selector="leader")),
+    ]
+
+
+def clock_moves_while_followers_lag(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """A follower's Fetch requests are held, and the wall clock of a leader is moved before its lag time has passed."""
+    return [
+        (0.0, StallFollower(selector="follower", duration_s=durations.draw(rng))),
+        (
+            round(rng.uniform(0.2, 1.2), 2),
+            ClockSkew(
+                selector="leader",
+                offset_ms=rng.choice([-3_600_000, -5_000, 5_000, 3_600_000]),
+                duration_s=durations.low_s,
+            ),
+        ),
+    ]
+
+
+def slow_then_dead(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """A broker is slow towards its peers, then dies, starts again, and is still slow."""
+    slow_s = durations.high_s + RESTART_S
+    return [
+        (
+            0.0,
+            SlowLink(
+                selector=rng.choice(["leader", "follower", "controller"]),
+                peers="brokers",
+                delay_ms=rng.choice([150, 400, 900]),
+                duration_s=slow_s,
+            ),
+        ),
+        (round(rng.uniform(0.8, 2.5), 2), Kill(selector=TOUCHED, duration_s=durations.low_s / 2)),
+    ]
+
+
+def stalled_then_dead(rng: Random, durations: DrawRange) -> list[tuple[float, Fault]]:
+    """A follower stops fetching and leaves its ISRs, or nearly so, then dies and starts again."""
+    stall_s = durations.high_s + RESTART_S
+    return [
+        (0.0, StallFollower(selector="follower", duration_s=stall_s)),
+        (round(rng.uniform(1.2, 2.8), 2), Kill(selector=TOUCHED, duration_s=durations.low_s / 2)),
+    ]
+
+
+CLASSIC: Final = (
+    "stale-control-requests",
+    "zombie-by-partition",
+    "zombie-by-pause",
+    "zombie-by-expiry",
+    "lonely-leader",
+)
+"""The recipes of a scenario that names none. The others must be named: each takes time from the rest of a plan."""
+
 RECIPES: Final[Mapping[str, Recipe]] = {
     "stale-control-requests": Recipe(
         "the controller is mute while it orders an election, a new one takes over, then its requests arrive",
@@ -127,6 +214,31 @@ RECIPES: Final[Mapping[str, Recipe]] = {
         "a leader loses its peers and ZooKeeper but not its clients; after it is back the controller dies",
         frozenset({"partition", "kill-controller"}),
         lonely_leader,
+    ),
+    "leader-for-clients-only": Recipe(
+        "clients reach an old leader and none of its rivals; after the heal it leads again while clients retry",
+        frozenset({"partition", "expire-session"}),
+        leader_for_clients_only,
+    ),
+    "leadership-returns": Recipe(
+        "leadership moves from A to B and back to A while a follower is stopped",
+        frozenset({"pause", "expire-session"}),
+        leadership_returns,
+    ),
+    "clock-moves-while-followers-lag": Recipe(
+        "a follower stops fetching, and the wall clock of a leader is moved before it notices",
+        frozenset({"stall-follower", "clock-skew"}),
+        clock_moves_while_followers_lag,
+    ),
+    "slow-then-dead": Recipe(
+        "a broker is slow towards its peers, then it dies and starts again, still slow",
+        frozenset({"slow-link", "kill"}),
+        slow_then_dead,
+    ),
+    "stalled-then-dead": Recipe(
+        "a follower stops fetching, then it dies and starts again",
+        frozenset({"stall-follower", "kill"}),
+        stalled_then_dead,
     ),
 }
 """Every recipe by the name that scenarios use; one whose kinds are not all enabled is not drawn."""

@@ -1,9 +1,10 @@
 """The victim of a fault: symbolic names, resolved when the fault is aimed.
 
 ``controller``, ``bystander`` (a broker that is not the controller), ``leader``, ``leader("t",0)``,
-``follower``, ``follower("t",0)``, ``one``, ``minority``, ``majority``, ``all``, ``broker-2``. Without a
+``follower``, ``follower("t",0)``, ``one``, ``minority``, ``majority``, ``all``, ``touched``, ``broker-2``. Without a
 partition, ``leader`` and ``follower`` draw one. Nodes that another fault in force has touched, and dead ones,
-are not chosen; a name that stands for nobody now is unresolved, and the conductor asks again for a few seconds.
+are not chosen, except by ``touched``, which stands for one that another fault in force has touched and that lives. A
+name that stands for nobody now is unresolved, and the conductor asks again for a few seconds.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from nemesis.support.errors import UsageError
 
 ALLOWED = (
     'controller, bystander, leader, leader("t",0), follower, follower("t",0), one, minority, majority, all, '
-    "broker-N"
+    "touched, broker-N"
 )
+TOUCHED = "touched"
 _PARTITION = re.compile(r"""(leader|follower)\(\s*["']([^"']+)["']\s*,\s*(\d+)\s*\)""")
 _BROKER = re.compile(r"broker-(\d+)")
 _PLAIN = frozenset(
-    {"controller", "bystander", "leader", "follower", "one", "minority", "majority", "all"}
+    {"controller", "bystander", "leader", "follower", "one", "minority", "majority", "all", TOUCHED}
 )
 
 
@@ -101,11 +103,12 @@ async def resolve(
 ) -> list[str]:
     """Return the nodes that the selector stands for at this moment; raises ``SelectorUnresolved``."""
     cluster = context.cluster
-    free = [
-        node
-        for node in cluster.brokers
-        if context.is_alive(node) and (shares_victim or not context.touched[node])
-    ]
+    alive = [node for node in cluster.brokers if context.is_alive(node)]
+    if text == TOUCHED:
+        if not (touched := [node for node in alive if context.touched[node]]):
+            raise SelectorUnresolved("no fault in force has touched a broker that lives")
+        return [rng.choice(touched)]
+    free = [node for node in alive if shares_victim or not context.touched[node]]
     snapshot = await context.view.snapshot()
     total = len(cluster.brokers)
     return choose(parse(text), free=free, snapshot=snapshot, total=total, rng=rng)

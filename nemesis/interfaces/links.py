@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+PRODUCE_API_KEY: Final = 0
 FETCH_API_KEY: Final = 1
 ALTER_PARTITION_API_KEY: Final = 56
 CONTROL_API_KEYS: Final = (4, 5, 6)
@@ -37,7 +38,9 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class LinkCounters:
-    """What a link has done since the start, in bytes, both counted at the proxy or the kernel."""
+    """What a link has done since the start, counted at the proxy or the kernel."""
 
     forwarded_bytes: int
     held_bytes: int
+    copies: int = 0
+    """Requests of the link's API key that arrived once more (``StrayLinks.copy``)."""

@@ -1,6 +1,7 @@
 """The part ``network``: links between nodes are cut and restored, and probed.
 
-What not every network can do is a smaller part: hold requests of one kind, delay, reset connections, limit bandwidth.
+What not every network can do is a smaller part: hold requests of one kind, copy or
+strand them, delay, reset connections, limit bandwidth.
 Each call sets the state of links and replaces what was set before; ``nemesis.faults.link_rules`` composes the rules of
 several faults. All coroutines raise ``RuntimeFailure``.
 """
@@ -19,6 +20,10 @@ class Network(Protocol):
     @property
     def requests(self) -> RequestLinks | Unsupported:
         """Holds requests of one kind while everything else between the same nodes passes."""
+
+    @property
+    def strays(self) -> StrayLinks | Unsupported:
+        """Takes single requests out of the order of their connections."""
 
     @property
     def delays(self) -> Delays | Unsupported:
@@ -53,6 +58,22 @@ class RequestLinks(Protocol):
 
     async def release(self, links: frozenset[Link]) -> None:
         """Let these requests pass again, the held ones first."""
+
+
+class StrayLinks(Protocol):
+    """Takes requests of one kind out of the order of their connections: each link has an ``api_key``."""
+
+    async def copy(self, links: frozenset[Link], *, after_ms: int) -> None:
+        """Let a copy of each request arrive ``after_ms`` milliseconds later, on a connection of its own; 0 ends it."""
+
+    async def strand(self, links: frozenset[Link]) -> None:
+        """Stop connections at their next such request: those that exist now, and later ones until one has stopped."""
+
+    async def rejoin(self, links: frozenset[Link], *, is_abandoned_lost: bool) -> None:
+        """Let the stopped connections go on; those that the sender has closed lose what was kept, if so wanted."""
+
+    async def astray(self, links: frozenset[Link]) -> int:
+        """Return how many connections are stranded, and copies under way."""
 
 
 class Delays(Protocol):

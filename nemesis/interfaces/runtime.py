@@ -22,6 +22,7 @@ from nemesis.interfaces.network import (
     Delays,
     Network,
     RequestLinks,
+    StrayLinks,
 )
 from nemesis.interfaces.packets import Packets
 from nemesis.interfaces.processes import BrokerMembership, Processes
@@ -55,6 +56,7 @@ _FIND: Final[Mapping[type, Callable[[Runtime], object]]] = MappingProxyType(
     {
         Network: lambda runtime: runtime.network,
         RequestLinks: lambda runtime: _below(runtime.network, "requests"),
+        StrayLinks: lambda runtime: _below(runtime.network, "strays"),
         Delays: lambda runtime: _below(runtime.network, "delays"),
         Connections: lambda runtime: _below(runtime.network, "connections"),
         BandwidthLimits: lambda runtime: _below(runtime.network, "bandwidth"),

@@ -18,7 +18,7 @@ from msgspec import Meta
 from nemesis.faults import DEFAULT_KINDS, FAULTS
 from nemesis.faults.base import DrawRange
 from nemesis.faults.plan import PlanSettings
-from nemesis.faults.recipes import RECIPES
+from nemesis.faults.recipes import CLASSIC, RECIPES
 from nemesis.runtimes.kinds import RUNTIMES
 from nemesis.scenarios.broker_properties import BrokerProperties
 from nemesis.support.choices import choose, one_of
@@ -70,7 +70,7 @@ class WorkloadSettings(_Strict, frozen=True, kw_only=True):
 
 class FaultSettings(_Strict, frozen=True, kw_only=True):
     kinds: Annotated[tuple[str, ...], Meta(min_length=1)] = DEFAULT_KINDS
-    recipes: tuple[str, ...] = tuple(RECIPES)
+    recipes: tuple[str, ...] = CLASSIC
     duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
     gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)
     weights: dict[str, Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]] = {}

@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 
 from nemesis.interfaces.links import Link, LinkCounters
+from nemesis.support.frame_collector import FrameCollector
 from nemesis.support.frame_scanner import NO_KEYS, FrameScanner
 
 if TYPE_CHECKING:
@@ -95,6 +96,14 @@ class LinkState:
     held_bytes: int = 0
     forwarded_by_key: dict[int, int] = field(default_factory=dict)
     held_by_key: dict[int, int] = field(default_factory=dict)
+    copies_after_s: dict[int, float] = field(default_factory=dict)
+    """How much later, in seconds, requests of an API key arrive once more."""
+    copies_by_key: dict[int, int] = field(default_factory=dict)
+    copies_under_way: int = 0
+    stranded: dict[Pipe, None] = field(default_factory=dict)
+    """The pipes that stop at a request, or have stopped at it, while later connections are free."""
+    armed_keys: frozenset[int] = NO_KEYS
+    """Keys at which new pipes stop, too, because no pipe has stopped there yet."""
     stopped: dict[Pipe, None] = field(default_factory=dict)
     """The pipes that keep something, in the order in which they stopped."""
     waiting: dict[Callable[[], None], None] = field(default_factory=dict)
@@ -121,11 +130,26 @@ class LinkState:
         for pipe in stopped:
             pipe.release()
 
+    def rejoin(self, api_key: int, *, is_abandoned_lost: bool) -> None:
+        """Let the stranded pipes go on."""
+        self.armed_keys -= {api_key}
+        stranded, self.stranded = self.stranded, {}
+        for pipe in stranded:
+            if pipe.rejoin(api_key, is_abandoned_lost=is_abandoned_lost):
+                self.stranded[pipe] = None
+
     def counters(self, api_key: int | None) -> LinkCounters:
         """What passed and what was kept. A byte kept and let go later counts in both."""
         if api_key is None:
             return LinkCounters(self.forwarded_bytes, self.held_bytes)
-        return LinkCounters(self.forwarded_by_key.get(api_key, 0), self.held_by_key.get(api_key, 0))
+        return LinkCounters(
+            self.forwarded_by_key.get(api_key, 0),
+            self.held_by_key.get(api_key, 0),
+            self.copies_by_key.get(api_key, 0),
+        )
+
+    def count_copy(self, api_key: int) -> None:
+        self.copies_by_key[api_key] = self.copies_by_key.get(api_key, 0) + 1
 
     def count_frame(self, api_key: int, size: int) -> None:
         self.forwarded_by_key[api_key] = self.forwarded_by_key.get(api_key, 0) + size
@@ -138,6 +162,8 @@ class Pipe:
     """One direction of one connection. ``receiver`` is set when the connection is made."""
 
     __slots__ = (
+        "_collector",
+        "_copy",
         "_draw_latency",
         "_in_flight",
         "_kept",
@@ -145,6 +171,7 @@ class Pipe:
         "_loop",
         "_scanner",
         "_stopped_at",
+        "_stranded_keys",
         "link",
         "receiver",
     )
@@ -158,7 +185,12 @@ class Pipe:
         draw_latency: Callable[[], float],
         *,
         has_requests: bool,
+        copy: Callable[[LinkState, bytes], None] | None = None,
     ) -> None:
+        """``copy`` is called with each whole request of a kind that the link copies."""
+        self._copy = copy
+        self._collector = FrameCollector()
+        self._stranded_keys = NO_KEYS
         self._loop = loop
         self.link = link
         self._draw_latency = draw_latency
@@ -179,6 +211,28 @@ class Pipe:
         else:
             self._forward(item)
 
+    @property
+    def has_requests(self) -> bool:
+        return self._scanner is not None
+
+    def strand(self, api_key: int) -> None:
+        """Stop at the next request with this key, whatever the link does with those of other connections."""
+        self._stranded_keys |= {api_key}
+        self.link.stranded[self] = None
+
+    def rejoin(self, api_key: int, *, is_abandoned_lost: bool) -> bool:
+        """Stop no longer at this key; return whether another key still strands the pipe."""
+        self._stranded_keys -= {api_key}
+        if self._stopped_at == api_key:
+            if is_abandoned_lost and self._kept and isinstance(self._kept[-1], Ending):
+                self._kept = deque([Ending.RESET])  # the sender has given up and sends it elsewhere
+            self.release()
+        return bool(self._stranded_keys)
+
+    def forget_partial_copy(self) -> None:
+        """Begin to collect anew: what passes from now on may not be collected."""
+        self._collector.forget()
+
     def drop_kept(self) -> None:
         """Forget what is kept: the connection is reset."""
         self._kept.clear()
@@ -186,7 +240,7 @@ class Pipe:
 
     def release(self) -> None:
         """Let go what may go, in order."""
-        if self.link.is_held or self._stopped_at in self.link.held_keys:
+        if self.link.is_held or self._stopped_at in self.link.held_keys | self._stranded_keys:
             self.link.stopped[self] = None
             return
         kept, self._kept = self._kept, deque()
@@ -217,12 +271,26 @@ class Pipe:
         link = self.link
         passing, self._stopped_at = len(item), None
         if self._scanner is not None:
-            passing, self._stopped_at = self._scanner.scan(item, link.held_keys)
+            keys = link.held_keys
+            if self._stranded_keys:
+                keys |= self._stranded_keys
+            begins_request = bool(link.copies_after_s) and self._scanner.is_between_requests
+            passing, self._stopped_at = self._scanner.scan(item, keys)
+            if self._stopped_at in self._stranded_keys:
+                link.armed_keys -= {self._stopped_at}
+            if link.copies_after_s and self._copy is not None:
+                self._copy_requests(item[:passing], begins_request=begins_request)
         if passing:
             link.forwarded_bytes += passing
             self.launch(item if passing == len(item) else item[:passing])
         if passing < len(item):
             self._store(item[passing:])
+
+    def _copy_requests(self, data: bytes, *, begins_request: bool) -> None:
+        assert self._copy is not None
+        keys = self.link.copies_after_s
+        for request in self._collector.collect(data, keys, begins_request=begins_request):
+            self._copy(self.link, request)
 
     def _store(self, item: Item) -> None:
         link = self.link

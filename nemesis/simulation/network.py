@@ -13,6 +13,10 @@ When a machine loses its power (``power_off``), nobody is told anything: what it
 held bytes too; calls are not answered, and who writes to its old connections meets silence, and after ``power_on`` a
 reset (see ``power``).
 
+Single requests leave the order of their connection in two ways. A link copies requests of an API key
+(``request_copies``), or strands the connections that exist at that time: each stops at its next such request, while
+connections made after the first stop are free. A sender that gives up reconnects: newer requests overtake the old one.
+
 Limits: connecting waits for as long as the link is held, and a backlog has no bound.
 """
 
@@ -23,6 +27,7 @@ import errno
 from asyncio.events import AbstractServer
 from collections.abc import Callable, Iterable
 from contextvars import Context, copy_context
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -31,8 +36,10 @@ from nemesis.simulation.incarnation import INCARNATION, Incarnation
 from nemesis.simulation.links import Ending, Latency, LinkState, Pipe
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.power import Power
+from nemesis.simulation.request_copies import PATIENCE_S, CopySender
 from nemesis.simulation.server import SimulatedServer
 from nemesis.simulation.transport import SimulatedTransport
+from nemesis.support.frame_collector import api_key_of
 
 HARNESS = "harness"
 HARNESS_HOST = "127.0.0.1"
@@ -88,6 +95,43 @@ class Network:
         """Let what is sent from now on take so much longer; 0 ends it."""
         for link in _in_order(links):
             self._link(link.source, link.target).delay_s = seconds
+
+    def copy(self, links: Iterable[Link], seconds: float) -> None:
+        """Let a copy of each request with the link's API key arrive so much later; 0 ends it."""
+        for link in _in_order(links):
+            assert link.api_key is not None
+            state = self._link(link.source, link.target)
+            if seconds:
+                state.copies_after_s[link.api_key] = seconds
+            else:
+                state.copies_after_s.pop(link.api_key, None)
+            for pipe in self._request_pipes(state):
+                pipe.forget_partial_copy()
+
+    def strand(self, links: Iterable[Link]) -> None:
+        """Stop connections at their next request with the link's API key: those that exist now, and later ones until
+        one has stopped.
+        """
+        for link in _in_order(links):
+            assert link.api_key is not None
+            state = self._link(link.source, link.target)
+            state.armed_keys |= {link.api_key}
+            for pipe in self._request_pipes(state):
+                pipe.strand(link.api_key)
+
+    def rejoin(self, links: Iterable[Link], *, is_abandoned_lost: bool) -> None:
+        """Let the stranded connections go on."""
+        for link in _in_order(links):
+            assert link.api_key is not None
+            self._link(link.source, link.target).rejoin(
+                link.api_key, is_abandoned_lost=is_abandoned_lost
+            )
+
+    def astray(self, links: Iterable[Link]) -> int:
+        """Return how many connections are stranded on these links, and copies under way."""
+        pairs = {(link.source, link.target) for link in links}
+        states = [self._link(*pair) for pair in pairs]
+        return sum(len(state.stranded) + state.copies_under_way for state in states)
 
     def reset(self, links: Iterable[Link]) -> int:
         """Reset every connection that has a direction among these; returns how many ends were told."""
@@ -201,16 +245,59 @@ class Network:
     def join(self, attempt: Attempt, server: SimulatedServer) -> SimulatedTransport:
         """Make both ends of a connection; returns the caller's."""
         caller, callee = attempt.local, attempt.remote
-        there = self._pipe(caller[0], callee[0], has_requests=callee[0] in self._kafka_hosts)
+        there = self._pipe(
+            caller[0],
+            callee[0],
+            has_requests=callee[0] in self._kafka_hosts,
+            copy=partial(self._copy_later, caller[0], callee),
+        )
         back = self._pipe(callee[0], caller[0], has_requests=False)
         accepted = self._transport(back, there, server.context, callee, caller)
         return_value = self._transport(there, back, attempt.context, caller, callee)
         server.accept(accepted)
         return return_value
 
-    def _pipe(self, source_host: str, target_host: str, *, has_requests: bool) -> Pipe:
+    def _request_pipes(self, link: LinkState) -> list[Pipe]:
+        """Return the pipes of open connections that carry requests over this link."""
+        pipes = (transport.outbound for transport in self._transports)
+        return [pipe for pipe in pipes if pipe.link is link and pipe.has_requests]
+
+    def _copy_later(self, source_host: str, target: Address, link: LinkState, data: bytes) -> None:
+        """Put a copy of a request on its way."""
+        link.copies_under_way += 1
+        after_s = link.copies_after_s[api_key_of(data)]
+        arrive = partial(self._send_copy, source_host, target, link, data)
+        self._loop.call_later(after_s, arrive, context=Context())
+
+    def _send_copy(self, source_host: str, target: Address, link: LinkState, data: bytes) -> None:
+        """Send a request on a connection of its own; it is lost when its receiver is down."""
+        link.copies_under_way -= 1
+        server = self.listener(target)
+        if server is None or not self.power_at(target[0]).is_on:
+            return
+        source = (source_host, self.new_port())
+        there = self._pipe(source_host, target[0], has_requests=True)
+        back = self._pipe(target[0], source_host, has_requests=False)
+        sender = CopySender(there, back)
+        server.accept(self._transport(back, there, server.context, target, source))
+        sender.send(data)
+        link.count_copy(api_key_of(data))
+        self._loop.call_later(PATIENCE_S, sender.end, context=Context())
+
+    def _pipe(
+        self,
+        source_host: str,
+        target_host: str,
+        *,
+        has_requests: bool,
+        copy: Callable[[LinkState, bytes], None] | None = None,
+    ) -> Pipe:
         link = self.link_between(source_host, target_host)
-        return Pipe(self._loop, link, self.latency_of(link), has_requests=has_requests)
+        latency = self.latency_of(link)
+        pipe = Pipe(self._loop, link, latency, has_requests=has_requests, copy=copy)
+        for key in sorted(link.armed_keys) if has_requests else ():
+            pipe.strand(key)
+        return pipe
 
     def _transport(
         self, outbound: Pipe, inbound: Pipe, context: Context, sockname: Address, peername: Address

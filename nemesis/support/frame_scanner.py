@@ -24,6 +24,11 @@ class FrameScanner:
         self._rest = 0
         self._is_foreign = False
 
+    @property
+    def is_between_requests(self) -> bool:
+        """Whether the next byte begins a request."""
+        return not self._rest and not self._header and not self._is_foreign
+
     def scan(self, data: bytes, keys: frozenset[int]) -> tuple[int, int | None]:
         """Return how many bytes may pass, and the API key at which it stopped (None: all may pass).
 

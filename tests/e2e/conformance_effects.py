@@ -15,6 +15,7 @@ from typing import Any, Final
 from nemesis.faults import Fault, grudge
 from nemesis.faults.base import FaultContext, Strike
 from nemesis.faults.connections import links_of
+from nemesis.faults.stray_requests import links_of as stray_links
 from nemesis.interfaces.links import ALTER_PARTITION_API_KEY, CONTROL_API_KEYS, FETCH_API_KEY, Link
 
 NO_LINKS: Final[frozenset[Link]] = frozenset()
@@ -33,6 +34,10 @@ class Effect:
     """May answer or not: that depends on what they make of the fault."""
     pulsed: frozenset[Link] = NO_LINKS
     """Hold what they carry for a while, again and again: something is held, and a call may be answered or not."""
+    copied: frozenset[Link] = NO_LINKS
+    """Requests on these arrive twice."""
+    stranded: frozenset[Link] = NO_LINKS
+    """Hold something on old connections; new ones, and with them calls, are free."""
     slow: frozenset[Link] = NO_LINKS
     """Take ``delay_ms`` longer."""
     delay_ms: int = 0
@@ -117,6 +122,13 @@ def _pulsed_answers(fault: Fault, strike: Strike, context: FaultContext) -> Effe
     return Effect(pulsed=frozenset(Link(z, victim) for z in context.cluster.zookeepers))
 
 
+def _stray(fault: Any, strike: Strike, context: FaultContext) -> Effect:
+    """Only connections that existed at the strike hold something, and only of these requests."""
+    [victim] = strike.victims
+    links = stray_links(fault.requests, victim, context)
+    return Effect(copied=links) if fault.fate == "copied" else Effect(stranded=links)
+
+
 def _slowness(fault: Any, strike: Strike, context: FaultContext) -> Effect:
     [victim] = strike.victims
     return Effect(slow=links_of(victim, fault.peers, context), delay_ms=fault.delay_ms)
@@ -160,6 +172,7 @@ EFFECTS: Final[Mapping[str, Expect]] = MappingProxyType(
         "pause-zookeeper": _silence_in_the_ensemble,
         "partition-zookeeper": _cut_in_the_ensemble,
         "clock-skew-zookeeper": _nothing,
+        "stray-requests": _stray,
         "slow-link": _slowness,
         "reset-connections": _nothing,
         "packet-loss": _bad_packets,

@@ -48,6 +48,10 @@ class Sight:
     """On these something came through meanwhile."""
     held: frozenset[Link] = frozenset()
     """On these something was kept or dropped since just before the change."""
+    copied: frozenset[Link] = frozenset()
+    """On these something arrived twice since just before the change."""
+    copied_now: frozenset[Link] = frozenset()
+    """On these something arrived twice meanwhile."""
     packets: Mapping[Link, PacketCounters] = field(default_factory=dict)
     """What happened to packets meanwhile, where there are any."""
     rates_kbit_s: Mapping[str, int] = field(default_factory=dict)
@@ -98,6 +102,14 @@ async def look(runtime: Runtime, effect: Effect, changed: Counts) -> Sight:
             for link, now in after.links.items()
             if now.held_bytes > changed.links.get(link, NEW).held_bytes
         ),
+        copied=frozenset(
+            link
+            for link, now in after.links.items()
+            if now.copies > changed.links.get(link, NEW).copies
+        ),
+        copied_now=frozenset(
+            link for link, now in after.links.items() if now.copies > before.links[link].copies
+        ),
         packets={link: now.since(before.packets[link]) for link, now in after.packets.items()},
         rates_kbit_s=await _rates(runtime, effect),
     )
@@ -109,10 +121,16 @@ def against(effect: Effect, sight: Sight, calls: list[Pair]) -> Verdict:
     _judge_calls(effect, sight, calls, verdict)
     for link in sorted(effect.blocked & sight.crossed, key=str):
         verdict.forbidden.append(f"{link} lets something through")
-    for link in sorted(sight.held - effect.blocked - effect.pulsed, key=str):
+    for link in sorted(sight.held - effect.blocked - effect.pulsed - effect.stranded, key=str):
         verdict.forbidden.append(f"{link} holds something")
     if effect.blocked and not effect.blocked & sight.held:
         verdict.missing.append("nothing is held")
+    for link in sorted(sight.copied_now - effect.copied, key=str):
+        verdict.forbidden.append(f"requests on {link} arrive twice")
+    if effect.copied and not effect.copied & sight.copied:
+        verdict.missing.append("no request arrives twice")
+    if effect.stranded and not effect.stranded & sight.held:
+        verdict.missing.append("nothing is stranded")
     if effect.pulsed and not effect.pulsed & sight.held:
         verdict.missing.append("nothing is held for a while")
     _judge_packets(effect, sight, verdict)

@@ -6,6 +6,7 @@ Packet faults are injected in ``packets``; this module hands the calls on to the
 from __future__ import annotations
 
 import socket
+from typing import Final
 
 from nemesis.interfaces.impairment import Impairment, PacketCounters
 from nemesis.interfaces.links import Link, LinkCounters
@@ -15,9 +16,13 @@ from nemesis.interfaces.unsupported import Unsupported
 from nemesis.runtimes.docker.nodes import DockerNodes
 from nemesis.runtimes.docker.packets.namespace import Namespace, NamespaceError
 
+NO_STRAYS: Final = Unsupported("its packets cannot change their connection")
+
 
 class DockerNetwork:
     """Implements ``nemesis.interfaces.network.Network``. What is cut is dropped, and TCP sends it again."""
+
+    strays: Final = NO_STRAYS
 
     def __init__(self, nodes: DockerNodes, missing: Missing) -> None:
         """``missing`` has the parts that this kernel cannot provide."""

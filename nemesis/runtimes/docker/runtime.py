@@ -12,6 +12,7 @@ from typing import Final
 
 from nemesis.interfaces.clocks import Clocks
 from nemesis.interfaces.disks import Disks, LogDirs, LogTails
+from nemesis.interfaces.network import StrayLinks
 from nemesis.interfaces.packets import Packets
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.runtimes.clock_control.wall_clocks import NodeClocks
@@ -20,14 +21,14 @@ from nemesis.runtimes.docker.broker_disks import NO_LOG_TAILS, ONE_DISK, DockerD
 from nemesis.runtimes.docker.ensemble import DockerEnsemble
 from nemesis.runtimes.docker.lifecycle import DockerLifecycle
 from nemesis.runtimes.docker.machine import disk_obstacle
-from nemesis.runtimes.docker.network import DockerNetwork, DockerPackets
+from nemesis.runtimes.docker.network import NO_STRAYS, DockerNetwork, DockerPackets
 from nemesis.runtimes.docker.nodes import DockerNodes
 from nemesis.runtimes.docker.packets import kernel
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.processes import DockerProcesses
 
 UNSUPPORTED: Final[Mapping[type, Unsupported]] = MappingProxyType(
-    {LogTails: NO_LOG_TAILS, LogDirs: ONE_DISK}
+    {LogTails: NO_LOG_TAILS, LogDirs: ONE_DISK, StrayLinks: NO_STRAYS}
 )
 """The parts that this runtime has on no machine."""
 

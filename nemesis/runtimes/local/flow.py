@@ -19,7 +19,8 @@ from collections.abc import Callable
 
 from nemesis.interfaces.links import Link
 from nemesis.runtimes.local.link_table import LinkTable
-from nemesis.support.frame_scanner import FrameScanner
+from nemesis.support.frame_collector import FrameCollector
+from nemesis.support.frame_scanner import NO_KEYS, FrameScanner
 
 HELD_LIMIT_BYTES = 16 * 1024 * 1024
 """Kept per flow before the sender feels back-pressure."""
@@ -40,7 +41,12 @@ class Flow:
         has_requests: bool,
         dial: Callable[[], None],
         finish: Callable[[], None],
+        copy: Callable[[bytes], None] | None = None,
     ) -> None:
+        """``copy`` is called with each whole request of a kind that the link copies."""
+        self._copy = copy
+        self._collector = FrameCollector()
+        self._stranded_keys = table.armed_keys(link) if has_requests else NO_KEYS
         self._table = table
         self.link = link
         self._scanner = FrameScanner(self._count_frame) if has_requests else None
@@ -64,7 +70,34 @@ class Flow:
             return True
         if self._stopped_at is None:
             return False
-        return self._stopped_at in self._table.held_keys(self.link.source, self.link.target)
+        return self._stopped_at in self._stranded_keys or self._stopped_at in self._table.held_keys(
+            self.link.source, self.link.target
+        )
+
+    @property
+    def is_stranded(self) -> bool:
+        """Whether the flow stops, or has stopped, at a request that passes on later connections."""
+        return bool(self._stranded_keys)
+
+    def strand(self, api_key: int) -> None:
+        """Stop at the next request with this key, whatever the link does with those of other connections."""
+        if self._scanner is not None:
+            self._stranded_keys |= {api_key}
+
+    def rejoin(self, api_key: int, *, is_abandoned_lost: bool) -> None:
+        """Stop no longer at this key. What the sender has given up is lost, if so wanted."""
+        was_stopped = self._stopped_at == api_key and api_key in self._stranded_keys
+        self._stranded_keys -= {api_key}
+        if not was_stopped:
+            return
+        if is_abandoned_lost and self._has_ended:
+            self._kept.clear()
+            self._kept_bytes = 0
+        self.release()
+
+    def forget_partial_copy(self) -> None:
+        """Begin to collect anew: what passes from now on may not be collected."""
+        self._collector.forget()
 
     def open_spring(self, spring: asyncio.Transport) -> None:
         """The sender's side is connected."""
@@ -127,7 +160,18 @@ class Flow:
         passing, self._stopped_at = len(data), None
         if self._scanner is not None:
             keys = self._table.held_keys(self.link.source, self.link.target)
+            if self._stranded_keys:
+                keys |= self._stranded_keys
+            copied = self._table.copies_after_s(self.link.source, self.link.target)
+            begins_request = bool(copied) and self._scanner.is_between_requests
             passing, self._stopped_at = self._scanner.scan(data, keys)
+            if self._stopped_at in self._stranded_keys:
+                self._table.disarm(self._narrowed(self._stopped_at))
+            if copied and self._copy is not None:
+                for request in self._collector.collect(
+                    data[:passing], copied, begins_request=begins_request
+                ):
+                    self._copy(request)
         if passing:
             self._table.count_forwarded(self.link, passing)
             self._sink.write(data if passing == len(data) else data[:passing])

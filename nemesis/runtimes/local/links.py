@@ -66,13 +66,30 @@ class Links:
         """Let these links go, the held bytes first."""
         await self._obey(Command(op="release", links=_names(links)))
 
+    async def copy(self, links: Iterable[Link], *, after_ms: int) -> None:
+        """Let a copy of each of these requests arrive so much later; 0 ends it."""
+        await self._obey(Command(op="copy", links=_names(links), after_ms=after_ms))
+
+    async def strand(self, links: Iterable[Link]) -> None:
+        """Stop connections at their next such request: those that exist now, and later ones until one has stopped."""
+        await self._obey(Command(op="strand", links=_names(links)))
+
+    async def rejoin(self, links: Iterable[Link], *, is_abandoned_lost: bool) -> None:
+        """Let the stranded connections go on."""
+        command = Command(op="rejoin", links=_names(links), is_abandoned_lost=is_abandoned_lost)
+        await self._obey(command)
+
+    async def astray(self, links: Iterable[Link]) -> int:
+        """Return how many connections are stranded on these links, and copies under way."""
+        return (await self._obey(Command(op="astray", links=_names(links)))).astray
+
     async def counters(self, links: Iterable[Link]) -> dict[Link, LinkCounters]:
-        """Return what each of these links has carried and held so far, in bytes."""
+        """Return what each of these links has carried, held and copied so far."""
         wanted = list(links)
         reply = await self._obey(Command(op="counters", links=_names(wanted)))
         return {
-            link: LinkCounters(forwarded_bytes=forwarded, held_bytes=held)
-            for link, (forwarded, held) in zip(wanted, reply.counters, strict=True)
+            link: LinkCounters(forwarded_bytes=forwarded, held_bytes=held, copies=copies)
+            for link, (forwarded, held, copies) in zip(wanted, reply.counters, strict=True)
         }
 
     async def stop(self) -> None:

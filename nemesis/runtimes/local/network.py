@@ -14,7 +14,7 @@ NO_BANDWIDTH: Final = Unsupported("its links carry bytes at any speed")
 
 
 class LocalNetwork:
-    """Implements ``nemesis.interfaces.network.Network`` and ``RequestLinks``."""
+    """Implements ``nemesis.interfaces.network.Network``, ``RequestLinks`` and ``StrayLinks``."""
 
     delays: Final = NO_DELAYS
     connections: Final = NO_RESETS
@@ -26,6 +26,22 @@ class LocalNetwork:
     @property
     def requests(self) -> LocalNetwork:
         return self
+
+    @property
+    def strays(self) -> LocalNetwork:
+        return self
+
+    async def copy(self, links: frozenset[Link], *, after_ms: int) -> None:
+        await self._nodes.links.copy(links, after_ms=after_ms)
+
+    async def strand(self, links: frozenset[Link]) -> None:
+        await self._nodes.links.strand(links)
+
+    async def rejoin(self, links: frozenset[Link], *, is_abandoned_lost: bool) -> None:
+        await self._nodes.links.rejoin(links, is_abandoned_lost=is_abandoned_lost)
+
+    async def astray(self, links: frozenset[Link]) -> int:
+        return await self._nodes.links.astray(links)
 
     async def cut(self, links: frozenset[Link]) -> None:
         await self._nodes.links.hold(links)

@@ -7,14 +7,17 @@ so that forwarding and the workload do not take turns on one interpreter.
 Control: one JSON object per line, one reply each, matched by order::
 
     {"op": "open", "routes": [{"node", "host", "port", "dial_port", "is_broker"}], "callers": {"<ip>": "<node>"}}
-    {"op": "hold" | "release" | "counters", "links": [{"source", "target", "api_key"}]}
+    {"op": "hold" | "release" | "counters" | "strand" | "astray", "links": [{"source", "target", "api_key"}]}
+    {"op": "copy", "links": […], "after_ms": 0}
+    {"op": "rejoin", "links": […], "is_abandoned_lost": false}
 
-A reply is ``{"error": null | "<sentence>", "counters": [[forwarded, held], ...]}``.
+A reply is ``{"error": null | "<sentence>", "counters": [[forwarded, held, copies], ...], "astray": 0}``.
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 
 import msgspec
@@ -22,11 +25,14 @@ import msgspec
 from nemesis.interfaces.links import Link
 from nemesis.runtimes.local.flow import Flow
 from nemesis.runtimes.local.link_table import LinkTable
+from nemesis.support.frame_collector import api_key_of
 
 OUTSIDE = "outside"
 """The name of every caller that has no address of this cluster."""
 
 BACKLOG = 512
+COPY_PATIENCE_S = 2.0
+"""From a copy of a request to the end of its connection."""
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -55,11 +61,14 @@ class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     routes: list[Route] = []
     callers: dict[str, str] = {}
     links: list[LinkName] = []
+    after_ms: int = 0
+    is_abandoned_lost: bool = False
 
 
 class Reply(msgspec.Struct, frozen=True):
     error: str | None = None
-    counters: list[tuple[int, int]] = []
+    counters: list[tuple[int, int, int]] = []
+    astray: int = 0
 
 
 class Side(asyncio.Protocol):
@@ -99,7 +108,8 @@ class Side(asyncio.Protocol):
 class Connection:
     """A caller's connection to a node: two flows and up to two sockets."""
 
-    def __init__(self, proxy: Proxy, route: Route, caller: str) -> None:
+    def __init__(self, proxy: Proxy, route: Route, caller: str, *, is_copy: bool = False) -> None:
+        """``is_copy``: nobody calls; the connection carries one copy of a request, and its answer is dropped."""
         self._proxy = proxy
         self._route = route
         self._caller_socket: asyncio.Transport | None = None
@@ -112,6 +122,7 @@ class Connection:
             has_requests=route.is_broker,
             dial=self._dial,
             finish=self._finish_requests,
+            copy=None if is_copy else self._copy_later,
         )
         self.replies = Flow(
             proxy.table,
@@ -131,6 +142,21 @@ class Connection:
         side.outgoing.open_sink(socket)
         if is_caller:
             self.requests.release()
+
+    def send_copy(self, request: bytes) -> None:
+        """Carry one request to the node, wait a moment and end."""
+        self.replies.lose_sink()
+        self.requests.feed(request)
+        self.requests.release()
+        asyncio.get_running_loop().call_later(COPY_PATIENCE_S, self.requests.end)
+
+    def _copy_later(self, request: bytes) -> None:
+        link, table = self.requests.link, self._proxy.table
+        after_s = table.copies_after_s(link.source, link.target)[api_key_of(request)]
+        table.count_under_way(link, 1)
+        asyncio.get_running_loop().call_later(
+            after_s, self._proxy.send_copy, self._route, link, request
+        )
 
     def _dial(self) -> None:
         if self._dialling is None:
@@ -192,7 +218,19 @@ class Proxy:
                 return Reply()
             case "counters":
                 counted = [self.table.counters(link) for link in links]
-                return Reply(counters=[(c.forwarded_bytes, c.held_bytes) for c in counted])
+                return Reply(
+                    counters=[(c.forwarded_bytes, c.held_bytes, c.copies) for c in counted]
+                )
+            case "copy":
+                self.table.copy(links, command.after_ms / 1000)
+                for flow in self._request_flows(links):
+                    flow.forget_partial_copy()
+                return Reply()
+            case "strand" | "rejoin":
+                self._strand(links, command)
+                return Reply()
+            case "astray":
+                return Reply(astray=self._astray(links))
             case _:
                 return Reply(error=f"unknown operation {command.op!r}")
 
@@ -222,6 +260,37 @@ class Proxy:
         connection = Connection(self, route, self._callers.get(host, OUTSIDE))
         self._connections[connection] = None
         return Side(connection, is_caller=True)
+
+    def send_copy(self, route: Route, link: Link, request: bytes) -> None:
+        """Send a request once more, on a connection that has no caller."""
+        self.table.count_under_way(link, -1)
+        self.table.count_copy(replace(link, api_key=api_key_of(request)))
+        connection = Connection(self, route, link.source, is_copy=True)
+        self._connections[connection] = None
+        connection.send_copy(request)
+
+    def _strand(self, links: list[Link], command: Command) -> None:
+        for link in links:
+            assert link.api_key is not None
+            if command.op == "strand":
+                self.table.arm(link)
+            else:
+                self.table.disarm(link)
+            for flow in self._request_flows([link]):
+                if command.op == "strand":
+                    flow.strand(link.api_key)
+                else:
+                    flow.rejoin(link.api_key, is_abandoned_lost=command.is_abandoned_lost)
+
+    def _astray(self, links: list[Link]) -> int:
+        pairs = {(link.source, link.target) for link in links}
+        under_way = sum(self.table.copies_under_way.get(pair, 0) for pair in pairs)
+        return under_way + sum(flow.is_stranded for flow in self._request_flows(links))
+
+    def _request_flows(self, links: list[Link]) -> list[Flow]:
+        pairs = {(link.source, link.target) for link in links}
+        flows = [connection.requests for connection in self._connections]
+        return [flow for flow in flows if (flow.link.source, flow.link.target) in pairs]
 
     def _release(self, pairs: set[tuple[str, str]]) -> None:
         for connection in list(self._connections):

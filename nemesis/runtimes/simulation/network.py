@@ -13,7 +13,7 @@ NO_BANDWIDTH: Final = Unsupported("its links carry bytes at any speed")
 
 
 class SimulationNetwork:
-    """Implements ``nemesis.interfaces.network.Network`` and the smaller parts ``requests`` and ``delays``."""
+    """Implements ``nemesis.interfaces.network.Network`` and its parts ``requests``, ``strays`` and ``delays``."""
 
     bandwidth: Final = NO_BANDWIDTH
 
@@ -23,6 +23,10 @@ class SimulationNetwork:
 
     @property
     def requests(self) -> SimulationNetwork:
+        return self
+
+    @property
+    def strays(self) -> SimulationNetwork:
         return self
 
     @property
@@ -46,6 +50,18 @@ class SimulationNetwork:
 
     async def release(self, links: frozenset[Link]) -> None:
         self.machines.network.release(links)
+
+    async def copy(self, links: frozenset[Link], *, after_ms: int) -> None:
+        self.machines.network.copy(links, after_ms / 1000)
+
+    async def strand(self, links: frozenset[Link]) -> None:
+        self.machines.network.strand(links)
+
+    async def rejoin(self, links: frozenset[Link], *, is_abandoned_lost: bool) -> None:
+        self.machines.network.rejoin(links, is_abandoned_lost=is_abandoned_lost)
+
+    async def astray(self, links: frozenset[Link]) -> int:
+        return self.machines.network.astray(links)
 
     async def delay(self, links: frozenset[Link], *, delay_ms: int) -> None:
         self.machines.network.delay(links, delay_ms / 1000)

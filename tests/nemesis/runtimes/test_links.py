@@ -300,6 +300,62 @@ def test_only_requests_of_the_narrowed_key_are_held(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
+def test_a_copy_arrives_late_on_a_connection_of_its_own(tmp_path: Path) -> None:
+    async def scene(stage: Cluster) -> None:
+        node, link = stage.nodes["broker-1"], Link("client-1", "broker-1", PRODUCE)
+        caller = await stage.call("client-1", "broker-1")
+        await stage.links.copy([link], after_ms=300)
+        caller.send(PRODUCE, b"twice")
+        caller.send(FETCH, b"once")
+        await node.until(lambda: len(node.requests) == 2)
+        assert await stage.links.astray([link]) == 1
+        await stage.links.copy([link], after_ms=0)
+        caller.send(PRODUCE, b"newer")
+        await node.until(lambda: len(node.requests) == 4)
+        assert node.requests == [b"twice", b"once", b"newer", b"twice"]
+        assert node.connections == 2
+        assert await stage.links.astray([link]) == 0
+        assert (await stage.links.counters([link]))[link].copies == 1
+        await node.until(lambda: node.ended_connections == 1)
+        assert [await caller.reply() for _ in range(3)] == [b"twice", b"once", b"newer"]
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("is_abandoned_lost", [False, True])
+def test_later_connections_overtake_a_stranded_one(tmp_path: Path, is_abandoned_lost: bool) -> None:
+    async def scene(stage: Cluster) -> None:
+        node, link = stage.nodes["broker-1"], Link("client-1", "broker-1", PRODUCE)
+        abandoned, kept = (
+            await stage.call("client-1", "broker-1"),
+            await stage.call("client-1", "broker-1"),
+        )
+        for caller in (abandoned, kept):
+            caller.send(FETCH, b"before")
+            assert await caller.reply() == b"before"
+        await stage.links.strand([link])
+        abandoned.send(PRODUCE, b"abandoned")
+        kept.send(PRODUCE, b"kept")
+        while (await stage.links.counters([link]))[link].held_bytes < len(
+            frame(PRODUCE, b"abandoned") + frame(PRODUCE, b"kept")
+        ):
+            await asyncio.sleep(0.01)
+        abandoned.writer.close()
+        newer = await stage.call("client-1", "broker-1")
+        newer.send(PRODUCE, b"newer")
+        assert await newer.reply() == b"newer"
+        assert node.requests == [b"before", b"before", b"newer"]
+        assert await stage.links.astray([link]) == 2
+        await stage.links.rejoin([link], is_abandoned_lost=is_abandoned_lost)
+        assert await kept.reply() == b"kept"
+        await node.until(lambda: node.ended_connections == 1)
+        late = {b"kept"} if is_abandoned_lost else {b"kept", b"abandoned"}
+        assert set(node.requests[3:]) == late
+        assert await stage.links.astray([link]) == 0
+
+    play(tmp_path, scene)
+
+
 def test_counters_tell_each_direction(tmp_path: Path) -> None:
     async def scene(stage: Cluster) -> None:
         there, back = Link("broker-1", "broker-2"), Link("broker-2", "broker-1")

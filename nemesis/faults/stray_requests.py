@@ -1,0 +1,197 @@
+"""``stray-requests``: requests of one kind leave the order of their connection.
+
+TCP keeps the order of one connection only. A sender that gets no answer in time gives its connection up, reconnects,
+and sends again or goes on; what it sent before may still be in the network. So a receiver may see, of one sender:
+
+* ``overtaken``: the old request after newer ones. Connections stop at their next request of the kind; those made after
+  the first stop are free; at the heal the stopped bytes arrive.
+* ``lost``: the same, but what the sender has given up by the heal never arrives, as when a router forgets the path.
+* ``copied``: the request twice, ``late_ms`` apart, with newer ones between. The sender of a real copy was not answered
+  the first time and sent the same request again; that it is answered here changes nothing for the receiver.
+
+Copies are realistic for senders that repeat a request until they are answered: a controller its control requests, a
+leader its AlterPartition, a follower its Fetch. A producer repeats a batch only under its producer id, and a plan
+cannot know whether the producers of a run have one: a copied Produce request is refused. An ``overtaken`` one is
+what any producer with a time-out can cause.
+
+Control and AlterPartition requests are sent only when leaders change, so sessions of other brokers end meanwhile
+(``churn``). Effect: bytes are stopped, or copies have arrived. Undone: no connection is stopped and no copy is under
+way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from random import Random
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
+
+from msgspec import Meta
+
+from nemesis.faults import selectors
+from nemesis.faults.base import DrawRange, Fault, FaultContext, Measured, Selector, selector_field
+from nemesis.faults.churn import controller_of, end_a_session
+from nemesis.faults.link_rules import CopyRequests, LinkGuard, StrandRequests
+from nemesis.interfaces.ensemble import Ensemble
+from nemesis.interfaces.links import (
+    ALTER_PARTITION_API_KEY,
+    CONTROL_API_KEYS,
+    FETCH_API_KEY,
+    PRODUCE_API_KEY,
+    Link,
+)
+from nemesis.interfaces.network import StrayLinks
+from nemesis.interfaces.unsupported import supported
+from nemesis.support.errors import UsageError
+
+RequestKind = Literal["control", "alter-partition", "fetch", "produce"]
+Fate = Literal["copied", "overtaken", "lost"]
+
+SELECTORS: Final[Mapping[RequestKind, str]] = MappingProxyType(
+    {
+        "control": "bystander",
+        "alter-partition": "bystander",
+        "fetch": "follower",
+        "produce": "leader",
+    }
+)
+"""Whom drawn faults strike: the receiver of control and Produce requests, the sender of the others."""
+ELECTIONS: Final = 3
+ELECTION_INTERVAL_S: Final = 1.2
+EFFECT_TIMEOUT_S: Final = 6.0
+POLL_INTERVAL_S: Final = 0.1
+MAX_LATE_MS: Final = 10_000
+
+
+class StrayRequests(Fault, frozen=True, kw_only=True):
+    """Let requests of a kind to or from the victim be copied, overtaken or lost for ``duration_s``."""
+
+    name: ClassVar[str] = "stray-requests"
+    summary: ClassVar[str] = (
+        "requests of one kind arrive twice, after newer ones, or never, as their senders reconnect"
+    )
+    effect: ClassVar[str] = "bytes of the requests are stopped, or copies have arrived"
+    heal: ClassVar[str] = "no connection is stopped, and no copy is under way"
+    needs: ClassVar[frozenset[type]] = frozenset({StrayLinks, Ensemble})
+
+    requests: Annotated[RequestKind, Meta(description="the kind of requests")] = "control"
+    fate: Annotated[Fate, Meta(description="what happens to the requests")] = "overtaken"
+    selector: Selector = selector_field("bystander")
+    late_ms: Annotated[
+        int,
+        Meta(ge=100, le=MAX_LATE_MS, description="milliseconds after which a copy arrives"),
+    ] = 2_000
+
+    @classmethod
+    def draw(cls, rng: Random, durations: DrawRange) -> Self:
+        requests: RequestKind = rng.choice(["control", "control", *SELECTORS])
+        fates: list[Fate] = ["overtaken", "lost"]
+        if requests != "produce":
+            fates.append("copied")
+        return cls(
+            requests=requests,
+            fate=rng.choice(fates),
+            selector=SELECTORS[requests],
+            late_ms=round(10 ** rng.uniform(2.5, 3.8)),
+            duration_s=durations.draw(rng),
+        )
+
+    def check(self, nodes: frozenset[str]) -> None:
+        selectors.check(self.selector, nodes)
+        if (self.requests, self.fate) == ("produce", "copied"):
+            raise UsageError(
+                "stray-requests copies Produce requests: expected requests that their sender repeats, got produce; "
+                "use fate overtaken"
+            )
+
+    async def aim(self, context: FaultContext, rng: Random) -> StrayRequestsStrike:
+        victim = (await selectors.resolve(self.selector, context, rng))[0]
+        return StrayRequestsStrike(self, context, victim, rng)
+
+
+class StrayRequestsStrike:
+    """A broker whose requests are about to go astray."""
+
+    def __init__(
+        self, fault: StrayRequests, context: FaultContext, victim: str, rng: Random
+    ) -> None:
+        self._fault = fault
+        self._context = context
+        self._rng = rng
+        self._links = links_of(fault.requests, victim, context)
+        self._guard = self._new_guard()
+        self.victims = [victim]
+        self.intent: dict[str, Any] = {
+            "requests": fault.requests,
+            "fate": fault.fate,
+            "links": len(self._links),
+        }
+
+    async def apply(self) -> Measured:
+        before = await self._strayed()
+        await self._guard.put()
+        ended = await self._churn()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + EFFECT_TIMEOUT_S + self._fault.late_ms / 1000
+        strayed = await self._strayed() - before
+        while strayed == 0 and loop.time() < deadline:
+            await asyncio.sleep(POLL_INTERVAL_S)
+            strayed = await self._strayed() - before
+        return Measured(
+            is_effective=strayed > 0, detail={self._unit: strayed, "sessions_ended": ended}
+        )
+
+    async def undo(self) -> None:
+        await self._guard.remove()
+
+    async def verify(self) -> Measured:
+        strays = supported(self._context.network.strays)
+        astray = await strays.astray(self._links)
+        return Measured(is_effective=astray == 0, detail={"astray": astray})
+
+    @property
+    def _unit(self) -> str:
+        return "copies" if self._fault.fate == "copied" else "stopped_bytes"
+
+    def _new_guard(self) -> LinkGuard:
+        fault, rules = self._fault, self._context.links
+        if fault.fate == "copied":
+            return rules.guard(CopyRequests(self._links, fault.late_ms))
+        return rules.guard(StrandRequests(self._links, is_abandoned_lost=fault.fate == "lost"))
+
+    async def _strayed(self) -> int:
+        """Return how many copies have arrived, or how many bytes were stopped."""
+        counters = (await self._context.network.counters(self._links)).values()
+        if self._fault.fate == "copied":
+            return sum(counter.copies for counter in counters)
+        return sum(counter.held_bytes for counter in counters)
+
+    async def _churn(self) -> list[str]:
+        """Give controllers and leaders something to send, if the kind of requests needs it."""
+        ended: list[str] = []
+        if self._fault.requests not in ("control", "alter-partition"):
+            return ended
+        for _ in range(ELECTIONS):
+            snapshot = await self._context.view.snapshot()
+            spared = set(self.victims)
+            if controller_of(snapshot) in spared:  # it sends to itself without a link
+                spared = set(map(selectors.node_of, snapshot.brokers)) - spared
+            ended += await end_a_session(self._context, snapshot, self._rng, spared=spared)
+            await asyncio.sleep(ELECTION_INTERVAL_S)
+        return ended
+
+
+def links_of(requests: RequestKind, victim: str, context: FaultContext) -> frozenset[Link]:
+    """Return the links on which such requests reach the victim, or leave it."""
+    cluster = context.cluster
+    others = [broker for broker in cluster.brokers if broker != victim]
+    match requests:
+        case "control":
+            return frozenset(Link(o, victim, key) for o in others for key in CONTROL_API_KEYS)
+        case "alter-partition":
+            return frozenset(Link(victim, other, ALTER_PARTITION_API_KEY) for other in others)
+        case "fetch":
+            return frozenset(Link(victim, other, FETCH_API_KEY) for other in others)
+        case "produce":
+            return frozenset(Link(c, victim, PRODUCE_API_KEY) for c in cluster.clients)

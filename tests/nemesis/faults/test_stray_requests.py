@@ -1,0 +1,52 @@
+"""Requests of a cluster that are copied, overtaken and lost."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import pytest
+
+from nemesis.faults.base import DrawRange, FaultContext
+from nemesis.faults.stray_requests import Fate, RequestKind, StrayRequests
+from nemesis.support.errors import UsageError
+from tests.nemesis.faults.simulated_cluster import create_topic, healed, in_cluster, struck
+
+NODES = frozenset({"broker-1", "broker-2", "broker-3"})
+
+
+@pytest.mark.parametrize("fate", ["copied", "overtaken", "lost"])
+@pytest.mark.parametrize("requests", ["control", "alter-partition", "fetch"])
+def test_every_kind_goes_astray_in_every_way(requests: RequestKind, fate: Fate) -> None:
+    async def test(context: FaultContext) -> None:
+        await create_topic(context)
+        fault = StrayRequests(requests=requests, fate=fate, selector="bystander", late_ms=1_500)
+        strike = await struck(fault, context)
+        await asyncio.sleep(4.0)
+        assert await healed(strike, context) == {"astray": 0}
+
+    in_cluster(test)
+
+
+def test_it_is_not_healed_while_a_connection_is_stopped() -> None:
+    async def test(context: FaultContext) -> None:
+        await create_topic(context)
+        strike = await struck(
+            StrayRequests(requests="fetch", fate="overtaken", selector="bystander"), context
+        )
+        assert not (await strike.verify()).is_effective
+        await healed(strike, context)
+
+    in_cluster(test)
+
+
+def test_copies_of_produce_requests_are_refused() -> None:
+    with pytest.raises(UsageError, match="expected requests that their sender repeats"):
+        StrayRequests(requests="produce", fate="copied").check(NODES)
+
+
+def test_every_kind_and_every_fate_is_drawn_and_can_be_carried_out() -> None:
+    drawn = [StrayRequests.draw(Random(seed), DrawRange(5, 7)) for seed in range(200)]
+    for fault in drawn:
+        fault.check(NODES)
+    assert len({(fault.requests, fault.fate) for fault in drawn}) == 4 * 3 - 1
