@@ -18,6 +18,7 @@
 * ``selectors``   names of victims, resolved when a fault strikes
 * ``plan``        what strikes when: derived from the seed, or read from a file; ``recipes`` are scripted combinations
 * ``trigger``     when a fault strikes, if the clock alone does not decide it
+* ``traced_trigger``   any traced event as the trigger of a planned fault
 * ``conductor``   carries a plan out and writes intent, effect and heal into the history
 * ``cluster_view``  ZooKeeper as the harness sees it
 * ``availability``  which runtime can do which fault; ``pages`` generates the tables of ``docs/faults.md``

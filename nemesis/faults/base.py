@@ -38,6 +38,7 @@ from nemesis.interfaces.network import Network
 from nemesis.interfaces.packets import Packets
 from nemesis.interfaces.processes import Processes
 from nemesis.interfaces.runtime import Runtime
+from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported, supported
 
 MAX_DURATION_S = 3600.0
@@ -94,6 +95,8 @@ class FaultContext:
     administrator: Administrator
     touched: Counter[str] = field(default_factory=Counter)
     """How many faults in force have chosen a node."""
+    tracer: str | None = None
+    """The broker that traced the event at which the fault strikes."""
     stopped: set[str] = field(default_factory=set)
     """Nodes that a fault in force has killed or paused: they answer no probe."""
 
@@ -130,6 +133,10 @@ class FaultContext:
     @property
     def packets(self) -> Packets:
         return supported(self.runtime.packets)
+
+    @property
+    def traces(self) -> Traces:
+        return supported(self.runtime.traces)
 
     async def members(self) -> dict[str, ZooKeeperMember]:
         """Return the states of the members of the ensemble that answer."""

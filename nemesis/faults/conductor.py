@@ -20,6 +20,7 @@ from nemesis.faults import FAULTS
 from nemesis.faults.base import Fault, FaultContext, Measured, SelectorUnresolved, Strike
 from nemesis.faults.plan import PlannedFault, PlanSettings, redraw
 from nemesis.faults.selectors import TOUCHED
+from nemesis.faults.traced_trigger import TRACER, TracedTrigger, parse
 from nemesis.history.events import Kind
 from nemesis.history.recorder import Recorder
 from nemesis.history.vocabulary.faults import LOST, MEASURED, NO_EFFECT, VERIFIED
@@ -29,6 +30,8 @@ from nemesis.interfaces.runtime import first_missing, missing_of
 RESOLVE_TIMEOUT_S = 5.0
 RESOLVE_INTERVAL_S = 0.03
 VERIFY_INTERVAL_S = 0.25
+REAIM_INTERVAL_S = 1.0
+"""Of a fault that waits for an event: how often its victims are chosen again."""
 
 
 class Conductor:
@@ -90,6 +93,11 @@ class Conductor:
             return
         fault, number = planned.fault, fault_id
         rng = Random(f"{self._seed}/fault/{fault_id}")
+        if planned.after is not None:
+            strike = await self._aim_at_event(number, fault, parse(planned.after), rng)
+            if strike is not None:
+                await self._strike(number, fault, strike, undo_timeout_s)
+            return
         strike = await self._aim(number, fault, rng)
         if strike is None and not self._redraws:
             return
@@ -103,6 +111,49 @@ class Conductor:
             if strike is None:
                 return
         await self._strike(number, fault, strike, undo_timeout_s)
+
+    async def _aim_at_event(
+        self, fault_id: int, fault: Fault, trigger: TracedTrigger, rng: Random
+    ) -> Strike | None:
+        """Wait for the event with the victims at hand, so that the strike follows it within milliseconds.
+
+        The victims are chosen again every second: roles move. If the event never comes, the fault is recorded as
+        skipped when the faults' time is over.
+        """
+        is_tracer = getattr(fault, "selector", None) == TRACER
+        traces = self._context.traces
+        while not self._time_is_over.is_set():
+            strike = None if is_tracer else await self._aim(fault_id, fault, rng)
+            if strike is None and not is_tracer:
+                return None
+            event = await traces.first(trigger.matcher(), timeout_s=REAIM_INTERVAL_S)
+            if event is not None and strike is not None:
+                return strike
+            if event is not None:
+                context = replace(self._context, tracer=event.process)
+                if (aimed := await self._aim_once(fault, context, rng)) is not None:
+                    return aimed
+            if strike is not None and not fault.shares_victim:
+                self._context.touched.subtract(strike.victims)
+        self._recorder.record(
+            Kind.FAULT_SKIPPED,
+            fault_id=fault_id,
+            fault=fault.name,
+            error=f"no {trigger.kind} that can be its trigger was traced",
+        )
+        return None
+
+    async def _aim_once(self, fault: Fault, context: FaultContext, rng: Random) -> Strike | None:
+        """Resolve the victim at this moment and claim it; None when that is impossible."""
+        try:
+            strike = await fault.aim(context, rng)
+        except SelectorUnresolved:
+            return None
+        if not fault.shares_victim:
+            if any(map(context.touched.get, strike.victims)):
+                return None
+            context.touched.update(strike.victims)
+        return strike
 
     async def _aim(self, fault_id: int, fault: Fault, rng: Random) -> Strike | None:
         """Resolve the victim, asking again for a while. Returns None in the end, and records the skip unless the

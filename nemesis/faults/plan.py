@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from nemesis.faults import FAULTS, Fault
+from nemesis.faults import FAULTS, Fault, traced_trigger
 from nemesis.faults.base import DrawRange
 from nemesis.faults.recipes import RECIPES, Steps
 from nemesis.support.errors import UsageError
@@ -45,6 +45,8 @@ class PlannedFault:
 
     at_s: float
     fault: Fault
+    after: str | None = None
+    """The traced event for which the fault waits from ``at_s`` on (``traced_trigger``); None: it does not wait."""
 
     @property
     def end_s(self) -> float:
@@ -67,6 +69,8 @@ class PlanSettings:
     """Between the end of a recipe or fault, restarts included, and the next: the cluster's time to recover."""
     nodes: frozenset[str] = frozenset()
     """The brokers. Faults that this cluster cannot have are not drawn; without any all are."""
+    triggers: tuple[str, ...] = ()
+    """Traced events (``traced_trigger``): half of the single faults wait for one of them. Without any, none waits."""
     weights: Mapping[str, int] = field(default_factory=dict)
     """How many cards a kind or a recipe has in the deck; 1 for those not named."""
 
@@ -109,9 +113,22 @@ def derive(rng: Random, settings: PlanSettings, *, start_s: float, end_s: float)
             misses += 1  # a shorter one may still fit
             continue
         misses = 0
+        if settings.triggers and len(dealt) == 1:
+            dealt = [_with_trigger(dealt[0], rng, settings)]
         plan += dealt
         at_s = max(planned.recovered_s for planned in dealt) + settings.gaps.draw(rng)
     return tuple(sorted(plan, key=lambda planned: planned.at_s))
+
+
+def _with_trigger(planned: PlannedFault, rng: Random, settings: PlanSettings) -> PlannedFault:
+    """Return the fault, which in half of the cases waits for an event, and then in half strikes who traced it."""
+    if rng.random() < 0.5 or getattr(planned.fault, "when", "now") != "now":
+        return planned
+    fault = planned.fault
+    if rng.random() < 0.5 and "selector" in fault.__struct_fields__:
+        at_tracer = msgspec.structs.replace(fault, selector=traced_trigger.TRACER)
+        fault = at_tracer if settings.suits(at_tracer) else fault
+    return PlannedFault(planned.at_s, fault, rng.choice(settings.triggers))
 
 
 def redraw(
@@ -167,7 +184,12 @@ def _draw(kind: type[Fault], rng: Random, settings: PlanSettings) -> Fault:
 def encode(plan: Iterable[PlannedFault]) -> list[dict[str, Any]]:
     """Return the plan as plain data, the form of a plan file."""
     return [
-        {"at_s": planned.at_s, "fault": planned.fault.name, **msgspec.to_builtins(planned.fault)}
+        {
+            "at_s": planned.at_s,
+            "fault": planned.fault.name,
+            **({} if planned.after is None else {"after": planned.after}),
+            **msgspec.to_builtins(planned.fault),
+        }
         for planned in plan
     ]
 
@@ -207,6 +229,7 @@ def _decode_one(number: int, entry: object) -> PlannedFault:
         raise UsageError(f"entry {number} is no mapping with at_s and fault")
     fields = dict(entry)
     at_s, name = fields.pop("at_s", None), fields.pop("fault", None)
+    after = fields.pop("after", None)
     if isinstance(at_s, bool) or not isinstance(at_s, int | float) or not 0 <= at_s <= MAX_AT_S:
         raise UsageError(f"entry {number} has at_s {at_s!r}; allowed are 0 to {MAX_AT_S:g} seconds")
     if not isinstance(name, str) or name not in FAULTS:
@@ -217,15 +240,40 @@ def _decode_one(number: int, entry: object) -> PlannedFault:
         fault = msgspec.convert(fields, FAULTS[name], strict=True)
     except msgspec.ValidationError as error:
         raise UsageError(f"entry {number} ({name}): {error}") from None
-    return PlannedFault(float(at_s), fault)
+    if after is not None and not isinstance(after, str):
+        raise UsageError(f"entry {number} has after {after!r}: expected a trigger such as isr-join")
+    if after is not None:
+        try:
+            traced_trigger.parse(after)
+        except UsageError as error:
+            raise UsageError(f"entry {number} ({name}): {error}") from None
+    return PlannedFault(float(at_s), fault, after)
 
 
 def check(plan: Sequence[PlannedFault], *, nodes: frozenset[str], end_s: float) -> None:
     """Raise ``UsageError`` when a fault names nodes that are not there or does not end before ``end_s``."""
     for number, planned in enumerate(plan, 1):
         planned.fault.check(nodes)
+        _check_trigger(number, planned, nodes)
         if planned.end_s > end_s:
             raise UsageError(
                 f"fault {number} of the plan ({planned.fault.name} at {planned.at_s:g} s) ends at "
                 f"{planned.end_s:g} s: with this --time-limit faults end by {end_s:g} s"
             )
+
+
+def _check_trigger(number: int, planned: PlannedFault, nodes: frozenset[str]) -> None:
+    """Raise ``UsageError`` when the trigger names a broker that does not exist, or the victim needs a trigger."""
+    if planned.after is None:
+        if getattr(planned.fault, "selector", None) == traced_trigger.TRACER:
+            raise UsageError(
+                f"fault {number} of the plan ({planned.fault.name}) has the target tracer: expected a trigger, "
+                "got none; add after"
+            )
+        return
+    broker = traced_trigger.parse(planned.after).broker
+    if broker is not None and f"broker-{broker}" not in nodes:
+        raise UsageError(
+            f"fault {number} of the plan ({planned.fault.name}) waits for {planned.after!r}: expected one of "
+            f"{', '.join(sorted(nodes))}, got broker-{broker}"
+        )

@@ -1,10 +1,11 @@
 """The victim of a fault: symbolic names, resolved when the fault is aimed.
 
 ``controller``, ``bystander`` (a broker that is not the controller), ``leader``, ``leader("t",0)``,
-``follower``, ``follower("t",0)``, ``one``, ``minority``, ``majority``, ``all``, ``touched``, ``broker-2``. Without a
-partition, ``leader`` and ``follower`` draw one. Nodes that another fault in force has touched, and dead ones,
-are not chosen, except by ``touched``, which stands for one that another fault in force has touched and that lives. A
-name that stands for nobody now is unresolved, and the conductor asks again for a few seconds.
+``follower``, ``follower("t",0)``, ``one``, ``minority``, ``majority``, ``all``, ``touched``, ``tracer``, ``broker-2``.
+Without a partition, ``leader`` and ``follower`` draw one. Nodes that another fault in force has touched, and dead
+ones, are not chosen. Two names are exceptions: ``touched`` is a living broker that another fault in force has touched,
+and ``tracer`` the broker whose event is the fault's trigger. A name that stands for nobody now is unresolved, and the
+conductor asks again for a few seconds.
 """
 
 from __future__ import annotations
@@ -16,17 +17,29 @@ from random import Random
 
 from nemesis.faults.base import FaultContext, SelectorUnresolved
 from nemesis.faults.cluster_view import ClusterSnapshot, PartitionState
+from nemesis.faults.traced_trigger import TRACER
 from nemesis.support.errors import UsageError
 
 ALLOWED = (
     'controller, bystander, leader, leader("t",0), follower, follower("t",0), one, minority, majority, all, '
-    "touched, broker-N"
+    "touched, tracer, broker-N"
 )
 TOUCHED = "touched"
 _PARTITION = re.compile(r"""(leader|follower)\(\s*["']([^"']+)["']\s*,\s*(\d+)\s*\)""")
 _BROKER = re.compile(r"broker-(\d+)")
 _PLAIN = frozenset(
-    {"controller", "bystander", "leader", "follower", "one", "minority", "majority", "all", TOUCHED}
+    {
+        "controller",
+        "bystander",
+        "leader",
+        "follower",
+        "one",
+        "minority",
+        "majority",
+        "all",
+        TOUCHED,
+        TRACER,
+    }
 )
 
 
@@ -108,6 +121,10 @@ async def resolve(
         if not (touched := [node for node in alive if context.touched[node]]):
             raise SelectorUnresolved("no fault in force has touched a broker that lives")
         return [rng.choice(touched)]
+    if text == TRACER:
+        if context.tracer is None:
+            raise SelectorUnresolved("no event was the trigger")
+        return [_require(context.tracer, alive)]
     free = [node for node in alive if shares_victim or not context.touched[node]]
     snapshot = await context.view.snapshot()
     total = len(cluster.brokers)

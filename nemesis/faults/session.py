@@ -72,10 +72,7 @@ class ExpireSessionStrike:
         self.intent: dict[str, Any] = {"sessions": sessions}
 
     async def apply(self) -> Measured:
-        zookeeper = self._context.view.zookeeper
-        taken = {
-            node: await zookeeper.end_session(session) for node, session in self._sessions.items()
-        }
+        taken = {node: await self._end(node) for node in self.victims}
         gone = await self._gone()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + GONE_TIMEOUT_S
@@ -93,6 +90,17 @@ class ExpireSessionStrike:
     async def verify(self) -> Measured:
         gone = await self._gone()
         return Measured(is_effective=gone, detail={"sessions": self._sessions, "ended": gone})
+
+    async def _end(self, node: str) -> bool:
+        """End the node's session; if it is over by now, the one in which the node is registered instead."""
+        zookeeper = self._context.view.zookeeper
+        if await zookeeper.end_session(self._sessions[node]):
+            return True
+        owner = (await self._context.view.snapshot()).brokers.get(selectors.id_of(node))
+        if owner is None or owner.session == self._sessions[node]:
+            return False
+        self._sessions[node] = owner.session
+        return await zookeeper.end_session(owner.session)
 
     async def _gone(self) -> bool:
         owners = await self._context.view.sessions()

@@ -26,6 +26,7 @@ from nemesis.interfaces.network import (
 )
 from nemesis.interfaces.packets import Packets
 from nemesis.interfaces.processes import BrokerMembership, Processes
+from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported
 
 
@@ -50,6 +51,8 @@ class Runtime(Protocol):
     def ensemble(self) -> Ensemble | Unsupported: ...
     @property
     def packets(self) -> Packets | Unsupported: ...
+    @property
+    def traces(self) -> Traces | Unsupported: ...
 
 
 _FIND: Final[Mapping[type, Callable[[Runtime], object]]] = MappingProxyType(
@@ -60,6 +63,7 @@ _FIND: Final[Mapping[type, Callable[[Runtime], object]]] = MappingProxyType(
         Delays: lambda runtime: _below(runtime.network, "delays"),
         Connections: lambda runtime: _below(runtime.network, "connections"),
         BandwidthLimits: lambda runtime: _below(runtime.network, "bandwidth"),
+        Traces: lambda runtime: runtime.traces,
         Packets: lambda runtime: runtime.packets,
         Processes: lambda runtime: runtime.processes,
         BrokerMembership: lambda runtime: _below(runtime.processes, "membership"),

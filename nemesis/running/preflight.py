@@ -25,6 +25,7 @@ from nemesis.history.run_directory import RunDirectory
 from nemesis.interfaces.disks import LogDirs
 from nemesis.interfaces.errors import FaultUnsupported
 from nemesis.interfaces.runtime import Missing, Runtime, first_missing, missing_of
+from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.mutants import MUTANTS
 from nemesis.running import doctor, run_directories
@@ -209,6 +210,8 @@ def _require_support(request: RunRequest, *, kinds: Sequence[str]) -> None:
     for name, fault in FAULTS.items():
         if name in wanted and (lacking := first_missing(fault.needs, missing)) is not None:
             unsupported[lacking.reason].append(name)
+    if any(planned.after is not None for planned in request.plan) and Traces in missing:
+        unsupported[missing[Traces].reason].append("after")
     if unsupported:
         refused = ", ".join(f"{', '.join(names)} ({why})" for why, names in unsupported.items())
         raise FaultUnsupported(

@@ -15,7 +15,7 @@ import msgspec
 import yaml
 from msgspec import Meta
 
-from nemesis.faults import DEFAULT_KINDS, FAULTS
+from nemesis.faults import DEFAULT_KINDS, FAULTS, traced_trigger
 from nemesis.faults.base import DrawRange
 from nemesis.faults.plan import PlanSettings
 from nemesis.faults.recipes import CLASSIC, RECIPES
@@ -71,6 +71,8 @@ class WorkloadSettings(_Strict, frozen=True, kw_only=True):
 class FaultSettings(_Strict, frozen=True, kw_only=True):
     kinds: Annotated[tuple[str, ...], Meta(min_length=1)] = DEFAULT_KINDS
     recipes: tuple[str, ...] = CLASSIC
+    after: tuple[str, ...] = ()
+    """Traced events (``nemesis.faults.traced_trigger``): half of the single faults wait for one of them."""
     duration_s: tuple[PositiveSeconds, PositiveSeconds] = (5.0, 8.0)
     gap_s: tuple[Seconds, Seconds] = (2.5, 4.0)
     weights: dict[str, Annotated[int, Meta(ge=1, le=MAX_WEIGHT)]] = {}
@@ -149,6 +151,7 @@ class Scenario(_Strict, frozen=True, kw_only=True):
             durations=DrawRange(*self.faults.duration_s),
             gaps=DrawRange(*self.faults.gap_s),
             nodes=self.nodes,
+            triggers=self.faults.after,
             weights=self.faults.weights,
         )
 
@@ -221,6 +224,8 @@ def check(scenario: Scenario) -> None:
         choose(FAULTS, kind)
     for recipe in scenario.faults.recipes:
         one_of("recipe", recipe, RECIPES)
+    for trigger in scenario.faults.after:
+        traced_trigger.parse(trigger)
     for weighed in scenario.faults.weights:
         one_of("fault or recipe in faults.weights", weighed, [*FAULTS, *RECIPES])
     for setting, (low, high) in (

@@ -6,7 +6,8 @@ before the run is over; ``store`` of ``nemesis.running.simulated.run`` makes fil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -34,6 +35,7 @@ class MemoryRecord:
         """``onlooker`` is shown every event, and must not touch the simulation."""
         self._clock = clock
         self._observer = observer
+        self._watchers: list[Callable[[Event], None]] = []
         self._is_sealed = self._has_transactions = False
         self.entries: list[Entry] = []
         self.phases: list[str] = []
@@ -73,6 +75,17 @@ class MemoryRecord:
         self.entries.append(entry)
         if self._observer is not None:
             self._observer(entry.event)
+        for watch in self._watchers:
+            watch(entry.event)
+
+    @contextmanager
+    def watched(self, watch: Callable[[Event], None]) -> Iterator[None]:
+        """Call ``watch`` with every event until the end of the block; it may wake a task of the harness."""
+        self._watchers.append(watch)
+        try:
+            yield
+        finally:
+            self._watchers.remove(watch)
 
     def phase(self, name: str) -> None:
         self.phases.append(name)

@@ -14,6 +14,7 @@ from nemesis.interfaces.clocks import Clocks
 from nemesis.interfaces.disks import Disks, LogDirs, LogTails
 from nemesis.interfaces.network import StrayLinks
 from nemesis.interfaces.packets import Packets
+from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported
 from nemesis.runtimes.clock_control.wall_clocks import NodeClocks
 from nemesis.runtimes.config import ClusterConfig
@@ -27,8 +28,9 @@ from nemesis.runtimes.docker.packets import kernel
 from nemesis.runtimes.docker.packets.kernel import Feature
 from nemesis.runtimes.docker.processes import DockerProcesses
 
+NO_TRACES: Final = Unsupported("its traces stay in the containers until the end of the run")
 UNSUPPORTED: Final[Mapping[type, Unsupported]] = MappingProxyType(
-    {LogTails: NO_LOG_TAILS, LogDirs: ONE_DISK, StrayLinks: NO_STRAYS}
+    {LogTails: NO_LOG_TAILS, LogDirs: ONE_DISK, StrayLinks: NO_STRAYS, Traces: NO_TRACES}
 )
 """The parts that this runtime has on no machine."""
 
@@ -37,6 +39,7 @@ class DockerRuntime:
     """Implements ``nemesis.interfaces.runtime.Runtime``. Used by one task at a time for each node."""
 
     name = "docker"
+    traces: Final = NO_TRACES
 
     def __init__(self, config: ClusterConfig, features: frozenset[Feature]) -> None:
         """``features`` are what this machine's kernel can do to packets.

@@ -44,7 +44,7 @@ NOTHING_ELSE = Unsupported("it only records")
 class RecordingNetwork:
     """Of a network only what cuts need."""
 
-    requests = delays = connections = bandwidth = NOTHING_ELSE
+    requests = strays = delays = connections = bandwidth = NOTHING_ELSE
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, frozenset[Link]]] = []
@@ -60,7 +60,7 @@ class RecordingRuntime:
     """A runtime of one part: a network that records."""
 
     cluster = None
-    processes = disks = clocks = ensemble = packets = NOTHING_ELSE
+    processes = disks = clocks = ensemble = packets = traces = NOTHING_ELSE
 
     def __init__(self) -> None:
         self.network = RecordingNetwork()
