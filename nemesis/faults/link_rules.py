@@ -173,7 +173,7 @@ class LinkRules:
 
     @property
     def _strays(self) -> StrayLinks:
-        return supported(supported(self._runtime.network).strays)
+        return supported(supported(supported(self._runtime.network).requests).strays)
 
     async def _cut(self, links: frozenset[Link]) -> None:
         if links:

@@ -146,7 +146,7 @@ class StrayRequestsStrike:
         await self._guard.remove()
 
     async def verify(self) -> Measured:
-        strays = supported(self._context.network.strays)
+        strays = supported(supported(self._context.network.requests).strays)
         astray = await strays.astray(self._links)
         return Measured(is_effective=astray == 0, detail={"astray": astray})
 

@@ -22,10 +22,6 @@ class Network(Protocol):
         """Holds requests of one kind while everything else between the same nodes passes."""
 
     @property
-    def strays(self) -> StrayLinks | Unsupported:
-        """Takes single requests out of the order of their connections."""
-
-    @property
     def delays(self) -> Delays | Unsupported:
         """Slows links down."""
 
@@ -52,6 +48,10 @@ class Network(Protocol):
 
 class RequestLinks(Protocol):
     """Holds requests of one kind: each link has an ``api_key``."""
+
+    @property
+    def strays(self) -> StrayLinks | Unsupported:
+        """Takes single requests out of the order of their connections."""
 
     async def hold(self, links: frozenset[Link]) -> None:
         """Hold these requests until ``release``; connections stay open."""

@@ -59,7 +59,7 @@ _FIND: Final[Mapping[type, Callable[[Runtime], object]]] = MappingProxyType(
     {
         Network: lambda runtime: runtime.network,
         RequestLinks: lambda runtime: _below(runtime.network, "requests"),
-        StrayLinks: lambda runtime: _below(runtime.network, "strays"),
+        StrayLinks: lambda runtime: _below(_below(runtime.network, "requests"), "strays"),
         Delays: lambda runtime: _below(runtime.network, "delays"),
         Connections: lambda runtime: _below(runtime.network, "connections"),
         BandwidthLimits: lambda runtime: _below(runtime.network, "bandwidth"),

@@ -22,8 +22,6 @@ NO_STRAYS: Final = Unsupported("its packets cannot change their connection")
 class DockerNetwork:
     """Implements ``nemesis.interfaces.network.Network``. What is cut is dropped, and TCP sends it again."""
 
-    strays: Final = NO_STRAYS
-
     def __init__(self, nodes: DockerNodes, missing: Missing) -> None:
         """``missing`` has the parts that this kernel cannot provide."""
         self._nodes = nodes
@@ -65,6 +63,8 @@ class DockerNetwork:
 
 class DockerLinks:
     """Implements ``nemesis.interfaces.network.RequestLinks`` and ``Delays``."""
+
+    strays: Final = NO_STRAYS
 
     def __init__(self, nodes: DockerNodes) -> None:
         self._nodes = nodes

@@ -44,7 +44,7 @@ NOTHING_ELSE = Unsupported("it only records")
 class RecordingNetwork:
     """Of a network only what cuts need."""
 
-    requests = strays = delays = connections = bandwidth = NOTHING_ELSE
+    requests = delays = connections = bandwidth = NOTHING_ELSE
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, frozenset[Link]]] = []
