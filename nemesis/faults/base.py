@@ -136,7 +136,7 @@ class FaultContext:
 
     @property
     def traces(self) -> Traces:
-        return supported(self.runtime.traces)
+        return supported(self.processes.traces)
 
     async def members(self) -> dict[str, ZooKeeperMember]:
         """Return the states of the members of the ensemble that answer."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from nemesis.interfaces.traces import Traces
 from nemesis.interfaces.unsupported import Unsupported
 
 
@@ -17,6 +18,10 @@ class Processes(Protocol):
     @property
     def membership(self) -> BrokerMembership | Unsupported:
         """Lets brokers join and leave."""
+
+    @property
+    def traces(self) -> Traces | Unsupported:
+        """Reports what brokers trace while they run."""
 
     async def kill(self, node: str) -> dict[str, Any]:
         """Send SIGKILL; returns ``{"pid": ..., "dead": True}`` once the process is gone."""

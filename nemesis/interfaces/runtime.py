@@ -51,8 +51,6 @@ class Runtime(Protocol):
     def ensemble(self) -> Ensemble | Unsupported: ...
     @property
     def packets(self) -> Packets | Unsupported: ...
-    @property
-    def traces(self) -> Traces | Unsupported: ...
 
 
 _FIND: Final[Mapping[type, Callable[[Runtime], object]]] = MappingProxyType(
@@ -63,7 +61,7 @@ _FIND: Final[Mapping[type, Callable[[Runtime], object]]] = MappingProxyType(
         Delays: lambda runtime: _below(runtime.network, "delays"),
         Connections: lambda runtime: _below(runtime.network, "connections"),
         BandwidthLimits: lambda runtime: _below(runtime.network, "bandwidth"),
-        Traces: lambda runtime: runtime.traces,
+        Traces: lambda runtime: _below(runtime.processes, "traces"),
         Packets: lambda runtime: runtime.packets,
         Processes: lambda runtime: runtime.processes,
         BrokerMembership: lambda runtime: _below(runtime.processes, "membership"),

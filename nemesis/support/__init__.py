@@ -7,6 +7,7 @@
 * ``live_display``    one line of progress
 * ``paths``           how paths are shown, and the cache directory
 * ``frame_scanner``   where Kafka's requests begin in a stream, for the proxy and the simulated links
+* ``frame_collector``  whole requests of some kinds, so that they can be sent once more
 * ``log_damage``      how unsynced ends of logs are damaged, on real and on simulated disks
 * ``node_names``      ``broker-1`` and so on
 """

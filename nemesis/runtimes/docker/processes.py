@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from nemesis.interfaces.unsupported import Unsupported
 from nemesis.runtimes.docker.nodes import DockerNodes
+
+NO_TRACES: Final = Unsupported("its traces stay in the containers until the end of the run")
 
 
 class DockerProcesses:
     """Implements ``nemesis.interfaces.processes.Processes`` and ``BrokerMembership``."""
+
+    traces: Final = NO_TRACES
 
     def __init__(self, nodes: DockerNodes) -> None:
         self._nodes = nodes

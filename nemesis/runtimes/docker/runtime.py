@@ -26,9 +26,8 @@ from nemesis.runtimes.docker.network import NO_STRAYS, DockerNetwork, DockerPack
 from nemesis.runtimes.docker.nodes import DockerNodes
 from nemesis.runtimes.docker.packets import kernel
 from nemesis.runtimes.docker.packets.kernel import Feature
-from nemesis.runtimes.docker.processes import DockerProcesses
+from nemesis.runtimes.docker.processes import NO_TRACES, DockerProcesses
 
-NO_TRACES: Final = Unsupported("its traces stay in the containers until the end of the run")
 UNSUPPORTED: Final[Mapping[type, Unsupported]] = MappingProxyType(
     {LogTails: NO_LOG_TAILS, LogDirs: ONE_DISK, StrayLinks: NO_STRAYS, Traces: NO_TRACES}
 )
@@ -39,7 +38,6 @@ class DockerRuntime:
     """Implements ``nemesis.interfaces.runtime.Runtime``. Used by one task at a time for each node."""
 
     name = "docker"
-    traces: Final = NO_TRACES
 
     def __init__(self, config: ClusterConfig, features: frozenset[Feature]) -> None:
         """``features`` are what this machine's kernel can do to packets.

@@ -3,6 +3,7 @@
 * ``runtime``           ``LocalRuntime``: composes the parts (start here)
 * ``nodes``             names, addresses and processes of the cluster, on which the parts act
 * ``network``, ``processes``, ``disks``, ``ensemble``   one part each; ``lifecycle`` starts and stops
+* ``traces``            what brokers trace, read while they run
 * ``addresses``         the lease, and which node gets which address and port
 * ``node_process``      one operating-system process: start, kill, pause, resume, end; each measured
 * ``zookeeper_server``  the real ZooKeeper from the jars that PySpark ships

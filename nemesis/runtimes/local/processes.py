@@ -6,6 +6,7 @@ from typing import Any
 
 from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.runtimes.local.nodes import LocalNodes
+from nemesis.runtimes.local.traces import LocalTraces
 from nemesis.support.errors import MissingRequirement
 
 
@@ -18,6 +19,10 @@ class LocalProcesses:
     @property
     def membership(self) -> LocalProcesses:
         return self
+
+    @property
+    def traces(self) -> LocalTraces:
+        return LocalTraces(self._nodes.run_directory)
 
     async def kill(self, node: str) -> dict[str, Any]:
         return await self._nodes.process(node).kill()

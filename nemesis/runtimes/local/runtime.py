@@ -23,7 +23,6 @@ from nemesis.runtimes.local.lifecycle import LocalLifecycle
 from nemesis.runtimes.local.network import NO_BANDWIDTH, NO_DELAYS, NO_RESETS, LocalNetwork
 from nemesis.runtimes.local.nodes import LocalNodes
 from nemesis.runtimes.local.processes import LocalProcesses
-from nemesis.runtimes.local.traces import LocalTraces
 
 NO_PACKETS: Final = Unsupported("its links carry streams of bytes, not packets")
 UNSUPPORTED: Final[Mapping[type, Unsupported]] = MappingProxyType(
@@ -55,4 +54,3 @@ class LocalRuntime:
             self.cluster.clocks, self.cluster.pid
         )
         self.ensemble = LocalEnsemble(self.cluster)
-        self.traces = LocalTraces(config.run_directory)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nemesis.runtimes.simulation.machines import POLL_INTERVAL_S, Machines
+from nemesis.runtimes.simulation.traces import SimulationTraces
 from nemesis.simulation.randomness import stream
 
 STRIKE_PATIENCE_S = 0.1
@@ -23,6 +24,7 @@ class SimulationProcesses:
         self._machines = machines
         self._moments = stream(machines.config.seed, "moments")
         self.membership = SimulationMembership(machines, self)
+        self.traces = SimulationTraces(machines.record)
 
     async def kill(self, node: str) -> dict[str, Any]:
         return await self.end(node, self._machines.nodes[node].kill)

@@ -20,7 +20,6 @@ from nemesis.runtimes.simulation.lifecycle import SimulationLifecycle
 from nemesis.runtimes.simulation.machines import Machines
 from nemesis.runtimes.simulation.network import NO_BANDWIDTH, SimulationNetwork
 from nemesis.runtimes.simulation.processes import SimulationProcesses
-from nemesis.runtimes.simulation.traces import SimulationTraces
 from nemesis.simulation.loop import SimulationLoop
 from nemesis.simulation.memory_record import MemoryRecord
 
@@ -48,4 +47,3 @@ class SimulationRuntime:
         self.disks = SimulationDisks(self.machines, self.processes)
         self.clocks = SimulationClocks(self.machines)
         self.ensemble = SimulationEnsemble(self.machines)
-        self.traces = SimulationTraces(record)

@@ -8,7 +8,7 @@ from typing import Any, cast
 from nemesis.interfaces.runtime import Runtime
 from nemesis.interfaces.unsupported import Unsupported
 
-PARTS = ("network", "processes", "disks", "clocks", "ensemble", "packets", "traces")
+PARTS = ("network", "processes", "disks", "clocks", "ensemble", "packets")
 MISSING = Unsupported("this test has no such part")
 
 

@@ -60,7 +60,7 @@ class RecordingRuntime:
     """A runtime of one part: a network that records."""
 
     cluster = None
-    processes = disks = clocks = ensemble = packets = traces = NOTHING_ELSE
+    processes = disks = clocks = ensemble = packets = NOTHING_ELSE
 
     def __init__(self) -> None:
         self.network = RecordingNetwork()

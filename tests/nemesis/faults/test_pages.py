@@ -43,4 +43,8 @@ def test_a_field_shows_its_range_and_its_default() -> None:
 def test_a_fault_is_available_where_no_part_is_missing() -> None:
     assert runtimes_of(FAULTS["slow-link"]) == ["docker", "simulation"]
     assert "packet-loss" not in kinds_of("simulation")
-    assert set(kinds_of("docker")) == FAULTS.keys() - {"corrupt-tail", "log-dir-failure"}
+    assert set(kinds_of("docker")) == FAULTS.keys() - {
+        "corrupt-tail",
+        "log-dir-failure",
+        "stray-requests",
+    }

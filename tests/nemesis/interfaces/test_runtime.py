@@ -21,9 +21,12 @@ from tests.nemesis.faults.partial_runtime import runtime_of
 FOREIGN = Unsupported("the harness did not start this cluster")
 NO_ZOOKEEPER = Unsupported("the cluster has no ZooKeeper")
 NETWORK = SimpleNamespace(
-    requests="requests", delays="delays", connections="connections", bandwidth="bandwidth"
+    requests=SimpleNamespace(strays="strays"),
+    delays="delays",
+    connections="connections",
+    bandwidth="bandwidth",
 )
-PROCESSES = SimpleNamespace(membership="membership")
+PROCESSES = SimpleNamespace(membership="membership", traces="traces")
 DISKS = SimpleNamespace(log_dirs=Unsupported("one disk"), log_tails="tails", power="power")
 ENSEMBLE = SimpleNamespace(members="members")
 
