@@ -260,9 +260,12 @@ def _fault_names(text: str | None) -> tuple[str, ...] | None:
 def _with_plan(request: RunRequest, file: Path | None) -> RunRequest:
     chosen = request.scenario
     if file is None:
+        settings = chosen.plan_settings()
+        if settings.triggers and Traces in request.missing():
+            settings = replace(settings, triggers=())
         plan = plans.derive(
             Random(f"{request.seed}/plan"),
-            chosen.plan_settings(),
+            settings,
             start_s=chosen.phases.warm_up_s,
             end_s=chosen.faults_end_s,
         )

@@ -6,8 +6,8 @@ The code under test is unmodified; what it touches of the world is simulated. Re
   ``disposal`` the end
 * ``incarnation``   one process of a simulated node, from its start to its death
 * ``node``        what kill, pause and resume mean for tasks in one thread
-* ``network``     ordered streams between hosts; ``links`` what can be held, delayed and reset; ``request_copies`` requests that
-  arrive once more; ``transport`` one end, ``server`` a listener; ``power`` what peers meet when there is none
+* ``network``     ordered streams between hosts; ``links`` what can be held, delayed and reset; ``transport`` one end,
+  ``server`` a listener; ``power`` what peers meet when there is none; ``request_copies`` requests that arrive twice
 * ``files``, ``fenced_disk``   what a power cut leaves; the disk of one incarnation
 * ``disk``        files with a page cache, torn and lost writes; ``clock`` wall clocks that skew and drift
 * ``zookeeper``   an ensemble with sessions, watches and a transaction log

@@ -33,6 +33,8 @@ def test_every_scenario_runs_on_every_runtime_with_faults_that_it_can_do() -> No
     assert {job for job, chosen in faults.items() if chosen} == {
         ("disk-faults", "docker"),
         ("idempotent-producers", "local"),
+        ("late-requests", "docker"),
+        ("late-requests", "local"),
         ("log-compaction", "docker"),
         ("log-dirs", "docker"),
         ("machine-faults", "docker"),
