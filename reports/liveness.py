@@ -68,7 +68,7 @@ def liveness(outcome: Outcome, origin_ns: int, marks: Marks) -> Liveness | None:
         return None
     table = tuple(
         Missing(SAID.get(state, state), tuple(rows))
-        for state, rows in groupby(distributions, lambda distribution: distribution.what)
+        for state, rows in groupby(distributions, lambda distribution: distribution.label)
     )
     count = sum(missing.rows[0].count for missing in table)
     return Liveness(table, _figure(stretches, origin_ns, marks), count - len(stretches))
@@ -77,7 +77,7 @@ def liveness(outcome: Outcome, origin_ns: int, marks: Marks) -> Liveness | None:
 def measured(result: Result) -> list[str]:
     """Return a line for each kind of stretch: ``no leader: 39 times, median 0.62 ms, longest 2.04 s``."""
     return [
-        f"{SAID.get(distribution.what, distribution.what)}: {_in_short(distribution)}"
+        f"{SAID.get(distribution.label, distribution.label)}: {_in_short(distribution)}"
         for distribution in result.distributions
         if distribution.fault == ALL
     ]
@@ -121,7 +121,7 @@ def _traces(stretches: Sequence[Stretch], origin_ns: int) -> Iterator[dict[str, 
         y: list[float | None] = []
         text: list[str] = []
         for stretch in stretches:
-            if stretch.what != state:
+            if stretch.label != state:
                 continue
             length_s = (stretch.stop_ns - stretch.start_ns) / NS
             x += [(time_ns - origin_ns) / NS for time_ns in (stretch.start_ns, stretch.stop_ns)] + [

@@ -22,7 +22,7 @@ from nemesis.history.row_group import Known, Uniform
 from nemesis.history.schema import SCHEMA
 from nemesis.history.statistics import UniformWord
 
-Place = Numbers | slice
+RowSelection = Numbers | slice
 """Positions of rows, or a stretch of them, whose ends are given."""
 
 UNSET: Final = np.iinfo(np.int64).min
@@ -57,14 +57,14 @@ class Columns:
     """Columns of equal length. ``of`` makes those of a table or a row group, ``part`` those of some of the rows."""
 
     def __init__(
-        self, length: int, names: tuple[str, ...], source: Rows | Columns, at: Place
+        self, length: int, names: tuple[str, ...], source: Rows | Columns, selection: RowSelection
     ) -> None:
         self.length = length
         self.names = names
         self._source = source
-        """What these were cut out of, and ``at``, where."""
-        self._at = at
-        self._root: tuple[Columns, Place] | None = None
+        """What these were cut out of; ``selection`` is which part."""
+        self._selection = selection
+        self._root: tuple[Columns, RowSelection] | None = None
         self._rows: Numbers | None = None
         self._arrow: dict[str, pa.ChunkedArray] = {}
         self._uniform: dict[str, Uniform | None] = {}
@@ -88,31 +88,33 @@ class Columns:
         columns._rows = rows
         return columns
 
-    def part(self, length: int, at: Place, names: tuple[str, ...] | None = None) -> Columns:
-        """The rows at these places, with all columns or these."""
-        return Columns(length, self.names if names is None else names, self, at)
+    def part(
+        self, length: int, selection: RowSelection, names: tuple[str, ...] | None = None
+    ) -> Columns:
+        """The selected rows, with all columns or these."""
+        return Columns(length, self.names if names is None else names, self, selection)
 
     @property
     def is_of_few(self) -> bool:
         """Whether the file has few rows beside these."""
-        return self._root_place()[0].length <= FEW_ROWS
+        return self._root_selection()[0].length <= FEW_ROWS
 
     def rows(self) -> Numbers:
         """The row number of each row, in the whole history."""
         if self._rows is None:
-            root, at = self._root_place()
-            self._rows = root._rows_at(at)  # noqa: SLF001
+            root, selection = self._root_selection()
+            self._rows = root._rows_at(selection)  # noqa: SLF001
         return self._rows
 
-    def _rows_at(self, at: Place) -> Numbers:
+    def _rows_at(self, selection: RowSelection) -> Numbers:
         """The numbers of these rows of a file."""
         if self._rows is not None:
-            return self._rows[at]
+            return self._rows[selection]
         assert not isinstance(self._source, Columns)
         first = self._source.first_row
-        if isinstance(at, slice):
-            return np.arange(first + at.start, first + at.stop, dtype=np.int64)
-        return at + first
+        if isinstance(selection, slice):
+            return np.arange(first + selection.start, first + selection.stop, dtype=np.int64)
+        return selection + first
 
     def arrow(self, name: str) -> pa.ChunkedArray:
         """A column as Arrow has it. Raises KeyError for a column that it has not."""
@@ -120,10 +122,12 @@ class Columns:
             raise KeyError(name)
         if name not in self._arrow:
             if isinstance(self._source, Columns):
-                root, at = self._root_place()
+                root, selection = self._root_selection()
                 column = root.arrow(name)
-                is_stretch = isinstance(at, slice)
-                self._arrow[name] = column[at] if is_stretch else column.take(pa.array(at))
+                is_stretch = isinstance(selection, slice)
+                self._arrow[name] = (
+                    column[selection] if is_stretch else column.take(pa.array(selection))
+                )
             else:
                 self.fetch(self.names if self._source.is_far else (name,))
                 if name not in self._arrow:
@@ -147,7 +151,7 @@ class Columns:
             if name in self.names
             and name not in self._arrow
             and self.uniform(name) is None
-            and self._told(self._source, name) is None
+            and self._uniform_words(self._source, name) is None
             and name not in self._follows(self._source)
         ]
         if missing:
@@ -178,8 +182,8 @@ class Columns:
         if isinstance(self._source, Columns):
             return self._source.kinds()
         if self._kinds is None:
-            told = self._known_of(self._source).dependencies().kinds
-            self._kinds = frozenset(told or (self.values("kind") if self.is_of_few else ()))
+            kinds = self._known_of(self._source).dependencies().kinds
+            self._kinds = frozenset(kinds or (self.values("kind") if self.is_of_few else ()))
         return self._kinds or None
 
     def _known_of(self, source: Rows) -> Known:
@@ -187,8 +191,8 @@ class Columns:
             self._known = source.known()
         return self._known
 
-    def _told(self, source: Rows, name: str) -> list[UniformWord] | None:
-        """What the rows of each kind and node say, if that is known and they may be asked for."""
+    def _uniform_words(self, source: Rows, name: str) -> list[UniformWord] | None:
+        """The words of each kind and node, if they are known and the column may be read."""
         if "node" not in self.names:
             return None
         return self._known_of(source).words(name)
@@ -200,13 +204,13 @@ class Columns:
     def numbers(self, name: str, missing: int) -> Numbers:
         """An integer column, with ``missing`` where it is unset."""
         if (name, missing) not in self._numbers:
-            told = self.uniform(name)
-            if told is not None:
-                value = missing if told.value is None else told.value
+            uniform = self.uniform(name)
+            if uniform is not None:
+                value = missing if uniform.value is None else uniform.value
                 array = np.full(self.length, value, dtype=np.int64)
             elif isinstance(self._source, Columns) and not self._is_small_part(name, missing):
-                root, at = self._root_place()
-                array = root.numbers(name, missing)[at]
+                root, selection = self._root_selection()
+                array = root.numbers(name, missing)[selection]
             else:
                 array = filled(*self.stored(name), missing)
             self._numbers[name, missing] = array
@@ -214,7 +218,7 @@ class Columns:
 
     def _is_small_part(self, name: str, missing: int) -> bool:
         """Whether these are so few of the file's rows that not all of those had better be filled for them."""
-        root, _ = self._root_place()
+        root, _ = self._root_selection()
         return self.length * SMALL_PART < root.length and (name, missing) not in root._numbers  # noqa: SLF001
 
     def stored(self, name: str) -> tuple[Numbers, Mask]:
@@ -222,17 +226,17 @@ class Columns:
         ``numbers`` for who asks anyway.
         """
         if name not in self._stored:
-            told = self.uniform(name)
-            if told is not None:
-                value, is_set = (0, False) if told.value is None else (told.value, True)
-                whole = np.full(self.length, value, dtype=np.int64), np.full(self.length, is_set)
+            uniform = self.uniform(name)
+            if uniform is not None:
+                value, is_set = (0, False) if uniform.value is None else (uniform.value, True)
+                stored = np.full(self.length, value, dtype=np.int64), np.full(self.length, is_set)
             elif isinstance(self._source, Columns):
-                root, at = self._root_place()
+                root, selection = self._root_selection()
                 values, are_set = root.stored(name)
-                whole = values[at], are_set[at]
+                stored = values[selection], are_set[selection]
             else:
-                whole = self._told_numbers(self._source, name) or _stored(self.arrow(name))
-            self._stored[name] = whole
+                stored = self._known_numbers(self._source, name) or _stored(self.arrow(name))
+            self._stored[name] = stored
         return self._stored[name]
 
     def codes(self, name: str) -> tuple[Numbers, list[str]]:
@@ -245,30 +249,30 @@ class Columns:
     def words(self, name: str) -> tuple[Codes, list[str]]:
         """As ``codes``, but the codes are of a type that holds no larger ones: to be compared, not to be added to."""
         if name not in self._words:
-            told = self.uniform(name)
-            if told is not None:
-                is_set = told.value is not None
+            uniform = self.uniform(name)
+            if uniform is not None:
+                is_set = uniform.value is not None
                 codes = np.full(self.length, 0 if is_set else -1, dtype=np.int8)
-                self._words[name] = (codes, [told.value] if is_set else [])
+                self._words[name] = (codes, [uniform.value] if is_set else [])
             elif isinstance(self._source, Columns):
-                root, at = self._root_place()
-                whole, words = root.words(name)
-                self._words[name] = (whole[at], words)
+                root, selection = self._root_selection()
+                root_codes, words = root.words(name)
+                self._words[name] = (root_codes[selection], words)
             else:
-                self._words[name] = self._told_words(self._source, name) or _encoded(
+                self._words[name] = self._known_words(self._source, name) or _encoded(
                     self.arrow(name)
                 )
         return self._words[name]
 
-    def _told_words(self, source: Rows, name: str) -> tuple[Codes, list[str]] | None:
+    def _known_words(self, source: Rows, name: str) -> tuple[Codes, list[str]] | None:
         """The words of a column of which is known what each kind and node says, or each word of another column."""
-        told = self._told(source, name)
-        if told is not None:
-            return looked_up(told, self.words("kind"), self.stored("node"))
+        uniform_words = self._uniform_words(source, name)
+        if uniform_words is not None:
+            return looked_up(uniform_words, self.words("kind"), self.stored("node"))
         followed = self._follows(source).get(name)
         return followed and words_following(followed[1], *self.words(followed[0]))
 
-    def _told_numbers(self, source: Rows, name: str) -> tuple[Numbers, Mask] | None:
+    def _known_numbers(self, source: Rows, name: str) -> tuple[Numbers, Mask] | None:
         """A column of numbers of which is known what goes with each word of another column."""
         followed = self._follows(source).get(name)
         return followed and numbers_following(followed[1], *self.words(followed[0]))
@@ -276,8 +280,12 @@ class Columns:
     def _follows(self, source: Rows) -> dict[str, tuple[str, ValueByWord]]:
         """The columns that follow from others which may be asked for, too."""
         if self._following is None:
-            told = self._known_of(source).dependencies().words
-            self._following = {name: one for name, one in told.items() if one[0] in self.names}
+            dependencies = self._known_of(source).dependencies().words
+            self._following = {
+                name: dependency
+                for name, dependency in dependencies.items()
+                if dependency[0] in self.names
+            }
         return self._following
 
     def dense_codes(self, name: str) -> Numbers:
@@ -295,34 +303,38 @@ class Columns:
         """Any column as Python values, ``None`` where it is unset."""
         if not self.is_of_few or name not in self.names:
             return self._decoded(name)
-        root, at = self._root_place()
+        root, selection = self._root_selection()
         if name not in root._values:  # noqa: SLF001
             root._values[name] = root._decoded(name)  # noqa: SLF001
-        whole = root._values[name]  # noqa: SLF001
-        return whole[at] if isinstance(at, slice) else [whole[row] for row in at.tolist()]
+        values = root._values[name]  # noqa: SLF001
+        return (
+            values[selection]
+            if isinstance(selection, slice)
+            else [values[row] for row in selection.tolist()]
+        )
 
     def _decoded(self, name: str) -> list[Any]:
-        if (told := self.uniform(name)) is not None:
-            return [told.value] * self.length
+        if (uniform := self.uniform(name)) is not None:
+            return [uniform.value] * self.length
         if pa.types.is_dictionary(self.type(name)):
             codes, words = self.codes(name)
             lookup = [*words, None]
             return [lookup[code] for code in codes.tolist()]
         return self.arrow(name).to_pylist()  # type: ignore[no-any-return]
 
-    def _root_place(self) -> tuple[Columns, Place]:
+    def _root_selection(self) -> tuple[Columns, RowSelection]:
         """The rows of the file, and which of them these are."""
         if self._root is None:
             if isinstance(self._source, Columns):
-                root, outer = self._source._root_place()  # noqa: SLF001
-                self._root = root, _composed(outer, self._at)
+                root, outer = self._source._root_selection()  # noqa: SLF001
+                self._root = root, _composed(outer, self._selection)
             else:
-                return self, self._at
+                return self, self._selection
         return self._root
 
 
-def _composed(outer: Place, inner: Place) -> Place:
-    """Which rows of a source the places ``inner`` of the rows at ``outer`` are."""
+def _composed(outer: RowSelection, inner: RowSelection) -> RowSelection:
+    """Which rows of a source the positions ``inner`` of the rows ``outer`` are."""
     if not isinstance(outer, slice):
         return outer[inner]
     if isinstance(inner, slice):

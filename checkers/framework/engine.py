@@ -114,7 +114,7 @@ def _judge_globally(groups: Sequence[RowGroup], checker: Check) -> list[Results]
         return checker.part(segment) if len(segment) else None
 
     with ThreadPoolExecutor(READERS) as readers:
-        parts = [one for one in readers.map(part, groups) if one is not None]
+        parts = [answer for answer in readers.map(part, groups) if answer is not None]
     return [checker.judge(parts)] if parts else []
 
 
@@ -133,12 +133,18 @@ def _summaries(
     bundles: list[_Bundle] = []
     for number, checker in enumerate(plan.checks):
         if isinstance(checker, Grouped):
-            places = _places([part[number] for part in first])
+            locations = _key_locations([part[number] for part in first])
             if isinstance(checker, PartitionedCheck):
-                large = {key: at for key, at in places.items() if at.rows > checker.large}
-                places = {key: at for key, at in places.items() if key not in large}
-                summaries[number] += _divided(checker, large, groups, spark)
-            bundles += _bundles(number, groups, places)
+                large = {
+                    key: location
+                    for key, location in locations.items()
+                    if location.rows > checker.large
+                }
+                locations = {
+                    key: location for key, location in locations.items() if key not in large
+                }
+                summaries[number] += _partitioned_summaries(checker, large, groups, spark)
+            bundles += _bundles(number, groups, locations)
     for bundle, answers in zip(
         bundles, run_all(spark, partial(_check_bundle, plan), bundles), strict=True
     ):
@@ -150,10 +156,10 @@ def _first_pass(plan: _Plan, group: RowGroup) -> list[Any]:
     """For each check: a fold's summary, a scan's state, a grouped check's keys; None if it has no
     rows.
     """
-    whole = plan.read(group)
+    all_rows = plan.read(group)
     answers: list[Any] = []
     for checker in plan.checks:
-        segment = _rows_for(checker, whole)
+        segment = _rows_for(checker, all_rows)
         if not len(segment):
             answers.append(None)
         elif isinstance(checker, Fold):
@@ -168,9 +174,9 @@ def _first_pass(plan: _Plan, group: RowGroup) -> list[Any]:
     return answers
 
 
-def _rows_for(checker: Check, whole: Segment) -> Segment:
+def _rows_for(checker: Check, all_rows: Segment) -> Segment:
     keys = checker.keys if isinstance(checker, Grouped) else ()
-    return whole.only(checker.kinds, (*checker.columns, *keys))
+    return all_rows.only(checker.kinds, (*checker.columns, *keys))
 
 
 def _scan(
@@ -201,10 +207,10 @@ def _scan(
     asked = [index for index, wanted in enumerate(carries) if wanted]
     work = [(groups[index], carries[index]) for index in asked]
     reading = _Plan.reading(plan.checks, [name for scan in scans.values() for name in scan.columns])
-    for index, found in zip(
+    for index, reduced in zip(
         asked, run_all(spark, partial(_second_pass, reading), work), strict=True
     ):
-        answers[index] |= found
+        answers[index] |= reduced
     for answer in answers:
         for number, summary in answer.items():
             summaries[number].append(summary)
@@ -213,17 +219,17 @@ def _scan(
 def _second_pass(plan: _Plan, work: tuple[RowGroup, dict[int, Any]]) -> dict[int, Any]:
     """What the scans say for which there is a carry."""
     group, carries = work
-    whole = plan.read(group)
-    found = {}
+    all_rows = plan.read(group)
+    summaries = {}
     for number, carry in carries.items():
         scan = plan.checks[number]
         assert isinstance(scan, Scan)
-        found[number] = scan.reduce(_rows_for(scan, whole), carry)
-    return found
+        summaries[number] = scan.reduce(_rows_for(scan, all_rows), carry)
+    return summaries
 
 
 @dataclass(slots=True)
-class _Place:
+class _KeyLocation:
     """Where a key's rows are."""
 
     first_row: int
@@ -231,40 +237,42 @@ class _Place:
     groups: list[int] = field(default_factory=list)
 
 
-def _places(met: list[list[tuple[Key, int, int]] | None]) -> dict[Key, _Place]:
+def _key_locations(met: list[list[tuple[Key, int, int]] | None]) -> dict[Key, _KeyLocation]:
     """For each key that was met, in the order in which they were."""
-    places: dict[Key, _Place] = {}
+    locations: dict[Key, _KeyLocation] = {}
     for index, keys in enumerate(met):
         for key, first_row, rows in keys or ():
-            place = places.setdefault(key, _Place(first_row))
-            place.rows += rows
-            place.groups.append(index)
-    return places
+            location = locations.setdefault(key, _KeyLocation(first_row))
+            location.rows += rows
+            location.groups.append(index)
+    return locations
 
 
-def _divided(
+def _partitioned_summaries(
     checker: PartitionedCheck[Any],
-    places: dict[Key, _Place],
+    locations: dict[Key, _KeyLocation],
     groups: Sequence[RowGroup],
     spark: SparkContext | None,
 ) -> list[tuple[int, Key, Any]]:
     """Return (first row, key, summary) of each key."""
     running = [
-        checker.divide(key, [groups[index] for index in place.groups])
-        for key, place in places.items()
+        checker.divide(key, [groups[index] for index in location.groups])
+        for key, location in locations.items()
     ]
     summaries = run_rounds(spark, running)
     return [
-        (place.first_row, key, summary)
-        for (key, place), summary in zip(places.items(), summaries, strict=True)
+        (location.first_row, key, summary)
+        for (key, location), summary in zip(locations.items(), summaries, strict=True)
     ]
 
 
-def _bundles(number: int, groups: Sequence[RowGroup], places: dict[Key, _Place]) -> list[_Bundle]:
+def _bundles(
+    number: int, groups: Sequence[RowGroup], locations: dict[Key, _KeyLocation]
+) -> list[_Bundle]:
     """Put keys that lie in the same row groups together, so that their rows are read once."""
     together: dict[tuple[int, ...], list[Key]] = {}
-    for key, place in places.items():
-        together.setdefault(tuple(place.groups), []).append(key)
+    for key, location in locations.items():
+        together.setdefault(tuple(location.groups), []).append(key)
     return [
         _Bundle(
             number,

@@ -153,10 +153,12 @@ def conclude(
     Nothing checked and nothing found is ``unknown``. Keeps the first ``MAX_FINDINGS`` of the worst
     kind first; ``finding_count`` is for checks that counted more findings than they kept.
     """
-    found = sorted(findings, key=lambda finding: WORST_FIRST.index(finding.verdict))
-    count = len(found) if finding_count is None else finding_count
-    assert count >= len(found), f"{decided.name} counted {count} findings and tells {len(found)}"
-    verdicts = [finding.verdict for finding in found]
+    sorted_findings = sorted(findings, key=lambda finding: WORST_FIRST.index(finding.verdict))
+    count = len(sorted_findings) if finding_count is None else finding_count
+    assert count >= len(sorted_findings), (
+        f"{decided.name} counted {count} findings and tells {len(sorted_findings)}"
+    )
+    verdicts = [finding.verdict for finding in sorted_findings]
     if checked > 0:
         verdicts.append(Verdict.VALID)
     return Result(
@@ -164,7 +166,7 @@ def conclude(
         verdict=combine(verdicts),
         checked=checked,
         unit=decided.unit,
-        findings=tuple(found[:MAX_FINDINGS]),
+        findings=tuple(sorted_findings[:MAX_FINDINGS]),
         finding_count=count,
         numbers=numbers or {},
     )

@@ -25,9 +25,9 @@ class Verdict(StrEnum):
 
 def combine(verdicts: Iterable[Verdict]) -> Verdict:
     """Return the worst verdict; ``unknown`` when there is none."""
-    order = (Verdict.VALID, Verdict.UNKNOWN, Verdict.INVALID)
-    ranks = [order.index(verdict) for verdict in verdicts]
-    return order[max(ranks)] if ranks else Verdict.UNKNOWN
+    severity = (Verdict.VALID, Verdict.UNKNOWN, Verdict.INVALID)
+    ranks = [severity.index(verdict) for verdict in verdicts]
+    return severity[max(ranks)] if ranks else Verdict.UNKNOWN
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,10 +49,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """The faults in force at the time of the proving events; filled in by the engine."""
 
 
-class Stretch(msgspec.Struct, frozen=True, kw_only=True):
+class Stretch(msgspec.Struct, frozen=True, kw_only=True, rename={"label": "what"}):
     """For so long something was missing."""
 
-    what: str
+    label: str
     """What it is a stretch of: ``without-leader``."""
     key: str
     """What it is about: ``orders-0``, ``the cluster``."""
@@ -64,10 +64,10 @@ class Stretch(msgspec.Struct, frozen=True, kw_only=True):
     """False if it lasted to the end of what was observed."""
 
 
-class Distribution(msgspec.Struct, frozen=True, kw_only=True):
+class Distribution(msgspec.Struct, frozen=True, kw_only=True, rename={"label": "what"}):
     """How long stretches lasted."""
 
-    what: str
+    label: str
     fault: str
     """The kind of fault to which they are put down, ``none``, or ``all`` of them."""
     count: int

@@ -41,8 +41,8 @@ def at_once(checker: Grouped[Summary], key: Key, groups: Sequence[RowGroup]) -> 
     parts = [
         rows
         for group in groups
-        for found, rows in Segment.of(group).only(checker.kinds, wanted).by(*checker.keys)
-        if found == key
+        for group_key, rows in Segment.of(group).only(checker.kinds, wanted).by(*checker.keys)
+        if group_key == key
     ]
     return checker.check(key, Segment.joined(parts))
 

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from nemesis.checkers.framework.arrays import Mask, Numbers
-from nemesis.checkers.framework.columns import Columns, Place
+from nemesis.checkers.framework.columns import Columns, RowSelection
 from nemesis.history.events import Event
 from nemesis.history.memory import MemoryRowGroup
 from nemesis.history.row_group import RowGroup
@@ -126,24 +126,26 @@ class Segment:
         chosen = frozenset(kinds)
         if (chosen, wanted) not in self._only:
             names = tuple(name for name in self.columns.names if name in wanted)
-            place = self._places_of(chosen)
-            count = place.stop if isinstance(place, slice) else len(place)
-            self._only[chosen, wanted] = Segment(self.columns.part(count, place, names))
+            selection = self._selection_of(chosen)
+            count = selection.stop if isinstance(selection, slice) else len(selection)
+            self._only[chosen, wanted] = Segment(self.columns.part(count, selection, names))
         return self._only[chosen, wanted]
 
-    def _places_of(self, kinds: frozenset[str]) -> Place:
+    def _selection_of(self, kinds: frozenset[str]) -> RowSelection:
         """Where the rows of these kinds are. Mostly none or all are, and which kinds there are is known."""
-        told = self.columns.kinds()
-        if told is not None and told <= kinds:
+        known_kinds = self.columns.kinds()
+        if known_kinds is not None and known_kinds <= kinds:
             return slice(0, len(self))
-        if kinds.isdisjoint(told or self.columns.words("kind")[1]):
+        if kinds.isdisjoint(known_kinds or self.columns.words("kind")[1]):
             return slice(0, 0)
         if self.columns.is_of_few:
             said = self.values("kind")
-            places = np.array([at for at, kind in enumerate(said) if kind in kinds], dtype=np.int64)
+            positions = np.array(
+                [position for position, kind in enumerate(said) if kind in kinds], dtype=np.int64
+            )
         else:
-            places = np.flatnonzero(self.is_word("kind", kinds))
-        return slice(0, len(self)) if len(places) == len(self) else places
+            positions = np.flatnonzero(self.is_word("kind", kinds))
+        return slice(0, len(self)) if len(positions) == len(self) else positions
 
     def where(self, mask: Mask) -> Segment:
         """The rows where the mask is true."""
@@ -197,9 +199,9 @@ class Segment:
             firsts = starts
             pieces = [self.slice(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
         else:
-            order = _stable_order(group)
-            cuts = np.flatnonzero(np.diff(group[order])) + 1
-            positions = sorted(np.split(order, cuts), key=lambda piece: int(piece[0]))
+            permutation = _stable_order(group)
+            cuts = np.flatnonzero(np.diff(group[permutation])) + 1
+            positions = sorted(np.split(permutation, cuts), key=lambda piece: int(piece[0]))
             firsts = np.array([piece[0] for piece in positions])
             pieces = [self.take(piece) for piece in positions]
         said = self.take(firsts)
@@ -214,12 +216,12 @@ class Segment:
             if self.columns.uniform(name) is not None:
                 continue
             codes = self.columns.dense_codes(name)
-            here = int(codes.max()) + 1
-            if distinct * here > MAX_DISTINCT:
+            count = int(codes.max()) + 1
+            if distinct * count > MAX_DISTINCT:
                 group = np.unique(group, return_inverse=True)[1].astype(np.int64)
                 distinct = int(group.max()) + 1
-            group = group * here + codes
-            distinct *= here
+            group = group * count + codes
+            distinct *= count
         return group
 
 

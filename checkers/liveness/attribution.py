@@ -49,36 +49,36 @@ def in_force(rows: Iterable[Row]) -> list[Force]:
             healed[event.fault_id] = -1
         elif event.kind == Kind.FAULT_HEALED:
             healed[event.fault_id] = event.time
-    found = [
+    forces = [
         Force(start, healed.get(number, _FOREVER_NS), fault)
         for number, (start, fault) in begun.items()
     ]
-    return sorted(one for one in found if one.stop_ns >= one.start_ns)
+    return sorted(force for force in forces if force.stop_ns >= force.start_ns)
 
 
 def put_down_to(forces: Sequence[Force], start_ns: int, stop_ns: int) -> str:
     """Return the kind of fault to which a stretch is put down; ``NO_FAULT`` if none was in force."""
-    before = [one for one in forces if one.start_ns <= start_ns <= one.stop_ns]
+    before = [force for force in forces if force.start_ns <= start_ns <= force.stop_ns]
     if before:
         return before[-1].fault
-    during = (one.fault for one in forces if start_ns < one.start_ns <= stop_ns)
+    during = (force.fault for force in forces if start_ns < force.start_ns <= stop_ns)
     return next(during, NO_FAULT)
 
 
-def distributions(what: str, stretches: Sequence[Stretch]) -> list[Distribution]:
+def distributions(label: str, stretches: Sequence[Stretch]) -> list[Distribution]:
     """Return that of all these stretches, then one for each kind of fault, the longest in all first."""
     by_fault: dict[str, list[Stretch]] = {}
-    for one in stretches:
-        by_fault.setdefault(one.fault, []).append(one)
-    parts = [_distribution(what, fault, own) for fault, own in by_fault.items()]
-    parts.sort(key=lambda one: (-one.total_ms, one.fault))
-    return [_distribution(what, ALL, stretches), *parts]
+    for stretch in stretches:
+        by_fault.setdefault(stretch.fault, []).append(stretch)
+    parts = [_distribution(label, fault, own) for fault, own in by_fault.items()]
+    parts.sort(key=lambda distribution: (-distribution.total_ms, distribution.fault))
+    return [_distribution(label, ALL, stretches), *parts]
 
 
-def _distribution(what: str, fault: str, stretches: Sequence[Stretch]) -> Distribution:
-    lasted = sorted((one.stop_ns - one.start_ns) / _MS for one in stretches)
+def _distribution(label: str, fault: str, stretches: Sequence[Stretch]) -> Distribution:
+    lasted = sorted((stretch.stop_ns - stretch.start_ns) / _MS for stretch in stretches)
     return Distribution(
-        what=what,
+        label=label,
         fault=fault,
         count=len(lasted),
         total_ms=math.fsum(lasted),

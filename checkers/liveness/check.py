@@ -50,7 +50,7 @@ WITHOUT_LEADER: Final = "without-leader"
 NOT_FULL: Final = "isr-not-full"
 BELOW_MIN: Final = "below-min-isr"
 UNWRITABLE: Final = "unwritable"
-_ORDER: Final = (WITHOUT_CONTROLLER, WITHOUT_LEADER, UNWRITABLE, BELOW_MIN, NOT_FULL)
+_LABELS: Final = (WITHOUT_CONTROLLER, WITHOUT_LEADER, UNWRITABLE, BELOW_MIN, NOT_FULL)
 _CLUSTER: Final = "the cluster"
 _END: Final = "end"
 _MS: Final = 1_000_000
@@ -76,9 +76,9 @@ class Liveness(Fold[Summary]):
 
     def reduce(self, segment: Segment) -> Summary:
         sent = segment.where(produce.sends(segment))
-        rare = segment.where(~segment.is_kind(*produce.OPERATIONS))
+        cluster_rows = segment.where(~segment.is_kind(*produce.OPERATIONS))
         return Summary(
-            list(rare.events(*cluster.COLUMNS, *attribution.COLUMNS)),
+            list(cluster_rows.events(*cluster.COLUMNS, *attribution.COLUMNS)),
             {
                 (topic, partition): produce.summarise(part)
                 for (topic, partition), part in sent.by("topic", "partition")
@@ -95,26 +95,26 @@ class Liveness(Fold[Summary]):
     def finish(self, summary: Summary) -> Results:
         measured = list(_measure(summary))
         forces = attribution.in_force(summary.rows)
-        stretches = {what: _stretches(what, measured, forces, summary) for what in _ORDER}
+        stretches = {label: _stretches(label, measured, forces, summary) for label in _LABELS}
         distributions = [
-            one
-            for what in _ORDER
-            if any(what == other for other, _, _ in measured)
-            for one in attribution.distributions(what, stretches[what])
+            distribution
+            for label in _LABELS
+            if any(label == other for other, _, _ in measured)
+            for distribution in attribution.distributions(label, stretches[label])
         ]
         result = conclude(
             LIVENESS,
             checked=len({key for _, key, _ in measured}),
             numbers={
-                f"{one.what.replace('-', '_')}_longest_ms": one.max_ms
-                for one in distributions
-                if one.fault == attribution.ALL
+                f"{distribution.label.replace('-', '_')}_longest_ms": distribution.max_ms
+                for distribution in distributions
+                if distribution.fault == attribution.ALL
             },
         )
         return msgspec.structs.replace(
             result,
             distributions=tuple(distributions),
-            stretches=_longest([one for what in _ORDER for one in stretches[what]]),
+            stretches=_longest([stretch for label in _LABELS for stretch in stretches[label]]),
         )
 
 
@@ -142,9 +142,9 @@ def _measure(summary: Summary) -> Iterator[Measured]:
 def _end(summary: Summary) -> int:
     """Up to when things were observed: the phase ``end`` of the run, else the last event."""
     ends = [event.time for _, event in summary.rows if _is_end(event)]
-    sent = (int(one.tried[-1, 1]) for one in summary.produce.values() if len(one.tried))
-    told = (event.time for _, event in summary.rows)
-    return max(ends, default=max([0, *told, *sent]))
+    sent = (int(part.tried[-1, 1]) for part in summary.produce.values() if len(part.tried))
+    traced = (event.time for _, event in summary.rows)
+    return max(ends, default=max([0, *traced, *sent]))
 
 
 def _is_end(event: Event) -> bool:
@@ -153,20 +153,20 @@ def _is_end(event: Event) -> bool:
 
 def _acts(rows: Iterable[Row]) -> dict[cluster.TopicPartition, list[Event]]:
     """By partition, when brokers took its leadership over."""
-    found: dict[cluster.TopicPartition, list[Event]] = {}
+    events: dict[cluster.TopicPartition, list[Event]] = {}
     for _, event in rows:
         if event.kind == Kind.BECOME_LEADER and event.topic is not None:
-            found.setdefault((event.topic, event.partition or 0), []).append(event)
-    return found
+            events.setdefault((event.topic, event.partition or 0), []).append(event)
+    return events
 
 
 def _stretches(
-    what: str, measured: Iterable[Measured], forces: Sequence[attribution.Force], summary: Summary
+    label: str, measured: Iterable[Measured], forces: Sequence[attribution.Force], summary: Summary
 ) -> list[Stretch]:
     end = _end(summary)
     return [
         Stretch(
-            what=what,
+            label=label,
             key=key,
             start_ns=start,
             stop_ns=stop,
@@ -174,14 +174,18 @@ def _stretches(
             is_over=stop < end,
         )
         for other, key, when in measured
-        if other == what
+        if other == label
         for start, stop in when.tolist()
     ]
 
 
 def _longest(stretches: Sequence[Stretch]) -> tuple[Stretch, ...]:
-    kept = sorted(stretches, key=lambda one: one.start_ns - one.stop_ns)[:MAX_STRETCHES]
-    return tuple(sorted(kept, key=lambda one: (one.start_ns, _ORDER.index(one.what), one.key)))
+    kept = sorted(stretches, key=lambda stretch: stretch.start_ns - stretch.stop_ns)[:MAX_STRETCHES]
+    return tuple(
+        sorted(
+            kept, key=lambda stretch: (stretch.start_ns, _LABELS.index(stretch.label), stretch.key)
+        )
+    )
 
 
 LIVENESS: Final = Property(

@@ -63,13 +63,13 @@ class ZxidTimes:
         )
         self._zxids = [zxid for zxid, _ in traced]
         self._times = [time for _, time in traced]
-        for at in range(len(traced) - 2, -1, -1):
-            self._times[at] = min(self._times[at], self._times[at + 1])
+        for index in range(len(traced) - 2, -1, -1):
+            self._times[index] = min(self._times[index], self._times[index + 1])
 
     def known(self, zxid: int | None) -> int | None:
         """Return when a broker first traced this zxid or a later one; None if none did."""
-        at = bisect_left(self._zxids, zxid or 0)
-        return self._times[at] if at < len(self._times) else None
+        index = bisect_left(self._zxids, zxid or 0)
+        return self._times[index] if index < len(self._times) else None
 
 
 class Deaths:
@@ -93,11 +93,18 @@ class Deaths:
 
     def after(self, process: str, time: int) -> int | None:
         """Return when the process that lived at that time ended; None if it is not known to have ended."""
-        start = min((one for one in self._starts[process] if one > time), default=None)
+        start = min(
+            (event_time for event_time in self._starts[process] if event_time > time), default=None
+        )
         if start is None:
             return None
-        last = max((one for one in self._traced[process] if one < start), default=time)
-        return max((one for one in self._struck[process] if last <= one <= start), default=start)
+        last = max(
+            (event_time for event_time in self._traced[process] if event_time < start), default=time
+        )
+        return max(
+            (event_time for event_time in self._struck[process] if last <= event_time <= start),
+            default=start,
+        )
 
 
 def without_controller(
@@ -122,7 +129,7 @@ def without_controller(
         ends = [died, resigned.get((event.process, event.controller_epoch)), end]
         if loss is not None and (died is None or died > loss.known):
             ends.append(loss.since)
-        stop = min(one for one in ends if one is not None)
+        stop = min(ended for ended in ends if ended is not None)
         serving.append((event.time, max(event.time, stop)))
     if not serving:
         return None
@@ -223,21 +230,21 @@ class Partition:
 
     def _reigns(self, end: int) -> list[tuple[int, int, int | None, int]]:
         """Return (start, stop, leader or None if there is no partition, first leader epoch), one per leader."""
-        found: list[tuple[int, int, int | None, int]] = []
+        reigns: list[tuple[int, int, int | None, int]] = []
         for start, stop, state in self.stretches(end):
             leader = None if state is None else state.leader
             epoch = 0 if state is None else state.leader_epoch
-            if found and found[-1][2] == leader:
-                found[-1] = (found[-1][0], stop, leader, found[-1][3])
+            if reigns and reigns[-1][2] == leader:
+                reigns[-1] = (reigns[-1][0], stop, leader, reigns[-1][3])
             else:
-                found.append((start, stop, leader, epoch))
-        return found
+                reigns.append((start, stop, leader, epoch))
+        return reigns
 
 
 def partitions(rows: Sequence[Row], times: ZxidTimes) -> dict[TopicPartition, Partition]:
     """Return every partition of which a state was committed at a time that is known."""
-    found: dict[TopicPartition, Partition] = defaultdict(Partition)
-    told = sorted(
+    by_partition: dict[TopicPartition, Partition] = defaultdict(Partition)
+    min_isr_changes = sorted(
         (event.time, event.min_insync_replicas or 0)
         for _, event in rows
         if event.kind in (Kind.BROKER_STARTED, Kind.BROKER_RECONFIGURED)
@@ -255,7 +262,7 @@ def partitions(rows: Sequence[Row], times: ZxidTimes) -> dict[TopicPartition, Pa
             topic = path.removeprefix(_DELETIONS)
             for tp in [tp for tp in last if tp[0] == topic]:
                 del last[tp]
-                found[tp].add(time, None)
+                by_partition[tp].add(time, None)
         elif path.startswith(_CONFIGS):
             topic = path.removeprefix(_CONFIGS)
             configured[topic] = 0 if is_gone else _topic_min_isr(event.data)
@@ -266,16 +273,16 @@ def partitions(rows: Sequence[Row], times: ZxidTimes) -> dict[TopicPartition, Pa
         elif path.endswith("/state") and event.topic is not None and event.partition is not None:
             tp = (event.topic, event.partition)
             if is_gone and last.pop(tp, None) is not None:
-                found[tp].add(time, None)
+                by_partition[tp].add(time, None)
             elif not is_gone and event.leader is not None:
                 last[tp] = event
                 touched = [tp]
         for tp in touched:
             replicas = expected.get(tp[0], {}).get(tp[1], frozenset())
-            by_brokers = [count for at, count in told if at <= time and count]
+            by_brokers = [count for since, count in min_isr_changes if since <= time and count]
             least = configured.get(tp[0]) or (by_brokers[-1] if by_brokers else 0)
-            found[tp].add(time, _state(time, last[tp], replicas, least))
-    return dict(found)
+            by_partition[tp].add(time, _state(time, last[tp], replicas, least))
+    return dict(by_partition)
 
 
 def _state(time: int, event: Event, replicas: frozenset[int], least: int) -> State:
@@ -286,10 +293,10 @@ def _state(time: int, event: Event, replicas: frozenset[int], least: int) -> Sta
 
 def _object(text: str | None) -> dict[str, Any]:
     try:
-        found: Any = msgspec.json.decode(text or "null")
+        decoded: Any = msgspec.json.decode(text or "null")
     except msgspec.DecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return decoded if isinstance(decoded, dict) else {}
 
 
 def _topic_min_isr(data: str | None) -> int:
@@ -313,5 +320,5 @@ def _expected(data: str | None) -> dict[int, frozenset[int]]:
 
 def _brokers(listed: Any) -> frozenset[int]:
     return frozenset(
-        one for one in (listed if isinstance(listed, list) else ()) if type(one) is int
+        broker for broker in (listed if isinstance(listed, list) else ()) if type(broker) is int
     )

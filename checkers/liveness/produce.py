@@ -61,14 +61,14 @@ def summarise(part: Segment) -> Produce:
     attempts = [
         (names[code], number) for code, number in zip(process[left], op[left].tolist(), strict=True)
     ]
-    told = list(zip(attempts, time[left].tolist(), is_invocation[left].tolist(), strict=True))
+    unpaired = list(zip(attempts, time[left].tolist(), is_invocation[left].tolist(), strict=True))
     acknowledged = time[part.is_kind(Kind.OK)]
-    moments = union(np.stack([acknowledged, acknowledged], axis=1), _WITHIN)
+    acknowledged_spans = union(np.stack([acknowledged, acknowledged], axis=1), _WITHIN)
     return Produce(
-        moments,
-        _between(moments, union(np.stack([time[starts], time[stops]], axis=1))),
-        {attempt: at for attempt, at, is_begun in told if is_begun},
-        {attempt: at for attempt, at, is_begun in told if not is_begun},
+        acknowledged_spans,
+        _between(acknowledged_spans, union(np.stack([time[starts], time[stops]], axis=1))),
+        {attempt: time_ns for attempt, time_ns, is_begun in unpaired if is_begun},
+        {attempt: time_ns for attempt, time_ns, is_begun in unpaired if not is_begun},
     )
 
 
@@ -91,31 +91,35 @@ def _pairs(process: Numbers, op: Numbers, is_invocation: Mask) -> tuple[Numbers,
 
 
 def _adjacent(
-    order: Numbers, process: Numbers, op: Numbers, is_invocation: Mask
+    permutation: Numbers, process: Numbers, op: Numbers, is_invocation: Mask
 ) -> tuple[Numbers, Numbers]:
     """The pairs among neighbours in this order."""
-    one, other = order[:-1], order[1:]
-    is_pair = is_invocation[one] & ~is_invocation[other] & (op[one] == op[other])
-    is_pair &= process[one] == process[other]
-    return one[is_pair], other[is_pair]
+    first, second = permutation[:-1], permutation[1:]
+    is_pair = is_invocation[first] & ~is_invocation[second] & (op[first] == op[second])
+    is_pair &= process[first] == process[second]
+    return first[is_pair], second[is_pair]
 
 
 def join(a: Produce, b: Produce) -> Produce:
     """Join two neighbouring stretches, ``a`` before ``b``."""
     both = a.invoked.keys() & b.completed.keys()
-    across = _table((a.invoked[one], b.completed[one]) for one in both)
+    across = _table((a.invoked[attempt], b.completed[attempt]) for attempt in both)
     acknowledged = union(np.concatenate([a.acknowledged, b.acknowledged]), _WITHIN)
     return Produce(
         acknowledged,
         _between(acknowledged, union(np.concatenate([a.tried, b.tried, across]))),
-        {one: at for one, at in a.invoked.items() if one not in both} | b.invoked,
-        a.completed | {one: at for one, at in b.completed.items() if one not in both},
+        {attempt: time_ns for attempt, time_ns in a.invoked.items() if attempt not in both}
+        | b.invoked,
+        a.completed
+        | {attempt: time_ns for attempt, time_ns in b.completed.items() if attempt not in both},
     )
 
 
 def unwritable(produce: Produce) -> Spans:
     """Return the spans of at least ``SHORTEST_NS`` in which produce was tried and nothing acknowledged."""
-    loose = _table((at, at) for at in (*produce.invoked.values(), *produce.completed.values()))
+    loose = _table(
+        (time, time) for time in (*produce.invoked.values(), *produce.completed.values())
+    )
     tried = _between(produce.acknowledged, union(np.concatenate([produce.tried, loose])))
     return np.compress(tried[:, 1] - tried[:, 0] >= SHORTEST_NS, tried, axis=0)
 

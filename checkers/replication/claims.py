@@ -59,7 +59,7 @@ def claims(part: Segment) -> PartitionClaims:
     lists = () if alike is not None else ("maximal_isr",)
     part.columns.fetch(("node", "log_end_offset", "high_watermark", *lists))
     nodes, (starts, stops, items) = part.numbers("node"), _members(part, alike)
-    told = (
+    columns = (
         *part.columns.stored("log_end_offset"),
         *part.columns.stored("high_watermark"),
         starts,
@@ -67,18 +67,18 @@ def claims(part: Segment) -> PartitionClaims:
     )
     is_mark, brokers = part.is_kind(Kind.HIGH_WATERMARK), np.arange(_ROOM) - 1
     last, needed = np.full(_ROOM, _NEVER), np.zeros(_ROOM, dtype=np.int64)
-    found = _walk(is_mark, nodes, *told, items, last, needed)
-    if found == _FULL:
+    walked = _walk(is_mark, nodes, *columns, items, last, needed)
+    if walked == _FULL:
         brokers = np.unique(np.concatenate([[_NEVER], nodes, items]))
         nodes, items = np.searchsorted(brokers, nodes) - 1, np.searchsorted(brokers, items) - 1
         last, needed = np.full(len(brokers), _NEVER), np.zeros(len(brokers), dtype=np.int64)
-        found = _walk(is_mark, nodes, *told, items, last, needed)
-    marks, is_proved = found
+        walked = _walk(is_mark, nodes, *columns, items, last, needed)
+    marks, is_proved = walked
     return PartitionClaims(
         marks,
         bool(is_proved),
-        needed={int(brokers[at]): int(needed[at]) for at in np.flatnonzero(needed > 0)},
-        last={int(brokers[at]): int(last[at]) for at in np.flatnonzero(last != _NEVER)},
+        needed={int(brokers[slot]): int(needed[slot]) for slot in np.flatnonzero(needed > 0)},
+        last={int(brokers[slot]): int(last[slot]) for slot in np.flatnonzero(last != _NEVER)},
     )
 
 
@@ -138,12 +138,12 @@ def _walk(
     """
     marks, is_proved, room = 0, 1, len(last)
     for row in range(len(is_mark)):
-        at = node[row] + 1
-        if at < 0 or at >= room:
+        slot = node[row] + 1
+        if slot < 0 or slot >= room:
             return _FULL
         if not is_mark[row]:
             if has_end[row] and end[row] >= 0:
-                last[at] = row
+                last[slot] = row
             continue
         marks += 1
         if starts[row] == stops[row] or not has_mark[row]:
@@ -152,7 +152,7 @@ def _walk(
             member = items[item] + 1
             if member < 0 or member >= room:
                 return _FULL
-            if member == at and has_end[row] and end[row] >= 0:
+            if member == slot and has_end[row] and end[row] >= 0:
                 held = end[row]
             elif last[member] != _NEVER:
                 held = end[last[member]]

@@ -69,11 +69,11 @@ def join_marks(a: Marks, b: Marks) -> Marks:
     """The higher mark of each; the earlier one when they are equal."""
     joined = dict(a)
     for key, marks in b.items():
-        mine = dict(joined.get(key, {}))
-        for who, mark in marks.items():
-            if who not in mine or mark[0] > mine[who][0]:
-                mine[who] = mark
-        joined[key] = mine
+        merged = dict(joined.get(key, {}))
+        for leader, mark in marks.items():
+            if leader not in merged or mark[0] > merged[leader][0]:
+                merged[leader] = mark
+        joined[key] = merged
     return joined
 
 
@@ -93,8 +93,8 @@ class CommitmentSummary:
 
 def _combine(a: CommitmentSummary, b: CommitmentSummary) -> CommitmentSummary:
     broken, counts = dict(a.broken), dict(a.counts)
-    for key, found in b.broken.items():
-        broken[key] = (broken.get(key, []) + found)[:KEPT_PER_PARTITION]
+    for key, violations in b.broken.items():
+        broken[key] = (broken.get(key, []) + violations)[:KEPT_PER_PARTITION]
         counts[key] = counts.get(key, 0) + b.counts[key]
     return CommitmentSummary(
         a.checked + b.checked,
@@ -113,13 +113,13 @@ def _conclude(decided: Property, summary: CommitmentSummary) -> Results:
     for (topic, _, partition), found_elections in summary.unclean.items():
         elected[topic, partition] = [*elected.get((topic, partition), []), *found_elections]
     findings: list[Finding] = []
-    for (topic, _, partition), found in summary.broken.items():
+    for (topic, _, partition), violations in summary.broken.items():
         allowed = summary.permissions.excuse(topic, partition, elected.get((topic, partition), []))
         verdict = Verdict.VALID if allowed else Verdict.INVALID
         tp = tp_name(topic, partition)
         findings += [
             finding(decided.name, tp, sentence.format(tp=tp), *rows, verdict=verdict)
-            for sentence, *rows in found
+            for sentence, *rows in violations
         ]
     return conclude(
         decided,
@@ -213,11 +213,11 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
 
     def join(self, a: Bonds, b: Bonds) -> Bonds:
         steps = dict(a.steps)
-        for key, theirs in b.steps.items():
-            mine = steps.get(key, {})
-            steps[key] = mine | {
-                broker: _staircase([*mine.get(broker, ()), *later])
-                for broker, later in theirs.items()
+        for key, later_steps in b.steps.items():
+            earlier_steps = steps.get(key, {})
+            steps[key] = earlier_steps | {
+                broker: _staircase([*earlier_steps.get(broker, ()), *later])
+                for broker, later in later_steps.items()
             }
         removals = dict(a.removals)
         for key, later_ones in b.removals.items():
@@ -239,10 +239,10 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
             deletions = removed_replicas.freed_at_cuts(part, cuts, removed)
             cleaned = max(before.cleaned.get(key, 0), _cleaned_below(part))
             steps = before.steps.get(key, {})
-            found = list(_cuts_below(part, cuts, steps, losses, deletions, cleaned))
-            if found:
-                summary.broken[key] = found[:KEPT_PER_PARTITION]
-                summary.counts[key] = len(found)
+            violations = list(_cuts_below(part, cuts, steps, losses, deletions, cleaned))
+            if violations:
+                summary.broken[key] = violations[:KEPT_PER_PARTITION]
+                summary.counts[key] = len(violations)
         return summary
 
     def combine(self, a: CommitmentSummary, b: CommitmentSummary) -> CommitmentSummary:
@@ -254,8 +254,8 @@ class NoTruncationBelowHw(Scan[Bonds, CommitmentSummary]):
 
 def _steps(moves: Segment) -> dict[int, list[Step]]:
     """By broker."""
-    at, member = members(moves)
-    is_committed = are_committed(moves, at, member)
+    move_index, member = members(moves)
+    is_committed = are_committed(moves, move_index, member)
     columns = (
         moves.numbers("high_watermark"),
         moves.rows,
@@ -264,8 +264,8 @@ def _steps(moves: Segment) -> dict[int, list[Step]]:
     )
     steps: dict[int, list[Step]] = {}
     for broker in np.unique(member).tolist():
-        mine = member == broker
-        values = (*(column[at[mine]] for column in columns), is_committed[mine])
+        of_broker = member == broker
+        values = (*(column[move_index[of_broker]] for column in columns), is_committed[of_broker])
         steps[broker] = [Step(*row) for row in zip(*(v.tolist() for v in values), strict=True)]
     return steps
 
@@ -301,13 +301,13 @@ def _cuts_below(
     """
     if not len(cuts):
         return
-    here = _steps(high_watermark_rows(part))
+    own_steps = _steps(high_watermark_rows(part))
     for row, event in cuts.events("node", "log_end_offset"):
         if event.node is None or event.log_end_offset is None:
             continue
         deletion = deletions.get(row, _NOT_FREED)
         freed = deletion._replace(time=max(deletion.time, losses.freed_at(event.node, event.time)))
-        before = [step for step in here.get(event.node, ()) if step.row < row]
+        before = [step for step in own_steps.get(event.node, ()) if step.row < row]
         binding = [step for step in (*steps.get(event.node, ()), *before) if step.binds(freed)]
         if not binding:
             continue
@@ -345,12 +345,12 @@ class AckAfterCommit(Scan[Marks, CommitmentSummary]):
         moves = segment.where(segment.is_kind(Kind.HIGH_WATERMARK, Kind.BECOME_LEADER))
         for key, part in partitions(moves):
             marks[key] = {}
-            for (node, incarnation), mine in part.by("node", "incarnation"):
-                values = mine.numbers("high_watermark")
+            for (node, incarnation), leader_moves in part.by("node", "incarnation"):
+                values = leader_moves.numbers("high_watermark")
                 top = int(np.argmax(values))
                 marks[key][node, -1 if incarnation is None else incarnation] = (
                     int(values[top]),
-                    int(mine.rows[top]),
+                    int(leader_moves.rows[top]),
                 )
         return marks
 
@@ -362,10 +362,10 @@ class AckAfterCommit(Scan[Marks, CommitmentSummary]):
         for key, part in partitions(segment):
             acked = part.is_kind(Kind.PRODUCE_ACKNOWLEDGED) & (part.numbers("acks", 0) == -1)
             summary.checked += int(acked.sum())
-            found = list(_early_acknowledgements(part, acked, (carry or {}).get(key, {})))
-            if found:
-                summary.broken[key] = found[:KEPT_PER_PARTITION]
-                summary.counts[key] = len(found)
+            violations = list(_early_acknowledgements(part, acked, (carry or {}).get(key, {})))
+            if violations:
+                summary.broken[key] = violations[:KEPT_PER_PARTITION]
+                summary.counts[key] = len(violations)
         return summary
 
     def combine(self, a: CommitmentSummary, b: CommitmentSummary) -> CommitmentSummary:
@@ -388,20 +388,20 @@ def _early_acknowledgements(
     early = acked & (own <= last)
     if not early.any():
         return
-    nodes, lives = part.numbers("node"), part.numbers("incarnation")
-    highest = {who: mark[0] for who, mark in carry.items()}
-    rows = {who: mark[1] for who, mark in carry.items()}
-    for at in range(len(part)):
-        who = (int(nodes[at]), int(lives[at]))
-        known = highest.get(who, 0)
-        if early[at] and known <= last[at]:
+    nodes, incarnations = part.numbers("node"), part.numbers("incarnation")
+    highest = {leader: mark[0] for leader, mark in carry.items()}
+    rows = {leader: mark[1] for leader, mark in carry.items()}
+    for index in range(len(part)):
+        leader = (int(nodes[index]), int(incarnations[index]))
+        known = highest.get(leader, 0)
+        if early[index] and known <= last[index]:
             sentence = (
-                f"Leader {who[0]} acknowledged offset {last[at]} of {{tp}} under acks=all while its high watermark "
-                f"had not passed {max(known, int(own[at]))}."
+                f"Leader {leader[0]} acknowledged offset {last[index]} of {{tp}} under acks=all while its high "
+                f"watermark had not passed {max(known, int(own[index]))}."
             )
-            yield sentence, rows.get(who), int(part.rows[at])
-        elif not acked[at] and own[at] > known:
-            highest[who], rows[who] = int(own[at]), int(part.rows[at])
+            yield sentence, rows.get(leader), int(part.rows[index])
+        elif not acked[index] and own[index] > known:
+            highest[leader], rows[leader] = int(own[index]), int(part.rows[index])
 
 
 NO_TRUNCATION_BELOW_HW: Final = Property(

@@ -168,8 +168,8 @@ class FinalLogs(Grouped[Report]):
 
 def _unread(segment: Segment) -> Iterator[Finding]:
     """Brokers whose files could not be read."""
-    told = segment.where(segment.is_kind(Kind.STORED_LOG))
-    for row, event in told.events("node", "error"):
+    log_rows = segment.where(segment.is_kind(Kind.STORED_LOG))
+    for row, event in log_rows.events("node", "error"):
         if event.error != NO_ERROR:
             sentence = f"The files of broker {event.node} could not be read: {event.error}."
             key = f"broker-{event.node}"
@@ -180,7 +180,7 @@ def _logs(segment: Segment) -> list[Log]:
     stored = segment.where(segment.is_kind(Kind.STORED_BATCH))
     nodes = stored.numbers("node")
     table = np.stack([*(stored.numbers(name) for name in BATCH), stored.rows], 1)
-    told = segment.where(segment.is_kind(Kind.STORED_LOG))
+    log_rows = segment.where(segment.is_kind(Kind.STORED_LOG))
     starts = _starts(segment)
     return [
         Log(
@@ -194,15 +194,15 @@ def _logs(segment: Segment) -> list[Log]:
             damage=None if event.error == NO_ERROR else event.error,
             batches=table[nodes == event.node],
         )
-        for row, event in told.events(*_OF_A_LOG)
+        for row, event in log_rows.events(*_OF_A_LOG)
     ]
 
 
 def _starts(segment: Segment) -> dict[int | None, int]:
     """By broker, where its log has begun at the latest since it was emptied last, as it has traced."""
     starts: dict[int | None, int] = {}
-    told = segment.where(segment.is_kind(Kind.LOG_START_OFFSET, Kind.LOG_LOADED, Kind.TRUNCATE))
-    for _, event in told.events("node", "log_start_offset", "log_end_offset"):
+    resizes = segment.where(segment.is_kind(Kind.LOG_START_OFFSET, Kind.LOG_LOADED, Kind.TRUNCATE))
+    for _, event in resizes.events("node", "log_start_offset", "log_end_offset"):
         start, before = event.log_start_offset or 0, starts.get(event.node, 0)
         is_emptied = (event.log_end_offset or 0) < before
         starts[event.node] = start if is_emptied else max(start, before)
@@ -212,12 +212,14 @@ def _starts(segment: Segment) -> dict[int | None, int]:
 def _holes(tp: str, log: Log, cleaned: int) -> Iterator[Finding]:
     batches = log.batches[log.batches[:, 1] >= cleaned]
     gaps = np.flatnonzero(batches[1:, 0] != batches[:-1, 1] + 1)
-    for at in gaps[:1].tolist():
+    for index in gaps[:1].tolist():
         sentence = (
-            f"In the files of broker {log.node} offset {batches[at + 1, 0]} of {tp} follows on "
-            f"{batches[at, 1]}."
+            f"In the files of broker {log.node} offset {batches[index + 1, 0]} of {tp} follows on "
+            f"{batches[index, 1]}."
         )
-        yield finding(FINAL_LOGS.name, tp, sentence, int(batches[at, 4]), int(batches[at + 1, 4]))
+        yield finding(
+            FINAL_LOGS.name, tp, sentence, int(batches[index, 4]), int(batches[index + 1, 4])
+        )
     if log.damage is not None and log.is_alive and log.end < log.high_watermark:
         sentence = (
             f"The files of broker {log.node} have {tp} only up to offset {log.end}, below its high watermark "
@@ -237,18 +239,22 @@ def _differences(tp: str, logs: list[Log], cleaned: int) -> Iterator[Finding]:
             [
                 cleaned,
                 begins,
-                *(int(one.batches[0, 0]) for one in (log, reference) if len(one.batches)),
+                *(
+                    int(replica.batches[0, 0])
+                    for replica in (log, reference)
+                    if len(replica.batches)
+                ),
             ]
         )
         yield from _apart_where_cleaned(tp, log, reference, begins, min(cleaned, log.committed))
-        mine, theirs = log.between(start, log.committed), reference.between(start, log.committed)
-        shared = min(len(mine), len(theirs))
-        differ = np.flatnonzero((mine[:shared, :4] != theirs[:shared, :4]).any(axis=1))
-        if len(mine) == len(theirs) and not len(differ):
+        held, expected = log.between(start, log.committed), reference.between(start, log.committed)
+        shared = min(len(held), len(expected))
+        differ = np.flatnonzero((held[:shared, :4] != expected[:shared, :4]).any(axis=1))
+        if len(held) == len(expected) and not len(differ):
             continue
-        at = int(differ[0]) if len(differ) else shared
-        rows = [int(one[at, 4]) for one in (mine, theirs) if at < len(one)]
-        offset = min(int(one[at, 0]) for one in (mine, theirs) if at < len(one))
+        index = int(differ[0]) if len(differ) else shared
+        rows = [int(table[index, 4]) for table in (held, expected) if index < len(table)]
+        offset = min(int(table[index, 0]) for table in (held, expected) if index < len(table))
         sentence = (
             f"Below high watermark {log.committed} the files of broker {log.node} have another batch at offset "
             f"{offset} of {tp}, or none, than those of broker {reference.node}."
@@ -261,15 +267,17 @@ def _apart_where_cleaned(
 ) -> Iterator[Finding]:
     """Of batches that begin at one offset, below where compaction has been, the first that end elsewhere, or are of
     another leader epoch."""
-    mine, theirs = log.between(start, end), reference.between(start, end)
-    _, here, there = np.intersect1d(mine[:, 0], theirs[:, 0], return_indices=True)
-    for at in np.flatnonzero((mine[here, 1:3] != theirs[there, 1:3]).any(axis=1))[:1].tolist():
-        one, other = mine[here[at]], theirs[there[at]]
+    held, expected = log.between(start, end), reference.between(start, end)
+    _, held_index, expected_index = np.intersect1d(held[:, 0], expected[:, 0], return_indices=True)
+    for index in np.flatnonzero(
+        (held[held_index, 1:3] != expected[expected_index, 1:3]).any(axis=1)
+    )[:1].tolist():
+        batch, other_batch = held[held_index[index]], expected[expected_index[index]]
         sentence = (
-            f"The files of broker {log.node} have another batch at offset {one[0]} of {tp} than those of broker "
+            f"The files of broker {log.node} have another batch at offset {batch[0]} of {tp} than those of broker "
             f"{reference.node}, where compaction has been."
         )
-        yield finding(FINAL_LOGS.name, tp, sentence, *sorted((int(one[4]), int(other[4]))))
+        yield finding(FINAL_LOGS.name, tp, sentence, *sorted((int(batch[4]), int(other_batch[4]))))
 
 
 def _clashes(tp: str, logs: list[Log], segment: Segment, cleaned: int) -> Iterator[Finding]:
@@ -290,15 +298,19 @@ def _clashes(tp: str, logs: list[Log], segment: Segment, cleaned: int) -> Iterat
     by_epoch = without(distinct(everything), [rewritten[:, [2, 0, 1, 3, 4]]])
     epoch, base, last, crc, row = by_epoch.T
     clash = (epoch[1:] == epoch[:-1]) & (base[1:] <= last[:-1]) & (epoch[1:] >= 0)
-    for at in np.flatnonzero(clash).tolist():
-        both = [(int(base[i]), int(last[i]), int(epoch[i]), int(crc[i])) for i in (at, at + 1)]
+    for index in np.flatnonzero(clash).tolist():
+        both = [
+            (int(base[i]), int(last[i]), int(epoch[i]), int(crc[i])) for i in (index, index + 1)
+        ]
         if in_files.isdisjoint(both):
             continue  # both are gone: that is the property log-matching
         sentence = (
-            f"Two different batches of leader epoch {epoch[at]} have offset {base[at + 1]} of {tp}, with CRC {crc[at]} "
-            f"and {crc[at + 1]}; one of them is in a file."
+            f"Two different batches of leader epoch {epoch[index]} have offset {base[index + 1]} of {tp}, with CRC "
+            f"{crc[index]} and {crc[index + 1]}; one of them is in a file."
         )
-        yield finding(FINAL_LOGS.name, tp, sentence, *sorted((int(row[at]), int(row[at + 1]))))
+        yield finding(
+            FINAL_LOGS.name, tp, sentence, *sorted((int(row[index]), int(row[index + 1])))
+        )
         return
 
 
@@ -312,16 +324,16 @@ def _missing(tp: str, logs: list[Log], segment: Segment) -> Iterator[Finding]:
     """Living brokers whose files lack what the last high watermark that counted them says that they have."""
     moves = segment.where(segment.is_kind(Kind.HIGH_WATERMARK))
     loads = segment.where(segment.is_kind(Kind.LOG_LOADED))
-    at, member = members(moves)
+    move_index, member = members(moves)
     marks, epochs, times = (
-        moves.numbers(name)[at] for name in ("high_watermark", "leader_epoch", "time")
+        moves.numbers(name)[move_index] for name in ("high_watermark", "leader_epoch", "time")
     )
     newest = epochs.max() if len(epochs) else 0
     for log in logs:
-        mine = np.flatnonzero((member == log.node) & (epochs == newest))
-        if not log.is_alive or not len(mine):
+        counted = np.flatnonzero((member == log.node) & (epochs == newest))
+        if not log.is_alive or not len(counted):
             continue
-        last = int(mine[-1])
+        last = int(counted[-1])
         loaded = loads.numbers("time")[loads.numbers("node") == log.node]
         if len(loaded) and loaded.max() > times[last]:
             continue
@@ -330,7 +342,7 @@ def _missing(tp: str, logs: list[Log], segment: Segment) -> Iterator[Finding]:
                 f"The files of broker {log.node} end at offset {log.end} of {tp}, though a leader counted on it when "
                 f"the high watermark became {marks[last]}."
             )
-            yield finding(FINAL_LOGS.name, tp, sentence, int(moves.rows[at[last]]), log.row)
+            yield finding(FINAL_LOGS.name, tp, sentence, int(moves.rows[move_index[last]]), log.row)
 
 
 FINAL_LOGS: Final = Property(

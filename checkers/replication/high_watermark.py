@@ -154,23 +154,33 @@ class HwBounded(Scan[Held, BoundedSummary]):
             return self._state_of_few(segment)
         from nemesis.checkers.replication.claims import claims, tracing
 
-        found = {key: (part, claims(part)) for key, part in partitions(segment)}
+        by_partition = {key: (part, claims(part)) for key, part in partitions(segment)}
         ends = {
-            key: {broker: _log_end(part, at) for broker, at in one.last.items()}
-            for key, (part, one) in found.items()
+            key: {
+                broker: _log_end(part, position)
+                for broker, position in partition_claims.last.items()
+            }
+            for key, (part, partition_claims) in by_partition.items()
         }
         claimed = Claims(
-            checked=sum(one.marks for _, one in found.values()),
+            checked=sum(partition_claims.marks for _, partition_claims in by_partition.values()),
             tracing=tracing(_traced(segment)),
-            needed={key: one.needed for key, (_, one) in found.items()},
+            needed={
+                key: partition_claims.needed for key, (_, partition_claims) in by_partition.items()
+            },
         )
-        are_borne_out = all(one.are_borne_out for _, one in found.values())
+        are_borne_out = all(
+            partition_claims.are_borne_out for _, partition_claims in by_partition.values()
+        )
         return Held(ends, power_cuts(segment), claimed if are_borne_out else None)
 
     def _state_of_few(self, segment: Segment) -> Held:
         """Return the state of a small segment, without compiled code: only one without high watermarks has a proof."""
         ends = {
-            key: {broker: _log_end(part, int(at[-1])) for broker, at in _reports(part).items()}
+            key: {
+                broker: _log_end(part, int(positions[-1]))
+                for broker, positions in _reports(part).items()
+            }
             for key, part in partitions(segment)
         }
         if segment.is_kind(Kind.HIGH_WATERMARK).any():
@@ -206,8 +216,8 @@ class HwBounded(Scan[Held, BoundedSummary]):
     def combine(self, a: BoundedSummary, b: BoundedSummary) -> BoundedSummary:
         overruns = dict(a.overruns)
         counts = dict(a.counts)
-        for key, found in b.overruns.items():
-            overruns[key] = _first_of_each_member(overruns.get(key, []) + found)
+        for key, later in b.overruns.items():
+            overruns[key] = _first_of_each_member(overruns.get(key, []) + later)
             counts[key] = counts.get(key, 0) + b.counts[key]
         return BoundedSummary(a.checked + b.checked, a.tracing | b.tracing, overruns, counts)
 
@@ -242,11 +252,11 @@ class HwBounded(Scan[Held, BoundedSummary]):
 
 
 def _first_of_each_member(overruns: list[Overrun]) -> list[Overrun]:
-    seen: dict[int, int] = {}
+    counts: dict[int, int] = {}
     kept = []
     for overrun in overruns:
-        seen[overrun.member] = seen.get(overrun.member, 0) + 1
-        if seen[overrun.member] <= KEPT_PER_PARTITION:
+        counts[overrun.member] = counts.get(overrun.member, 0) + 1
+        if counts[overrun.member] <= KEPT_PER_PARTITION:
             kept.append(overrun)
     return kept
 
@@ -257,54 +267,54 @@ def _traced(segment: Segment) -> Numbers:
 
 
 def _reports(part: Segment) -> dict[int, Numbers]:
-    """For each broker the places of the events in which it tells of the end of its log."""
+    """For each broker the positions of the events that report the end of its log."""
     offsets, nodes = part.numbers("log_end_offset"), part.numbers("node")
-    places = np.flatnonzero(~part.is_kind(Kind.HIGH_WATERMARK) & (offsets >= 0))
-    theirs = nodes[places]
-    return {broker: places[theirs == broker] for broker in brokers_in(theirs)}
+    positions = np.flatnonzero(~part.is_kind(Kind.HIGH_WATERMARK) & (offsets >= 0))
+    reporters = nodes[positions]
+    return {broker: positions[reporters == broker] for broker in brokers_in(reporters)}
 
 
-def _log_end(part: Segment, at: int) -> LogEnd:
-    one = part.slice(at, at + 1)
-    is_load = bool(one.is_kind(Kind.LOG_LOADED)[0])
-    loaded_at = int(one.numbers("time")[0]) if is_load else NEVER
-    return LogEnd(int(one.numbers("log_end_offset")[0]), int(one.rows[0]), loaded_at)
+def _log_end(part: Segment, position: int) -> LogEnd:
+    event = part.slice(position, position + 1)
+    is_load = bool(event.is_kind(Kind.LOG_LOADED)[0])
+    loaded_at = int(event.numbers("time")[0]) if is_load else NEVER
+    return LogEnd(int(event.numbers("log_end_offset")[0]), int(event.rows[0]), loaded_at)
 
 
 def _is_back_from_a_power_cut(end: LogEnd, broker: int, losses: PowerCuts) -> bool:
-    """Whether it opened the log in its first life after a power cut, and has done nothing since."""
+    """Whether it opened the log in its first incarnation after a power cut, and has done nothing since."""
     cuts = [cut for cut in losses.cuts.get(broker, ()) if cut <= end.loaded_at]
-    lives = [start for start in losses.starts.get(broker, ()) if start <= end.loaded_at]
-    return bool(cuts) and sum(start > max(cuts) for start in lives) <= 1
+    incarnations = [start for start in losses.starts.get(broker, ()) if start <= end.loaded_at]
+    return bool(cuts) and sum(start > max(cuts) for start in incarnations) <= 1
 
 
 def _overruns(
     part: Segment, carry: dict[int, LogEnd], losses: PowerCuts
 ) -> tuple[int, list[Overrun]]:
     """Return how many high watermarks of one partition were evaluated, and the overruns in row order."""
-    places = np.flatnonzero(part.is_kind(Kind.HIGH_WATERMARK))
-    moves, reports = part.take(places), _reports(part)
+    positions = np.flatnonzero(part.is_kind(Kind.HIGH_WATERMARK))
+    moves, reports = part.take(positions), _reports(part)
     offsets = part.numbers("log_end_offset")
     marks, leaders = moves.numbers("high_watermark"), moves.numbers("node")
     own = moves.numbers("log_end_offset")
-    at, member = members(moves)
-    found: list[Overrun] = []
+    move_index, member = members(moves)
+    overruns: list[Overrun] = []
     for broker in brokers_in(member):
-        pairs = at[member == broker]
-        mine = reports.get(broker, _NONE)
-        before = np.searchsorted(mine, places[pairs])
+        pairs = move_index[member == broker]
+        own_reports = reports.get(broker, _NONE)
+        before = np.searchsorted(own_reports, positions[pairs])
         carried = carry.get(broker, _NOTHING)
         held = np.full(len(pairs), carried.offset)
-        held[before > 0] = offsets[mine[before[before > 0] - 1]]
+        held[before > 0] = offsets[own_reports[before[before > 0] - 1]]
         # The leader's own event carries its own log end offset, read at the same moment.
         itself = leaders[pairs] == broker
         held = np.where(itself & (own[pairs] >= 0), own[pairs], held)
         for index in np.flatnonzero(marks[pairs] > np.maximum(held, 0)).tolist():
             pair, last = int(pairs[index]), int(before[index])
-            end = _log_end(part, int(mine[last - 1])) if last else carried
+            end = _log_end(part, int(own_reports[last - 1])) if last else carried
             if _is_back_from_a_power_cut(end, broker, losses):
                 continue
-            found.append(
+            overruns.append(
                 Overrun(
                     row=int(moves.rows[pair]),
                     leader=int(leaders[pair]),
@@ -314,7 +324,7 @@ def _overruns(
                     member_row=None if end is _NOTHING else end.row,
                 )
             )
-    return len(moves), sorted(found, key=lambda overrun: (overrun.row, overrun.member))
+    return len(moves), sorted(overruns, key=lambda overrun: (overrun.row, overrun.member))
 
 
 HW_BOUNDED: Final = Property(

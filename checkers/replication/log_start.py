@@ -88,18 +88,16 @@ class LogStartBounded(EventListCheck):
                 continue
             checked += 1
             tp = tp_name(event.topic, event.partition)
-            who = f"Broker {event.node}'s log of {tp}"
+            subject = f"Broker {event.node}'s log of {tp}"
             before, before_row = starts.get(replica, (start, row))
             if start > mark:
-                sentence = f"{who} starts at {start}, above its high watermark {mark}."
+                sentence = f"{subject} starts at {start}, above its high watermark {mark}."
                 findings.append(finding(self.name, tp, sentence, row))
             if start < before:
-                sentence = f"{who} starts at {start} again, after it had started at {before}."
+                sentence = f"{subject} starts at {start} again, after it had started at {before}."
                 findings.append(finding(self.name, tp, sentence, before_row, row))
             if event.reason == BY_CLIENT and start > asked.get(partition, 0):
-                sentence = (
-                    f"{who} lost the records below {start}, which no client had asked to delete."
-                )
+                sentence = f"{subject} lost the records below {start}, which no client had asked to delete."
                 findings.append(finding(self.name, tp, sentence, row))
             starts[replica] = (start, row)
         return conclude(LOG_START_BOUNDED, checked=checked, findings=findings)

@@ -45,7 +45,7 @@ from nemesis.checkers.framework.segment import Segment
 from nemesis.checkers.replication.replica_log import ReplicaLog
 from nemesis.checkers.replication.replica_rows import TopicKey, partitions
 from nemesis.checkers.replication.steps import (
-    NOT_TOLD,
+    NOT_TRACED,
     Did,
     PartitionLogs,
     Step,
@@ -161,7 +161,7 @@ def _replay(steps: list[Step], node: int) -> ReplicaHistory:
         if step.did is Did.APPENDED:
             history.log.append(step.start, step.end, step.epoch, step.row)
             continue
-        if step.start != NOT_TOLD:
+        if step.start != NOT_TRACED:
             # A crash may take the start back, but brings nothing back that was right.
             is_emptied = step.end < history.log.start
             history.log.start = step.start if is_emptied else max(step.start, history.log.start)
@@ -217,10 +217,10 @@ def _what_is_missing(
 ) -> tuple[str | None, int | None]:
     """Return what the leader lacks of what was committed below ``end``, in words, and the event that put another record
     in its place."""
-    who = f"Broker {lead.node} became leader of {tp} in leader epoch {lead.epoch}"
+    subject = f"Broker {lead.node} became leader of {tp} in leader epoch {lead.epoch}"
     if lead.log.end < end:
         sentence = (
-            f"{who} with records only below {lead.log.end}, though all below {end} were committed in an earlier "
+            f"{subject} with records only below {lead.log.end}, though all below {end} were committed in an earlier "
             "leader epoch."
         )
         return sentence, None
@@ -228,7 +228,7 @@ def _what_is_missing(
     if log is None or offset is None:
         return None, None
     sentence = (
-        f"{who} with another record at offset {offset} (of leader epoch {lead.log.epoch_at(offset)}) than the one "
+        f"{subject} with another record at offset {offset} (of leader epoch {lead.log.epoch_at(offset)}) than the one "
         f"committed there (of leader epoch {log.epoch_at(offset)})."
     )
     return sentence, lead.log.row_at(offset)
@@ -241,12 +241,13 @@ def _clashes(tp: str, logs: PartitionLogs) -> Iterator[Finding]:
     table = without(distinct(np.concatenate(logs.batches)), logs.cleaned)
     epoch, base, last, crc, row = table.T
     clash = (epoch[1:] == epoch[:-1]) & (base[1:] <= last[:-1]) & (epoch[1:] >= 0)
-    for at in np.flatnonzero(clash).tolist():
+    for index in np.flatnonzero(clash).tolist():
         sentence = (
-            f"Two different batches of leader epoch {epoch[at]} cover offset {base[at + 1]} of {tp}: "
-            f"{base[at]} to {last[at]} with CRC {crc[at]}, and {base[at + 1]} to {last[at + 1]} with CRC {crc[at + 1]}."
+            f"Two different batches of leader epoch {epoch[index]} cover offset {base[index + 1]} of {tp}: "
+            f"{base[index]} to {last[index]} with CRC {crc[index]}, and {base[index + 1]} to {last[index + 1]} with "
+            f"CRC {crc[index + 1]}."
         )
-        yield finding(LOG_MATCHING.name, tp, sentence, int(row[at]), int(row[at + 1]))
+        yield finding(LOG_MATCHING.name, tp, sentence, int(row[index]), int(row[index + 1]))
 
 
 def _diverged(
@@ -264,8 +265,11 @@ def _diverged(
                 f"{tp}, below a high watermark that counted it as in sync, where leader {newest.node} of epoch "
                 f"{newest.epoch} has one of leader epoch {reference.epoch_at(offset)}."
             )
-            theirs = histories[newest.node].log
-            apart = (history.log.row_at(offset), reference.row_at(offset) or theirs.row_at(offset))
+            newest_log = histories[newest.node].log
+            apart = (
+                history.log.row_at(offset),
+                reference.row_at(offset) or newest_log.row_at(offset),
+            )
             proof = {newest.row, *(row for row in apart if row is not None)}
             yield finding(LOG_MATCHING.name, tp, sentence, *sorted(proof))
 

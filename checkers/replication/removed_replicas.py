@@ -72,10 +72,10 @@ class Removals:
 
 def removals(part: Segment) -> Removals:
     """Return those of one partition's rows; needs ``COLUMNS`` and ``KINDS``."""
-    found = Removals()
+    joined = Removals()
     for _, event in _rows(part):
-        found = join(found, _of(event))
-    return found
+        joined = join(joined, _of(event))
+    return joined
 
 
 def join(a: Removals, b: Removals) -> Removals:

@@ -71,7 +71,7 @@ class ReplicaLog:
         """The lowest offset in ``start`` up to ``end`` that both know and that different epochs wrote."""
         edges = {start, *self.starts, *other.starts, self.end, other.end}
         for offset in sorted(edge for edge in edges if start <= edge < end):
-            mine, theirs = self.epoch_at(offset), other.epoch_at(offset)
-            if UNKNOWN not in (mine, theirs) and mine != theirs:
+            epoch, other_epoch = self.epoch_at(offset), other.epoch_at(offset)
+            if UNKNOWN not in (epoch, other_epoch) and epoch != other_epoch:
                 return offset
         return None

@@ -32,11 +32,11 @@ def members(high_watermarks: Segment) -> tuple[Numbers, Numbers]:
     return _flattened(high_watermarks, "maximal_isr", "isr")
 
 
-def are_committed(high_watermarks: Segment, at: Numbers, member: Numbers) -> Mask:
+def are_committed(high_watermarks: Segment, move_index: Numbers, member: Numbers) -> Mask:
     """Return of each of these ``members`` whether it is in the committed ISR, too."""
     committed_at, committed = _flattened(high_watermarks, "isr")
     span = max(member.max(initial=0), committed.max(initial=0)) + 1
-    return np.isin(at * span + member, committed_at * span + committed)
+    return np.isin(move_index * span + member, committed_at * span + committed)
 
 
 def _flattened(segment: Segment, *names: str) -> tuple[Numbers, Numbers]:

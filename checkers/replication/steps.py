@@ -25,14 +25,14 @@ class Did(Enum):
     APPENDED = "appended"
     """Offsets ``start`` up to ``end``, of leader epoch ``epoch``."""
     RESIZED = "resized"
-    """The log now ends at ``end``, and begins at ``start`` if that is told."""
+    """The log now ends at ``end``, and begins at ``start`` if that is traced."""
     STARTED = "started"
     """The log now begins at ``start``; ``end`` says nothing new."""
     LED = "led"
     """It became leader in ``epoch`` with a log from ``start`` up to ``end``."""
 
 
-NOT_TOLD = -1
+NOT_TRACED = -1
 
 
 class Step(NamedTuple):
@@ -94,14 +94,14 @@ def summarise(part: Segment) -> PartitionLogs:
     bounds = np.where(moved, part.numbers("high_watermark"), last + 1)
     epochs = part.numbers("leader_epoch")
     for epoch in np.unique(epochs[acked | moved]).tolist():
-        places = np.flatnonzero((acked | moved) & (epochs == epoch))
-        top = int(places[np.argmax(bounds[places])])
+        positions = np.flatnonzero((acked | moved) & (epochs == epoch))
+        top = int(positions[np.argmax(bounds[positions])])
         logs.committed[epoch] = (int(bounds[top]), int(part.rows[top]))
     moves = high_watermark_rows(part)
-    at, member = members(moves)
+    move_index, member = members(moves)
     marks = moves.numbers("high_watermark")
     for node in np.unique(member).tolist():
-        logs.in_sync[node] = int(marks[at[member == node]].max())
+        logs.in_sync[node] = int(marks[move_index[member == node]].max())
     logs.unclean = dict(elections(part))
     return logs
 
@@ -111,28 +111,30 @@ def _batches(part: Segment, kept: Mask) -> Numbers:
     return np.stack([*(part.numbers(name)[kept] for name in columns), part.rows[kept]], 1)
 
 
-def _steps(part: Segment, places: Numbers) -> list[Step]:
+def _steps(part: Segment, positions: Numbers) -> list[Step]:
     """The steps of one replica; appends that continue each other become one."""
-    appended = part.is_kind(Kind.APPEND)[places]
-    led = part.is_kind(Kind.BECOME_LEADER)[places]
-    started = part.is_kind(Kind.LOG_START_OFFSET)[places]
-    log_start = part.numbers("log_start_offset", NOT_TOLD)[places]
-    start = np.where(appended, part.numbers("offset")[places], log_start)
+    appended = part.is_kind(Kind.APPEND)[positions]
+    led = part.is_kind(Kind.BECOME_LEADER)[positions]
+    started = part.is_kind(Kind.LOG_START_OFFSET)[positions]
+    log_start = part.numbers("log_start_offset", NOT_TRACED)[positions]
+    start = np.where(appended, part.numbers("offset")[positions], log_start)
     end = np.where(
-        appended, part.numbers("last_offset")[places] + 1, part.numbers("log_end_offset")[places]
+        appended,
+        part.numbers("last_offset")[positions] + 1,
+        part.numbers("log_end_offset")[positions],
     )
-    epoch = np.where(appended | led, part.numbers("leader_epoch")[places], -1)
-    goes_on = np.zeros(len(places), dtype=np.bool_)
+    epoch = np.where(appended | led, part.numbers("leader_epoch")[positions], -1)
+    goes_on = np.zeros(len(positions), dtype=np.bool_)
     goes_on[1:] = appended[1:] & appended[:-1] & (epoch[1:] == epoch[:-1]) & (start[1:] == end[:-1])
     firsts = np.flatnonzero(~goes_on)
-    lasts = np.append(firsts[1:], len(places)) - 1
+    lasts = np.append(firsts[1:], len(positions)) - 1
     steps = []
     for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
         did = Did.RESIZED
-        for kind, what in ((appended, Did.APPENDED), (led, Did.LED), (started, Did.STARTED)):
-            did = what if kind[first] else did
+        for kind, action in ((appended, Did.APPENDED), (led, Did.LED), (started, Did.STARTED)):
+            did = action if kind[first] else did
         if end[last] >= 0:
-            row = int(part.rows[places[first]])
+            row = int(part.rows[positions[first]])
             steps.append(Step(did, int(start[first]), int(end[last]), int(epoch[first]), row))
     return steps
 

@@ -77,7 +77,9 @@ def topic(zxid: int, replicas: list[int], **more: Any) -> Event:
 
 def gaps(result: Result, label: str) -> list[tuple[int, int]]:
     return [
-        (stretch.start_ns, stretch.stop_ns) for stretch in result.stretches if stretch.what == label
+        (stretch.start_ns, stretch.stop_ns)
+        for stretch in result.stretches
+        if stretch.label == label
     ]
 
 
@@ -85,7 +87,7 @@ def total(result: Result, label: str, fault: str = "all") -> Distribution:
     (collected,) = [
         distribution
         for distribution in result.distributions
-        if (distribution.what, distribution.fault) == (label, fault)
+        if (distribution.label, distribution.fault) == (label, fault)
     ]
     return collected
 
@@ -112,7 +114,7 @@ def test_a_controller_that_resigns_is_missed_until_the_next_ones_failover_is_ove
     assert result.findings == ()
     assert result.stretches == (
         Stretch(
-            what="without-controller",
+            label="without-controller",
             key="the cluster",
             start_ns=200,
             stop_ns=260,
@@ -196,7 +198,7 @@ def test_a_partition_has_no_leader_between_its_death_and_the_next_ones_taking_ov
     )
     assert gaps(result, "without-leader") == [(401, 630)]
     assert total(result, "without-leader") == Distribution(
-        what="without-leader",
+        label="without-leader",
         fault="all",
         count=1,
         total_ms=229 / MS,
@@ -345,7 +347,7 @@ def test_a_partition_is_unwritable_from_the_first_attempt_to_the_next_acknowledg
     assert result.verdict is Verdict.VALID
     assert gaps(result, "unwritable") == [(1000 * MS, 2000 * MS)]
     # There are no traces: nothing is said of what only they could show.
-    assert {distribution.what for distribution in result.distributions} == {"unwritable"}
+    assert {distribution.label for distribution in result.distributions} == {"unwritable"}
 
 
 def test_one_long_attempt_is_an_unwritable_stretch_from_the_last_acknowledgement_on() -> None:
@@ -511,7 +513,7 @@ def test_the_stretches_of_all_faults_together_are_all_stretches(
     parts = [
         distribution
         for distribution in result.distributions
-        if distribution.what == "without-controller" and distribution.fault != "all"
+        if distribution.label == "without-controller" and distribution.fault != "all"
     ]
     assert sum(part.count for part in parts) == whole.count == len(lasting)
     assert sum(part.total_ms for part in parts) == pytest.approx(whole.total_ms)

@@ -23,13 +23,13 @@ MS = 1_000_000
 
 def stretch(label: str, start_s: float, stop_s: float, **more: Any) -> Stretch:
     about: dict[str, Any] = {"key": "orders-0", "fault": "none", "is_over": True, **more}
-    return Stretch(what=label, start_ns=story.at(start_s), stop_ns=story.at(stop_s), **about)
+    return Stretch(label=label, start_ns=story.at(start_s), stop_ns=story.at(stop_s), **about)
 
 
 def distribution(label: str, fault: str, *lasted_ms: float) -> Distribution:
     ascending = sorted(lasted_ms) or [0.0]
     return Distribution(
-        what=label,
+        label=label,
         fault=fault,
         count=len(lasted_ms),
         total_ms=sum(ascending),

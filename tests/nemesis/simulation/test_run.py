@@ -62,7 +62,7 @@ def test_what_was_missing_is_measured_and_lies_where_the_traces_say() -> None:
     run = simulated(1)
     (liveness,) = [result for result in run.outcome.results if result.property == "liveness"]
     done = sorted(event.time for event in run.events if event.kind == Kind.CONTROLLER_FAILOVER)
-    missing = [stretch for stretch in liveness.stretches if stretch.what == "without-controller"]
+    missing = [stretch for stretch in liveness.stretches if stretch.label == "without-controller"]
     # Whoever finishes a failover takes the place of one who was missing, but for the first.
     assert [item.stop_ns for item in missing if item.is_over] == done[1:]
     assert len(done) > 1
@@ -75,9 +75,9 @@ def test_what_was_missing_is_measured_and_lies_where_the_traces_say() -> None:
     assert all(begins.get(kill.time) == "kill-controller" for kill in kills)
     taken_over = {event.time for event in run.events if event.kind == Kind.BECOME_LEADER}
     for entry in liveness.stretches:
-        if entry.what == "without-leader" and entry.is_over:
+        if entry.label == "without-leader" and entry.is_over:
             assert entry.stop_ns in taken_over
-    assert {distribution.what for distribution in liveness.distributions} == {
+    assert {distribution.label for distribution in liveness.distributions} == {
         "without-controller",
         "without-leader",
         "unwritable",
