@@ -3,6 +3,7 @@
 A module tells its story in the docstring (what, where it was fixed, which property must catch it) and holds one
 ``MUTANT``. ``base`` says what a mutant is (start here). The reference itself never knows of them: a broker
 process that is told to carry a mutant replaces a method when it starts (``nemesis.runtimes.reference_launcher``).
+``generated`` has mutants that chance chooses.
 """
 
 from typing import Final

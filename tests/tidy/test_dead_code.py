@@ -19,7 +19,7 @@ EXCEPTIONS = {
         " pause_writing resume_writing run_forever run_in_executor serve_forever start_serving"
         " _log_destroy_pending"
     ),
-    "parameters that asyncio passes by name": "backlog executor func",
+    "parameters that asyncio passes by name": "backlog executor",
     "io.RawIOBase and yaml.SafeDumper call these methods": "readable readinto ignore_aliases",
     "isinstance calls it": "__instancecheck__",
     "Python calls these functions of a module (PEP 562)": "__getattr__ __dir__",
