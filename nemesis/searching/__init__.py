@@ -4,5 +4,6 @@
 * ``explore``      many seeds, each with other faults and another schedule
 * ``shrink``       the smallest run that still shows a finding
 * ``replay``       a stored run again
+* ``generated``    the mutation score: mutants that chance chooses
 * ``scoreboard``   which planted bugs are caught, by which property, after how many seeds
 """
