@@ -4,5 +4,6 @@
 * ``console``          results on stdout, progress and errors on stderr, JSON
 * ``streams``          encoding and errors of standard output and error
 * ``outcome``          the outcome of a check, printed
+* ``generated_mutants``   the mutation score
 * ``search_request``   the options of a search over many seeds, checked
 """

@@ -1,4 +1,4 @@
-"""``nemesis mutants``: the scoreboard of the planted bugs.
+"""``nemesis mutants``: the scoreboard of the planted bugs; with ``--generated N`` the mutation score.
 
 Exit codes: 0 every bug was caught and the reference showed nothing; 1 a bug was not caught, or the reference showed a
 finding; 2 when the reference is in doubt; 254 and 255 as everywhere.
@@ -7,6 +7,7 @@ finding; 2 when the reference is in doubt; 254 and 255 as everywhere.
 from __future__ import annotations
 
 import shlex
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -15,12 +16,12 @@ import typer
 
 from nemesis.checkers.framework.model import Verdict
 from nemesis.cli.console import err, note, out, say_json
+from nemesis.cli.generated_mutants import DEFAULT_SEEDS, GeneratedRequest, run_generated
 from nemesis.cli.options import (
     FirstSeed,
     Jobs,
     Json,
     MutantName,
-    Seeds,
     Store,
     TimeLimit,
     require_range,
@@ -33,6 +34,7 @@ from nemesis.interfaces.errors import RuntimeFailure
 from nemesis.mutants import MUTANTS, Mutant
 from nemesis.running.simulated.stored import read_spec
 from nemesis.searching.explore.display import ExplorationProgress
+from nemesis.searching.generated.page import part_of, with_part
 from nemesis.searching.scoreboard import Score, in_words, markdown, rows, score
 from nemesis.searching.shrink import Budget, Size, shrink
 from nemesis.searching.shrink.shrinker import INTERRUPT
@@ -43,13 +45,23 @@ from nemesis.support.interrupts import terminable
 from nemesis.support.paths import short
 
 MAX_SHRINK_RUNS: Final = 1_000_000
+PLANTED_SEEDS: Final = 200
+PAGE: Final = Path("docs/scoreboard.md")
 REFERENCE_SCENARIO: Final = "partition-controller"
 EXIT_MISSED: Final = 1
 EXIT_UNKNOWN: Final = Verdict.UNKNOWN.exit_code
 
 
 def mutants(
-    seeds: Seeds = 200,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            "--seeds",
+            metavar="N",
+            parser=whole,
+            help="Runs of each bug at most. Default: 200; generated: 25.",
+        ),
+    ] = None,
     jobs: Jobs = None,
     first_seed: FirstSeed = 1,
     mutant: MutantName = None,
@@ -72,13 +84,72 @@ def mutants(
         ),
     ] = Budget().runs,
     page: Annotated[
-        Path,
-        typer.Option("--page", metavar="FILE", help="Where the scoreboard of all bugs is written."),
-    ] = Path("docs/scoreboard.md"),
+        Path | None,
+        typer.Option(
+            "--page",
+            metavar="FILE",
+            help="Where the scoreboard of all bugs is written. Default: docs/scoreboard.md; generated: not written.",
+        ),
+    ] = None,
+    generated: Annotated[
+        int | None,
+        typer.Option(
+            "--generated",
+            metavar="N",
+            parser=whole,
+            help="Draw N mutants of the reference at random instead, and state the mutation score.",
+        ),
+    ] = None,
+    draw_seed: Annotated[
+        int,
+        typer.Option("--seed", metavar="S", parser=whole, help="Of the draw of generated mutants."),
+    ] = 1,
+    modules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--module",
+            metavar="GLOB",
+            help="Draw only in these modules of reference/; may be given again.",
+        ),
+    ] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option("--batch", metavar="K/N", help="Run only the K-th of N parts of the draw."),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            "--results",
+            metavar="FILE",
+            help="JSON lines of generated mutants; a call goes on with what is there.",
+        ),
+    ] = None,
     store: Store = Path("store"),
     as_json: Json = False,
 ) -> None:
     """Search every planted bug, and the correct reference, and write the scoreboard."""
+    if generated is not None:
+        run_generated(
+            GeneratedRequest(
+                count=generated,
+                draw_seed=draw_seed,
+                modules=modules or (),
+                batch=batch,
+                results=results,
+                seeds=DEFAULT_SEEDS if seeds is None else seeds,
+                first_seed=first_seed,
+                jobs=jobs,
+                scenario=scenario_name,
+                time_limit_s=time_limit,
+                store=store,
+                page=page,
+                command=shlex.join(("nemesis", *sys.argv[1:])),
+                as_json=as_json,
+            )
+        )
+        return
+    seeds = PLANTED_SEEDS if seeds is None else seeds
+    page = PAGE if page is None else page
     require_range("--shrink-runs", shrink_runs, 0, MAX_SHRINK_RUNS)
     if mutant is not None:
         choose(MUTANTS, mutant)
@@ -114,7 +185,11 @@ def mutants(
                 raise KeyboardInterrupt
             scores.append(scored)
     if mutant is None:
-        write_atomically(page, markdown(scores, command=shlex.join(first.command_line)).encode())
+        text = markdown(scores, command=shlex.join(first.command_line))
+        generated_part = part_of(page.read_text(encoding="utf-8")) if page.exists() else None
+        if generated_part is not None:
+            text = with_part(text, generated_part)
+        write_atomically(page, text.encode())
     if as_json:
         say_json(rows(scores))
     else:
