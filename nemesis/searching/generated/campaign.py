@@ -99,9 +99,11 @@ class _Work:
     def examined(self, mutations: Iterable[Mutation]) -> Iterable[MutantRecord]:
         """Yield each record when it is complete."""
         numbered = enumerate(mutations)
+        item = next(numbered, None)
         while True:
-            while len(self._active) < self.campaign.jobs and (item := next(numbered, None)):
+            while item is not None and len(self._active) < self.campaign.jobs:
                 number, mutation = item
+                item = next(numbered, None)
                 self._active[number] = examine(
                     mutation,
                     list(self.campaign.scenarios),
@@ -113,7 +115,7 @@ class _Work:
                 record = self._advance(*self._next.popleft())
                 if record is not None:
                     yield record
-            if not self._active:
+            if not self._active and item is None:
                 return
             if len(self.children):
                 for number, ended in self.children.ended():

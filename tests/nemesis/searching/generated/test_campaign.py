@@ -63,6 +63,13 @@ def test_a_campaign_tells_mutants_apart_and_goes_on(tmp_path: Path) -> None:
     assert records[2].runs[0].report.node_errors > 0
 
 
+def test_a_single_process_examines_one_mutant_after_another(tmp_path: Path) -> None:
+    others = [m for m in all_mutations(("log/cleaner",)) if m.function == NOT_REACHED.function][:5]
+    records = campaign(tmp_path, *others, jobs=1).run()
+    assert [record.name for record in records] == [m.name for m in others]
+    assert {record.status for record in records} == {Status.NOT_REACHED}
+
+
 def test_the_same_mutant_gives_the_same_record(tmp_path: Path) -> None:
     one_job, other = (
         campaign(tmp_path / name, KILLED, jobs=1).run()[0].runs[0].report for name in ("a", "b")
