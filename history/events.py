@@ -49,6 +49,8 @@ class Kind(StrEnum):
     CONTROL_REQUEST_SENT = "control-request-sent"
     CONTROL_REQUEST_HANDLED = "control-request-handled"
     ALTER_PARTITION_HANDLED = "alter-partition-handled"
+    BROKER_CHANGE_HANDLED = "broker-change-handled"
+    CONTROLLED_SHUTDOWN_HANDLED = "controlled-shutdown-handled"
     TRANSITION = "transition"
     LOG_LOADED = "log-loaded"
     BECOME_LEADER = "become-leader"
@@ -65,6 +67,7 @@ class Kind(StrEnum):
     PRODUCE_ACKNOWLEDGED = "produce-acknowledged"
     REPLICA_STOPPED = "replica-stopped"
     METADATA_UPDATED = "metadata-updated"
+    PARTITION_METADATA = "partition-metadata"
 
     ZNODE = "znode"
     ZNODE_REFUSED = "znode-refused"

@@ -6,7 +6,7 @@ Writer: a broker of the reference (process ``broker-N``, ``node`` N). It sets ``
 from __future__ import annotations
 
 from nemesis.history.events import Kind, Word
-from nemesis.history.vocabulary.declaring import View, declares
+from nemesis.history.vocabulary.declaring import PartitionView, View, declares
 
 
 @declares(Kind.BROKER_STARTED, Kind.BROKER_RECONFIGURED)
@@ -61,3 +61,14 @@ class MetadataUpdated(View, frozen=True, kw_only=True):
     """The id of the controller."""
     count: int
     """The number of partitions in the request."""
+
+
+@declares(Kind.PARTITION_METADATA)
+class PartitionMetadata(PartitionView, frozen=True, kw_only=True):
+    """An UpdateMetadata request has changed what the broker's metadata cache has of a partition."""
+
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    controller_epoch: int
+    """The controller epoch in which the state was written."""

@@ -25,6 +25,31 @@ class ControllerFailover(View, frozen=True, kw_only=True):
     """The new controller has finished `onControllerFailover`."""
 
     controller_epoch: int
+    live: list[int] | None = None
+    """The live brokers, those included that are shutting down; histories of older versions lack them."""
+
+
+@declares(Kind.BROKER_CHANGE_HANDLED)
+class BrokerChangeHandled(View, frozen=True, kw_only=True):
+    """The controller has finished what follows from a change of `/brokers/ids`."""
+
+    controller_epoch: int
+    live: list[int]
+    """The live brokers, those included that are shutting down."""
+
+
+@declares(Kind.CONTROLLED_SHUTDOWN_HANDLED)
+class ControlledShutdownHandled(View, frozen=True, kw_only=True):
+    """The controller is about to answer a ControlledShutdown request."""
+
+    controller_epoch: int
+    peer: int
+    """The broker that is to shut down."""
+    broker_epoch: int
+    """The broker epoch that the broker sent; −1 is unknown."""
+    count: int
+    """The number of partitions that the broker still leads."""
+    error: Word
 
 
 @declares(Kind.CONTROLLER_RESIGNED)

@@ -27,6 +27,7 @@ from nemesis.reference.controller.partition_state_machine import PartitionStateM
 from nemesis.reference.controller.replica_state_machine import ReplicaStateMachine
 from nemesis.reference.controller.topic_deletion_manager import TopicDeletionManager
 from nemesis.reference.model import Broker
+from nemesis.reference.trace import Kind, Tracer
 from nemesis.reference.zk.kafka_zk_client import KafkaZkClient
 
 _logger = logging.getLogger(__name__)
@@ -58,8 +59,10 @@ class ClusterChanges:
         reassignments: PartitionReassignments,
         topic_deletion_manager: TopicDeletionManager,
         broker_modifications: BrokerModificationHandlers,
+        tracer: Tracer,
     ) -> None:
         self._context = context
+        self._tracer = tracer
         self._zk_client = zk_client
         self._channel_manager = channel_manager
         self._request_batch = request_batch
@@ -95,6 +98,9 @@ class ClusterChanges:
         if dead:
             context.remove_live_brokers(dead)
             await self._on_broker_failure(dead)
+        self._tracer.event(
+            Kind.BROKER_CHANGE_HANDLED, controller_epoch=context.epoch, live=sorted(epochs)
+        )
 
     async def _on_broker_startup(self, broker_ids: Sequence[int]) -> None:
         context = self._context

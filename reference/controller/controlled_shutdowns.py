@@ -26,6 +26,7 @@ from nemesis.reference.controller.leader_elections import PartitionLeaderElectio
 from nemesis.reference.controller.partition_state_machine import PartitionStateMachine
 from nemesis.reference.controller.replica_state_machine import ReplicaStateMachine
 from nemesis.reference.model import UNKNOWN_BROKER_EPOCH, TopicPartition
+from nemesis.reference.trace import Kind, Tracer
 
 _logger = logging.getLogger(__name__)
 
@@ -40,8 +41,10 @@ class ControlledShutdowns:
         request_batch: ControllerBrokerRequestBatch,
         partition_state_machine: PartitionStateMachine,
         replica_state_machine: ReplicaStateMachine,
+        tracer: Tracer,
     ) -> None:
         self._context = context
+        self._tracer = tracer
         self._request_batch = request_batch
         self._partition_state_machine = partition_state_machine
         self._replica_state_machine = replica_state_machine
@@ -51,10 +54,10 @@ class ControlledShutdowns:
         context, broker_id = self._context, event.broker_id
         epoch = context.live_broker_epochs.get(broker_id)
         if epoch is None:
-            event.answer((ErrorCode.broker_not_available, []))
+            self._answer(event, ErrorCode.broker_not_available, [])
             return
         if event.broker_epoch != UNKNOWN_BROKER_EPOCH and event.broker_epoch < epoch:
-            event.answer((ErrorCode.stale_broker_epoch, []))
+            self._answer(event, ErrorCode.stale_broker_epoch, [])
             return
         context.shutting_down_broker_ids.add(broker_id)
         _logger.info("shutting down: brokers %s", sorted(context.shutting_down_broker_ids))
@@ -63,7 +66,20 @@ class ControlledShutdowns:
             led, PartitionState.ONLINE, PartitionLeaderElectionStrategy.CONTROLLED_SHUTDOWN
         )
         await self._stop_following(broker_id, followed)
-        event.answer((ErrorCode.none, self._partitions_of(broker_id)[0]))
+        self._answer(event, ErrorCode.none, self._partitions_of(broker_id)[0])
+
+    def _answer(
+        self, event: ControlledShutdown, error: ErrorCode, remaining: list[TopicPartition]
+    ) -> None:
+        self._tracer.event(
+            Kind.CONTROLLED_SHUTDOWN_HANDLED,
+            controller_epoch=self._context.epoch,
+            peer=event.broker_id,
+            broker_epoch=event.broker_epoch,
+            count=len(remaining),
+            error=error.name.upper(),
+        )
+        event.answer((error, remaining))
 
     async def _stop_following(self, broker_id: int, partitions: list[TopicPartition]) -> None:
         """Let it stop fetching first: a fetch after the removal from the ISR would ask for it back."""

@@ -168,6 +168,7 @@ class ControllerComponents:
             reassignments=self._reassignments,
             topic_deletion_manager=self.topic_deletion_manager,
             broker_modifications=self._broker_modifications,
+            tracer=tracer,
         )
         self._isr_changes = IsrChanges(
             self.context, zk_client=zk_client, request_batch=self.request_batch, tracer=tracer
@@ -187,6 +188,7 @@ class ControllerComponents:
             request_batch=self.request_batch,
             partition_state_machine=self.partition_state_machine,
             replica_state_machine=self.replica_state_machine,
+            tracer=tracer,
         )
 
     async def process(self, event: ControllerEvent) -> None:

@@ -279,7 +279,11 @@ class KafkaController:
         )
         _logger.info("elected controller, epoch %d", won.fence.controller_epoch)
         await self._parts.on_controller_failover()
-        self._tracer.event(Kind.CONTROLLER_FAILOVER, controller_epoch=self.context.epoch)
+        self._tracer.event(
+            Kind.CONTROLLER_FAILOVER,
+            controller_epoch=self.context.epoch,
+            live=self.context.live_or_shutting_down_broker_ids,
+        )
 
     async def _maybe_resign(self) -> None:
         """Read ``/controller`` and resign if it is no longer ours; re-arms its watch."""

@@ -265,6 +265,7 @@ class ReplicaManager:
         """Apply an UpdateMetadataRequest to the cache."""
         error = self._admit("UpdateMetadata", controller_id, controller_epoch, broker_epoch)
         if error is ErrorCode.none:
+            before = self._metadata_cache.snapshot.topics
             self._metadata_cache.update(controller_id, controller_epoch, live_brokers, partitions)
             self._tracer.event(
                 Kind.METADATA_UPDATED,
@@ -272,9 +273,33 @@ class ReplicaManager:
                 peer=controller_id,
                 count=len(partitions),
             )
+            self._trace_changes(before, partitions)
             for state in partitions:
                 self.delayed_elections.check_and_complete(state.topic_partition)
         return error
+
+    def _trace_changes(
+        self,
+        before: Mapping[str, Mapping[int, UpdateMetadataPartitionState]],
+        partitions: Sequence[UpdateMetadataPartitionState],
+    ) -> None:
+        """Record what the cache has now of those partitions of a request of which it had something else before."""
+        after = self._metadata_cache.snapshot.topics
+        for topic_partition in dict.fromkeys(state.topic_partition for state in partitions):
+            topic, partition = topic_partition.topic, topic_partition.partition
+            known = after.get(topic, {}).get(partition)
+            if known is None or known == before.get(topic, {}).get(partition):
+                continue
+            self._tracer.event(
+                Kind.PARTITION_METADATA,
+                topic=topic,
+                topic_id=None if known.topic_id is None else str(known.topic_id),
+                partition=partition,
+                leader=known.leader,
+                leader_epoch=known.leader_epoch,
+                partition_epoch=known.partition_epoch,
+                controller_epoch=known.controller_epoch,
+            )
 
     def _admit(
         self, api: str, controller_id: int, controller_epoch: int, broker_epoch: int
