@@ -5,11 +5,14 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``framework``        shapes of checks, segments, verdicts, the engine: everything that no property owns
 * ``breaks``           the smallest histories that break each property
 * ``controller``       one live controller per epoch, deposed ones fenced
+* ``office``, ``broker_failures``   the controller leaves its office for a reason; brokers that are gone are replaced
+* ``metadata``         what brokers know of the cluster never goes back
 * ``broker_epochs``    requests and writes for an earlier incarnation of a broker are refused
 * ``leadership``       leader epochs, one leader per epoch, elections from the ISR
 * ``transitions``, ``state_machines``   the state machines of partitions and replicas
 * ``replication``      high watermarks and the agreement of logs
 * ``log``              what clients see: lost, unseen, duplicate, reordered
+* ``elections_answered``    preferred elections that are asked for are made
 * ``deletion``, ``reassignment``   administrators' requests take effect, and nothing else does
 * ``possible``, ``administered``   their models: the states that are possible after the known operations
 * ``convergence``, ``liveness``    whether the cluster recovered; how long what was missing
@@ -22,6 +25,7 @@ A module's docstring states its properties; ``docs/adding.md`` says how to add o
 * ``power_cuts``       when a broker lost what it had not synced
 * ``checking``         runs the checks, combines verdicts, explains findings
 * ``explain``, ``faults_in_force``   findings step by step: their events in words, the faults active at the time
+* ``fields``           which property constrains which field; generates ``docs/coverage-of-fields.md``
 * ``pages``            generates ``docs/properties.md`` and ``docs/findings.md``
 
 ``CHECKERS`` has every registered property by name; ``select`` turns names into checks. Imports only ``history`` and
@@ -34,6 +38,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from nemesis.checkers.broker_epochs import BROKER_EPOCH_FENCED
+from nemesis.checkers.broker_failures import DEAD_BROKERS_REPLACED
 from nemesis.checkers.controller import (
     CONTROLLER_EPOCH_GROWS,
     SINGLE_CONTROLLER,
@@ -41,6 +46,7 @@ from nemesis.checkers.controller import (
 )
 from nemesis.checkers.convergence import CONVERGENCE
 from nemesis.checkers.deletion import DELETION
+from nemesis.checkers.elections_answered import ELECTIONS_ANSWERED
 from nemesis.checkers.faults import FAULT_EFFECT
 from nemesis.checkers.foreign import FOREIGN, foreign_properties, foreign_property, select_foreign
 from nemesis.checkers.framework.property import Check, Property
@@ -58,6 +64,8 @@ from nemesis.checkers.log.client_log import (
     STALE_READ_ABOVE_HW,
     UNSEEN,
 )
+from nemesis.checkers.metadata import METADATA_NEVER_BACK
+from nemesis.checkers.office import OFFICE_KEPT
 from nemesis.checkers.reassignment import REASSIGNMENT
 from nemesis.checkers.replication.commitment import ACK_AFTER_COMMIT, NO_TRUNCATION_BELOW_HW
 from nemesis.checkers.replication.final_logs import FINAL_LOGS
@@ -65,6 +73,8 @@ from nemesis.checkers.replication.high_watermark import HW_BOUNDED
 from nemesis.checkers.replication.hw_grows import HW_GROWS
 from nemesis.checkers.replication.log_start import LOG_START_BOUNDED
 from nemesis.checkers.replication.logs import LEADER_COMPLETENESS, LOG_MATCHING
+from nemesis.checkers.replication.min_isr import MIN_ISR_BEHIND_ACK
+from nemesis.checkers.replication.own_log import HW_WITHIN_LOG, LEADER_KEEPS_LOG
 from nemesis.checkers.transitions import LEGAL_TRANSITION
 from nemesis.registry import Registry, by_name
 
@@ -83,14 +93,21 @@ _REGISTERED: Final[tuple[Property, ...]] = (
     CONTROLLER_EPOCH_GROWS,
     STALE_CONTROLLER_FENCED,
     BROKER_EPOCH_FENCED,
+    OFFICE_KEPT,
+    DEAD_BROKERS_REPLACED,
+    METADATA_NEVER_BACK,
     LEADER_EPOCH_GROWS,
     ONE_LEADER_PER_EPOCH,
     LEADER_FROM_ISR,
+    ELECTIONS_ANSWERED,
     LEGAL_TRANSITION,
     HW_BOUNDED,
     HW_GROWS,
+    LEADER_KEEPS_LOG,
+    HW_WITHIN_LOG,
     NO_TRUNCATION_BELOW_HW,
     ACK_AFTER_COMMIT,
+    MIN_ISR_BEHIND_ACK,
     LOG_START_BOUNDED,
     LOG_MATCHING,
     LEADER_COMPLETENESS,

@@ -93,7 +93,33 @@ def _controller_elected(event: Event) -> str:
 
 
 def _controller_failover(event: Event) -> str:
-    return f"{_who(event)} finished its failover as controller of epoch {event.controller_epoch}"
+    live = f", with {brokers(event.live)} alive" if event.live is not None else ""
+    return (
+        f"{_who(event)} finished its failover as controller of epoch {event.controller_epoch}{live}"
+    )
+
+
+def _controller_resigned(event: Event) -> str:
+    return f"{_who(event)} resigned from controller epoch {event.controller_epoch}: {event.reason}"
+
+
+def _settings(event: Event) -> str:
+    did = "started" if event.kind == Kind.BROKER_STARTED else "goes on"
+    return f"{_who(event)} {did} with min.insync.replicas={event.min_insync_replicas}"
+
+
+def _broker_change(event: Event) -> str:
+    return f"controller {event.node} finished what follows from {brokers(event.live)} being alive"
+
+
+def _controlled_shutdown(event: Event) -> str:
+    answer = f"that it leads {event.count} partitions" if succeeded(event) else f"{event.error}"
+    return f"controller {event.node} answered broker {event.peer}, which is to shut down, {answer}"
+
+
+def _partition_metadata(event: Event) -> str:
+    epoch = f"partition epoch {event.partition_epoch}"
+    return f"{_who(event)} took over the metadata of {_of(event)}: {_state(event)}, {epoch}"
 
 
 def _sent(event: Event) -> str:
@@ -242,7 +268,7 @@ def _ok(event: Event) -> str:
         return f"{client(event)} was told that {_of(event)} starts at {event.log_start_offset}"
     if event.f == "describe":
         return f"{client(event)} was told that {_of(event)} lies on {brokers(event.replicas)}"
-    return f"{client(event)} was told that {_operation(event)} had succeeded"
+    return f"{client(event)} received the answer that {_operation(event)} had succeeded"
 
 
 def _read(event: Event) -> str:
@@ -336,6 +362,12 @@ _TOLD: Final[Mapping[str, Callable[[Event], str]]] = MappingProxyType(
         Kind.ZNODE: _znode,
         Kind.CONTROLLER_ELECTED: _controller_elected,
         Kind.CONTROLLER_FAILOVER: _controller_failover,
+        Kind.CONTROLLER_RESIGNED: _controller_resigned,
+        Kind.BROKER_STARTED: _settings,
+        Kind.BROKER_RECONFIGURED: _settings,
+        Kind.BROKER_CHANGE_HANDLED: _broker_change,
+        Kind.CONTROLLED_SHUTDOWN_HANDLED: _controlled_shutdown,
+        Kind.PARTITION_METADATA: _partition_metadata,
         Kind.CONTROL_REQUEST_SENT: _sent,
         Kind.CONTROL_REQUEST_HANDLED: _handled,
         Kind.BROKER_REGISTERED: _registered,

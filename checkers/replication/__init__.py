@@ -6,6 +6,8 @@ Judged from the brokers' own traces, never from what a leader believes of its fo
 * ``hw_grows``          high watermarks of one leader never fall
 * ``commitment``        records below a high watermark stay: no-truncation-below-hw, ack-after-commit
 * ``logs``              leader-completeness and log-matching
+* ``own_log``           a leader never cuts its log; a high watermark is never behind the end of the replica's own log
+* ``min_isr``           an acknowledgement has min.insync.replicas behind it
 * ``log_start``         records at the start of a log go only by agreement
 * ``final_logs``        the files of stopped brokers agree
 * ``replica_log``       the model of one replica's log: which leader epoch wrote each offset

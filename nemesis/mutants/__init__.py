@@ -19,6 +19,7 @@ from nemesis.mutants.controller_epoch_not_raised import MUTANT as CONTROLLER_EPO
 from nemesis.mutants.damaged_tail_believed import MUTANT as DAMAGED_TAIL_BELIEVED
 from nemesis.mutants.dead_leader_elected import MUTANT as DEAD_LEADER_ELECTED
 from nemesis.mutants.dead_replicas_count_as_deleted import MUTANT as DEAD_REPLICAS_COUNT_AS_DELETED
+from nemesis.mutants.dead_replicas_stay_online import MUTANT as DEAD_REPLICAS_STAY_ONLINE
 from nemesis.mutants.deleted_log_reopened import MUTANT as DELETED_LOG_REOPENED
 from nemesis.mutants.deposed_leader_changes_isr import MUTANT as DEPOSED_LEADER_CHANGES_ISR
 from nemesis.mutants.empty_epoch_kept import MUTANT as EMPTY_EPOCH_KEPT
@@ -29,6 +30,7 @@ from nemesis.mutants.follower_hw_at_its_end import MUTANT as FOLLOWER_HW_AT_ITS_
 from nemesis.mutants.followers_know_no_producers import MUTANT as FOLLOWERS_KNOW_NO_PRODUCERS
 from nemesis.mutants.future_log_swapped_early import MUTANT as FUTURE_LOG_SWAPPED_EARLY
 from nemesis.mutants.hw_follows_leader_leo import MUTANT as HW_FOLLOWS_LEADER_LEO
+from nemesis.mutants.hw_unbounded import MUTANT as HW_UNBOUNDED
 from nemesis.mutants.isr_emptied import MUTANT as ISR_EMPTIED
 from nemesis.mutants.isr_member_epoch_unchecked import MUTANT as ISR_MEMBER_EPOCH_UNCHECKED
 from nemesis.mutants.isr_written_unconditionally import MUTANT as ISR_WRITTEN_UNCONDITIONALLY
@@ -38,6 +40,10 @@ from nemesis.mutants.leader_epoch_not_raised import MUTANT as LEADER_EPOCH_NOT_R
 from nemesis.mutants.leaders_told_before_brokers import MUTANT as LEADERS_TOLD_BEFORE_BROKERS
 from nemesis.mutants.leaving_leader_elected import MUTANT as LEAVING_LEADER_ELECTED
 from nemesis.mutants.leaving_replica_uncounted import MUTANT as LEAVING_REPLICA_UNCOUNTED
+from nemesis.mutants.metadata_with_old_epoch import MUTANT as METADATA_WITH_OLD_EPOCH
+from nemesis.mutants.min_isr_forgotten import MUTANT as MIN_ISR_FORGOTTEN
+from nemesis.mutants.needless_elections import MUTANT as NEEDLESS_ELECTIONS
+from nemesis.mutants.new_leader_truncates import MUTANT as NEW_LEADER_TRUNCATES
 from nemesis.mutants.no_broker_epoch_check import MUTANT as NO_BROKER_EPOCH_CHECK
 from nemesis.mutants.no_controller_epoch_check import MUTANT as NO_CONTROLLER_EPOCH_CHECK
 from nemesis.mutants.no_truncation import MUTANT as NO_TRUNCATION
@@ -50,6 +56,7 @@ from nemesis.mutants.refused_append_kept import MUTANT as REFUSED_APPEND_KEPT
 from nemesis.mutants.refused_isr_left_pending import MUTANT as REFUSED_ISR_LEFT_PENDING
 from nemesis.mutants.registration_of_a_dead_session import MUTANT as REGISTRATION_OF_A_DEAD_SESSION
 from nemesis.mutants.replicas_die_online import MUTANT as REPLICAS_DIE_ONLINE
+from nemesis.mutants.resigns_from_own_office import MUTANT as RESIGNS_FROM_OWN_OFFICE
 from nemesis.mutants.truncate_to_hw import MUTANT as TRUNCATE_TO_HW
 from nemesis.mutants.unclean_election_unasked import MUTANT as UNCLEAN_ELECTION_UNASKED
 from nemesis.mutants.unfenced_controller_writes import MUTANT as UNFENCED_CONTROLLER_WRITES
@@ -105,6 +112,13 @@ MUTANTS: Final[Registry[Mutant]] = Registry(
             FOLLOWERS_KNOW_NO_PRODUCERS,
             PRODUCER_SNAPSHOT_IGNORED,
             FUTURE_LOG_SWAPPED_EARLY,
+            METADATA_WITH_OLD_EPOCH,
+            HW_UNBOUNDED,
+            NEW_LEADER_TRUNCATES,
+            DEAD_REPLICAS_STAY_ONLINE,
+            RESIGNS_FROM_OWN_OFFICE,
+            NEEDLESS_ELECTIONS,
+            MIN_ISR_FORGOTTEN,
         )
     ),
 )

@@ -157,6 +157,36 @@ def cuts_committed_records(events: list[Event], choose: Choose) -> list[Event] |
     return [*events, truncate(_end(events), node, 0)]
 
 
+def cuts_its_log_as_leader(events: list[Event], choose: Choose) -> list[Event] | None:
+    led = events[choose(_places(events, "become-leader"))]
+    assert led.node is not None
+    cut = truncate(led.time, led.node, 0, incarnation=led.incarnation)
+    return [*events, change(cut, seq=led.seq)]
+
+
+def opens_a_log_with_a_mark_behind_its_end(
+    events: list[Event], choose: Choose
+) -> list[Event] | None:
+    index = choose(_places(events, "log-loaded"))
+    end = events[index].log_end_offset or 0
+    return _with(events, index, change(events[index], high_watermark=end + 1))
+
+
+def knows_an_older_epoch_again(events: list[Event], choose: Choose) -> list[Event] | None:
+    index = choose(_places(events, "partition-metadata"))
+    return [*events, change(events[index], seq=events[index].seq + 1, partition_epoch=-1)]
+
+
+def acknowledges_alone(events: list[Event], choose: Choose) -> list[Event] | None:
+    """The leader's setting needs two in-sync replicas, and it counts itself alone."""
+    index = choose(_places(events, "produce-acknowledged"))
+    alone = change(events[index], last_offset=10_000, isr=[events[index].node])
+    return [
+        change(event, min_insync_replicas=2) if event.kind == "broker-started" else event
+        for event in _with(events, index, alone)
+    ]
+
+
 def acknowledges_early(events: list[Event], choose: Choose) -> list[Event] | None:
     index = choose(_places(events, "produce-acknowledged"))
     return _with(events, index, change(events[index], last_offset=10_000))
@@ -411,6 +441,10 @@ ANOMALIES: dict[str, list[Spoil]] = {
     "no-truncation-below-hw": [cuts_committed_records],
     "log-start-bounded": [starts_above_the_high_watermark],
     "ack-after-commit": [acknowledges_early],
+    "leader-keeps-log": [cuts_its_log_as_leader],
+    "hw-within-log": [opens_a_log_with_a_mark_behind_its_end],
+    "metadata-never-back": [knows_an_older_epoch_again],
+    "min-isr-behind-ack": [acknowledges_alone],
     "log-matching": [tears_a_batch],
     "final-logs": [stores_other_bytes, stores_a_hole, stores_less_than_it_said],
     "leader-completeness": [

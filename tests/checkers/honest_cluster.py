@@ -295,6 +295,14 @@ class HonestCluster:
 
     def _follow_order(self, broker: Broker, sequence: Order) -> None:
         newer = sequence.leader_epoch > broker.leader_epoch
+        self._trace(
+            broker,
+            "partition-metadata",
+            leader=sequence.leader,
+            leader_epoch=sequence.leader_epoch,
+            partition_epoch=sequence.partition_epoch,
+            controller_epoch=sequence.controller_epoch,
+        )
         broker.leader, broker.leader_epoch = sequence.leader, sequence.leader_epoch
         broker.partition_epoch, broker.isr, broker.proposed = (
             sequence.partition_epoch,
@@ -345,7 +353,13 @@ class HonestCluster:
         mark = broker.high_watermark
         done = [item for item in broker.waiting if self.is_replicated(broker, item[0])]
         for offset, operation in done:
-            about = {"offset": offset, "last_offset": offset, "acks": -1, "high_watermark": mark}
+            about: dict[str, Any] = {
+                "offset": offset,
+                "last_offset": offset,
+                "acks": -1,
+                "high_watermark": mark,
+            }
+            about |= {"isr": list(broker.isr)}
             self._trace(broker, "produce-acknowledged", leader_epoch=broker.leader_epoch, **about)
             self._client("producer-0", "ok", **operation, offset=offset, node=broker.node)
         broker.waiting = [item for item in broker.waiting if item not in done]
