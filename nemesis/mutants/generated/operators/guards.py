@@ -45,7 +45,7 @@ def ignored_conditions(function: Function) -> Iterator[Change]:
 
 def _ignored(whole_node: ast.expr, operand: ast.expr, rest: ast.expr, *, instead: bool) -> Change:
     probed = probe_call(Probe.ignored, copied(operand), instead=constant(instead))
-    return Change(whole_node, ast.unparse(whole_node), ast.unparse(rest), {operand: probed})
+    return Change(operand, ast.unparse(whole_node), ast.unparse(rest), {operand: probed})
 
 
 def _is_condition(function: Function, node: ast.expr) -> bool:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from nemesis.searching.generated.page import part, with_part
+from nemesis.searching.generated.page import part, stated_score, with_part
 from nemesis.searching.generated.results import MutantRecord, ResultFile, Status
 from nemesis.searching.generated.score import score_table
 from tests.nemesis.searching.generated.records import HEADER, record
@@ -42,3 +42,7 @@ def test_a_score_that_stays_is_fine(tmp_path: Path) -> None:
 def test_a_score_that_has_fallen_fails(tmp_path: Path) -> None:
     code, output = night(tmp_path, KILLED, SURVIVED)
     assert (code, "has fallen" in output) == (1, True)
+
+
+def test_the_scoreboard_of_this_repository_can_be_compared() -> None:
+    assert 0 < stated_score((ROOT / "docs" / "scoreboard.md").read_text()) <= 1
