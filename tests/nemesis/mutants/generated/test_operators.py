@@ -99,7 +99,9 @@ def test_a_part_of_a_condition_is_ignored() -> None:
     changed = example("ignored-condition", text, "a")
     assert [changed["f"](*both) for both in ((1, 1), (1, 0), (0, 0))] == [1, 1, 0]
     assert changed.counts == (2, 1)  # the third call does not ask for b
-    assert ast.unparse(changed.change.node) == "b"  # only where b is evaluated is the change reached
+    assert (
+        ast.unparse(changed.change.node) == "b"
+    )  # only where b is evaluated is the change reached
 
 
 def test_a_value_that_is_chosen_by_or_is_not_a_condition() -> None:
